@@ -15,7 +15,7 @@ from supple import BPXPBD, FPXPBD, GPBD, PBD, XPBD, BlockXPBD, Newton
 from supple.config.stop import StopCriteria
 from supple.io.machine import machine
 from supple.solve.loop import solve
-from supple_papers.measuring import clamped, placed
+from supple_papers.measuring import clamped_scene, time_step_problem
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.json"
 SOLVERS = {
@@ -33,13 +33,13 @@ def row(kind: type, gravity: float) -> dict[str, float]:
     """Distances from Newton over Newton's displacement after 400 sweeps, in float64."""
     material = kind(young=1e4, poisson=0.3)
     mesh = supple.block((6, 3, 3), (1, 0.5, 0.5))
-    model = supple.scene.build_model(clamped(mesh, material, 10, 0.01, gravity=(0, gravity, 0)))
-    truth = placed(model, 0.01, model.rest, 0.0)
+    model = supple.scene.build_model(clamped_scene(mesh, material, 10, 0.01, gravity=(0, gravity, 0)))
+    truth = time_step_problem(model, 0.01, model.rest, 0.0)
     solve(truth, Newton(), StopCriteria(1e-11, 30, None))
     moved = np.linalg.norm(truth.positions - model.rest)
     found = {"largest displacement [m]": float(np.abs(truth.positions - model.rest).max())}
     for label, solver in SOLVERS.items():
-        problem = placed(model, 0.01, model.rest, 0.0)
+        problem = time_step_problem(model, 0.01, model.rest, 0.0)
         solve(problem, solver, StopCriteria(None, 400, None))
         found[label] = float(f"{np.linalg.norm(problem.positions - truth.positions) / moved:.3g}")
     return found

@@ -22,15 +22,15 @@ import supple
 from supple.io.machine import machine
 from supple.problem import Problem
 from supple.solve.loop import make_device
-from supple_papers.bnh import beam, hung_body
-from supple_papers.measuring import ms_per_sweep, place
+from supple_papers.bnh import beam, clamped_body
+from supple_papers.measuring import begin_time_step, ms_per_sweep
 
 RESULTS = Path(__file__).parent / "results" / "clusters.json"
 
 BODIES: dict[str, Any] = {
     "beam": lambda: beam(0.01 / 30),
-    "ball of 10,240": lambda: hung_body(supple.ball(1.0, 8), 0.01 / 50),
-    "ball of 54,880": lambda: hung_body(supple.ball(1.0, 14), 0.01 / 50),
+    "ball of 10,240": lambda: clamped_body(supple.ball(1.0, 8), 0.01 / 50),
+    "ball of 54,880": lambda: clamped_body(supple.ball(1.0, 14), 0.01 / 50),
 }
 
 ORDERINGS: dict[str, dict[str, Any]] = {
@@ -56,7 +56,7 @@ def measure(device: str) -> dict[str, Any]:
         scene = make()
         model = supple.scene.build_model(scene)
         problem = Problem(model, "float32", device=make_device(device, model))
-        place(problem, scene.dt, model.rest, 0.0, 0.0)
+        begin_time_step(problem, scene.dt, model.rest, 0.0, 0.0)
         rows = {}
         for label, options in ORDERINGS.items():
             solver = supple.BlockXPBD(iterations=1, **options)

@@ -27,7 +27,7 @@ from supple.materials import (
 from supple.problem import Problem
 from supple.solve.loop import solve
 from supple.solvers import SOLVERS
-from supple.solvers.elementwise.gather import element, put_corners, shifted, spread
+from supple.solvers.elementwise.gather import element, scatter_corners, shifted, spread
 from supple.solvers.elementwise.projection import Projection, project, projects
 from supple.solvers.elementwise.run import ElementOptions
 from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
@@ -206,7 +206,7 @@ def _descend(projection, row, u):
     places, (length,) = projection.places, projection.options
     x, W, g, V, material = element(places, row, u)
     P = stress(material, measure(places.rows, x, g))
-    put_corners(places, row, u, shifted(x, -length * V, W, spread(P, g)))
+    scatter_corners(places, row, u, shifted(x, -length * V, W, spread(P, g)))
 
 
 @dataclass(frozen=True)

@@ -18,19 +18,19 @@ from supple_papers.registry import shows
 
 @shows("pxpbd-fig10")
 def twisted_bars(measurements: Measurements) -> str:
-    found = measurements.part("four bars, barrier", partial(_twisted, measurements, "barrier"))
-    free = measurements.part("without contact", partial(_twisted, measurements, "none"))
+    barrier = measurements.part("four bars, barrier", partial(_twist_bars, measurements, "barrier"))
+    free = measurements.part("without contact", partial(_twist_bars, measurements, "none"))
     return measurements.judge(
-        f"four bars whose ends are turned by {found['angle [rad]']:.1f} rad wind around each other "
-        f"and balance ({found['frames']} frames); their middle passes the axis by "
-        f"{found['overlap'] * 1e3:.0f} mm, without contact by {free['overlap'] * 1e3:.0f} mm.",
-        Claim("all frames balance", found["converged"]),
-        Claim("no bar passes the axis, which the others leave no room beyond", found["overlap"] <= 0),
+        f"four bars whose ends are turned by {barrier['angle [rad]']:.1f} rad wind around each other "
+        f"and balance ({barrier['frames']} frames); their middle passes the axis by "
+        f"{barrier['overlap'] * 1e3:.0f} mm, without contact by {free['overlap'] * 1e3:.0f} mm.",
+        Claim("all frames balance", barrier["converged"]),
+        Claim("no bar passes the axis, which the others leave no room beyond", barrier["overlap"] <= 0),
         Claim("without contact they would", free["overlap"] > 0),
     )
 
 
-def _twisted(measurements: Measurements, contact: Any) -> Quantities:
+def _twist_bars(measurements: Measurements, contact: Any) -> Quantities:
     cells, frames, angle = ((24, 3, 3), 20, 2.2) if measurements.full else ((10, 2, 2), 8, 1.2)
     scene = supple.Scene(gravity=(0, 0, 0), dt=1 / frames, frames=frames, contact=contact)
     material = supple.StableNeoHookean(young=1e4, poisson=0.35)
@@ -39,14 +39,14 @@ def _twisted(measurements: Measurements, contact: Any) -> Quantities:
         for end, way in ((0.0, -angle), (2.4, angle)):
             turn = supple.Rotate(axis=(1, 0, 0), center=(end, 0, 0), angle=way)
             scene.pin(face(body, 0, end), motion=turn)
-    found = list(supple.simulate(scene, tolerance=1e-3, position_tolerance=None))
-    last = found[-1]
+    results = list(supple.simulate(scene, tolerance=1e-3, position_tolerance=None))
+    last = results[-1]
     if contact != "none":
         measurements.picture(last, "four bars, their ends turned", field="body", camera=(20, 16))
     return {
         "angle [rad]": angle,
         "frames": frames,
-        "converged": all(frame.report.ok for frame in found),
+        "converged": all(frame.report.ok for frame in results),
         "overlap": nearest_to_axis(scene, last),
     }
 

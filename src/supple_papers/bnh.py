@@ -12,7 +12,7 @@ from supple import _public as supple
 from supple.api.inspect import bytes_needed
 from supple_papers import bnh_partitions
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import clamped, elastic_energy, jacobians
+from supple_papers.measuring import clamped_scene, elastic_energy, jacobians
 from supple_papers.registry import shows
 
 PARTS = (bnh_partitions,)
@@ -25,7 +25,7 @@ CLUSTERED = BlockXPBD(iterations=1, ordering="clusters")
 def beam(dt: float, cells: tuple[int, int, int] = (30, 5, 5)) -> supple.Scene:
     """Cantilever of 3,750 tetrahedra with Young's modulus 1e7 Pa, as in BNH section 6.3."""
     material = supple.NeoHookean(young=1e7, poisson=0.45)
-    return clamped(supple.block(cells, (6, 1, 1)), material, 1000, dt, gravity=(0, -9.81, 0))
+    return clamped_scene(supple.block(cells, (6, 1, 1)), material, 1000, dt, gravity=(0, -9.81, 0))
 
 
 @cache
@@ -40,16 +40,16 @@ def highest() -> tuple[np.ndarray, np.ndarray]:
 @shows("bnh-fig5")
 def convergence(measurements: Measurements) -> str:
     cases = {"decoupled": DECOUPLED, "coupled": COUPLED, "coupled, clusters": CLUSTERED}
-    found = {name: measurements.part(name, partial(substeps, solver)) for name, solver in cases.items()}
-    one, ten = (found["coupled"][k] / found["decoupled"][k] for k in ("1", "10"))
-    alike = abs(found["coupled, clusters"]["10"] / found["coupled"]["10"] - 1) < 0.2
-    hundred = found["decoupled"]["100"] / found["coupled"]["10"]
+    energies = {name: measurements.part(name, partial(substeps, solver)) for name, solver in cases.items()}
+    one, ten = (energies["coupled"][k] / energies["decoupled"][k] for k in ("1", "10"))
+    clusters_agree = abs(energies["coupled, clusters"]["10"] / energies["coupled"]["10"] - 1) < 0.2
+    hundred = energies["decoupled"]["100"] / energies["coupled"]["10"]
     return measurements.judge(
         f"after 1 and 10 substeps the coupled solve has {one:.2g} and {ten:.2g} of the decoupled "
         f"one's elastic energy; the decoupled one has {hundred:.2g} times that after a hundred.",
         Claim("after ten substeps the coupled solve has less than half", ten < 0.5),
         Claim("the decoupled one is not there within a hundred", hundred > 1.5),
-        Claim("clusters change that by less than a fifth", alike),
+        Claim("clusters change that by less than a fifth", clusters_agree),
     )
 
 
@@ -58,48 +58,48 @@ def substeps(solver: Any) -> Quantities:
     start, velocities = highest()
     scene = beam(0.01 / 30)
     energy = elastic_energy(supple.scene.build_model(scene))
-    found = supple.simulate(scene, solver=solver, frames=100, initial=start, velocities=velocities)
-    energies = [energy(frame.positions) for frame in found]
+    frames = supple.simulate(scene, solver=solver, frames=100, initial=start, velocities=velocities)
+    energies = [energy(frame.positions) for frame in frames]
     return {"start": energy(start)} | {str(k): energies[k - 1] for k in (1, 2, 5, 10, 20, 50, 100)}
 
 
 @shows("bnh-fig6")
 def wrinkles(measurements: Measurements) -> str:
-    found = {
-        name: measurements.part(name, partial(roughness, solver))
+    ratios = {
+        name: measurements.part(name, partial(energy_ratio, solver))
         for name, solver in {"decoupled": DECOUPLED, "coupled": COUPLED}.items()
     }
     return measurements.judge(
-        f"after 20 frames of 30 substeps the decoupled beam has {found['decoupled']:.1f} times the "
-        f"elastic energy of the steps solved well, the coupled one {found['coupled']:.1f} times.",
-        Claim("decoupled, more than three times the energy of good steps", found["decoupled"] > 3),
-        Claim("coupled, less than 1.5 times", found["coupled"] < 1.5),
+        f"after 20 frames of 30 substeps the decoupled beam has {ratios['decoupled']:.1f} times the "
+        f"elastic energy of the steps solved well, the coupled one {ratios['coupled']:.1f} times.",
+        Claim("decoupled, more than three times the energy of good steps", ratios["decoupled"] > 3),
+        Claim("coupled, less than 1.5 times", ratios["coupled"] < 1.5),
     )
 
 
 @cache
-def smooth() -> float:
+def reference_energy() -> float:
     """Elastic energy [J] of the beam after 20 accurately solved frames."""
     *_, last = supple.simulate(beam(0.01), solver=PBNG(), frames=20, tolerance=1e-4)
     return elastic_energy(last.model)(last.positions)
 
 
-def roughness(solver: Any) -> float:
+def energy_ratio(solver: Any) -> float:
     *_, last = supple.simulate(beam(0.01), solver=solver, frames=20, substeps=30)
-    return elastic_energy(last.model)(last.positions) / smooth()
+    return elastic_energy(last.model)(last.positions) / reference_energy()
 
 
 @shows("bnh-fig8")
 def scramble(measurements: Measurements) -> str:
-    found = measurements.part("inverted elements", partial(scrambled, measurements))
-    last = list(found.values())[-1]
+    counts = measurements.part("inverted elements", partial(count_inversions, measurements))
+    last = list(counts.values())[-1]
     return measurements.judge(
-        f"of {found['frame 0']} inverted elements {last} are left after {list(found)[-1]}.",
+        f"of {counts['frame 0']} inverted elements {last} are left after {list(counts)[-1]}.",
         Claim("no inverted element is left", last == 0),
     )
 
 
-def scrambled(measurements: Measurements) -> Quantities:
+def count_inversions(measurements: Measurements) -> Quantities:
     cells, frames = ((30, 5, 5), 200) if measurements.full else ((12, 3, 3), 100)
     scene = beam(1 / 60, cells)
     model = supple.scene.build_model(scene)
@@ -114,42 +114,46 @@ def scrambled(measurements: Measurements) -> Quantities:
 @shows("bnh-fig1")
 def frame_rate(measurements: Measurements) -> str:
     cells = 32 if measurements.full else 12
-    found = measurements.part(f"block of {cells}³ cells, 50 substeps", partial(large, measurements, cells))
-    rate = 1e3 / found["ms per frame"]
-    pace_here, pace_there = rate * found["tetrahedra"], 15 * 162_385
+    timing = measurements.part(
+        f"block of {cells}³ cells, 50 substeps", partial(measure_block, measurements, cells)
+    )
+    rate = 1e3 / timing["ms per frame"]
+    throughput, paper_throughput = rate * timing["tetrahedra"], 15 * 162_385
     return measurements.judge(
-        f"{found['tetrahedra']:,} tetrahedra (paper: 162,385 of an armadillo that is not public in "
+        f"{timing['tetrahedra']:,} tetrahedra (paper: 162,385 of an armadillo that is not public in "
         f"this form) run at {rate:.3g} frames per second with 50 substeps of coupled constraints in "
         f"clusters on {'a GPU' if measurements.device == 'cuda' else 'the cores of this machine'}, "
-        f"{pace_here / 1e6:.2g} million in a second; the paper has 15 on its GPU, "
-        f"{pace_there / 1e6:.2g} million.",
+        f"{throughput / 1e6:.2g} million in a second; the paper has 15 on its GPU, "
+        f"{paper_throughput / 1e6:.2g} million.",
         Claim(
             "as many tetrahedra in a second as in the paper",
-            pace_here >= pace_there,
+            throughput >= paper_throughput,
             "these are cores of a CPU, the paper's are of a GPU; `--device cuda` has ours.",
         ),
     )
 
 
-def large(measurements: Measurements, cells: int) -> Quantities:
+def measure_block(measurements: Measurements, cells: int) -> Quantities:
     mesh = supple.block(cells)
-    ms = pace(measurements, partial(hung_body, mesh), CLUSTERED, 50, 3)
+    ms = frame_time(measurements, partial(clamped_body, mesh), CLUSTERED, 50, 3)
     return {"tetrahedra": len(mesh.tets), "ms per frame": ms}
 
 
 @shows("bnh-fig7")
 def armadillo(measurements: Measurements) -> str:
     mesh, what = small_body()
-    found = {
-        name: measurements.part(name, partial(survives, mesh, solver))
+    rows = {
+        name: measurements.part(name, partial(compare_energies, mesh, solver))
         for name, solver in {"decoupled": DECOUPLED, "coupled": COUPLED}.items()
     }
-    rough, smooth = (row["energy over that of good steps"] for row in found.values())
+    decoupled, coupled = (row["energy over that of good steps"] for row in rows.values())
     return measurements.judge(
-        f"after 30 frames of 20 substeps {what} has {_said(rough)} times the elastic energy of steps "
-        f"that are solved well with decoupled constraints, and {_said(smooth)} times with coupled ones.",
-        Claim("decoupled, more than three times the energy of good steps", rough is None or rough > 3),
-        Claim("coupled, less than 1.5 times", smooth is not None and smooth < 1.5),
+        f"after 30 frames of 20 substeps {what} has {_said(decoupled)} times the elastic energy of steps "
+        f"that are solved well with decoupled constraints, and {_said(coupled)} times with coupled ones.",
+        Claim(
+            "decoupled, more than three times the energy of good steps", decoupled is None or decoupled > 3
+        ),
+        Claim("coupled, less than 1.5 times", coupled is not None and coupled < 1.5),
     )
 
 
@@ -166,7 +170,7 @@ def small_body() -> tuple[supple.TetMesh, str]:
     return mesh, f"a ring of {len(mesh.tets):,} tetrahedra, which stands for the armadillo,"
 
 
-def hung_body(mesh: supple.TetMesh, dt: float) -> supple.Scene:
+def clamped_body(mesh: supple.TetMesh, dt: float) -> supple.Scene:
     """Body with Young's modulus 1e7 Pa, clamped at its smallest x like the beam."""
     material = supple.NeoHookean(young=1e7, poisson=0.45)
     scene = supple.Scene(quasistatic=False, dt=dt, gravity=(0, -9.81, 0))
@@ -176,8 +180,8 @@ def hung_body(mesh: supple.TetMesh, dt: float) -> supple.Scene:
     return scene
 
 
-def survives(mesh: supple.TetMesh, solver: Any) -> Quantities:
-    scene = hung_body(mesh, 0.01)
+def compare_energies(mesh: supple.TetMesh, solver: Any) -> Quantities:
+    scene = clamped_body(mesh, 0.01)
     energy = elastic_energy(supple.scene.build_model(scene))
     *_, last = supple.simulate(scene, solver=solver, frames=30, substeps=20)
     *_, good = supple.simulate(scene, solver=PBNG(), frames=30, tolerance=1e-3)
@@ -213,7 +217,7 @@ def speedups(measurements: Measurements) -> str:
         ms = {
             case: measurements.part(
                 f"{name}, {case}, {count} substeps [ms per frame]",
-                partial(pace, measurements, scene, solver, count),
+                partial(frame_time, measurements, scene, solver, count),
             )
             for case, (solver, count) in cases.items()
         }
@@ -222,7 +226,7 @@ def speedups(measurements: Measurements) -> str:
         said.append(
             f"{name} {C:.2g}, {B:.2g} and {both:.2g} (paper: {paper[0]:g}, {paper[1]:g}, {paper[2]:g})"
         )
-    alone = (
+    color_cost = (
         "all colors are one launch here, in which a wait between colors costs 1.1 µs and a visit 0.7 µs "
         "(benchmarks/clusters.py); the paper launches a kernel for each color"
         if measurements.device == "cuda"
@@ -238,39 +242,39 @@ def speedups(measurements: Measurements) -> str:
         Claim(
             "C is 1.2 times as fast as the baseline, on both",
             all(C > 1.2 for C, _, _ in speed.values()),
-            f"{alone}. Clusters have fewer waits and more visits that follow one another.",
+            f"{color_cost}. Clusters have fewer waits and more visits that follow one another.",
         ),
         Claim(
             "B + C is 1.2 times as fast as B, on both",
             all(both > 1.2 * B for _, B, both in speed.values()),
-            f"{alone}.",
+            f"{color_cost}.",
         ),
     )
 
 
 def body_of(name: str, full: bool, dt: float) -> supple.Scene:
-    return beam(dt) if name == "beam" else hung_body(supple.ball(1.0, 14 if full else 7), dt)
+    return beam(dt) if name == "beam" else clamped_body(supple.ball(1.0, 14 if full else 7), dt)
 
 
-def pace(measurements: Measurements, scene: Any, solver: Any, substeps: int, frames: int = 4) -> float:
+def frame_time(measurements: Measurements, scene: Any, solver: Any, substeps: int, frames: int = 4) -> float:
     """Time per frame of 0.01 s [ms]."""
     options: Any = {"precision": "float32", "device": measurements.device}
-    found = supple.simulate(scene(0.01), solver=solver, frames=frames, substeps=substeps, **options)
-    return 1e3 * min(frame.report.seconds for frame in found)
+    results = supple.simulate(scene(0.01), solver=solver, frames=frames, substeps=substeps, **options)
+    return 1e3 * min(frame.report.seconds for frame in results)
 
 
 @shows("bnh-table3")
 def memory(measurements: Measurements) -> str:
-    found = measurements.part("bytes per tetrahedron of the beam", per_element)
-    whole, own = found["in all"], found["of the solver"]
+    bytes_per_element = measurements.part("bytes per tetrahedron of the beam", per_element)
+    total, own = bytes_per_element["in all"], bytes_per_element["of the solver"]
     return measurements.judge(
-        f"block XPBD in float32 keeps {own:.0f} bytes per tetrahedron of its own, and {whole:.0f} "
+        f"block XPBD in float32 keeps {own:.0f} bytes per tetrahedron of its own, and {total:.0f} "
         "with states and "
         "what residuals need, which `supple inspect` counts; the paper has 209 on its GPU.",
         Claim("no more than 209 bytes of its own", own <= 209),
         Claim(
             "no more than 209 in all",
-            whole <= 209,
+            total <= 209,
             "residuals, reports and forces visit elements by vertices, for which every element is "
             "kept once for "
             "each corner; the paper has sweeps only.",

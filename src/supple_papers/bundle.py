@@ -18,10 +18,10 @@ from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
-LENGTH, THICK, GAP = 1.0, 0.12, 0.004
+LENGTH, DIAMETER, GAP = 1.0, 0.12, 0.004
 """Length and diameter of a muscle, and gap between neighbors at their thickest point [m]."""
 
-GATHERED = 0.2
+END_DISPLACEMENT = 0.2
 """Relative displacement of the muscle ends toward the axis of the bundle."""
 
 TOLERANCE, EXACT = 1e-5, 1e-9
@@ -30,14 +30,14 @@ TOLERANCE, EXACT = 1e-5, 1e-9
 At the first one, overlaps are accurate to well below 1 mm.
 """
 
-MEETING = 1e-3
+MIN_OVERLAP = 1e-3
 """Overlap without contact [m] above which the contact method is tested at all."""
 
 
-def places() -> np.ndarray:
+def cross_section() -> np.ndarray:
     """(10, 2) cross-section positions of the muscles in rows of three, four and three [m]."""
     rows = [(row, k - 0.5 * (count - 1)) for row, count in ((-1, 3), (0, 4), (1, 3)) for k in range(count)]
-    return (THICK + GAP) * np.array(rows) * (np.sqrt(3) / 2, 1)
+    return (DIAMETER + GAP) * np.array(rows) * (np.sqrt(3) / 2, 1)
 
 
 def bundle(full: bool, contact: Any) -> supple.Scene:
@@ -45,34 +45,38 @@ def bundle(full: bool, contact: Any) -> supple.Scene:
     scene = supple.Scene(gravity=(0, 0, 0), contact=contact)
     shape = supple.ball(resolution=6 if full else 3)
     flesh = supple.Corotated(young=1e5, poisson=0.3)
-    at = places()
-    for y, z in at:
-        points = shape.points * (0.5 * LENGTH, 0.5 * THICK, 0.5 * THICK) + (0, y, z)
+    centers = cross_section()
+    for y, z in centers:
+        points = shape.points * (0.5 * LENGTH, 0.5 * DIAMETER, 0.5 * DIAMETER) + (0, y, z)
         body = scene.add_solid(supple.TetMesh(points, shape.tets), flesh, density=1000)
         for side in (-1, 1):
             end = np.flatnonzero(side * body.points[:, 0] > 0.4 * LENGTH)
-            scene.pin(body.where(end), motion=supple.Translate((0, -GATHERED * y, -GATHERED * z)))
+            scene.pin(
+                body.where(end), motion=supple.Translate((0, -END_DISPLACEMENT * y, -END_DISPLACEMENT * z))
+            )
     for i, one in enumerate(scene.bodies):
         for j in range(i):
-            way = at[j] - at[i]
-            if np.linalg.norm(way) < 1.1 * (THICK + GAP):
-                facing = (one.points[:, 1:] - at[i]) @ way / np.linalg.norm(way) > 0.4 * THICK
-                there = facing & (one.points[:, 0] > 0.05 * LENGTH) & (one.points[:, 0] < 0.25 * LENGTH)
-                if there.any():
-                    tissue = one.where(np.flatnonzero(there))
+            way = centers[j] - centers[i]
+            if np.linalg.norm(way) < 1.1 * (DIAMETER + GAP):
+                is_near_side = (one.points[:, 1:] - centers[i]) @ way / np.linalg.norm(way) > 0.4 * DIAMETER
+                is_tied = (
+                    is_near_side & (one.points[:, 0] > 0.05 * LENGTH) & (one.points[:, 0] < 0.25 * LENGTH)
+                )
+                if is_tied.any():
+                    tissue = one.where(np.flatnonzero(is_tied))
                     scene.attach(tissue, scene.bodies[j], stiffness=1e3, keep_offset=True)
     return scene
 
 
 @cache
-def gathered(full: bool, contact: str, name: str) -> supple.Result:
+def solve_bundle(full: bool, contact: str, name: str) -> supple.Result:
     """Equilibrium from rest in four steps; Newton starts from the result of PBNG.
 
     PBNG resolves hundreds of changing contacts by sweeps, and Newton then removes the remaining residual.
     """
     scene = bundle(full, contact)
     if name == "newton":
-        near = gathered(full, contact, "pbng").positions
+        near = solve_bundle(full, contact, "pbng").positions
         return supple.equilibrium(
             scene, solver=Newton(), initial=near, tolerance=EXACT, position_tolerance=None
         )
@@ -96,12 +100,12 @@ def depth(scene: supple.Scene, result: supple.Result) -> float:
     return max((each.depth for each in crossings(surfaces, result.positions)), default=0.0)
 
 
-def arrived(measurements: Measurements, contact: str, name: str) -> Quantities:
+def measure_convergence(measurements: Measurements, contact: str, name: str) -> Quantities:
     """Convergence of a solver, and its distance from Newton's result relative to the motion."""
-    result = gathered(measurements.full, contact, name)
-    exact = gathered(measurements.full, contact, "newton")
+    result = solve_bundle(measurements.full, contact, name)
+    exact = solve_bundle(measurements.full, contact, "newton")
     moved = np.linalg.norm(exact.positions - exact.model.rest, axis=1).max()
-    met = result.report.met
+    contact_report = result.report.met
     if contact == "weak" and name == "newton":
         measurements.picture(result, "ten muscles, gathered at their ends", field="body", camera=(25, 12))
     return {
@@ -109,7 +113,7 @@ def arrived(measurements: Measurements, contact: str, name: str) -> Quantities:
         "converged": result.report.ok,
         "iterations": result.report.iterations,
         "seconds": result.report.seconds,
-        "contacts": 0 if met is None else met.contacts,
+        "contacts": 0 if contact_report is None else contact_report.contacts,
         "overlap [m]": depth(bundle(measurements.full, contact), result),
         "from Newton": float(np.linalg.norm(result.positions - exact.positions, axis=1).max() / moved),
     }
@@ -117,24 +121,28 @@ def arrived(measurements: Measurements, contact: str, name: str) -> Quantities:
 
 @shows("pbng-fig15")
 def with_contact(measurements: Measurements) -> str:
-    free = measurements.part("without contact, newton", partial(arrived, measurements, "none", "newton"))
-    found = {
-        name: measurements.part(f"contact = weak, {name}", partial(arrived, measurements, "weak", name))
+    free = measurements.part(
+        "without contact, newton", partial(measure_convergence, measurements, "none", "newton")
+    )
+    contact_rows = {
+        name: measurements.part(
+            f"contact = weak, {name}", partial(measure_convergence, measurements, "weak", name)
+        )
         for name in ("newton", "pbng", "hybrid")
     }
-    rows = found.values()
+    rows = contact_rows.values()
     away, deep = max(row["from Newton"] for row in rows), max(row["overlap [m]"] for row in rows)
-    meet = free["overlap [m]"] > MEETING
+    overlaps = free["overlap [m]"] > MIN_OVERLAP
     return measurements.judge(
         f"ten muscles with tissue between them pass {free['overlap [m]'] * 1e3:.1f} mm into each other "
-        f"without contact, {deep * 1e3:.2g} mm with it, at {found['newton']['contacts']} contacts; PBNG and "
+        f"without contact, {deep * 1e3:.2g} mm with it, at {contact_rows['newton']['contacts']} contacts; PBNG and "
         f"the default end at a relative residual of {max(row['relative residual'] for row in rows):.1e} "
         "after "
-        f"{found['pbng']['iterations']} sweeps, {away:.1e} of the motion from where Newton leads from there.",
-        Claim("without contact the muscles meet", meet, "nothing presses them together."),
-        Claim("contact leaves a tenth of that at most", meet and deep <= 0.1 * free["overlap [m]"]),
+        f"{contact_rows['pbng']['iterations']} sweeps, {away:.1e} of the motion from where Newton leads from there.",
+        Claim("without contact the muscles meet", overlaps, "nothing presses them together."),
+        Claim("contact leaves a tenth of that at most", overlaps and deep <= 0.1 * free["overlap [m]"]),
         Claim(
             "PBNG and the default arrive, in contact, and Newton leads no further",
-            meet and all(row["converged"] for row in rows) and away < 0.01,
+            overlaps and all(row["converged"] for row in rows) and away < 0.01,
         ),
     )

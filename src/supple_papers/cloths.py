@@ -108,11 +108,11 @@ def stretches(
     }
 
 
-def verdict(measurements: Measurements, found: dict[str, float], what: str) -> str:
-    away = {name: abs(value - found["converged"]) for name, value in found.items()}
+def verdict(measurements: Measurements, case_stretches: dict[str, float], what: str) -> str:
+    away = {name: abs(value - case_stretches["converged"]) for name, value in case_stretches.items()}
     return measurements.judge(
         f"in equal time the stretch of {what} is {away['mpbng']:.1e} from the converged "
-        f"{found['converged']:.2e} with MPBNG and {away['pbng']:.1e} with PBNG. This is MPBNG with what is "
+        f"{case_stretches['converged']:.2e} with MPBNG and {away['pbng']:.1e} with PBNG. This is MPBNG with what is "
         f"bound carried along; as the paper prints it (stiffness divided between layers) it is "
         f"{away['mpbng, as printed']:.1e} off, and PBNG with Anderson acceleration "
         f"{away['pbng with Anderson']:.1e}.",
@@ -126,7 +126,7 @@ def verdict(measurements: Measurements, found: dict[str, float], what: str) -> s
         ),
         Claim(
             "PBNG is stretchier than the converged cloth",
-            found["pbng"] > found["converged"],
+            case_stretches["pbng"] > case_stretches["converged"],
             "steps start at x + Δt v here, and what sweeps leave undone makes pinned cloth lag; with the "
             "paper's start, initial_guess = 'inertial', it makes it stretch.",
         ),
@@ -134,13 +134,13 @@ def verdict(measurements: Measurements, found: dict[str, float], what: str) -> s
 
 
 @shows("pbng-fig19")
-def hung(measurements: Measurements) -> str:
+def hang_cloth(measurements: Measurements) -> str:
     scene = sheet(90 if measurements.full else 40)
     return verdict(measurements, stretches(measurements, scene, 13, 30), "a square of cloth")
 
 
 @shows("pbng-fig20")
-def dressed(measurements: Measurements) -> str:
+def hang_skirt(measurements: Measurements) -> str:
     scene = skirt(*((150, 160) if measurements.full else (48, 50)))
     return verdict(
         measurements, stretches(measurements, scene, 24, 10), "a skirt, which stands for the dress,"

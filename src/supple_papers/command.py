@@ -129,12 +129,12 @@ def _list(output: Path, json: bool) -> None:
     from rich.table import Table
 
     from supple_papers.measurements import read_measurements
-    from supple_papers.page import standing
+    from supple_papers.page import row_status
     from supple_papers.registry import rows, titles
 
-    found = {key: standing(row, read_measurements(output / f"{key}.json")) for key, row in rows().items()}
+    states = {key: row_status(row, read_measurements(output / f"{key}.json")) for key, row in rows().items()}
     if json:
-        print_json({"rows": [_entry(row, found[key]) for key, row in rows().items()]})
+        print_json({"rows": [_entry(row, states[key]) for key, row in rows().items()]})
         return
     console = stdout()
     for paper, title in titles().items():
@@ -144,7 +144,7 @@ def _list(output: Path, json: bool) -> None:
         table.add_column()
         for key, row in rows().items():
             if row.paper == paper:
-                table.add_row(key, found[key], row.claim)
+                table.add_row(key, states[key], row.claim)
         console.print(table)
         console.print()
 

@@ -26,11 +26,11 @@ def save_curves(
 
     axes = plot_axes((1000, 620), "")
     for k, (label, (x, y)) in enumerate(lines.items()):
-        shown = np.array([np.nan if value is None else value for value in y], float)
+        y_values = np.array([np.nan if value is None else value for value in y], float)
         if log_y:
-            shown = np.where(shown > 0, shown, np.nan)
+            y_values = np.where(y_values > 0, y_values, np.nan)
         color = colormaps["viridis"](0.85 * k / max(len(lines) - 1, 1))
-        axes.plot(x, shown, color=color, linestyle=DASHES[k % 4], linewidth=1.5, label=label)
+        axes.plot(x, y_values, color=color, linestyle=DASHES[k % 4], linewidth=1.5, label=label)
     axes.set_xscale("log" if log_x else "linear")
     axes.set_yscale("log" if log_y else "linear")
     axes.set_xlabel(x_label)

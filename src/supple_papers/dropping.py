@@ -26,23 +26,23 @@ def objects(count: int, resolution: int = 2) -> list[supple.TetMesh]:
         supple.meshes.torus(0.12, 0.05, 1),
     ]
     rng = np.random.default_rng(0)
-    made = []
+    solids = []
     for k in range(count):
         shape = shapes[k % 3]
         shift = [*(0.1 * rng.uniform(-1, 1, 2)), 0.0]
-        place = np.array([shift[0], 0.2 + 0.34 * k, shift[1]])
-        made.append(supple.TetMesh(shape.points + place, shape.tets))
-    return made
+        center = np.array([shift[0], 0.2 + 0.34 * k, shift[1]])
+        solids.append(supple.TetMesh(shape.points + center, shape.tets))
+    return solids
 
 
-def fallen(
+def simulate_fall(
     measurements: Measurements, scene: supple.Scene, solver: Any, frames: int, caption: str
 ) -> Quantities:
     """Simulate a fall; return the largest overlaps between bodies and with the floor at y = 0."""
     deepest, below, inverted, seconds = 0.0, 0.0, 0, 0.0
     for frame in supple.simulate(scene, solver=solver, frames=frames):
-        met = frame.report.met
-        deepest = max(deepest, getattr(met, "depth", 0.0) or 0.0)
+        contact_report = frame.report.met
+        deepest = max(deepest, getattr(contact_report, "depth", 0.0) or 0.0)
         below = max(below, -float(frame.positions[:, 1].min()))
         inverted = max(inverted, frame.report.inverted)
         seconds += frame.report.seconds
@@ -61,7 +61,7 @@ def fallen(
     }
 
 
-def boxed(count: int, **options: Any) -> supple.Scene:
+def box_scene(count: int, **options: Any) -> supple.Scene:
     """Bodies above the floor of a box 0.6 m wide."""
     scene = supple.Scene(quasistatic=False, dt=STEP, damping=0.004, contact="weak", **options)
     for mesh in objects(count):
@@ -75,38 +75,45 @@ def boxed(count: int, **options: Any) -> supple.Scene:
 @shows("pbng-fig14")
 def into_a_box(measurements: Measurements) -> str:
     count = 40 if measurements.full else 6
-    scene = boxed(count)
-    found = measurements.part(
+    scene = box_scene(count)
+    fall = measurements.part(
         f"{count} bodies in a box, steps of {STEP * 1e3:g} ms",
         partial(
-            fallen, measurements, scene, PBNG(iterations=20), FALL, f"{count} bodies in a box, after 0.6 s"
+            simulate_fall,
+            measurements,
+            scene,
+            PBNG(iterations=20),
+            FALL,
+            f"{count} bodies in a box, after 0.6 s",
         ),
     )
-    deepest, below = found["deepest overlap [m]"], found["deepest below the floor [m]"]
+    deepest, below = fall["deepest overlap [m]"], fall["deepest below the floor [m]"]
     return measurements.judge(
         f"{count} bodies (paper: 40) fall into a box; bodies of 0.3 m overlap by {deepest * 1e3:.1f} mm and "
-        f"pass the floor by {below * 1e3:.2g} mm at most, {found['ms per frame']:.0f} ms per "
-        f"step of {found['vertices']:,} vertices.",
-        Claim("positions stay finite", found["finite"]),
+        f"pass the floor by {below * 1e3:.2g} mm at most, {fall['ms per frame']:.0f} ms per "
+        f"step of {fall['vertices']:,} vertices.",
+        Claim("positions stay finite", fall["finite"]),
         Claim(
             "no body passes another by more than a tenth of its size, nor the floor by more than a mm",
             deepest < 0.03 and below < 1e-3,
         ),
-        Claim("no element is inverted at the end", found["inverted at the end"] == 0),
+        Claim("no element is inverted at the end", fall["inverted at the end"] == 0),
     )
 
 
 @shows("pbng-fig16")
 def on_a_cloth(measurements: Measurements) -> str:
-    found = measurements.part("on the cloth, then without two of its corners", partial(let_go, measurements))
-    held, after = found["lowest body while held [m]"], found["lowest body afterwards [m]"]
+    heights = measurements.part(
+        "on the cloth, then without two of its corners", partial(release_corners, measurements)
+    )
+    before, after = heights["lowest body while held [m]"], heights["lowest body afterwards [m]"]
     return measurements.judge(
-        f"{found['bodies']} bodies (paper: 20 armadillos) are caught by a cloth, the lowest at "
-        f"{held:.2f} m; when two corners are let go they slide off, the lowest to {after:.2f} m. Pins do not "
+        f"{heights['bodies']} bodies (paper: 20 armadillos) are caught by a cloth, the lowest at "
+        f"{before:.2f} m; when two corners are let go they slide off, the lowest to {after:.2f} m. Pins do not "
         "let go by themselves: the motion goes on in a second scene.",
-        Claim("positions stay finite", found["finite"]),
-        Claim("the cloth catches the bodies: none falls below 0.35 m", held > -0.35),
-        Claim("let go, the lowest falls by another 0.1 m at least", after < held - 0.1),
+        Claim("positions stay finite", heights["finite"]),
+        Claim("the cloth catches the bodies: none falls below 0.35 m", before > -0.35),
+        Claim("let go, the lowest falls by another 0.1 m at least", after < before - 0.1),
     )
 
 
@@ -117,20 +124,23 @@ def cloth_scene(corners: int, count: int, cells: int) -> supple.Scene:
     cloth = scene.add_cloth(
         supple.sheet(cells, (1, 1), plane="xz", origin=(-0.5, 0, -0.5)), membrane, density=0.5, thickness=1e-3
     )
-    places = [(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)][:corners]
-    nearest = [int(np.argmin(np.linalg.norm(cloth.points[:, [0, 2]] - place, axis=1))) for place in places]
+    corner_positions = [(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)][:corners]
+    nearest = [
+        int(np.argmin(np.linalg.norm(cloth.points[:, [0, 2]] - position, axis=1)))
+        for position in corner_positions
+    ]
     scene.pin(cloth.where(nearest))
     ball = supple.ball(0.12, 2)
     for k in range(count):
-        place = (0.15 * (-1) ** k, 0.16 + 0.28 * (k // 2), 0.1 * (-1) ** (k // 2))
-        scene.add_solid(supple.TetMesh(ball.points + place, ball.tets), SOFT, density=100)
+        position = (0.15 * (-1) ** k, 0.16 + 0.28 * (k // 2), 0.1 * (-1) ** (k // 2))
+        scene.add_solid(supple.TetMesh(ball.points + position, ball.tets), SOFT, density=100)
     return scene
 
 
-def let_go(measurements: Measurements) -> Quantities:
+def release_corners(measurements: Measurements) -> Quantities:
     count, cells, frames = (20, 40, 100) if measurements.full else (2, 10, 40)
-    held, free = (cloth_scene(corners, count, cells) for corners in (4, 2))
-    *_, before = supple.simulate(held, solver=PBNG(iterations=20), frames=frames)
+    pinned, free = (cloth_scene(corners, count, cells) for corners in (4, 2))
+    *_, before = supple.simulate(pinned, solver=PBNG(iterations=20), frames=frames)
     *_, after = supple.simulate(
         free,
         solver=PBNG(iterations=20),
@@ -142,7 +152,7 @@ def let_go(measurements: Measurements) -> Quantities:
     measurements.picture(after, "after two corners were let go", field="body", camera=(20, 12))
     lowest = [
         min(frame.positions_of(body)[:, 1].mean() for body in scene.bodies[1:])
-        for frame, scene in ((before, held), (after, free))
+        for frame, scene in ((before, pinned), (after, free))
     ]
     return {
         "bodies": count,
@@ -173,16 +183,18 @@ def funnel(top: float = 0.5, neck: float = 0.14, height: float = 0.6, around: in
 @shows("pbcm-fig1")
 def funnel_and_cloth(measurements: Measurements) -> str:
     count = 20 if measurements.full else 4
-    fell = measurements.part(f"{count} bodies in a funnel", partial(through_funnel, measurements, count))
+    funnel_fall = measurements.part(
+        f"{count} bodies in a funnel", partial(through_funnel, measurements, count)
+    )
     cloth = measurements.part("a heavy ball on woven cloth", partial(ball_on_cloth, measurements))
     return measurements.judge(
         f"{count} balls (paper: 100 armadillos) go into a funnel in PBD, stay finite with at most "
-        f"{fell['most inverted elements']} inverted elements, and {fell['through']} have passed it after "
+        f"{funnel_fall['most inverted elements']} inverted elements, and {funnel_fall['through']} have passed it after "
         f"0.8 s; a ball of 6 kg sinks {cloth['depth [m]'] * 1e3:.0f} mm into a weave that is held at its "
         "sides. The paper's statues are not public.",
-        Claim("bodies in the funnel stay finite", fell["finite"]),
-        Claim("none of their elements is inverted", fell["most inverted elements"] == 0),
-        Claim("some pass the funnel", fell["through"] > 0),
+        Claim("bodies in the funnel stay finite", funnel_fall["finite"]),
+        Claim("none of their elements is inverted", funnel_fall["most inverted elements"] == 0),
+        Claim("some pass the funnel", funnel_fall["through"] > 0),
         Claim("the cloth stays finite and holds the ball", cloth["finite"] and 0 < cloth["depth [m]"] < 0.5),
     )
 
@@ -192,9 +204,9 @@ def through_funnel(measurements: Measurements, count: int) -> Quantities:
     ball = supple.ball(0.12, 2)
     rng = np.random.default_rng(1)
     for k in range(count):
-        place = (0.15 * rng.uniform(-1, 1), 1.0 + 0.27 * k, 0.15 * rng.uniform(-1, 1))
+        center = (0.15 * rng.uniform(-1, 1), 1.0 + 0.27 * k, 0.15 * rng.uniform(-1, 1))
         scene.add_solid(
-            supple.TetMesh(ball.points + place, ball.tets), supple.StVK(young=1e5, poisson=0.3), density=200
+            supple.TetMesh(ball.points + center, ball.tets), supple.StVK(young=1e5, poisson=0.3), density=200
         )
     scene.add_obstacle(funnel())
     inverted = 0

@@ -14,7 +14,7 @@ import numpy as np
 from supple import GPBD, Newton
 from supple import _public as supple
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import ms_per_sweep, place, problem_on
+from supple_papers.measuring import begin_time_step, ms_per_sweep, problem_on
 from supple_papers.registry import shows
 
 NAMES = ("basket1", "honey1", "rib1", "satin1", "stock1")
@@ -32,17 +32,17 @@ def square(
     return scene, scene.add_cloth(mesh, supple.load_fabric(name), rest="uv")
 
 
-def over_all(measurements: Measurements, what: str, measure: Any) -> dict[str, Any]:
+def measure_fabrics(measurements: Measurements, what: str, measure: Any) -> dict[str, Any]:
     return {
         name: measurements.part(f"{name}: {what}", partial(measure, measurements, name)) for name in NAMES
     }
 
 
 @shows("gpbd-fig2")
-def hung(measurements: Measurements) -> str:
-    found = over_all(measurements, "hung at two corners", _hung)
-    off = {name: row["distance from Newton"] for name, row in found.items()}
-    sags = ", ".join(f"{row['sag [m]']:.3f}" for row in found.values())
+def hang_fabrics(measurements: Measurements) -> str:
+    rows = measure_fabrics(measurements, "hung at two corners", _measure_hanging)
+    off = {name: row["distance from Newton"] for name, row in rows.items()}
+    sags = ", ".join(f"{row['sag [m]']:.3f}" for row in rows.values())
     return measurements.judge(
         f"five fabrics of 0.3 m swing by their corners to {sags} m ({', '.join(NAMES)}); GPBD with "
         f"20 iterations in steps of 5 ms is at most {max(off.values()):.2g} of the way from where Newton is, "
@@ -67,7 +67,7 @@ def _swing(measurements: Measurements, name: str, solver: Any, frames: int, **li
     return last
 
 
-def _hung(measurements: Measurements, name: str) -> Quantities:
+def _measure_hanging(measurements: Measurements, name: str) -> Quantities:
     frames = 40 if measurements.full else 24
     last = _swing(measurements, name, GPBD(newton_steps=2, iterations=20), frames)
     truth = _swing(measurements, name, Newton(), frames, tolerance=1e-4)
@@ -80,30 +80,32 @@ def _hung(measurements: Measurements, name: str) -> Quantities:
 
 
 @shows("gpbd-fig3")
-def wrinkled(measurements: Measurements) -> str:
+def compress_satin(measurements: Measurements) -> str:
     cells = 128 if measurements.full else 10
-    found = measurements.part(f"satin of {cells} x {cells} cells", partial(_wrinkled, measurements, cells))
+    folds = measurements.part(
+        f"satin of {cells} x {cells} cells", partial(_measure_wrinkles, measurements, cells)
+    )
     return measurements.judge(
         f"satin, pushed together by a tenth, leaves its plane by "
-        f"{found['roughness [m]'] * 1e3:.1f} mm in {found['wrinkles']} folds in GPBD. Curvatures are "
+        f"{folds['roughness [m]'] * 1e3:.1f} mm in {folds['wrinkles']} folds in GPBD. Curvatures are "
         "scaled by "
         "the data's own scales, where the paper multiplies them by the square of an edge; 128 x 128 "
         "cells are "
         "`--full`.",
-        Claim("positions stay finite", found["finite"]),
-        Claim("it leaves its plane by more than a mm", found["roughness [m]"] > 1e-3),
-        Claim("in more than one fold", found["wrinkles"] > 1),
+        Claim("positions stay finite", folds["finite"]),
+        Claim("it leaves its plane by more than a mm", folds["roughness [m]"] > 1e-3),
+        Claim("in more than one fold", folds["wrinkles"] > 1),
     )
 
 
-def _wrinkled(measurements: Measurements, cells: int) -> Quantities:
+def _measure_wrinkles(measurements: Measurements, cells: int) -> Quantities:
     scene, cloth = square("satin1", cells, gravity=(0, 0, 0))
     for side, way in ((-0.15, 0.015), (0.15, -0.015)):
         end = cloth.where(np.flatnonzero(np.abs(cloth.points[:, 0] - side) < 1e-9))
         scene.pin(end, motion=supple.Translate((way, 0, 0), duration=0.2))
-    rough = np.random.default_rng(0).normal(0, 2e-4, (len(cloth.points), 3)) * (0, 1, 0)
-    held = np.abs(np.abs(cloth.points[:, 0]) - 0.15) < 1e-9
-    start = cloth.points + np.where(held[:, None], 0.0, rough)
+    noise = np.random.default_rng(0).normal(0, 2e-4, (len(cloth.points), 3)) * (0, 1, 0)
+    is_pinned = np.abs(np.abs(cloth.points[:, 0]) - 0.15) < 1e-9
+    start = cloth.points + np.where(is_pinned[:, None], 0.0, noise)
     *_, last = supple.simulate(scene, solver=GPBD(newton_steps=2, iterations=20), frames=40, initial=start)
     measurements.picture(last, "satin, pushed together by a tenth", camera=(24, 30), field="bending_angle")
     y = last.positions[:, 1].reshape(cells + 1, cells + 1)
@@ -113,25 +115,25 @@ def _wrinkled(measurements: Measurements, cells: int) -> Quantities:
 
 
 @shows("gpbd-fig5")
-def stretched(measurements: Measurements) -> str:
-    found = over_all(measurements, "stretched by a fifth", _stretched)
-    off = {name: row["distance from Newton"] for name, row in found.items()}
-    widths = [row["narrower by"] for row in found.values()]
+def stretch_fabrics(measurements: Measurements) -> str:
+    rows = measure_fabrics(measurements, "stretched by a fifth", _measure_stretch)
+    off = {name: row["distance from Newton"] for name, row in rows.items()}
+    widths = [row["narrower by"] for row in rows.values()]
     return measurements.judge(
         f"stretched by a fifth, the middle of the fabrics becomes narrower by "
         f"{', '.join(f'{w:.1%}' for w in widths)} ({', '.join(NAMES)}); GPBD is at most "
         f"{max(off.values()):.2g} of the way from Newton's equilibria.",
-        Claim("fabrics differ: knits become narrower by 5 % or more, satin does not", _differ(found)),
+        Claim("fabrics differ: knits become narrower by 5 % or more, satin does not", _differ(rows)),
         *(Claim(f"{name} is within 5 % of its equilibrium", away < 0.05, SLOW) for name, away in off.items()),
     )
 
 
-def _differ(found: dict[str, Quantities]) -> bool:
-    narrower = {name: row["narrower by"] for name, row in found.items()}
+def _differ(rows: dict[str, Quantities]) -> bool:
+    narrower = {name: row["narrower by"] for name, row in rows.items()}
     return min(narrower["rib1"], narrower["stock1"]) > 0.05 > narrower["satin1"]
 
 
-def _pulled(measurements: Measurements, name: str) -> tuple[supple.Scene, supple.scene.Body]:
+def _stretch_scene(measurements: Measurements, name: str) -> tuple[supple.Scene, supple.scene.Body]:
     scene, cloth = square(name, cells_of(measurements), gravity=(0, 0, 0), damping=0.03)
     for side, way in ((-0.15, -0.03), (0.15, 0.03)):
         end = cloth.where(np.flatnonzero(np.abs(cloth.points[:, 0] - side) < 1e-9))
@@ -139,8 +141,8 @@ def _pulled(measurements: Measurements, name: str) -> tuple[supple.Scene, supple
     return scene, cloth
 
 
-def _stretched(measurements: Measurements, name: str) -> Quantities:
-    scene, cloth = _pulled(measurements, name)
+def _measure_stretch(measurements: Measurements, name: str) -> Quantities:
+    scene, cloth = _stretch_scene(measurements, name)
     *_, last = supple.simulate(scene, solver=GPBD(newton_steps=2, iterations=20), frames=60)
     truth = supple.equilibrium(scene, tolerance=1e-5, position_tolerance=None, initial=last.positions)
     measurements.picture(last, name, camera=(20, 60), size=(300, 240))
@@ -152,18 +154,18 @@ def _stretched(measurements: Measurements, name: str) -> Quantities:
 
 
 @shows("gpbd-fig6")
-def draped(measurements: Measurements) -> str:
-    found = over_all(measurements, "draped on a sphere", _draped)
-    drops = [row["hangs [m]"] for row in found.values()]
-    deepest = max(row["into the sphere [m]"] for row in found.values())
-    speeds = [row["fastest at the end [m/s]"] for row in found.values()]
+def drape_fabrics(measurements: Measurements) -> str:
+    rows = measure_fabrics(measurements, "draped on a sphere", _measure_drape)
+    drops = [row["hangs [m]"] for row in rows.values()]
+    deepest = max(row["into the sphere [m]"] for row in rows.values())
+    speeds = [row["fastest at the end [m/s]"] for row in rows.values()]
     return measurements.judge(
         f"five fabrics of 0.3 m dropped on a sphere of 8 cm hang "
         f"{', '.join(f'{drop:.3f}' for drop in drops)} m below its top after "
-        f"{DRAPING * 5e-3:g} s ({', '.join(NAMES)}), their fastest vertices moving with "
+        f"{DRAPE_STEPS * 5e-3:g} s ({', '.join(NAMES)}), their fastest vertices moving with "
         f"{', '.join(f'{speed * 1e3:.0f}' for speed in speeds)} mm/s; vertices pass into it by at most "
         f"{deepest * 1e3:.2g} mm. The paper has pictures of it and no figures.",
-        Claim("positions stay finite", all(row["finite"] for row in found.values())),
+        Claim("positions stay finite", all(row["finite"] for row in rows.values())),
         Claim("no vertex passes into the sphere by more than 1 mm", deepest < 1e-3),
         Claim("all have come to rest: no vertex is faster than 5 cm/s", max(speeds) < 0.05),
         Claim("corners hang below the sphere, 16 cm or more beneath its top", min(drops) > 0.16),
@@ -171,17 +173,19 @@ def draped(measurements: Measurements) -> str:
     )
 
 
-DRAPING = 400
+DRAPE_STEPS = 400
 """Number of steps of 5 ms in which fabrics come to rest on a sphere."""
 
 
-def _draped(measurements: Measurements, name: str) -> Quantities:
+def _measure_drape(measurements: Measurements, name: str) -> Quantities:
     """Drape a fabric over a sphere until rest; each step removes 3 % of the velocities."""
     scene, _ = square(name, 2 * cells_of(measurements), damping=0.03)
     scene.add_obstacle(supple.Sphere(0.08, (0, -0.085, 0)), friction=0.3)
-    *_, last = supple.simulate(scene, solver=GPBD(newton_steps=2, iterations=20), frames=DRAPING)
+    *_, last = supple.simulate(scene, solver=GPBD(newton_steps=2, iterations=20), frames=DRAPE_STEPS)
     drop = -0.005 - float(last.positions[:, 1].min())
-    caption = f"{name} on the sphere after {DRAPING * 5e-3:g} s: it hangs {drop * 100:.1f} cm below the top"
+    caption = (
+        f"{name} on the sphere after {DRAPE_STEPS * 5e-3:g} s: it hangs {drop * 100:.1f} cm below the top"
+    )
     measurements.picture(last, caption, camera=(12, 20), size=(300, 240))
     inside = 0.08 - np.linalg.norm(last.positions - (0, -0.085, 0), axis=1).min()
     return {
@@ -194,18 +198,18 @@ def _draped(measurements: Measurements, name: str) -> Quantities:
 
 @shows("gpbd-fig10")
 def flags(measurements: Measurements) -> str:
-    found = over_all(measurements, "in the wind", _flag)
-    lifts = [row["lifted [m]"] for row in found.values()]
+    rows = measure_fabrics(measurements, "in the wind", _measure_flag)
+    lifts = [row["lifted [m]"] for row in rows.values()]
     return measurements.judge(
         f"flags of five fabrics in a wind of 6 m/s leave their plane by "
         f"{', '.join(f'{lift * 1e3:.0f}' for lift in lifts)} mm ({', '.join(NAMES)}).",
-        Claim("positions stay finite", all(row["finite"] for row in found.values())),
+        Claim("positions stay finite", all(row["finite"] for row in rows.values())),
         Claim("the wind lifts each by more than a cm", min(lifts) > 0.01),
         Claim("fabrics differ by a factor of two", max(lifts) > 2 * min(lifts)),
     )
 
 
-def _flag(measurements: Measurements, name: str) -> Quantities:
+def _measure_flag(measurements: Measurements, name: str) -> Quantities:
     scene = supple.Scene(quasistatic=False, dt=0.005, damping=0.002)
     cells = cells_of(measurements)
     cloth = scene.add_cloth(supple.sheet(cells, (0.3, 0.2), plane="xy"), supple.load_fabric(name))
@@ -222,10 +226,16 @@ def _flag(measurements: Measurements, name: str) -> Quantities:
 @shows("gpbd-fig4")
 def scaling(measurements: Measurements) -> str:
     sizes = (16, 32, 64, 128) if measurements.full else (8, 16, 32)
-    found = {n: measurements.part(f"{n} x {n} cells, ms per frame", partial(_paces, n)) for n in sizes}
-    gpbd, newton = ([row[name] for row in found.values()] for name in ("gpbd", "newton"))
+    frame_times = {
+        n: measurements.part(f"{n} x {n} cells, ms per frame", partial(_measure_frame_times, n))
+        for n in sizes
+    }
+    gpbd, newton = ([row[name] for row in frame_times.values()] for name in ("gpbd", "newton"))
     if not measurements.pictures:
-        lines = {name: (sizes, [row[name] for row in found.values()]) for name in next(iter(found.values()))}
+        lines = {
+            name: (sizes, [row[name] for row in frame_times.values()])
+            for name in next(iter(frame_times.values()))
+        }
         measurements.curves(
             lines, "time per frame of satin", "cells along an edge", "ms per frame", log_x=True
         )
@@ -243,7 +253,7 @@ def scaling(measurements: Measurements) -> str:
     )
 
 
-def _paces(cells: int) -> Quantities:
+def _measure_frame_times(cells: int) -> Quantities:
     scene, cloth = square("satin1", cells)
     low = cloth.points[:, 2].min()
     scene.pin(cloth.where(lambda X: (X[:, 2] <= low + 1e-9) & (np.abs(X[:, 0]) > 0.149)))
@@ -251,11 +261,11 @@ def _paces(cells: int) -> Quantities:
         "gpbd": (GPBD(newton_steps=2, iterations=10), {"substeps": 2}),
         "newton": (Newton(), {"tolerance": 1e-3}),
     }
-    found = {}
+    frame_times = {}
     for name, (solver, limits) in cases.items():
         frames = supple.simulate(scene, solver=solver, frames=6, **limits)
-        found[name] = 1e3 * float(np.median([frame.report.seconds for frame in frames][2:]))
-    return found
+        frame_times[name] = 1e3 * float(np.median([frame.report.seconds for frame in frames][2:]))
+    return frame_times
 
 
 @shows("gpbd-table1")
@@ -295,5 +305,5 @@ def times(measurements: Measurements) -> str:
 def _time(measurements: Measurements, name: str, cells: int) -> float:
     scene, _ = square(name, cells)
     problem = problem_on(measurements, scene, "float64")
-    place(problem, 1e-4, problem.model.rest, 0.0, 0.0)
+    begin_time_step(problem, 1e-4, problem.model.rest, 0.0, 0.0)
     return 3 * ms_per_sweep(problem, GPBD(newton_steps=1))

@@ -14,7 +14,7 @@ from supple.problem import Problem
 from supple.solve.loop import solve
 from supple.solvers import Solver
 from supple_papers.measurements import Measurements, Quantities
-from supple_papers.measuring import clamped, placed
+from supple_papers.measuring import clamped_scene, time_step_problem
 
 CELL, SMALL_CELL = 2 / 15, 1 / 15
 """Cell sizes [m], which the papers do not give.
@@ -29,26 +29,28 @@ COUNTS = (10, 40, 100, 200)
 def start(cells: int, cell: float = CELL) -> tuple[Model, np.ndarray, np.ndarray]:
     """Model, positions and velocities of the block after eight steps of 0.01 s."""
     material = supple.Corotated(young=1000, poisson=0.3)
-    scene = clamped(supple.block(cells, size=[cells * cell] * 3), material, 10, 0.01, gravity=(0, -9.8, 0))
+    scene = clamped_scene(
+        supple.block(cells, size=[cells * cell] * 3), material, 10, 0.01, gravity=(0, -9.8, 0)
+    )
     for frame in supple.simulate(scene, solver=PBNG(acceleration="chebyshev"), tolerance=1e-6, frames=8):
-        found = frame.model, frame.positions, np.asarray(frame.velocities)
-    return found
+        state = frame.model, frame.positions, np.asarray(frame.velocities)
+    return state
 
 
 def step(measurements: Measurements, cell: float = CELL) -> Problem:
     """Return the problem of the ninth step."""
     model, x, v = start(15 if measurements.full else 6, cell)
-    return placed(model, 0.01, x, v)
+    return time_step_problem(model, 0.01, x, v)
 
 
-def falling(measurements: Measurements, solver: Solver, cell: float = CELL) -> Quantities:
+def measure_residuals(measurements: Measurements, solver: Solver, cell: float = CELL) -> Quantities:
     """Relative residual after several iteration counts, and primary and secondary residuals if available."""
     report = solve(
         step(measurements, cell), solver, StopCriteria(max_iterations=max(COUNTS)), record_history=True
     )
     history = report.history
     assert history is not None
-    found: Quantities = {"outcome": report.outcome.name.lower()}
+    quantities: Quantities = {"outcome": report.outcome.name.lower()}
     for name, values in (
         ("", history.residual),
         ("primary ", history.primal_residual),
@@ -56,5 +58,5 @@ def falling(measurements: Measurements, solver: Solver, cell: float = CELL) -> Q
     ):
         if values:
             first = max(values) if name == "primary " else values[0]  # the primary residual is 0 at the start
-            found |= {f"{name}{k}": values[k] / first for k in COUNTS if k < len(values)}
-    return found
+            quantities |= {f"{name}{k}": values[k] / first for k in COUNTS if k < len(values)}
+    return quantities

@@ -15,13 +15,13 @@ from supple.problem import Problem
 from supple_papers import fabrics, gpbd_impact
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import (
+    begin_time_step,
     cube_of_six,
     elastic_energy,
     face,
     jacobians,
     march,
     ms_per_sweep,
-    place,
     problem_on,
 )
 from supple_papers.registry import shows
@@ -29,7 +29,7 @@ from supple_papers.registry import shows
 PARTS = fabrics, gpbd_impact
 """Modules that register further experiments on import."""
 
-MOVING = 300
+MOTION_STEPS = 300
 """Number of steps in which the ends of the cubes move; the paper does not give it."""
 
 TABLE_5: dict[str, tuple[int, dict[float, tuple[Any, Any]]]] = {
@@ -90,9 +90,9 @@ def cube(material: Any, motion: str | None, cells: int, dt: float) -> supple.Sce
     body = scene.add_solid(cube_of_six(cells), material, density=1000)
     for end, sign in ((0.0, -1.0), (1.0, 1.0)):
         moves = {
-            "stretch": supple.Translate((0.5 * sign, 0, 0), duration=MOVING * dt),
-            "compress": supple.Translate((-0.25 * sign, 0, 0), duration=MOVING * dt),
-            "twist": supple.Rotate((1, 0, 0), (0, 0.5, 0.5), sign * np.pi / 2, duration=MOVING * dt),
+            "stretch": supple.Translate((0.5 * sign, 0, 0), duration=MOTION_STEPS * dt),
+            "compress": supple.Translate((-0.25 * sign, 0, 0), duration=MOTION_STEPS * dt),
+            "twist": supple.Rotate((1, 0, 0), (0, 0.5, 0.5), sign * np.pi / 2, duration=MOTION_STEPS * dt),
         }
         if motion is not None:
             scene.pin(face(body, 0, end), motion=moves[motion])
@@ -105,7 +105,7 @@ def stress_test(
     """Simulate one row of Table 5 and evaluate both criteria."""
     scene = cube(material, motion, cells, 0.001)
     model = supple.scene.build_model(scene)
-    elastic, whole, x = elastic_energy(model), [], model.rest
+    elastic, energies, x = elastic_energy(model), [], model.rest
     options: Any = {"precision": "float32", "device": measurements.device}
     solver = replace(solver, iterations=sweeps)
     for frame in supple.simulate(scene, solver=solver, dt=0.02, substeps=20, frames=steps // 20, **options):
@@ -115,16 +115,16 @@ def stress_test(
         if not finite:
             break
         x, v = frame.positions, np.asarray(frame.velocities)
-        if 20 * frame.index >= MOVING:
-            whole.append(elastic(x) + 0.5 * float(np.sum(model.mass[:, None] * v**2)))
+        if 20 * frame.index >= MOTION_STEPS:
+            energies.append(elastic(x) + 0.5 * float(np.sum(model.mass[:, None] * v**2)))
     inverted = int(np.sum(~(jacobians(model, x) > 0)))
-    known = np.isfinite(whole).all() and bool(whole)
-    growth = max(whole) / whole[0] if known else np.inf
-    sound = inverted == 0 or not material.barrier
-    dissipating = finite and sound and bool(whole) and whole[-1] < whole[0]
+    is_known = np.isfinite(energies).all() and bool(energies)
+    growth = max(energies) / energies[0] if is_known else np.inf
+    valid = inverted == 0 or not material.barrier
+    dissipating = finite and valid and bool(energies) and energies[-1] < energies[0]
     return {
         "dissipating": bool(dissipating),
-        "strict": bool(dissipating and known and growth <= 1.1),
+        "strict": bool(dissipating and is_known and growth <= 1.1),
         "growth": growth,
         "inverted at the end": inverted,
     }
@@ -132,19 +132,19 @@ def stress_test(
 
 def rows_of_table_5(measurements: Measurements) -> dict[str, tuple[str, int, Any, tuple[int, int]]]:
     """Return the rows of Table 5: all 29 at the paper's size, or three Poisson's ratios on small cubes."""
-    found = {}
+    rows = {}
     for motion, (cells, ratios) in TABLE_5.items():
         for nu, counts in ratios.items():
             for name, count in zip(("neo_hookean", "log_neo_hookean"), counts, strict=True):
                 if count is not None and (measurements.full or nu in (0.45, 0.495, 0.4995)):
                     material = MATERIALS[name](young=1e5, poisson=nu)
-                    found[f"{motion}, {name}, {nu:g}"] = (
+                    rows[f"{motion}, {name}, {nu:g}"] = (
                         motion,
                         cells if measurements.full else 5,
                         material,
                         count,
                     )
-    return found
+    return rows
 
 
 @shows("gpbd-table5")
@@ -178,22 +178,22 @@ def table_5(measurements: Measurements) -> str:
 def recovery(measurements: Measurements) -> str:
     cases = {
         (start, form): measurements.part(
-            f"{start}, {form}", partial(recovered, measurements, start, newton, FORMS[form])
+            f"{start}, {form}", partial(recover_cube, measurements, start, newton, FORMS[form])
         )
         for start, newton in (("flattened", 6), ("randomised", 8))
         for form in ("gauss_seidel", "jacobi, mass")
     }
-    sound = {case: row["inverted at the end"] == 0 for case, row in cases.items()}
+    uninverted = {case: row["inverted at the end"] == 0 for case, row in cases.items()}
     return measurements.judge(
-        f"{sum(sound.values())} of {len(sound)} cubes, with the barrier and nu = 0.4995, end uninverted.",
+        f"{sum(uninverted.values())} of {len(uninverted)} cubes, with the barrier and nu = 0.4995, end uninverted.",
         *(
-            Claim(f"{start}, {form}: no inverted element is left", held)
-            for (start, form), held in sound.items()
+            Claim(f"{start}, {form}: no inverted element is left", holds)
+            for (start, form), holds in uninverted.items()
         ),
     )
 
 
-def recovered(measurements: Measurements, start: str, newton: int, options: dict[str, Any]) -> Quantities:
+def recover_cube(measurements: Measurements, start: str, newton: int, options: dict[str, Any]) -> Quantities:
     cells, steps = (20, 2000) if measurements.full else (5, 400)
     scene = cube(supple.materials.LogNeoHookean(young=1e5, poisson=0.4995), None, cells, 0.01)
     model = supple.scene.build_model(scene)
@@ -214,9 +214,9 @@ def vertex_block_descent(measurements: Measurements) -> str:
         "pbng": (PBNG(acceleration=None, tied_groups=False, iterations=64), 1),
         "gpbd": (GPBD(newton_steps=3, iterations=3), 20),
     }
-    found = {
+    distances = {
         (motion, nu, name): measurements.part(
-            f"{motion}, nu = {nu:g}, {name}", partial(off, measurements, motion, nu, *case)
+            f"{motion}, nu = {nu:g}, {name}", partial(distance_from_newton, measurements, motion, nu, *case)
         )["distance"]
         for motion in ("stretch", "twist", "compress")
         for nu in (0.45, 0.4995)
@@ -224,7 +224,7 @@ def vertex_block_descent(measurements: Measurements) -> str:
     }
 
     def worst(name: str, nu: float) -> float:
-        away = [found[motion, nu, name] for motion in ("stretch", "twist", "compress")]
+        away = [distances[motion, nu, name] for motion in ("stretch", "twist", "compress")]
         return max(np.inf if distance is None else distance for distance in away)
 
     said = "; ".join(f"{name} {worst(name, 0.45):.2g} and {worst(name, 0.4995):.2g}" for name in cases)
@@ -241,7 +241,9 @@ def vertex_block_descent(measurements: Measurements) -> str:
     )
 
 
-def off(measurements: Measurements, motion: str, poisson: float, solver: Any, substeps: int) -> Quantities:
+def distance_from_newton(
+    measurements: Measurements, motion: str, poisson: float, solver: Any, substeps: int
+) -> Quantities:
     """Largest distance from Newton's result after a motion, relative to the largest displacement."""
     cells = 15 if measurements.full else 5
     scene = cube(supple.StableNeoHookean(young=1e5, poisson=poisson), motion, cells, 0.001)
@@ -253,7 +255,7 @@ def off(measurements: Measurements, motion: str, poisson: float, solver: Any, su
 
 
 @shows("gpbd-table4")
-def paces(measurements: Measurements) -> str:
+def sweep_times(measurements: Measurements) -> str:
     cells = 25 if measurements.full else 10
     scene = cube(supple.StableNeoHookean(young=1e5, poisson=0.3), None, cells, 0.01)
     cases: dict[str, Any] = {
@@ -263,12 +265,14 @@ def paces(measurements: Measurements) -> str:
         "gpbd jacobi": GPBD(sweep="jacobi"),
     }
 
-    def pace(solver: Any) -> float:
+    def sweep_time(solver: Any) -> float:
         problem = problem_on(measurements, scene)
-        place(problem, 0.01, problem.model.rest, 0.0, 0.0)
+        begin_time_step(problem, 0.01, problem.model.rest, 0.0, 0.0)
         return ms_per_sweep(problem, solver)
 
-    ms = {name: measurements.part(f"{name}, ms per sweep", partial(pace, s)) for name, s in cases.items()}
+    ms = {
+        name: measurements.part(f"{name}, ms per sweep", partial(sweep_time, s)) for name, s in cases.items()
+    }
     vbd, gs, jacobi = ms["vbd"], ms["gpbd gauss_seidel"], ms["gpbd jacobi"]
     why = (
         "on CPU cores colors cost next to nothing, of which Gauss-Seidel has some 60 of elements "

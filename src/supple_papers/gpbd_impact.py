@@ -14,7 +14,7 @@ from supple.problem import Problem
 from supple.problem.history import RIGID
 from supple_papers.fabrics import square
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import cube_of_six, jacobians, ms_per_sweep, place, problem_on
+from supple_papers.measuring import begin_time_step, cube_of_six, jacobians, ms_per_sweep, problem_on
 from supple_papers.registry import shows
 
 
@@ -31,23 +31,23 @@ def falling_cube(cells: int, speed: float = 5.0) -> supple.Scene:
 
 @shows("gpbd-fig1")
 def impact(measurements: Measurements) -> str:
-    found = measurements.part("cube at impact", partial(_impact, measurements))
+    quantities = measurements.part("cube at impact", partial(_measure_impact, measurements))
     return measurements.judge(
         f"a cube with the logarithmic barrier hits the floor at 5 m/s, is pressed to "
-        f"{found['least volume']:.2f} of its volume in places, and moves at {found['rebound [m/s]']:.1f} m/s "
-        f"after 0.3 s with {found['inverted at the end']} inverted elements. The vest of CLOTH3D is not "
+        f"{quantities['least volume']:.2f} of its volume in places, and moves at {quantities['rebound [m/s]']:.1f} m/s "
+        f"after 0.3 s with {quantities['inverted at the end']} inverted elements. The vest of CLOTH3D is not "
         "at hand; fabrics on a body are gpbd-fig6.",
-        Claim("positions stay finite", found["finite"]),
-        Claim("no element is inverted at the end, nor has passed its barrier", _sound(found)),
-        Claim("the cube is thrown back", found["rebound [m/s]"] > 0),
+        Claim("positions stay finite", quantities["finite"]),
+        Claim("no element is inverted at the end, nor has passed its barrier", _is_valid(quantities)),
+        Claim("the cube is thrown back", quantities["rebound [m/s]"] > 0),
     )
 
 
-def _sound(found: Quantities) -> bool:
-    return found["inverted at the end"] == 0 and found["least volume"] > 0
+def _is_valid(quantities: Quantities) -> bool:
+    return quantities["inverted at the end"] == 0 and quantities["least volume"] > 0
 
 
-def _impact(measurements: Measurements) -> Quantities:
+def _measure_impact(measurements: Measurements) -> Quantities:
     scene = falling_cube(25 if measurements.full else 5)
     least = 1.0
     for frame in supple.simulate(
@@ -67,18 +67,18 @@ def _impact(measurements: Measurements) -> Quantities:
 
 @shows("gpbd-fig9")
 def trampoline(measurements: Measurements) -> str:
-    found = measurements.part("ball of 0.2 kg on satin", partial(_trampoline, measurements))
-    sinks, back = found["sinks [m]"], found["ball rises again [m]"]
+    bounce = measurements.part("ball of 0.2 kg on satin", partial(_measure_trampoline, measurements))
+    sinks, back = bounce["sinks [m]"], bounce["ball rises again [m]"]
     return measurements.judge(
         f"the ball presses the cloth {sinks * 1e3:.0f} mm down and is thrown back by {back * 1e3:.0f} mm, in "
         "GPBD with its fabric.",
-        Claim("positions stay finite", found["finite"]),
+        Claim("positions stay finite", bounce["finite"]),
         Claim("the ball presses the cloth down", sinks > 0.005),
         Claim("the cloth throws the ball back by a tenth of that at least", back > 0.1 * sinks),
     )
 
 
-def _trampoline(measurements: Measurements) -> Quantities:
+def _measure_trampoline(measurements: Measurements) -> Quantities:
     scene, cloth = square("satin1", 32 if measurements.full else 16, damping=0.0)
     edge = np.abs(cloth.points[:, [0, 2]]).max(axis=1) > 0.149
     scene.pin(cloth.where(np.flatnonzero(edge)))
@@ -110,14 +110,14 @@ def rebound(heights: list[float]) -> float:
 
 
 @shows("gpbd-table2")
-def paces(measurements: Measurements) -> str:
+def step_times(measurements: Measurements) -> str:
     cells = 25 if measurements.full else 10
     cube = measurements.part(
-        f"cube of {cells}³ cells, 3 x 3 [ms per step]", partial(_cube_pace, measurements, cells)
+        f"cube of {cells}³ cells, 3 x 3 [ms per step]", partial(_cube_step_time, measurements, cells)
     )
     cloth = 64 if measurements.full else 16
     satin = measurements.part(
-        f"satin of {cloth}² cells, 3 x 1 [ms per step]", partial(_satin_pace, measurements, cloth)
+        f"satin of {cloth}² cells, 3 x 1 [ms per step]", partial(_satin_step_time, measurements, cloth)
     )
     solid, fabric = 1e3 * cube / (6 * cells**3), 1e3 * satin / (2 * cloth**2)
     why = "these are cores of a CPU, the paper's are of a GPU; `--device cuda` has ours."
@@ -146,32 +146,32 @@ RATIO = (
 )
 
 
-def _cube_pace(measurements: Measurements, cells: int) -> float:
+def _cube_step_time(measurements: Measurements, cells: int) -> float:
     scene = supple.Scene(quasistatic=False, dt=0.001)
     scene.add_solid(cube_of_six(cells), supple.NeoHookean(young=1e5, poisson=0.45), density=1000)
     problem = problem_on(measurements, scene)
-    place(problem, 0.001, problem.model.rest, 0.0, 0.0)
+    begin_time_step(problem, 0.001, problem.model.rest, 0.0, 0.0)
     return 3 * ms_per_sweep(problem, GPBD(newton_steps=3))
 
 
 def _satin(measurements: Measurements, cells: int) -> Problem:
     scene, _ = square("satin1", cells)
     problem = problem_on(measurements, scene, "float64")
-    place(problem, 1e-4, problem.model.rest, 0.0, 0.0)
+    begin_time_step(problem, 1e-4, problem.model.rest, 0.0, 0.0)
     return problem
 
 
-def _satin_pace(measurements: Measurements, cells: int) -> float:
+def _satin_step_time(measurements: Measurements, cells: int) -> float:
     return 3 * ms_per_sweep(_satin(measurements, cells), GPBD(newton_steps=1))
 
 
 @shows("gpbd-table3")
 def parts_of_a_sweep(measurements: Measurements) -> str:
-    found = measurements.part("ms over satin of 16 x 16 cells", partial(_parts, measurements))
-    whole, forces, energies = found["sweep"], found["forces of all triangles"], found["energies"]
-    share = (forces + energies) / whole
+    times = measurements.part("ms over satin of 16 x 16 cells", partial(_parts, measurements))
+    sweep, forces, energies = times["sweep"], times["forces of all triangles"], times["energies"]
+    share = (forces + energies) / sweep
     return measurements.judge(
-        f"of a sweep of {whole:.3g} ms with one local Newton step, forces alone would take "
+        f"of a sweep of {sweep:.3g} ms with one local Newton step, forces alone would take "
         f"{forces:.3g} ms and one evaluation of the energies, of which the line search makes some, "
         f"{energies:.3g} ms, {share:.0%} together (paper: force and derivatives 58 %, line search 38 %, "
         "linear solves 4 %).",

@@ -65,15 +65,15 @@ class Measurements:
     ) -> None:
         self.path, self.key, self.full, self._say = measurements_path(folder, key, device), key, full, say
         self.device, self._measures = device, measures
-        self.values: Quantities = self._known()
+        self.values: Quantities = self._load()
 
-    def _known(self) -> Quantities:
+    def _load(self) -> Quantities:
         """Return stored measurements with the same sizes and version."""
-        fresh: Quantities = {"key": self.key, "full": self.full, "version": __version__, "parts": {}}
-        found = read_measurements(self.path)
-        if found is None or any(found.get(name) != fresh[name] for name in ("full", "version")):
-            return fresh
-        return found
+        empty: Quantities = {"key": self.key, "full": self.full, "version": __version__, "parts": {}}
+        stored = read_measurements(self.path)
+        if stored is None or any(stored.get(name) != empty[name] for name in ("full", "version")):
+            return empty
+        return stored
 
     @property
     def done(self) -> bool:
@@ -125,11 +125,11 @@ class Measurements:
 
     def judge(self, said: str, *claims: Claim) -> str:
         """Return the verdict: agrees if all claims hold, differs if none does, otherwise partly agrees."""
-        held = [bool(claim.holds) for claim in claims]
-        word = "agrees" if all(held) else "partly agrees" if any(held) else "differs"
+        results = [bool(claim.holds) for claim in claims]
+        word = "agrees" if all(results) else "partly agrees" if any(results) else "differs"
         self.values["claims"] = [
             {"says": claim.says, "holds": holds} | ({} if holds else {"why": claim.why})
-            for claim, holds in zip(claims, held, strict=True)
+            for claim, holds in zip(claims, results, strict=True)
         ]
         return f"{word}: {said}"
 
@@ -169,10 +169,10 @@ def measurements_path(folder: Path, key: str, device: str = "cpu") -> Path:
 def read_measurements(path: Path) -> Quantities | None:
     """Read stored measurements; None if the file is missing or damaged."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        stored = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("parts"), dict) else None
+    return stored if isinstance(stored, dict) and isinstance(stored.get("parts"), dict) else None
 
 
 def plain(value: Any) -> Any:

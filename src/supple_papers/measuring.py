@@ -34,7 +34,7 @@ def face(body: supple.scene.Body, axis: int, value: float) -> supple.scene.Verte
     return body.where(np.flatnonzero(np.abs(body.points[:, axis] - value) < 1e-9))
 
 
-def clamped(
+def clamped_scene(
     mesh: supple.TetMesh, material: Any, density: float, dt: float, **scene_options: Any
 ) -> supple.Scene:
     """Scene with a body clamped at its smallest x."""
@@ -65,14 +65,16 @@ def cube_of_six(cells: int) -> supple.TetMesh:
     return supple.TetMesh(points / cells, (first[:, None, None] + paths).reshape(-1, 4), repair=True)
 
 
-def placed(model: Model, dt: float, x: np.ndarray, v: np.ndarray | float) -> Problem:
+def time_step_problem(model: Model, dt: float, x: np.ndarray, v: np.ndarray | float) -> Problem:
     """Return the problem of one backward Euler step from positions x with velocities v."""
     problem = Problem(model, "float64")
-    place(problem, dt, x, v, 0.0)
+    begin_time_step(problem, dt, x, v, 0.0)
     return problem
 
 
-def place(problem: Problem, dt: float, x: np.ndarray, v: np.ndarray | float, time: float = 0.0) -> None:
+def begin_time_step(
+    problem: Problem, dt: float, x: np.ndarray, v: np.ndarray | float, time: float = 0.0
+) -> None:
     """Set up a backward Euler step from positions x with velocities v that ends at `time` [s]."""
     problem.positions = x
     problem.states.set_velocities(v)
@@ -86,7 +88,7 @@ def march(
     """Yield positions and velocities after each step from x at rest, like `simulate` without reports."""
     v = np.zeros_like(x)
     for k in range(1, steps + 1):
-        place(problem, scene.dt, x, v, k * scene.dt)
+        begin_time_step(problem, scene.dt, x, v, k * scene.dt)
         solver.begin(problem).advance(sweeps)
         v = (problem.positions - x) / scene.dt
         x = problem.positions
@@ -145,17 +147,18 @@ def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
     return energy
 
 
-def sunken(frame: supple.Frame, body: supple.scene.Body, other: supple.scene.Body) -> float:
+def penetration_depth(frame: supple.Frame, body: supple.scene.Body, other: supple.scene.Body) -> float:
     """Depth of the deepest vertex of a body inside another solid [m], 0 if none is inside."""
-    x, there = (
+    x, other_mesh = (
         frame.positions_of(body),
         supple.TetMesh(frame.positions_of(other), np.asarray(other.mesh.cells), repair=True),
     )
-    within = np.linalg.norm(_nearest(x, there) - x, axis=1) < 1e-9
+    within = np.linalg.norm(_nearest(x, other_mesh) - x, axis=1) < 1e-9
     if not within.any():
         return 0.0
     outside = supple.TriMesh(
-        there.points[there.surface_vertices], np.searchsorted(there.surface_vertices, there.surface)
+        other_mesh.points[other_mesh.surface_vertices],
+        np.searchsorted(other_mesh.surface_vertices, other_mesh.surface),
     )
     return float(np.linalg.norm(_nearest(x[within], outside) - x[within], axis=1).max())
 

@@ -65,7 +65,9 @@ class Sized:
         self.full = full
 
 
-def bent(measurements: Measurements, solver: Any, tissue: float = SOFT_TISSUE, **limits: Any) -> Quantities:
+def bend_knee(
+    measurements: Measurements, solver: Any, tissue: float = SOFT_TISSUE, **limits: Any
+) -> Quantities:
     """Relative distance from the equilibrium after the last frame, and time per frame."""
     scene = knee(measurements, tissue=tissue)
     limits = limits or {"max_iterations": SWEEPS}
@@ -74,10 +76,12 @@ def bent(measurements: Measurements, solver: Any, tissue: float = SOFT_TISSUE, *
     moved = np.linalg.norm(truth - last.model.rest, axis=1).max()
     away = np.linalg.norm(last.positions - truth, axis=1).max() / moved
     tissue_of = scene.attachments[-1]
-    gaps = np.einsum("ks,ksi->ki", tissue_of.weights, last.positions[tissue_of.vertices]) - tissue_of.target
+    openings = (
+        np.einsum("ks,ksi->ki", tissue_of.weights, last.positions[tissue_of.vertices]) - tissue_of.target
+    )
     return {
         "distance": away,
-        "widest gap of tissue [m]": np.linalg.norm(gaps, axis=1).max(),
+        "widest gap of tissue [m]": np.linalg.norm(openings, axis=1).max(),
         "inverted": last.report.inverted,
         "ms per frame": 1e3 * float(np.median([frame.report.seconds for frame in frames])),
     }
@@ -91,11 +95,11 @@ def like_newton(measurements: Measurements) -> str:
         f"pbng, plain, {SWEEPS} sweeps": (PLAIN, {}),
         f"pbd (hard constraints), {SWEEPS} sweeps": (XPBD(compliant=False), {}),
     }
-    found = {
-        name: measurements.part(name, partial(bent, measurements, solver, **limits))
+    rows = {
+        name: measurements.part(name, partial(bend_knee, measurements, solver, **limits))
         for name, (solver, limits) in cases.items()
     }
-    newton, pbng, plain, hard = found.values()
+    newton, pbng, plain, hard = rows.values()
     ratio = newton["ms per frame"] / pbng["ms per frame"]
     if not measurements.pictures:
         *_, last = supple.simulate(knee(measurements), solver=PBNG(), tolerance=1e-4)
@@ -131,15 +135,15 @@ def _said(value: float | None) -> str:
 @shows("pbng-fig2")
 def order_of_constraints(measurements: Measurements) -> str:
     cases = {"pbng": PBNG(), "xpbd": XPBD(), "xpbd, flipped": XPBD(attachments_first=True)}
-    found = {
+    rows = {
         (name, k): measurements.part(
-            f"{name}, {SWEEPS} sweeps, tissue of {k:.0e} N/m", partial(bent, measurements, s, tissue=k)
+            f"{name}, {SWEEPS} sweeps, tissue of {k:.0e} N/m", partial(bend_knee, measurements, s, tissue=k)
         )
         for k in (SOFT_TISSUE, STIFF_TISSUE)
         for name, s in cases.items()
     }
-    soft, stiff = ([found[name, k]["distance"] for name in cases] for k in (SOFT_TISSUE, STIFF_TISSUE))
-    gaps = [found[name, STIFF_TISSUE]["widest gap of tissue [m]"] for name in cases]
+    soft, stiff = ([rows[name, k]["distance"] for name in cases] for k in (SOFT_TISSUE, STIFF_TISSUE))
+    openings = [rows[name, STIFF_TISSUE]["widest gap of tissue [m]"] for name in cases]
     said = "; ".join(
         f"with tissue of {k} N/m PBNG {a:.1e}, XPBD {b:.2g}, XPBD (flipped) {c:.2g}"
         for k, (a, b, c) in (("1e4", soft), ("1e8", stiff))
@@ -147,10 +151,10 @@ def order_of_constraints(measurements: Measurements) -> str:
     return measurements.judge(
         f"distances from the equilibrium after {SWEEPS} sweeps per frame, over the motion: {said}. "
         "Tissue of 1e8 "
-        f"N/m is open by {gaps[0]:.1e}, {gaps[1]:.1e} and {gaps[2]:.1e} m at most.",
+        f"N/m is open by {openings[0]:.1e}, {openings[1]:.1e} and {openings[2]:.1e} m at most.",
         Claim("with tissue of 1e4 N/m PBNG ends five times as near as XPBD", soft[0] < 0.2 * min(soft[1:])),
         Claim("with 1e8 N/m, too", stiff[0] < 0.2 * min(stiff[1:])),
-        Claim("with 1e8 N/m XPBD (flipped) leaves gaps twice as wide as XPBD", gaps[2] > 2 * gaps[1]),
+        Claim("with 1e8 N/m XPBD (flipped) leaves gaps twice as wide as XPBD", openings[2] > 2 * openings[1]),
         Claim(
             "with 1e8 N/m the order changes how far XPBD ends from the equilibrium, by more than a tenth",
             abs(stiff[1] - stiff[2]) > 0.1 * max(stiff[1:]),
@@ -162,9 +166,9 @@ def order_of_constraints(measurements: Measurements) -> str:
 
 
 @shows("pxpbd-fig4")
-def activated(measurements: Measurements) -> str:
-    found = measurements.part("height of the middle [m]", partial(lifted, measurements))
-    before, after = found["passive"], found["active"]
+def activate_muscle(measurements: Measurements) -> str:
+    heights = measurements.part("height of the middle [m]", partial(lift_bar, measurements))
+    before, after = heights["passive"], heights["active"]
     return measurements.judge(
         f"the middle of a bar of muscle, held at both ends, sags by {-before * 1e3:.0f} mm under its "
         f"weight; fully activated it is lifted to {-after * 1e3:.0f} mm.",
@@ -172,7 +176,7 @@ def activated(measurements: Measurements) -> str:
     )
 
 
-def lifted(measurements: Measurements) -> Quantities:
+def lift_bar(measurements: Measurements) -> Quantities:
     """Mean height of the middle of a bar of muscle in equilibrium [m], passive and active."""
     cells = (25, 5, 5) if measurements.full else (12, 3, 3)
     heights = {}
@@ -184,8 +188,8 @@ def lifted(measurements: Measurements) -> Quantities:
         body = scene.add_solid(supple.block(cells, (0.4, 0.08, 0.08)), kind, density=1060)
         for end in (0.0, 0.4):
             scene.pin(face(body, 0, end))
-        found = supple.equilibrium(scene, tolerance=1e-5)
+        result = supple.equilibrium(scene, tolerance=1e-5)
         middle = np.abs(body.points[:, 0] - 0.2) < 0.21 / cells[0]
-        heights[name] = float((found.positions - body.points)[middle, 1].mean())
-        measurements.picture(found, f"{name}", field="stretch", camera=(15, 12))
+        heights[name] = float((result.positions - body.points)[middle, 1].mean())
+        measurements.picture(result, f"{name}", field="stretch", camera=(15, 12))
     return heights

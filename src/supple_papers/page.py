@@ -14,7 +14,7 @@ from supple_papers.registry import Row, rows, titles
 WORDS = ("agrees", "differs", "partly")
 """First words of verdicts."""
 
-Accounts = dict[str, dict[str, Any] | None]
+StoredRows = dict[str, dict[str, Any] | None]
 """Stored measurements by row key; None for rows without any."""
 
 HEAD = """# The five papers, figure by figure
@@ -38,14 +38,14 @@ a GPU as well, some of them at other sizes, have verdicts of their own there and
 
 def write_page(folder: Path) -> Path:
     """Write README.md to a folder of stored measurements and return its path."""
-    here, on_gpu = (
+    on_cpu, on_gpu = (
         {key: read_measurements(measurements_path(folder, key, at)) for key in rows()} for at in DEVICES
     )
-    parts = [HEAD, _counts(here, on_gpu), _differing(here, on_gpu)]
+    parts = [HEAD, _counts(on_cpu, on_gpu), _unmet_claims(on_cpu, on_gpu)]
     for paper, title in titles().items():
         parts.append(f"## {paper.upper()}: {title}\n")
         chosen = [row for row in rows().values() if row.paper == paper]
-        parts += [_section(row, here[row.key], on_gpu[row.key]) for row in chosen]
+        parts += [_section(row, on_cpu[row.key], on_gpu[row.key]) for row in chosen]
     path = folder / "README.md"
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
@@ -53,7 +53,7 @@ def write_page(folder: Path) -> Path:
     return path
 
 
-def standing(row: Row, measurements: dict[str, Any] | None) -> str:
+def row_status(row: Row, measurements: dict[str, Any] | None) -> str:
     """Return the status of a row: agrees, differs, partly, illustration, impossible, or not measured."""
     if row.state != "shown":
         return row.state
@@ -61,7 +61,7 @@ def standing(row: Row, measurements: dict[str, Any] | None) -> str:
     return next((word for word in WORDS if verdict.startswith(word)), "not measured")
 
 
-def _counts(here: Accounts, on_gpu: Accounts) -> str:
+def _counts(on_cpu: StoredRows, on_gpu: StoredRows) -> str:
     """Table of row counts by status and paper, on the CPU and on the GPU."""
     columns = [*WORDS, "not measured", "impossible", "illustration"]
     head = [*columns, "claims that hold", *(f"{word} on the GPU" for word in WORDS), "claims that hold there"]
@@ -69,41 +69,43 @@ def _counts(here: Accounts, on_gpu: Accounts) -> str:
     for paper in [*titles(), "all"]:
         chosen = {key: row for key, row in rows().items() if paper in ("all", row.paper)}
         name = "all" if paper == "all" else f"[{paper.upper()}](#{_anchor(paper)})"
-        cells = [_stand(chosen, accounts, these) for accounts, these in ((here, columns), (on_gpu, [*WORDS]))]
+        cells = [
+            _status_cells(chosen, stored, these) for stored, these in ((on_cpu, columns), (on_gpu, [*WORDS]))
+        ]
         lines.append(f"|{name}|" + "".join(cells))
     return "\n".join(lines) + "\n"
 
 
-def _stand(chosen: dict[str, Row], accounts: Accounts, columns: list[str]) -> str:
+def _status_cells(chosen: dict[str, Row], stored: StoredRows, columns: list[str]) -> str:
     """Table cells with the number of rows per status, and the number of satisfied claims."""
-    found = Counter(standing(row, accounts[key]) for key, row in chosen.items())
-    held = [claim["holds"] for key in chosen for claim in _claims(accounts[key])]
-    return f"{_cells(found, columns)}{sum(held)} of {len(held)}|"
+    counts = Counter(row_status(row, stored[key]) for key, row in chosen.items())
+    holds = [claim["holds"] for key in chosen for claim in _claims(stored[key])]
+    return f"{_cells(counts, columns)}{sum(holds)} of {len(holds)}|"
 
 
 def _claims(measurements: dict[str, Any] | None) -> list[dict[str, Any]]:
     return (measurements or {}).get("claims", [])
 
 
-def _cells(found: Counter[str], columns: list[str]) -> str:
-    return "|".join(str(found[column]) for column in columns) + "|"
+def _cells(counts: Counter[str], columns: list[str]) -> str:
+    return "|".join(str(counts[column]) for column in columns) + "|"
 
 
 def _anchor(paper: str) -> str:
     """Return the anchor of a paper's heading, as GitHub forms it."""
     heading = f"{paper}: {titles()[paper]}".lower()
-    kept = "".join(c for c in heading if c.isalnum() or c in " -")
-    return kept.replace(" ", "-")
+    characters = "".join(c for c in heading if c.isalnum() or c in " -")
+    return characters.replace(" ", "-")
 
 
-def _differing(here: Accounts, on_gpu: Accounts) -> str:
+def _unmet_claims(on_cpu: StoredRows, on_gpu: StoredRows) -> str:
     """List of unsatisfied claims with their reasons."""
     lines = ["What does not hold here, and why:\n"]
     for key, row in rows().items():
-        place = f"{row.paper}-{row.label}".lower().replace(". ", "-").replace(" ", "-")
-        for accounts, where in ((here, ""), (on_gpu, " on the GPU")):
-            name = f"[{row.paper.upper()} {row.label}](#{place}){where}"
-            lost = [claim for claim in _claims(accounts[key]) if not claim["holds"]]
+        anchor = f"{row.paper}-{row.label}".lower().replace(". ", "-").replace(" ", "-")
+        for stored, where in ((on_cpu, ""), (on_gpu, " on the GPU")):
+            name = f"[{row.paper.upper()} {row.label}](#{anchor}){where}"
+            lost = [claim for claim in _claims(stored[key]) if not claim["holds"]]
             lines += [f"- {name}, {one['says']}: {one['why'] or 'the reason is not known.'}" for one in lost]
     return "\n".join(lines) + "\n" if len(lines) > 1 else ""
 
@@ -117,13 +119,13 @@ def _section(row: Row, measurements: dict[str, Any] | None, on_gpu: dict[str, An
     elif measurements is None or "verdict" not in measurements:
         lines.append(f"**Here:** {row.shows}. Not measured yet: `supple papers {row.key}`.\n")
     else:
-        lines += [f"**Here:** {row.shows}.\n", *_measured(measurements, "Verdict")]
+        lines += [f"**Here:** {row.shows}.\n", *_measurement_lines(measurements, "Verdict")]
         if on_gpu is not None and "verdict" in on_gpu:
-            lines += _measured(on_gpu, "Verdict on the GPU")
+            lines += _measurement_lines(on_gpu, "Verdict on the GPU")
     return "\n".join(lines)
 
 
-def _measured(measurements: dict[str, Any], title: str) -> list[str]:
+def _measurement_lines(measurements: dict[str, Any], title: str) -> list[str]:
     """Section with tables, pictures, verdict, machine and date."""
     lines = [_table(measurements["parts"])]
     lines += [f"![{caption}]({name})\n\n*{caption}*\n" for name, caption in measurements.get("pictures", [])]
@@ -150,12 +152,12 @@ def _table(parts: dict[str, Any]) -> str:
             groups.setdefault(tuple(value), []).append(name)
         elif not isinstance(value, str):
             groups.setdefault((), []).append(name)
-    found = [text + "\n" for text in texts]
-    for figures, names in groups.items():
-        head = figures or ("",)
+    tables = [text + "\n" for text in texts]
+    for columns, names in groups.items():
+        head = columns or ("",)
         lines = ["| |" + "|".join(head) + "|", "|---|" + "---|" * len(head)]
         for name in names:
-            values = [parts[name][figure] for figure in figures] if figures else [parts[name]]
+            values = [parts[name][column] for column in columns] if columns else [parts[name]]
             lines.append(f"| {name} | " + " | ".join(map(brief, values)) + " |")
-        found.append("\n".join(lines) + "\n")
-    return "\n".join(found)
+        tables.append("\n".join(lines) + "\n")
+    return "\n".join(tables)

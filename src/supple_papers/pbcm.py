@@ -19,16 +19,16 @@ from supple_papers.registry import shows
 PARTS = dropping, plastic
 """Modules that register further experiments on import."""
 
-KINDS = {"stvk": supple.StVK, "log neo-Hookean": supple.materials.LogNeoHookean}
+MATERIALS = {"stvk": supple.StVK, "log neo-Hookean": supple.materials.LogNeoHookean}
 """Materials of the paper."""
 
 
 @shows("pbcm-fig2")
 def stresses(measurements: Measurements) -> str:
-    found = {
-        name: measurements.part(name, partial(stress_over_stretch, kind)) for name, kind in KINDS.items()
+    stress_curves = {
+        name: measurements.part(name, partial(stress_over_stretch, kind)) for name, kind in MATERIALS.items()
     }
-    stvk, log = found.values()
+    stvk, log = stress_curves.values()
     return measurements.judge(
         f"from a stretch of 0.577 down StVK's stress stays {stvk['0.2']:.3g} E; neo-Hookean's "
         f"grows to {log['0.2']:.3g} E at 0.2 and is clamped at 0.1, so that inverted elements are pushed "
@@ -54,12 +54,12 @@ def stress_over_stretch(kind: Any) -> Quantities:
 @shows("pbcm-fig5")
 def strains(measurements: Measurements) -> str:
     over = {
-        k: measurements.part(f"{k} iterations: strain", partial(pulled, measurements, k, 1000.0))
+        k: measurements.part(f"{k} iterations: strain", partial(pull_beam, measurements, k, 1000.0))
         for k in (1, 2, 5, 10, 20)
     }
     moduli = (1e2, 1e3, 1e5)
     by = {
-        E: measurements.part(f"E = {E:g} Pa, 5 iterations: strain", partial(pulled, measurements, 5, E))
+        E: measurements.part(f"E = {E:g} Pa, 5 iterations: strain", partial(pull_beam, measurements, 5, E))
         for E in moduli
     }
     return measurements.judge(
@@ -76,7 +76,7 @@ def strains(measurements: Measurements) -> str:
     )
 
 
-def pulled(measurements: Measurements, iterations: int, young: float) -> float:
+def pull_beam(measurements: Measurements, iterations: int, young: float) -> float:
     """Strain at rest of a beam pulled by 100 N."""
     n = 4 if measurements.full else 2
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=300)
@@ -93,21 +93,21 @@ def pulled(measurements: Measurements, iterations: int, young: float) -> float:
 @shows("pbcm-fig6")
 def recovery(measurements: Measurements) -> str:
     starts = {"flattened": [1, 0, 1], "mirrored": [1, -1, 1]}
-    found = {
+    volumes = {
         f"{start}, {name}": measurements.part(
-            f"{start}, {name}: least and largest volume", partial(recovered, kind, way)
+            f"{start}, {name}: least and largest volume", partial(recover_block, kind, way)
         )
         for start, way in starts.items()
-        for name, kind in KINDS.items()
+        for name, kind in MATERIALS.items()
     }
-    low, high = min(v[0] for v in found.values()), max(v[1] for v in found.values())
+    low, high = min(v[0] for v in volumes.values()), max(v[1] for v in volumes.values())
     return measurements.judge(
         f"volumes of elements are {low:.3f} to {high:.3f} of those at rest after 300 steps.",
         Claim("every element recovers its volume to a tenth", low > 0.9 and high < 1.1),
     )
 
 
-def recovered(kind: Any, way: list[int]) -> list[float]:
+def recover_block(kind: Any, way: list[int]) -> list[float]:
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     scene.add_solid(supple.block(3), kind(young=1e5, poisson=0.3), density=1000)
     model = supple.scene.build_model(scene)
@@ -121,15 +121,15 @@ def recovered(kind: Any, way: list[int]) -> list[float]:
 @shows("pbcm-fig7")
 def contraction(measurements: Measurements) -> str:
     cases = [(nu, s) for nu in (0.1, 0.3, 0.499) for s in (1.0, 0.1)]
-    found = {
+    contractions = {
         case: measurements.part(
-            "nu = {:g}, stiffness {:g}".format(*case), partial(contracted, measurements, *case)
+            "nu = {:g}, stiffness {:g}".format(*case), partial(measure_contraction, measurements, *case)
         )
         for case in cases
     }
-    ratios = [found[nu, 1.0]["over FEM's"] for nu in (0.1, 0.3, 0.499)]
-    soft = [found[nu, 0.1]["over FEM's"] for nu in (0.1, 0.3, 0.499)]
-    worst = max(found[nu, 1.0]["distance from FEM [m]"] for nu in (0.1, 0.3, 0.499))
+    ratios = [contractions[nu, 1.0]["over FEM's"] for nu in (0.1, 0.3, 0.499)]
+    soft = [contractions[nu, 0.1]["over FEM's"] for nu in (0.1, 0.3, 0.499)]
+    worst = max(contractions[nu, 1.0]["distance from FEM [m]"] for nu in (0.1, 0.3, 0.499))
     return measurements.judge(
         f"with the paper's five iterations of 5 ms the contraction is "
         f"{', '.join(f'{r:.2f}' for r in ratios)} of the finite element one, {worst * 1e3:.0f} mm off at "
@@ -144,7 +144,7 @@ def contraction(measurements: Measurements) -> str:
     )
 
 
-def contracted(measurements: Measurements, poisson: float, stiffness: float) -> Quantities:
+def measure_contraction(measurements: Measurements, poisson: float, stiffness: float) -> Quantities:
     """Lateral contraction of a square stretched by 20 %, relative to the finite element solution."""
     n = 24 if measurements.full else 12
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=300)
@@ -152,8 +152,8 @@ def contracted(measurements: Measurements, poisson: float, stiffness: float) -> 
     cloth = scene.add_cloth(supple.sheet(n, size=(1, 1)), membrane, density=0.5, thickness=1e-3)
     low, high = cloth.points[:, 0].min(), cloth.points[:, 0].max()
     scene.pin(cloth.where(lambda X: X[:, 0] <= low + 1e-9))
-    pull = supple.Translate((0.2, 0, 0), duration=0.3)
-    scene.pin(cloth.where(lambda X: X[:, 0] >= high - 1e-9), motion=pull)
+    motion = supple.Translate((0.2, 0, 0), duration=0.3)
+    scene.pin(cloth.where(lambda X: X[:, 0] >= high - 1e-9), motion=motion)
     solver = PBD(iterations=5, damping=0.05, stiffness=stiffness)
     *_, last = supple.simulate(scene, solver=solver)
     truth = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-5, position_tolerance=None)
@@ -172,11 +172,11 @@ def _width(rest: np.ndarray, x: np.ndarray) -> float:
 
 @shows("pbcm-fig10")
 def orthotropic(measurements: Measurements) -> str:
-    found = measurements.part("strains", partial(woven, measurements))
-    ratio = found["warp"] / found["weft"]
+    strains = measurements.part("strains", partial(stretch_weave, measurements))
+    ratio = strains["warp"] / strains["weft"]
     return measurements.judge(
         f"a weave five times as stiff along the weft, pulled by equal forces, is strained by "
-        f"{found['weft']:.4f} and {found['warp']:.4f}, {ratio:.2f} times as much; (1/E_warp - "
+        f"{strains['weft']:.4f} and {strains['warp']:.4f}, {ratio:.2f} times as much; (1/E_warp - "
         "ν/E_weft)/(1/E_weft - "
         f"ν/E_weft) is {WOVEN_RATIO:.2f}.",
         Claim("within 3 % of what linear elasticity has", abs(ratio / WOVEN_RATIO - 1) < 0.03),
@@ -188,7 +188,7 @@ WOVEN_RATIO = (1 / WARP - POISSON / WEFT) / (1 / WEFT - POISSON / WEFT)
 """Ratio of small strains along warp and weft under equal forces."""
 
 
-def woven(measurements: Measurements) -> Quantities:
+def stretch_weave(measurements: Measurements) -> Quantities:
     n = 24 if measurements.full else 8
     scene = supple.Scene(gravity=(0, 0, 0))
     ratios = {"poisson_weft": POISSON, "poisson_warp": POISSON * WARP / WEFT}
@@ -204,20 +204,20 @@ def woven(measurements: Measurements) -> Quantities:
             scene.add_force(side, force)
     for point, axes in (((0.5, 0, 0.5), "xyz"), ((0.5, 0, 0.75), "xy"), ((0.75, 0, 0.5), "y")):
         scene.pin(cloth.where([int(np.argmin(np.linalg.norm(X - point, axis=1)))]), axes=axes)
-    found = supple.equilibrium(scene, tolerance=1e-4, position_tolerance=None)
+    result = supple.equilibrium(scene, tolerance=1e-4, position_tolerance=None)
     middle = [np.abs(X[:, axis] - 0.5) < 1e-9 for axis in (2, 0)]
-    weft = np.ptp(found.positions[middle[0], 0]) - 1
-    warp = np.ptp(found.positions[middle[1], 2]) - 1
+    weft = np.ptp(result.positions[middle[0], 0]) - 1
+    warp = np.ptp(result.positions[middle[1], 2]) - 1
     return {"weft": weft, "warp": warp}
 
 
 @shows("pbcm-fig11")
-def pressed(measurements: Measurements) -> str:
-    found = {
+def compress_cubes(measurements: Measurements) -> str:
+    forces = {
         name: measurements.part(f"{name}: force [N]", partial(resistance, measurements, kind))
-        for name, kind in KINDS.items()
+        for name, kind in MATERIALS.items()
     }
-    stvk, log = found.values()
+    stvk, log = forces.values()
     return measurements.judge(
         f"pressed to a quarter of its height a cube of neo-Hookean resists with {log / stvk:.1f} "
         "times the force of one of StVK. PBD itself knows no forces: these are of the materials as it "
@@ -234,7 +234,7 @@ def resistance(measurements: Measurements, kind: Any) -> float:
 
 @shows("pbcm-table1")
 def times(measurements: Measurements) -> str:
-    ms = measurements.part("7,290 tetrahedra, ms per sweep", pace)
+    ms = measurements.part("7,290 tetrahedra, ms per sweep", sweep_time)
     return measurements.judge(
         f"five sweeps over 7,290 tetrahedra take {5 * ms:.2g} ms on this machine (paper: 2.33 ms "
         "for 7,278 on twelve cores of 2010). The other two scenes, in small, are pbcm-fig1.",
@@ -242,7 +242,7 @@ def times(measurements: Measurements) -> str:
     )
 
 
-def pace() -> float:
+def sweep_time() -> float:
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     scene.add_solid(supple.block((18, 9, 9)), supple.StVK(young=1e4, poisson=0.3), density=100)
     problem = Problem(supple.scene.build_model(scene), "float32")

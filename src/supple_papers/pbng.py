@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from supple import XPBD
 from supple_papers import bundle, cloths, dropping, muscles, pbng_budgets, pbng_paces, pbng_rest
-from supple_papers.falling import falling
+from supple_papers.falling import measure_residuals
 from supple_papers.measurements import Claim, Measurements
 from supple_papers.measuring import PLAIN
 from supple_papers.registry import shows
@@ -15,8 +15,8 @@ PARTS = pbng_budgets, pbng_paces, pbng_rest, muscles, bundle, dropping, cloths
 
 @shows("pbng-fig3")
 def residuals(measurements: Measurements) -> str:
-    pbng = measurements.part("pbng", lambda: falling(measurements, PLAIN))["200"]
-    xpbd = measurements.part("xpbd", lambda: falling(measurements, XPBD()))["200"]
+    pbng = measurements.part("pbng", lambda: measure_residuals(measurements, PLAIN))["200"]
+    xpbd = measurements.part("xpbd", lambda: measure_residuals(measurements, XPBD()))["200"]
     return measurements.judge(
         f"after 200 iterations PBNG has left {pbng:.1e} of the residual, XPBD {xpbd:.2g}.",
         Claim("PBNG leaves less than a thousandth of what XPBD leaves", pbng < 1e-3 * xpbd),

@@ -14,7 +14,7 @@ from supple.config.stop import StopCriteria
 from supple.solve.loop import solve
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted
-from supple_papers.pbng_squeezed import NEWTONS, squeezed
+from supple_papers.pbng_squeezed import NEWTONS, measure_squeeze
 from supple_papers.registry import shows
 
 BUDGETS: dict[str, dict[str, Any]] = {
@@ -40,7 +40,7 @@ BUDGETS: dict[str, dict[str, Any]] = {
 """Methods and iteration counts of PBNG Table 2."""
 
 
-def frame(measurements: Measurements, solver: Any, count: int) -> Quantities:
+def solve_from_rest(measurements: Measurements, solver: Any, count: int) -> Quantities:
     """Reduction, relative residual, inverted elements and time [ms] of one equilibrium solve from rest."""
     scene = twisted(cells_of(measurements), SOFT)
     solve(at_rest(scene), solver, StopCriteria(max_iterations=1))  # compiles kernels
@@ -56,52 +56,52 @@ def frame(measurements: Measurements, solver: Any, count: int) -> Quantities:
 
 def budget(measurements: Measurements, which: str) -> dict[str, Quantities]:
     return {
-        name: measurements.part(name, partial(frame, measurements, solver, count))
+        name: measurements.part(name, partial(solve_from_rest, measurements, solver, count))
         for name, (solver, count) in BUDGETS[which].items()
     }
 
 
 @shows("pbng-fig7")
 def equal_budgets(measurements: Measurements) -> str:
-    said, ahead = [], []
+    said, pbng_leads = [], []
     for which in BUDGETS:
         rows = budget(measurements, which)
         pbng, newton, xpbd, hard = rows.values()
         sweeps = max(1, round(newton["ms"] / pbng["ms"] * (6 if which == "low" else 40)))
         name = f"pbng, {sweeps} sweeps, in Newton's time"
         solver = PBNG(acceleration="paper_sor", tied_groups=False)
-        timed = measurements.part(name, partial(frame, measurements, solver, sweeps))
-        ahead.append(
+        timed = measurements.part(name, partial(solve_from_rest, measurements, solver, sweeps))
+        pbng_leads.append(
             timed["relative residual"]
             < min(newton["relative residual"], xpbd["relative residual"], hard["relative residual"])
         )
-        figures = (row["relative residual"] for row in (pbng, timed, newton, xpbd, hard))
-        said.append("{} {:.2g}, {:.2g}, {:.2g}, {:.2g} and {:.2g}".format(which, *figures))
+        residuals = (row["relative residual"] for row in (pbng, timed, newton, xpbd, hard))
+        said.append("{} {:.2g}, {:.2g}, {:.2g}, {:.2g} and {:.2g}".format(which, *residuals))
     film = {
         name: measurements.part(
-            f"{name} in each of 20 frames", partial(animated, measurements, solver, count)
+            f"{name} in each of 20 frames", partial(animate_twist, measurements, solver, count)
         )
         for which in BUDGETS
         for name, (solver, count) in BUDGETS[which].items()
     }
     away = {name: row["distance"] for name, row in film.items()}
     lost = {
-        name: measurements.part(f"{name}, squeezed", partial(squeezed, measurements, *NEWTONS[name]))
+        name: measurements.part(f"{name}, squeezed", partial(measure_squeeze, measurements, *NEWTONS[name]))
         for name in NEWTONS
     }
     growth = {name: row["energy over the converged one's"] for name, row in lost.items()}
-    far = ", ".join(f"{value:.2g} ({name})" for name, value in away.items())
-    grown = ", ".join(f"{_said(value)} ({name})" for name, value in growth.items())
+    distances = ", ".join(f"{value:.2g} ({name})" for name, value in away.items())
+    growths = ", ".join(f"{_said(value)} ({name})" for name, value in growth.items())
     low, ample = ([away[name] for name in BUDGETS[which]] for which in BUDGETS)
     return measurements.judge(
         f"relative residuals of PBNG with the paper's sweeps, of PBNG in the time that Newton takes, of "
         f"Newton, XPBD and PBD with the paper's counts, from rest: {'; '.join(said)}. Over 20 frames, each "
         f"from the one before, the largest distance from the last equilibrium becomes, in edges of the "
-        f"block, {far}. Where the block is squeezed as well, elastic energies are, over those of frames that "
-        f"have converged, {grown}.",
+        f"block, {distances}. Where the block is squeezed as well, elastic energies are, over those of frames that "
+        f"have converged, {growths}.",
         Claim(
             "in the time that Newton takes PBNG has the least relative residual, with both budgets",
-            all(ahead),
+            all(pbng_leads),
         ),
         Claim("with the low budget PBNG ends nearer than XPBD and PBD", low[0] < min(low[2:])),
         Claim(
@@ -128,12 +128,12 @@ def _said(growth: float | None) -> str:
     return "not finite" if growth is None else f"{growth:.3g}"
 
 
-def animated(measurements: Measurements, solver: Any, count: int) -> Quantities:
+def animate_twist(measurements: Measurements, solver: Any, count: int) -> Quantities:
     """Distance from the equilibrium after a twist in 20 frames, each starting from the last."""
     scene = twisted(cells_of(measurements), SOFT)
     scene.dt, scene.frames = 0.05, 20
     *_, last = supple.simulate(scene, solver=solver, max_iterations=count)
-    away = np.linalg.norm(last.positions - balanced(cells_of(measurements)), axis=1).max()
+    away = np.linalg.norm(last.positions - balance_positions(cells_of(measurements)), axis=1).max()
     return {
         "distance": away,
         "relative residual": last.report.relative_residual,
@@ -142,7 +142,7 @@ def animated(measurements: Measurements, solver: Any, count: int) -> Quantities:
 
 
 @cache
-def balanced(cells: int) -> np.ndarray:
+def balance_positions(cells: int) -> np.ndarray:
     return supple.equilibrium(twisted(cells, SOFT), tolerance=1e-6).positions
 
 
@@ -168,13 +168,13 @@ def times_per_frame(measurements: Measurements) -> str:
 @shows("pbng-fig8")
 def resolutions(measurements: Measurements) -> str:
     sizes = (15, 31, 63) if measurements.full else (5, 10, 20)
-    found = {n: measurements.part(f"{n}³ cells", partial(refined, n)) for n in sizes}
-    left = [row["distance after 40 sweeps"] for row in found.values()]
+    rows = {n: measurements.part(f"{n}³ cells", partial(refine_block, n)) for n in sizes}
+    left = [row["distance after 40 sweeps"] for row in rows.values()]
     film = [
-        measurements.part(f"{n}³ cells, 40 sweeps in each of 20 frames", partial(refined_film, n))
+        measurements.part(f"{n}³ cells, 40 sweeps in each of 20 frames", partial(refine_frames, n))
         for n in sizes
     ]
-    sweeps = [row["sweeps to 1e-4, plain"] for row in found.values()]
+    sweeps = [row["sweeps to 1e-4, plain"] for row in rows.values()]
     return measurements.judge(
         f"after 20 frames of 40 sweeps each the largest distance from the equilibrium is "
         f"{', '.join(f'{d:.2g}' for d in film)} of the block's size, after 40 sweeps at once from rest "
@@ -184,15 +184,15 @@ def resolutions(measurements: Measurements) -> str:
     )
 
 
-def refined_film(cells: int) -> float:
+def refine_frames(cells: int) -> float:
     """Largest distance from the equilibrium [m] after 20 frames of 40 sweeps."""
     scene = twisted(cells, SOFT)
     scene.dt, scene.frames = 0.05, 20
     *_, last = supple.simulate(scene, solver=PBNG(acceleration="paper_sor"), max_iterations=40)
-    return float(np.linalg.norm(last.positions - balanced(cells), axis=1).max())
+    return float(np.linalg.norm(last.positions - balance_positions(cells), axis=1).max())
 
 
-def refined(cells: int) -> Quantities:
+def refine_block(cells: int) -> Quantities:
     scene = twisted(cells, SOFT)
     truth = supple.equilibrium(scene, tolerance=1e-6)
     problem = at_rest(scene)
@@ -206,16 +206,19 @@ def refined(cells: int) -> Quantities:
 
 @shows("pbng-fig9")
 def materials(measurements: Measurements) -> str:
-    kinds = (supple.Corotated, supple.NeoHookean, supple.StableNeoHookean)
-    found = [measurements.part(kind.__name__, partial(settled, measurements, kind)) for kind in kinds]
+    material_classes = (supple.Corotated, supple.NeoHookean, supple.StableNeoHookean)
+    rows = [
+        measurements.part(kind.__name__, partial(count_sweeps, measurements, kind))
+        for kind in material_classes
+    ]
     return measurements.judge(
-        f"sweeps to a relative residual of 1e-5 {', '.join(str(row['sweeps']) for row in found)}.",
-        Claim("all three converge", all(row["converged"] for row in found)),
-        Claim("without inverted elements", not any(row["inverted"] for row in found)),
+        f"sweeps to a relative residual of 1e-5 {', '.join(str(row['sweeps']) for row in rows)}.",
+        Claim("all three converge", all(row["converged"] for row in rows)),
+        Claim("without inverted elements", not any(row["inverted"] for row in rows)),
     )
 
 
-def settled(measurements: Measurements, kind: Any) -> Quantities:
+def count_sweeps(measurements: Measurements, kind: Any) -> Quantities:
     scene = twisted(cells_of(measurements, 8), kind(young=1e5, poisson=0.3))
     report = solve(at_rest(scene), PBNG(), StopCriteria(tolerance=1e-5, max_iterations=3000))
     return {"converged": report.ok, "sweeps": report.iterations, "inverted": report.inverted}
@@ -236,7 +239,7 @@ def linear_gauss_seidel(measurements: Measurements) -> str:
         "newton, 6 x 7 linear Gauss-Seidel": (linear(7), 6),
     }
     left = {
-        name: measurements.part(name, partial(frame, measurements, *case))["reduction"]
+        name: measurements.part(name, partial(solve_from_rest, measurements, *case))["reduction"]
         for name, case in cases.items()
     }
     few, many = list(left.values())[:3], list(left.values())[3:]
@@ -258,8 +261,8 @@ def linear_gauss_seidel(measurements: Measurements) -> str:
 
 @shows("pbng-table4")
 def breakdown(measurements: Measurements) -> str:
-    found = measurements.part("milliseconds", partial(_breakdown, measurements))
-    overhead, gs, pbng = found["Newton overhead"], found["linear sweep"], found["PBNG sweep"]
+    times = measurements.part("milliseconds", partial(_measure_times, measurements))
+    overhead, gs, pbng = times["Newton overhead"], times["linear sweep"], times["PBNG sweep"]
     return measurements.judge(
         f"residual and Hessian take {overhead / pbng:.0f} PBNG sweeps (paper: 23), a linear sweep "
         f"{gs / pbng:.1f} (paper: 1.3); ours of the matrix is on one thread.",
@@ -273,7 +276,7 @@ def breakdown(measurements: Measurements) -> str:
     )
 
 
-def _breakdown(measurements: Measurements) -> Quantities:
+def _measure_times(measurements: Measurements) -> Quantities:
     problem = at_rest(twisted(cells_of(measurements), SOFT))
     run = linear(1).begin(problem)
     matrix = run.assembly.hessian("projected")

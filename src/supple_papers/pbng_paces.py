@@ -18,11 +18,11 @@ from supple_papers.registry import shows
 @shows("pbng-table1")
 def colors(measurements: Measurements) -> str:
     rows = {
-        f"block of {n}³ cells": partial(colored, measurements, n)
+        f"block of {n}³ cells": partial(count_colors, measurements, n)
         for n in ((31, 63) if measurements.full else (15, 31))
     }
-    found = [measurements.part(name, row) for name, row in rows.items()]
-    last = found[-1]
+    counts = [measurements.part(name, row) for name, row in rows.items()]
+    last = counts[-1]
     ratio = last["xpbd [ms]"] / last["pbng [ms]"]
     return measurements.judge(
         f"{last['node colors']} and {last['constraint colors']} colors (paper: 5 and 39); a "
@@ -41,7 +41,7 @@ def colors(measurements: Measurements) -> str:
     )
 
 
-def colored(measurements: Measurements, cells: int) -> Quantities:
+def count_colors(measurements: Measurements, cells: int) -> Quantities:
     mesh = supple.block(cells)
     tets, n = np.asarray(mesh.tets), len(mesh.points)
     problem = at_rest(twisted(cells, SOFT), "float32", measurements)
@@ -56,35 +56,37 @@ def colored(measurements: Measurements, cells: int) -> Quantities:
 
 @shows("pbng-table3")
 def performance(measurements: Measurements) -> str:
-    kinds = {
+    material_classes = {
         "corotated": supple.Corotated,
         "neo-Hookean": supple.NeoHookean,
         "stable": supple.StableNeoHookean,
     }
-    found = {
-        name: measurements.part(f"{name}, ms per sweep", partial(pace, measurements, kind))
-        for name, kind in kinds.items()
+    times = {
+        name: measurements.part(f"{name}, ms per sweep", partial(sweep_time, measurements, kind))
+        for name, kind in material_classes.items()
     }
     vertices = (cells_of(measurements) + 1) ** 3
-    corotated, neo, stable = found.values()
-    pace_here, pace_there = (1e3 * corotated / vertices, 1e3 * 1300 / 40 / 32**3)
+    corotated, neo, stable = times.values()
+    time_per_vertex, paper_time_per_vertex = (1e3 * corotated / vertices, 1e3 * 1300 / 40 / 32**3)
     return measurements.judge(
         f"40 sweeps take {40 * corotated:.3g} ms (corotated), {40 * neo:.3g} ms (neo-Hookean) and "
-        f"{40 * stable:.3g} ms (stable) on {vertices:,} vertices, {pace_here:.2g} µs per vertex and "
+        f"{40 * stable:.3g} ms (stable) on {vertices:,} vertices, {time_per_vertex:.2g} µs per vertex and "
         "sweep; the "
-        f"paper has 1300, 825 and 1300 ms on 32³ and another machine, {pace_there:.2g} µs. The other "
+        f"paper has 1300, 825 and 1300 ms on 32³ and another machine, {paper_time_per_vertex:.2g} µs. The other "
         "scenes are "
         "rows of their own.",
-        Claim("a sweep takes no longer per vertex than in the paper", pace_here <= pace_there),
+        Claim(
+            "a sweep takes no longer per vertex than in the paper", time_per_vertex <= paper_time_per_vertex
+        ),
         Claim(
             "neo-Hookean is the cheapest, within a tenth",
-            neo <= 1.1 * min(found.values()),
+            neo <= 1.1 * min(times.values()),
             "where sweeps wait for memory and colors, arithmetic of materials counts little: all three "
             "are within a third.",
         ),
     )
 
 
-def pace(measurements: Measurements, kind: Any) -> float:
+def sweep_time(measurements: Measurements, kind: Any) -> float:
     scene = twisted(cells_of(measurements), kind(young=1e5, poisson=0.3))
     return ms_per_sweep(at_rest(scene, "float32", measurements), PLAIN)

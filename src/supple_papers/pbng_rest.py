@@ -20,8 +20,8 @@ from supple_papers.measuring import (
     at_rest,
     cells_of,
     face,
+    penetration_depth,
     reductions,
-    sunken,
     twisted,
 )
 from supple_papers.registry import shows
@@ -43,16 +43,17 @@ def hessians(measurements: Measurements) -> str:
         "newton as it is by default": (Newton(), 15),
         "pbng": (PLAIN, 300),
     }
-    found = {
-        name: measurements.part(name, partial(squeezed, measurements, *case)) for name, case in cases.items()
+    rows = {
+        name: measurements.part(name, partial(squeeze_block, measurements, *case))
+        for name, case in cases.items()
     }
     bad = [
         name
-        for name, row in found.items()
+        for name, row in rows.items()
         if row["relative residual"] is None or row["relative residual"] > 0.1
     ]
     exact = [name for name in cases if "exact" in name]
-    left = "; ".join(f"{name} {_said(row['relative residual'])}" for name, row in found.items())
+    left = "; ".join(f"{name} {_said(row['relative residual'])}" for name, row in rows.items())
     return measurements.judge(
         f"relative residuals: {left}.",
         Claim(
@@ -68,7 +69,7 @@ def _said(value: float | None) -> str:
     return "not finite" if value is None else f"{value:.2g}"
 
 
-def squeezed(measurements: Measurements, solver: Any, iterations: int) -> Quantities:
+def squeeze_block(measurements: Measurements, solver: Any, iterations: int) -> Quantities:
     """Solve for a bar under simultaneous twist and compression."""
     cells = (24, 8, 8) if measurements.full else (12, 4, 4)
     scene = supple.Scene(gravity=(0, 0, 0))
@@ -86,14 +87,14 @@ def squeezed(measurements: Measurements, solver: Any, iterations: int) -> Quanti
 
 @shows("pbng-fig12")
 def accelerations(measurements: Measurements) -> str:
-    kinds = ("none", "sor", "paper_sor", "paper_chebyshev", "chebyshev", "anderson")
+    variants = ("none", "sor", "paper_sor", "paper_chebyshev", "chebyshev", "anderson")
     counts = (10, 40, 80, 160)
     scene = twisted(cells_of(measurements), SOFT)
 
     def measure(kind: Any) -> Quantities:
         return reductions(at_rest(scene), PBNG(acceleration=kind), counts)
 
-    left = {kind: measurements.part(kind, partial(measure, kind)) for kind in kinds}
+    left = {kind: measurements.part(kind, partial(measure, kind)) for kind in variants}
     plain, sor, chebyshev = (left[k]["160"] for k in ("none", "paper_sor", "paper_chebyshev"))
     return measurements.judge(
         f"after 160 sweeps {plain:.1e} of the residual is left without, {sor:.1e} with the paper's "
@@ -127,7 +128,7 @@ def overlap(measurements: Measurements, contact: Any) -> Quantities:
         scene.pin(face(body, 0, x), motion=supple.Translate((way, 0, 0), duration=0.01 * frames))
     worst = 0.0
     for frame in supple.simulate(scene, solver=PBNG(iterations=40), frames=frames):
-        worst = max(worst, sunken(frame, left, right), sunken(frame, right, left))
+        worst = max(worst, penetration_depth(frame, left, right), penetration_depth(frame, right, left))
     return {"overlap [m]": worst}
 
 
@@ -139,10 +140,11 @@ def hanging(measurements: Measurements) -> str:
         "xpbd": XPBD(),
         "xpbd, flipped": XPBD(attachments_first=True),
     }
-    found = {
-        name: measurements.part(name, partial(hung, measurements, solver)) for name, solver in cases.items()
+    rows = {
+        name: measurements.part(name, partial(hang_blocks, measurements, solver))
+        for name, solver in cases.items()
     }
-    ours, plain, xpbd, flipped = found.values()
+    ours, plain, xpbd, flipped = rows.values()
     return measurements.judge(
         f"after 500 sweeps XPBD's relative residual is "
         f"{xpbd['relative residual']:.1e} ({flipped['relative residual']:.1e} flipped), PBNG's "
@@ -166,7 +168,7 @@ def hanging(measurements: Measurements) -> str:
     )
 
 
-def hung(measurements: Measurements, solver: Any) -> Quantities:
+def hang_blocks(measurements: Measurements, solver: Any) -> Quantities:
     n = 10 if measurements.full else 4
     scene = supple.Scene(gravity=(0, -9.8, 0))
     upper = scene.add_solid(
@@ -178,10 +180,10 @@ def hung(measurements: Measurements, solver: Any) -> Quantities:
     problem = at_rest(scene)
     report = solve(problem, solver, StopCriteria(max_iterations=500))
     (tie,) = (term for term in problem.model.terms if term.ties)
-    held, holding = tie.ends(problem.positions).swapaxes(0, 1)
+    lower_ends, upper_ends = tie.ends(problem.positions).swapaxes(0, 1)
     return {
         "relative residual": report.relative_residual,
-        "largest gap [m]": np.linalg.norm(held - holding, axis=1).max(),
+        "largest gap [m]": np.linalg.norm(lower_ends - upper_ends, axis=1).max(),
     }
 
 

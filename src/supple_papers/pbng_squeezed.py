@@ -36,19 +36,19 @@ def squeeze(cells: int) -> supple.Scene:
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.05, frames=20)
     body = scene.add_solid(supple.block(cells), SOFT, density=10)
     for x, sign in ((0.0, -1.0), (1.0, 1.0)):
-        pull = supple.Keyframes(supple.Translate((sign, 0, 0)), (0, 0.3, 1.0), (0, 0.15, -0.2))
+        compression = supple.Keyframes(supple.Translate((sign, 0, 0)), (0, 0.3, 1.0), (0, 0.15, -0.2))
         turn = supple.Rotate(axis=(1, 0, 0), center=(x, 0.5, 0.5), angle=0.8 * sign)
-        scene.pin(face(body, 0, x), motion=turn + pull)
+        scene.pin(face(body, 0, x), motion=turn + compression)
     return scene
 
 
-def squeezed(measurements: Measurements, solver: Any, count: int) -> Quantities:
+def measure_squeeze(measurements: Measurements, solver: Any, count: int) -> Quantities:
     """Largest elastic energy over 20 frames, relative to converged frames."""
     scene = squeeze(cells_of(measurements))
     energy = elastic_energy(supple.scene.build_model(scene))
     frames = supple.simulate(scene, solver=solver, max_iterations=count)
-    found = [(energy(frame.positions), frame.report.inverted) for frame in frames]
-    largest, most = (max(values) for values in zip(*found, strict=True))
+    states = [(energy(frame.positions), frame.report.inverted) for frame in frames]
+    largest, most = (max(values) for values in zip(*states, strict=True))
     return {
         "energy over the converged one's": largest / converged(cells_of(measurements)),
         "most inverted": most,

@@ -11,7 +11,7 @@ from supple import PBD, Newton
 from supple import _public as supple
 from supple.model.model import Model
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import elastic_energy, placed
+from supple_papers.measuring import elastic_energy, time_step_problem
 from supple_papers.registry import shows
 
 COUNTS = (1, 2, 3, 5, 10, 20)
@@ -19,22 +19,27 @@ COUNTS = (1, 2, 3, 5, 10, 20)
 
 @shows("pbcm-fig4")
 def energies(measurements: Measurements) -> str:
-    local = measurements.part("pbd: energy over iterations [J]", partial(local_energies, measurements))
-    whole = measurements.part("Newton-Raphson on all constraints [J]", partial(global_energies, measurements))
-    start, five, newton = local[0], local[5], whole[5]
+    pbd_energies = measurements.part("pbd: energy over iterations [J]", partial(local_energies, measurements))
+    newton_energies = measurements.part(
+        "Newton-Raphson on all constraints [J]", partial(global_energies, measurements)
+    )
+    start, five, newton = pbd_energies[0], pbd_energies[5], newton_energies[5]
     if not measurements.pictures:
-        lines = {"PBD": (range(len(local)), local), "Newton-Raphson": (range(len(whole)), whole)}
+        lines = {
+            "PBD": (range(len(pbd_energies)), pbd_energies),
+            "Newton-Raphson": (range(len(newton_energies)), newton_energies),
+        }
         measurements.curves(lines, "elastic energy over iterations of one step", "iteration", "energy [J]")
     return measurements.judge(
         f"of {start:.3g} J, PBD has {five / start:.1e} left after five iterations and "
-        f"{local[-1] / start:.1e} after {len(local) - 1}, Newton-Raphson on all constraints C = E "
-        f"{newton / start:.1e} and {whole[-1] / start:.1e}; where C = E has a double root, Newton, too, "
+        f"{pbd_energies[-1] / start:.1e} after {len(pbd_energies) - 1}, Newton-Raphson on all constraints C = E "
+        f"{newton / start:.1e} and {newton_energies[-1] / start:.1e}; where C = E has a double root, Newton, too, "
         "only halves the strain each time. The paper's dragon is not public: a twisted bar.",
         Claim(
             "after five iterations PBD has at most 1.5 times the energy of Newton-Raphson",
             five < 1.5 * newton,
         ),
-        Claim("after 20 at most four times", local[-1] < 4 * whole[-1]),
+        Claim("after 20 at most four times", pbd_energies[-1] < 4 * newton_energies[-1]),
     )
 
 
@@ -48,21 +53,21 @@ def bar(measurements: Measurements) -> tuple[supple.Scene, np.ndarray]:
     X = body.points
     angle = 0.4 * X[:, 0]
     y, z = X[:, 1] - 0.5, X[:, 2] - 0.5
-    turned = np.column_stack(
+    twisted_positions = np.column_stack(
         [1.1 * X[:, 0], np.cos(angle) * y - np.sin(angle) * z, np.sin(angle) * y + np.cos(angle) * z]
     )
-    return scene, turned
+    return scene, twisted_positions
 
 
 def local_energies(measurements: Measurements) -> list[float]:
     scene, x = bar(measurements)
     model = supple.scene.build_model(scene)
-    problem, energy = placed(model, 0.005, x, 0.0), elastic_energy(model)
-    run, found = PBD().begin(problem), [energy(x)]
+    problem, energy = time_step_problem(model, 0.005, x, 0.0), elastic_energy(model)
+    run, energy_history = PBD().begin(problem), [energy(x)]
     for _ in range(max(COUNTS)):
         run.advance(1)
-        found.append(energy(problem.positions))
-    return found
+        energy_history.append(energy(problem.positions))
+    return energy_history
 
 
 def global_energies(measurements: Measurements) -> list[float]:
@@ -70,7 +75,7 @@ def global_energies(measurements: Measurements) -> list[float]:
     scene, x = bar(measurements)
     model = supple.scene.build_model(scene)
     W = np.repeat(1 / model.mass, 3)
-    found = [float(stvk(model, x)[0].sum())]
+    energy_history = [float(stvk(model, x)[0].sum())]
     for _ in range(max(COUNTS)):
         C, gradient = stvk(model, x)
         J = np.zeros((len(C), 3 * model.vertices))
@@ -79,8 +84,8 @@ def global_energies(measurements: Measurements) -> list[float]:
                 J[np.arange(len(C)), 3 * model.tets[:, corner] + axis] += gradient[:, corner, axis]
         multipliers = np.linalg.lstsq(J * W @ J.T, -C, rcond=1e-10)[0]
         x = x + (W * (J.T @ multipliers)).reshape(-1, 3)
-        found.append(float(stvk(model, x)[0].sum()))
-    return found
+        energy_history.append(float(stvk(model, x)[0].sum()))
+    return energy_history
 
 
 def stvk(model: Model, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +140,7 @@ def twist_left(body: supple.scene.Body, positions: np.ndarray) -> float:
     return float(np.arctan2(cross, (before * after).sum()))
 
 
-def let_go(
+def release_beam(
     solver: str, cells: Any = (16, 3, 3), **plastic: float
 ) -> tuple[float, float, supple.Result, supple.scene.Body]:
     """Twist a beam, release it and find its equilibrium.
@@ -145,9 +150,9 @@ def let_go(
     """
     scene, body = beam(True, cells, **plastic)
     limits: Any = {} if solver == "pbd" else {"tolerance": 1e-4}
-    *_, held = supple.simulate(scene, solver=SOLVERS[solver], frames=50, **limits)
+    *_, twisted_frame = supple.simulate(scene, solver=SOLVERS[solver], frames=50, **limits)
     free, body = beam(False, cells, **plastic)
-    state = held.state
+    state = twisted_frame.state
     assert state is not None
     still = supple.State(state.displacements, 0 * state.velocities, state.history)
     rest = supple.equilibrium(free, solver="newton", initial=still, tolerance=1e-5)
@@ -157,7 +162,9 @@ def let_go(
 @shows("pbcm-fig8")
 def plastic_twist(measurements: Measurements) -> str:
     left = {
-        name: measurements.part(f"pbd, {name}", partial(twisted, measurements, name))["twist left [rad]"]
+        name: measurements.part(f"pbd, {name}", partial(measure_twist, measurements, name))[
+            "twist left [rad]"
+        ]
         for name in SETS
     }
     a, b, c, d = left.values()
@@ -170,17 +177,17 @@ def plastic_twist(measurements: Measurements) -> str:
     )
 
 
-def twisted(measurements: Measurements, name: str) -> Quantities:
+def measure_twist(measurements: Measurements, name: str) -> Quantities:
     cells = (16, 3, 3) if measurements.full else (8, 2, 2)
-    angle, strain, rest, _ = let_go("pbd", cells, **SETS[name])
+    angle, strain, rest, _ = release_beam("pbd", cells, **SETS[name])
     measurements.picture(rest, f"({name[0]}){name[1:]}", camera=(20, 16), size=(420, 280))
     return {"twist left [rad]": angle, "plastic strain": strain}
 
 
 @shows("pbcm-fig9")
 def dent(measurements: Measurements) -> str:
-    elastic = measurements.part("elastic", partial(dented, measurements, 1e3))
-    plastic = measurements.part("plastic", partial(dented, measurements, 0.02))
+    elastic = measurements.part("elastic", partial(press_block, measurements, 1e3))
+    plastic = measurements.part("plastic", partial(press_block, measurements, 0.02))
     pressed, left = plastic["pressed by [m]"], plastic["left [m]"]
     return measurements.judge(
         f"a sphere pressed {pressed * 1e3:.0f} mm into a plastic body in PBD leaves a dent of "
@@ -191,7 +198,7 @@ def dent(measurements: Measurements) -> str:
     )
 
 
-def dented(measurements: Measurements, yields: float) -> Quantities:
+def press_block(measurements: Measurements, yields: float) -> Quantities:
     """Depth [m] to which a sphere presses the top of a block, and permanent depth afterwards."""
     n = 12 if measurements.full else 6
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, damping=0.05)

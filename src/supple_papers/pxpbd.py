@@ -13,15 +13,15 @@ from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 from supple_papers import bars, muscles, pxpbd_carried, pxpbd_grid
-from supple_papers.falling import SMALL_CELL, falling, start, step
+from supple_papers.falling import SMALL_CELL, measure_residuals, start, step
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import (
     SOFT,
     at_rest,
+    begin_time_step,
     cells_of,
     face,
     ms_per_sweep,
-    place,
     twisted,
     volume,
 )
@@ -35,7 +35,8 @@ PARTS = bars, muscles, pxpbd_carried, pxpbd_grid
 def residuals(measurements: Measurements) -> str:
     cases = {"xpbd": XPBD(), "bpxpbd, zeta 0.5": BPXPBD(zeta=0.5), "fpxpbd": FPXPBD()}
     left = {
-        name: measurements.part(name, partial(falling, measurements, s))["200"] for name, s in cases.items()
+        name: measurements.part(name, partial(measure_residuals, measurements, s))["200"]
+        for name, s in cases.items()
     }
     xpbd, blended, piola = left.values()
     return measurements.judge(
@@ -49,12 +50,14 @@ def residuals(measurements: Measurements) -> str:
 
 @shows("pxpbd-fig3")
 def primary_and_secondary(measurements: Measurements) -> str:
-    xpbd = measurements.part("xpbd", partial(falling, measurements, XPBD()))
-    kept = measurements.part(
-        "xpbd, primary kept", partial(falling, measurements, XPBD(primary="kept"), SMALL_CELL)
+    xpbd = measurements.part("xpbd", partial(measure_residuals, measurements, XPBD()))
+    full_residual = measurements.part(
+        "xpbd, primary kept", partial(measure_residuals, measurements, XPBD(primary="kept"), SMALL_CELL)
     )
-    measurements.part("bpxpbd, zeta 0", partial(falling, measurements, BPXPBD(zeta=0.0), SMALL_CELL))
-    last = kept.get("200")
+    measurements.part(
+        "bpxpbd, zeta 0", partial(measure_residuals, measurements, BPXPBD(zeta=0.0), SMALL_CELL)
+    )
+    last = full_residual.get("200")
     grows = last is None or last > 1
     end = "is not finite" if last is None else f"is {last:.2g} of the start's"
     return measurements.judge(
@@ -77,12 +80,12 @@ def equal_budget(measurements: Measurements) -> str:
         "bpxpbd, zeta 0.1": BPXPBD(zeta=0.1),
         "xpbd": XPBD(),
     }
-    found = {
+    rows = {
         name: measurements.part(name, partial(frames_within, measurements, s, budget))
         for name, s in cases.items()
     }
     good = measurements.part("newton, converged", partial(frames_within, measurements, Newton(), np.inf))
-    speed = {name: row["largest speed [m/s]"] for name, row in found.items()}
+    speed = {name: row["largest speed [m/s]"] for name, row in rows.items()}
     stable = {name: s is not None and s < 3 * good["largest speed [m/s]"] for name, s in speed.items()}
     said = ", ".join("no speed" if s is None else f"{s:.3g} m/s" for s in speed.values())
     return measurements.judge(
@@ -126,7 +129,7 @@ def frames_within(measurements: Measurements, solver: Any, budget: float) -> Qua
     """
     model, x, v = start(15 if measurements.full else 6)
     problem = Problem(model, "float64")
-    place(problem, 0.01, x, v, 0.0)
+    begin_time_step(problem, 0.01, x, v, 0.0)
     if solver in (_exact, _projected):
         one, many = (ms_per_sweep(problem, solver(k), sweeps=1) for k in (1, 11))
         count, iterations = max(1, int(1 + (budget - one) / max((many - one) / 10, 1e-6))), 1
@@ -135,7 +138,7 @@ def frames_within(measurements: Measurements, solver: Any, budget: float) -> Qua
         count = iterations = max(1, int(budget / ms_per_sweep(problem, solver)))
     fastest = 0.0
     for _ in range(60):
-        place(problem, 0.01, x, v, 0.0)
+        begin_time_step(problem, 0.01, x, v, 0.0)
         if np.isfinite(budget):
             solver.begin(problem).advance(iterations)
         else:
@@ -148,7 +151,7 @@ def frames_within(measurements: Measurements, solver: Any, budget: float) -> Qua
     return {"iterations": count, "largest speed [m/s]": fastest}
 
 
-def squeezed(frames: int, cells: Any, material: Any) -> supple.Scene:
+def squeeze_scene(frames: int, cells: Any, material: Any) -> supple.Scene:
     """Bar stretched to 130 % and then compressed to 60 % of its length by both ends."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, frames=frames)
     body = scene.add_solid(supple.block(cells, (2.5, 1, 1)), material, density=10)
@@ -175,14 +178,14 @@ def root(measurements: Measurements) -> str:
         name: measurements.part(f"{name}: fastest vertex [m/s]", partial(fastest, measurements, s))
         for name, s in cases.items()
     }
-    rough, pair, piola = speed.values()
-    said = "no finite speed" if rough is None else f"{rough:.3g} m/s"
+    square_root, pair, piola = speed.values()
+    said = "no finite speed" if square_root is None else f"{square_root:.3g} m/s"
     return measurements.judge(
         f"with the square root the fastest vertex has {said}, against {pair:.3g} (pair) and {piola:.3g} "
         "(FP-PXPBD).",
         Claim(
             "with the square root the fastest vertex is three times as fast as with the pair, or lost",
-            rough is None or rough > 3 * max(pair, piola),
+            square_root is None or square_root > 3 * max(pair, piola),
             "it jitters and stays finite. We lift the energy by 1e-12 mu where it vanishes, as the paper "
             "lifts that of its own pair; without that its gradient is not defined at rest.",
         ),
@@ -190,7 +193,7 @@ def root(measurements: Measurements) -> str:
 
 
 def fastest(measurements: Measurements, solver: Any) -> float:
-    scene = squeezed(60, _cells(measurements), supple.Corotated(young=1e4, poisson=0.3))
+    scene = squeeze_scene(60, _cells(measurements), supple.Corotated(young=1e4, poisson=0.3))
     return max(
         float(np.abs(np.asarray(frame.velocities)).max()) for frame in supple.simulate(scene, solver=solver)
     )
@@ -203,7 +206,7 @@ def squeeze(measurements: Measurements) -> str:
         "xpbd, 100 iterations": XPBD(iterations=100),
         "fpxpbd, 10 iterations": FPXPBD(iterations=10),
     }
-    scene = squeezed(60, _cells(measurements), supple.NeoHookean(young=1000, poisson=0.3))
+    scene = squeeze_scene(60, _cells(measurements), supple.NeoHookean(young=1000, poisson=0.3))
     model = supple.scene.build_model(scene)
     ends: dict[str, np.ndarray] = {}
 
@@ -217,8 +220,8 @@ def squeeze(measurements: Measurements) -> str:
         away = np.sqrt(np.mean(np.sum((last.positions - truth) ** 2, axis=1)))
         return {"distance [m]": away, "volume": volume(model, last.positions) / volume(model, model.rest)}
 
-    found = {name: measurements.part(name, partial(measure, name, solver)) for name, solver in cases.items()}
-    newton, xpbd, piola = found.values()
+    rows = {name: measurements.part(name, partial(measure, name, solver)) for name, solver in cases.items()}
+    newton, xpbd, piola = rows.values()
     return measurements.judge(
         f"at the end XPBD is {xpbd['distance [m]']:.2g} m from Newton, FP-PXPBD "
         f"{piola['distance [m]']:.2g} m; volumes {xpbd['volume']:.3f} and {piola['volume']:.3f} against "
@@ -236,10 +239,10 @@ def times(measurements: Measurements) -> str:
     cases = {"xpbd": XPBD(), "bpxpbd": BPXPBD(), "fpxpbd": FPXPBD()}
     scene = twisted(cells_of(measurements), SOFT)
 
-    def pace(solver: Any) -> float:
+    def sweep_time(solver: Any) -> float:
         return ms_per_sweep(at_rest(scene, "float32", measurements), solver)
 
-    ms = [measurements.part(f"{name}, ms per sweep", partial(pace, s)) for name, s in cases.items()]
+    ms = [measurements.part(f"{name}, ms per sweep", partial(sweep_time, s)) for name, s in cases.items()]
     vertices = (cells_of(measurements) + 1) ** 3
     return measurements.judge(
         f"{ms[0]:.2g}, {ms[1]:.2g} and {ms[2]:.2g} ms per sweep of {vertices:,} vertices (paper: 30, 30 and "

@@ -14,31 +14,31 @@ import numpy as np
 from supple import BPXPBD
 from supple import _public as supple
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import jacobians, sunken
+from supple_papers.measuring import jacobians, penetration_depth
 from supple_papers.pxpbd_grid import objects_in_a_box
 from supple_papers.registry import shows
 
 SOLVER = BPXPBD(zeta=0.5, iterations=20)
 STRENGTH = 3e5
 """Strength of the muscles [Pa], Blemker's value."""
-MEETING = 1e-3
+MIN_OVERLAP = 1e-3
 """Overlap without contact [m] above which the contact method is tested at all."""
 
 
 @shows("pxpbd-fig12")
-def dropped(measurements: Measurements) -> str:
-    found = measurements.part("objects in a box, on a grid", partial(_dropped, measurements))
-    deepest, below = found["deepest overlap [m]"], found["deepest below the floor [m]"]
+def drop_objects(measurements: Measurements) -> str:
+    drop = measurements.part("objects in a box, on a grid", partial(_simulate_drop, measurements))
+    deepest, below = drop["deepest overlap [m]"], drop["deepest below the floor [m]"]
     return measurements.judge(
-        f"{found['bodies']} objects (paper: dragons, and 30 objects in Fig. 1) fall into a box on a "
+        f"{drop['bodies']} objects (paper: dragons, and 30 objects in Fig. 1) fall into a box on a "
         "grid with cells "
-        f"of {found['cell [m]'] * 1e3:.0f} mm; vertices pass into other objects by "
+        f"of {drop['cell [m]'] * 1e3:.0f} mm; vertices pass into other objects by "
         f"{deepest * 1e3:.1f} mm and "
-        f"below the floor by {below * 1e3:.2g} mm at most, {found['ms per frame']:.0f} ms per frame of "
-        f"{found['vertices']:,} vertices.",
+        f"below the floor by {below * 1e3:.2g} mm at most, {drop['ms per frame']:.0f} ms per frame of "
+        f"{drop['vertices']:,} vertices.",
         Claim(
             "positions stay finite, and none passes the floor by more than a mm",
-            found["finite"] and below < 1e-3,
+            drop["finite"] and below < 1e-3,
         ),
         Claim(
             "bodies do not overlap: no vertex is within another by more than a mm",
@@ -48,20 +48,20 @@ def dropped(measurements: Measurements) -> str:
         ),
         Claim(
             "no vertex passes into another object by more than a cell",
-            deepest < found["cell [m]"],
+            deepest < drop["cell [m]"],
             "a grid knows bodies by their vertices. Its spacing is the mean edge of all, 56 mm, and the "
             "block's edges are 133 mm: the ball passes between its vertices. Meshes should be alike, or "
             "`spacing` larger.",
         ),
         Claim(
             "no element is inverted at the end",
-            found["inverted at the end"] == 0,
+            drop["inverted at the end"] == 0,
             "those that others have entered are pressed in by nodes that carry both.",
         ),
     )
 
 
-def _dropped(measurements: Measurements) -> Quantities:
+def _simulate_drop(measurements: Measurements) -> Quantities:
     scene = objects_in_a_box(measurements.full)
     frames = 60 if measurements.full else 24
     deepest = below = seconds = 0.0
@@ -89,13 +89,13 @@ def _dropped(measurements: Measurements) -> Quantities:
 
 
 def _deepest(frame: supple.Frame, bodies: Any) -> float:
-    return max(sunken(frame, a, b) for a, b in permutations(bodies, 2))
+    return max(penetration_depth(frame, a, b) for a, b in permutations(bodies, 2))
 
 
 @shows("pxpbd-fig11")
 def muscles(measurements: Measurements) -> str:
-    free = measurements.part("two muscles, without contact", partial(_bent, measurements, "none"))
-    grid = measurements.part("two muscles, on a grid", partial(_bent, measurements, "grid"))
+    free = measurements.part("two muscles, without contact", partial(_bend_muscles, measurements, "none"))
+    grid = measurements.part("two muscles, on a grid", partial(_bend_muscles, measurements, "grid"))
     deep, through = grid["deepest overlap [m]"], free["deepest overlap [m]"]
     return measurements.judge(
         "two muscles whose ends are drawn together as a knee bends (the paper's "
@@ -104,12 +104,12 @@ def muscles(measurements: Measurements) -> str:
         f"{deep * 1e3:.2g} mm on a "
         "grid.",
         Claim("positions stay finite, and no element is inverted", grid["finite"] and grid["inverted"] == 0),
-        Claim("without contact the muscles meet", through > MEETING),
-        Claim("the grid leaves a tenth of that at most", through > MEETING and deep <= 0.1 * through),
+        Claim("without contact the muscles meet", through > MIN_OVERLAP),
+        Claim("the grid leaves a tenth of that at most", through > MIN_OVERLAP and deep <= 0.1 * through),
     )
 
 
-def _bent(measurements: Measurements, contact: Any) -> Quantities:
+def _bend_muscles(measurements: Measurements, contact: Any) -> Quantities:
     """Two activated muscles between thigh and shin whose ends approach each other by 0.16 m.
 
     Their density is low, so that their middles follow the motion within 0.6 s.
@@ -122,16 +122,18 @@ def _bent(measurements: Measurements, contact: Any) -> Quantities:
         points = shape.points * (0.6, 0.13, 0.13) + (-0.15, 0.36, 0.18 * side)
         body = scene.add_solid(supple.TetMesh(points, shape.tets), kind, density=100)
         scene.vary(body, "activation", supple.loads.Ramp(times=(0, frames / 30), fractions=(0, 1)))
-        together = supple.Translate((0, 0, -0.08 * side), duration=frames / 30)
+        approach = supple.Translate((0, 0, -0.08 * side), duration=frames / 30)
         turn = supple.Rotate(axis=(0, 0, 1), center=(0, 0, 0), angle=-0.35, duration=frames / 30)
-        scene.pin(body.where(lambda X: X[:, 0] < -0.55), motion=together)
-        scene.pin(body.where(lambda X: X[:, 0] > 0.25), motion=turn + together)
+        scene.pin(body.where(lambda X: X[:, 0] < -0.55), motion=approach)
+        scene.pin(body.where(lambda X: X[:, 0] > 0.25), motion=turn + approach)
     left, right = scene.bodies
     *_, frame = supple.simulate(scene, solver=BPXPBD(iterations=100), frames=frames)
     how = "without contact" if contact == "none" else "on a grid"
     measurements.picture(frame, f"two muscles, {how}", field="body", camera=(8, 60), size=(420, 280))
     return {
-        "deepest overlap [m]": max(sunken(frame, left, right), sunken(frame, right, left)),
+        "deepest overlap [m]": max(
+            penetration_depth(frame, left, right), penetration_depth(frame, right, left)
+        ),
         "finite": bool(np.isfinite(frame.positions).all()),
         "inverted": int(np.sum(~(jacobians(frame.model, frame.positions) > 0))),
     }

@@ -34,15 +34,15 @@ def objects_in_a_box(full: bool) -> supple.Scene:
     scene.add_obstacle(box, name="box")
     material = supple.Corotated(young=1000, poisson=0.3)
     for k in range(count):
-        layer, place = divmod(k, side * side)
-        x, z = (np.array(divmod(place, side)) - 0.5 * (side - 1)) * 0.74
+        layer, column = divmod(k, side * side)
+        x, z = (np.array(divmod(column, side)) - 0.5 * (side - 1)) * 0.74
         mesh = shapes[k % 3].rotated(rng.normal(size=3), rng.uniform(0, 3))
         scene.add_solid(mesh.translated((x, 0.4 + 0.62 * layer, z)), material, density=10)
     return scene
 
 
 @cache
-def landed(full: bool) -> supple.Frame:
+def land_objects(full: bool) -> supple.Frame:
     """Frame after the objects have come into contact."""
     *_, frame = supple.simulate(objects_in_a_box(full), solver=BPXPBD(zeta=0.5, iterations=20), frames=15)
     return frame
@@ -50,7 +50,7 @@ def landed(full: bool) -> supple.Frame:
 
 def one_step(measurements: Measurements, solver: Solver, iterations: int) -> Quantities:
     """Relative residual of the next step after several iteration counts, and time per iteration [ms]."""
-    scene, frame = objects_in_a_box(measurements.full), landed(measurements.full)
+    scene, frame = objects_in_a_box(measurements.full), land_objects(measurements.full)
     (after,) = supple.simulate(
         scene,
         solver=solver,
@@ -74,14 +74,14 @@ def one_step(measurements: Measurements, solver: Solver, iterations: int) -> Qua
 @shows("pxpbd-fig9")
 def residuals_on_a_grid(measurements: Measurements) -> str:
     cases = {"xpbd": XPBD(), "bpxpbd, zeta 0.5": BPXPBD(zeta=0.5), "newton": Newton()}
-    found = {
+    rows = {
         name: measurements.part(
             name, partial(one_step, measurements, s, 20 if name == "newton" else max(COUNTS))
         )
         for name, s in cases.items()
     }
-    xpbd, blended, newton = (row[str(max(COUNTS))] for row in found.values())
-    times = [found[name].get("ms to 1e-3") for name in ("bpxpbd, zeta 0.5", "newton")]
+    xpbd, blended, newton = (row[str(max(COUNTS))] for row in rows.values())
+    times = [rows[name].get("ms to 1e-3") for name in ("bpxpbd, zeta 0.5", "newton")]
     said = " and ".join("never" if t is None else f"after {t:.3g} ms" for t in times)
     return measurements.judge(
         f"after {max(COUNTS)} iterations XPBD has {xpbd:.2g} of the residual left, B-PXPBD "
@@ -94,16 +94,16 @@ def residuals_on_a_grid(measurements: Measurements) -> str:
 
 @shows("pxpbd-fig6")
 def colors_on_a_grid(measurements: Measurements) -> str:
-    found = measurements.part("colors", partial(count_colors, measurements))
+    counts = measurements.part("colors", partial(count_colors, measurements))
     return measurements.judge(
-        f"{found['on the grid']} colors where elements of the mesh have {found['on the mesh']}, found in "
-        f"{found['ms']:.3g} ms.",
-        Claim("no two elements of a color share a node", found.get("nodes shared within a color", 0) == 0),
+        f"{counts['on the grid']} colors where elements of the mesh have {counts['on the mesh']}, found in "
+        f"{counts['ms']:.3g} ms.",
+        Claim("no two elements of a color share a node", counts.get("nodes shared within a color", 0) == 0),
     )
 
 
 def count_colors(measurements: Measurements) -> Quantities:
-    frame = landed(measurements.full)
+    frame = land_objects(measurements.full)
     model = frame.model
     assert model.grid is not None
     state = frame.positions, frame.velocities, np.zeros((model.vertices, 3, 3))

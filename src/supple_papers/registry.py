@@ -68,13 +68,15 @@ def titles() -> dict[str, str]:
 @cache
 def rows() -> dict[str, Row]:
     """All figures and tables by key, in paper order."""
-    found = {}
+    rows_by_key = {}
     for paper, entries in _papers().items():
         for name, entry in entries.items():
             if name != "title":
                 key = f"{paper}-{name}"
-                found[key] = Row(key, paper, _label(name), state=entry.get("state", "shown"), **_texts(entry))
-    return found
+                rows_by_key[key] = Row(
+                    key, paper, _label(name), state=entry.get("state", "shown"), **_texts(entry)
+                )
+    return rows_by_key
 
 
 def _texts(entry: dict[str, str]) -> dict[str, str]:
@@ -101,7 +103,7 @@ def find_rows(names: Iterable[str]) -> list[Row]:
     Raises:
         ValueError: Unknown key or paper.
     """
-    wanted = set()
+    keys = set()
     for name in names:
         chosen = [key for key, row in rows().items() if name in (key, row.paper)]
         if not chosen:
@@ -110,5 +112,5 @@ def find_rows(names: Iterable[str]) -> list[Row]:
             raise ValueError(
                 f"there is no figure or table {name!r}; {suggest_name(name, [*rows(), *titles()])}"
             )
-        wanted.update(chosen)
-    return [row for key, row in rows().items() if key in wanted]
+        keys.update(chosen)
+    return [row for key, row in rows().items() if key in keys]

@@ -25,7 +25,7 @@ from supple.datasets.store.status import status
 from supple.datasets.store.verify import verify
 
 
-def failing(monkeypatch, chosen, error=None, name="_solved"):
+def failing(monkeypatch, chosen, error=None, name="_solve_sample"):
     """Solves fail for those of the conditions of which `chosen(force)` is true."""
     real = getattr(Sampler, name)
 
@@ -87,7 +87,7 @@ def test_samples_that_cannot_be_measured_or_made_are_crashed(tmp_path, monkeypat
     if where == "contact":
         monkeypatch.setattr("supple.postprocess.evaluate.evaluation_of", lambda *given: 1 / 0)
     else:
-        monkeypatch.setattr("supple.datasets.spec.parametric_scene.AtOnce.conditions", lambda *given: 1 / 0)
+        monkeypatch.setattr("supple.datasets.spec.parametric_scene.VectorizedConditions.conditions", lambda *given: 1 / 0)
         monkeypatch.setattr("supple.datasets.spec.parametric_scene.Source.conditions", lambda *given: 1 / 0)
     shards.run(0)
     write_summary(shards.store)
@@ -229,14 +229,14 @@ def test_the_real_errors_of_ray_are_those_that_are_caught():
 def test_status_counts_inverted_samples_and_leaves_them_out(tmp_path):
     """As data sets of earlier versions have them, which counted them as converged."""
     store = solved(tmp_path, count=4, shard=4)
-    account = store.manifest(0)
+    manifest = store.manifest(0)
     positions = list(supple.data.open(store.path)["positions"][:])
-    account["report"]["inverted"][2] = 5
+    manifest["report"]["inverted"][2] = 5
     columns = {
         name: [float(v) if isinstance(v, str) else v for v in column]
-        for name, column in account["report"].items()
+        for name, column in manifest["report"].items()
     }
-    store.publish(0, {"positions": positions}, columns, account)
+    store.publish(0, {"positions": positions}, columns, manifest)
     write_summary(store)
     data = supple.data.open(store.path)
     assert list(data.ids) == [0, 1, 3]
@@ -274,8 +274,8 @@ def test_released_shards_solve_their_failed_samples_alone(tmp_path, monkeypatch)
     crashed = np.flatnonzero(supple.data.open(store.path).outcomes == "crashed")
     assert 0 < release_failed(store, store.finished()) == len(crashed)
     assert not store.finished()
-    calls, real = [], Shards._solved
-    monkeypatch.setattr(Shards, "_solved", lambda *given: calls.append(given[1]) or real(*given))
+    calls, real = [], Shards._solve_sample
+    monkeypatch.setattr(Shards, "_solve_sample", lambda *given: calls.append(given[1]) or real(*given))
     Shards(store).run(0)
     write_summary(store)
     assert calls == list(crashed)

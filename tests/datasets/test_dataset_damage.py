@@ -85,10 +85,10 @@ def test_any_file_that_is_missing_is_noticed(copy):
         content = path.read_bytes()
         path.unlink()
         verdict = verify(copy, again=0)
-        account = path.parent.name == "shards"
+        manifest = path.parent.name == "shards"
         assert not verdict.complete
-        assert account or any(str(path) in text for text in verdict.problems), path
-        assert not account or verdict.missing in (2, 3)
+        assert manifest or any(str(path) in text for text in verdict.problems), path
+        assert not manifest or verdict.missing in (2, 3)
         path.write_bytes(content)
     assert verify(copy, again=0).complete
 
@@ -193,8 +193,8 @@ def test_reports_that_are_damaged_are_written_again(copy, name):
 def test_a_kill_while_reports_are_written_is_no_damage(copy, monkeypatch):
     """Wherever it comes, and the next run writes them."""
     before = {path: path.read_bytes() for path in files(copy)}
-    account = copy.manifest_file(1)
-    account.unlink()  # so that there is something to change
+    manifest = copy.manifest_file(1)
+    manifest.unlink()  # so that there is something to change
     real, calls, moment = arrays.replacing, 0, 0
 
     def killed(path):
@@ -218,7 +218,7 @@ def test_a_kill_while_reports_are_written_is_no_damage(copy, monkeypatch):
         assert not verdict.up_to_date
         assert "Reports, splits and statistics are not" in verdict.notes[-1]
     monkeypatch.undo()
-    account.write_bytes(before[account])
+    manifest.write_bytes(before[manifest])
     run_store(Store(copy.path), Share())
     assert verify(Store(copy.path), again=0).complete
     assert {path: path.read_bytes() for path in files(copy)} == before
@@ -226,13 +226,13 @@ def test_a_kill_while_reports_are_written_is_no_damage(copy, monkeypatch):
 
 def test_several_processes_that_end_together_leave_a_sound_store(copy):
     """Each writes reports of all shards that it sees, while others publish."""
-    account = copy.manifest_file(0)
-    hidden = account.with_suffix(".aside")
-    account.rename(hidden)
+    manifest = copy.manifest_file(0)
+    hidden = manifest.with_suffix(".aside")
+    manifest.rename(hidden)
     threads = [threading.Thread(target=write_summary, args=(Store(copy.path),)) for _ in range(4)]
     for thread in threads:
         thread.start()
-    hidden.rename(account)
+    hidden.rename(manifest)
     for thread in threads:
         thread.join()
     if not is_summary_current(copy):

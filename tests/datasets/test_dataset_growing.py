@@ -61,8 +61,10 @@ def test_the_last_shard_goes_on_where_it_was(tmp_path, monkeypatch):
     store = solved(tmp_path, count=6, shard=4)
     grown = make_store(load_spec(spec_of(tmp_path, count=8, shard=4)), store.path, grow=True)
     asked = []
-    real = Shards._solved
-    monkeypatch.setattr(Shards, "_solved", lambda self, n, *rest: asked.append(n) or real(self, n, *rest))
+    real = Shards._solve_sample
+    monkeypatch.setattr(
+        Shards, "_solve_sample", lambda self, n, *rest: asked.append(n) or real(self, n, *rest)
+    )
     Shards(grown).run(1)
     assert asked == [6, 7]
 
@@ -151,8 +153,10 @@ def test_what_was_done_of_unfinished_shards_goes_along(tmp_path, monkeypatch):
         Shards(store).run(1, stop)
     grown = make_store(load_spec(spec_of(tmp_path, count=10, shard=4)), store.path, grow=True)
     asked = []
-    real = Shards._solved
-    monkeypatch.setattr(Shards, "_solved", lambda self, n, *rest: asked.append(n) or real(self, n, *rest))
+    real = Shards._solve_sample
+    monkeypatch.setattr(
+        Shards, "_solve_sample", lambda self, n, *rest: asked.append(n) or real(self, n, *rest)
+    )
     Shards(grown).run(1)
     assert asked == [7]
 

@@ -174,7 +174,7 @@ def test_workers_that_never_begin_end_the_run(tmp_path, monkeypatch):
 
 def test_a_shard_that_ends_its_workers_is_named():
     process = type("Dead", (), {"exitcode": -9})()
-    deaths = pool._Deaths("set.zarr")
+    deaths = pool._CrashCounter("set.zarr")
     deaths.count(pool._Worker(process, None, 7, 3, True))
     deaths.count(pool._Worker(process, None, 7, 4, True))  # which came further
     deaths.count(pool._Worker(process, None, 7, 4, True))

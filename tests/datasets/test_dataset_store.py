@@ -113,11 +113,11 @@ def test_damage_is_found_and_mended(copy, whole, where):
 
 
 def test_a_wrong_sample_is_found_by_solving_it_again(copy):
-    account = json.loads(copy.manifest_file(0).read_text())
+    manifest = json.loads(copy.manifest_file(0).read_text())
     chunks = [x + 0.01 for x in supple.data.open(copy.path)["positions"][:4]]
     energies = list(supple.data.open(copy.path)["body_energies"][:4])
-    report = {k: [float(v) if isinstance(v, str) else v for v in c] for k, c in account["report"].items()}
-    copy.publish(0, {"positions": chunks, "body_energies": energies}, report, account)
+    report = {k: [float(v) if isinstance(v, str) else v for v in c] for k, c in manifest["report"].items()}
+    copy.publish(0, {"positions": chunks, "body_energies": energies}, report, manifest)
     verdict = verify(copy, again=10)
     assert not verdict.good
     assert all("solved again, is 1.0e-02 of the size off" in sentence for sentence in verdict.problems)

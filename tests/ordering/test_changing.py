@@ -38,7 +38,7 @@ class Lanes:
     def run(self, kernel, phases, *args):
         run_lanewise(kernel, phases, np.zeros(1, np.int32), 1, *args)
 
-    def push(self, array, rows=None):
+    def upload(self, array, rows=None):
         pass
 
 

@@ -9,7 +9,7 @@ import pytest
 import supple
 import supple_papers
 from supple_papers.measurements import Claim, Measurements, brief, plain, run_row
-from supple_papers.page import WORDS, standing, write_page
+from supple_papers.page import WORDS, row_status, write_page
 from supple_papers.registry import experiment, find_rows, rows, shows, titles
 
 FIGURES = {"pbng": (20, 4), "pbcm": (11, 1), "bnh": (8, 3), "gpbd": (10, 5), "pxpbd": (12, 1)}
@@ -134,7 +134,7 @@ def test_the_shipped_page_is_what_the_shipped_records_say():
         measurements = json.loads(path.read_text(encoding="utf-8"))
         key = path.stem.removesuffix("-cuda")
         assert key in rows()
-        assert standing(rows()[key], measurements) in WORDS
+        assert row_status(rows()[key], measurements) in WORDS
         assert measurements["verdict"] in said
         assert all((folder / name).is_file() for name, _ in measurements.get("pictures", []))
 

@@ -17,9 +17,9 @@ from supple.model.model import Model
 from supple.problem import Problem
 from supple.solvers.elementwise.run import ElementOptions, ElementRun
 from supple.terms import WeakConstraints
-from supple_papers.measuring import cube_of_six, elastic_energy, jacobians, place, volume
+from supple_papers.measuring import begin_time_step, cube_of_six, elastic_energy, jacobians, volume
 
-__all__ = ["cube_of_six", "elastic_energy", "jacobians", "place", "volume"]
+__all__ = ["cube_of_six", "elastic_energy", "jacobians", "begin_time_step", "volume"]
 """Shared with the experiments of the papers."""
 
 METHODS: dict[str, tuple[ElementOptions, type]] = {
@@ -70,7 +70,7 @@ def placed(
     """One backward Euler step of a scene from positions x with velocities v, rest by default."""
     problem = Problem(supple.scene.build_model(scene), precision, threads)
     problem.device.threads = threads
-    place(problem, scene.dt, problem.model.rest if x is None else x, 0.0 if v is None else v)
+    begin_time_step(problem, scene.dt, problem.model.rest if x is None else x, 0.0 if v is None else v)
     return problem
 
 

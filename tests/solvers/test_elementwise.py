@@ -204,9 +204,9 @@ def test_a_step_forgets_what_the_last_one_remembered(name):
     scene = family.tied(material(name))
     fresh, used = family.placed(scene), family.placed(scene)
     family.swept(used, solver, 3)
-    family.place(used, 0.5 * scene.dt, used.model.rest, 0.0)
+    family.begin_time_step(used, 0.5 * scene.dt, used.model.rest, 0.0)
     family.swept(used, solver, 3)
-    family.place(used, scene.dt, used.model.rest, 0.0)
+    family.begin_time_step(used, scene.dt, used.model.rest, 0.0)
     for problem in (fresh, used):
         family.swept(problem, solver, 3)
     np.testing.assert_array_equal(used.u, fresh.u)
@@ -224,6 +224,6 @@ def test_massless_vertices_are_refused():
     model = supple.scene.build_model(family.tied(material("xpbd")))
     model.mass[3] = 0
     problem = Problem(model, "float64")
-    family.place(problem, 0.01, model.rest, 0.0)
+    family.begin_time_step(problem, 0.01, model.rest, 0.0)
     with pytest.raises(ValueError, match="xpbd divides by masses: every free vertex needs a positive one"):
         XPBD().begin(problem)

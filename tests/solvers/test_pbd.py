@@ -265,7 +265,7 @@ def test_a_spring_between_pinned_ends_does_nothing_in_float32():
     term.vertices[0], term.weights[0], term.target[0] = model.pinned[0], [1.0, 0.0], [100.0, 100.0, 100.0]
     term.stiffness[0, :3] = 1e12
     problem = Problem(model, "float32")
-    family.place(problem, 0.01, model.rest, 0.0)
+    family.begin_time_step(problem, 0.01, model.rest, 0.0)
     family.swept(problem, PBD(), 3)
     assert np.isfinite(problem.u).all()
     np.testing.assert_array_equal(problem.u[model.pinned], 0)

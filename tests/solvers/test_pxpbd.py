@@ -22,7 +22,7 @@ def test_one_element_is_solved_by_one_visit_of_fpxpbd():
     problem = family.placed(scene, x)
     problem.model.terms[-1].stiffness[:] = 0  # no weak constraints either
     problem = Problem(problem.model, "float64")
-    family.place(problem, scene.dt, x, 0.0)
+    family.begin_time_step(problem, scene.dt, x, 0.0)
     first = problem.balance().residual
     family.swept(problem, FPXPBD(newton_steps=200), 1)
     assert problem.balance().residual < 1e-10 * first

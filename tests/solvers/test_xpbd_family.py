@@ -101,7 +101,7 @@ def springs(vertices=12, seed=0):
 
 def spring_step(model, dt, v):
     problem = Problem(model, "float64")
-    family.place(problem, dt, model.rest, v)
+    family.begin_time_step(problem, dt, model.rest, v)
     return problem
 
 

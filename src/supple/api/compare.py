@@ -217,7 +217,7 @@ def begin_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
     if scene.integrator in RULES:
         problem.history.move_on([])
         rule = SecondOrderIntegrator(problem, RULES[scene.integrator], dt)
-        rule.look_back(time, None)
+        rule.prepare_history(time, None)
         problem.begin_step(time, dt)
         rule.pull("coast", time)
         return

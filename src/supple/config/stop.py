@@ -66,5 +66,5 @@ class StopCriteria:
         Returns:
             The completed criteria.
         """
-        mine = self if self.max_iterations is not None else replace(self, max_iterations=solver.iterations)
-        return (otherwise or StopCriteria(DEFAULT_TOLERANCE)) if mine.open else mine
+        own = self if self.max_iterations is not None else replace(self, max_iterations=solver.iterations)
+        return (otherwise or StopCriteria(DEFAULT_TOLERANCE)) if own.open else own

@@ -25,7 +25,7 @@ def painted(surface: Surface, corners: np.ndarray, colors: np.ndarray, separate:
     from trimesh.exchange.gltf import export_glb
 
     paint = Paint(corners, surface.triangles, surface.normals(corners), colors)
-    paint = paint.separated() if separate else paint
+    paint = paint.separate_corners() if separate else paint
     shades = np.round(255 * to_linear(paint.colors)).astype(np.uint8)
     mesh = trimesh.Trimesh(
         paint.points,

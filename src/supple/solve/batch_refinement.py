@@ -28,8 +28,8 @@ def refine_batched(
     run: Run,
     ended: MemberOutcomes,
     stop: StopCriteria,
-    certifying: ErrorControl,
-    followed: bool,
+    error_control: ErrorControl,
+    monitored: bool,
 ) -> dict[int, str]:
     """Refine unconverged batch members by batched Newton steps, if there are several.
 
@@ -44,27 +44,29 @@ def refine_batched(
     Returns:
         Note on each converged batch member.
     """
-    copies = [c for c, how in ended.items() if how[0] in UNFINISHED and how[0] is not Outcome.FAILED]
-    copies = [copy for copy in copies if copy or not followed]
-    room, notes, ways = room_for(problem), {}, {}
-    for first in range(0, len(copies), room) if len(copies) > 1 else ():
-        group = copies[first : first + room]
+    members = [c for c, how in ended.items() if how[0] in UNFINISHED and how[0] is not Outcome.FAILED]
+    members = [member for member in members if member or not monitored]
+    group_size, notes, efforts = room_for(problem), {}, {}
+    for first in range(0, len(members), group_size) if len(members) > 1 else ():
+        group = members[first : first + group_size]
         with compilation() as compiled:
             began = perf_counter()
             newton = run.newton_together(group, stop.position_tolerance)
             if newton is None:
                 return {}
             newton.run()
-            each = (perf_counter() - began - compiled.seconds) / len(group)
-        for copy in newton.arrived:
-            ways[copy] = ended[copy][1] + newton.steps, ended[copy][2] + each
-            notes[copy] = f"then {pluralize(newton.steps, 'Newton step')} with others"
+            seconds_each = (perf_counter() - began - compiled.seconds) / len(group)
+        for member in newton.arrived:
+            efforts[member] = ended[member][1] + newton.steps, ended[member][2] + seconds_each
+            notes[member] = f"then {pluralize(newton.steps, 'Newton step')} with others"
     balances = problem.measures.balances()
-    near = certifying.near({copy: balances[copy] for copy in ways})
-    for copy in near:
-        outcome = round_outcome(problem, Outcome.CONVERGED, balances[copy].relative_residual, stop.tolerance)
-        ended[copy] = outcome, *ways[copy]
-    return {copy: notes[copy] for copy in near}
+    accurate_members = error_control.accurate_members({member: balances[member] for member in efforts})
+    for member in accurate_members:
+        outcome = round_outcome(
+            problem, Outcome.CONVERGED, balances[member].relative_residual, stop.tolerance
+        )
+        ended[member] = outcome, *efforts[member]
+    return {member: notes[member] for member in accurate_members}
 
 
 def refine_sequential(
@@ -86,20 +88,20 @@ def refine_sequential(
     Returns:
         Reports of these solves.
     """
-    alone = {}
-    for copy, (outcome, iterations, seconds) in ended.items():
+    reports = {}
+    for member, (outcome, iterations, seconds) in ended.items():
         if outcome in UNFINISHED:
-            twin = exact_twin(problem, copy)
-            followed = {
+            float64_problem = exact_twin(problem, member)
+            callbacks = {
                 "watch": _offset_callback(watch, iterations, seconds),
                 "record_history": history is not None,
             }
-            alone[copy] = report = solve(twin, **followed if copy == 0 else {})
-            bring_back(twin, problem, copy)
-            ended[copy] = report.outcome, iterations + report.iterations, seconds + report.seconds
+            reports[member] = report = solve(float64_problem, **callbacks if member == 0 else {})
+            bring_back(float64_problem, problem, member)
+            ended[member] = report.outcome, iterations + report.iterations, seconds + report.seconds
             if history is not None and report.history is not None:
                 history.go_on(report.history)
-    return alone
+    return reports
 
 
 def _offset_callback(

@@ -39,7 +39,7 @@ class _MemberEstimates:
     last: tuple[Balance, ErrorEstimate] | None = None
     cut_short: bool = False
 
-    def knows(self, balance: Balance) -> bool:
+    def covers(self, balance: Balance) -> bool:
         """True if the latest error estimate belongs to the state with these residual norms."""
         return self.last is not None and self.last[0] == balance
 
@@ -53,70 +53,74 @@ class ErrorControl:
 
     def __init__(self, problem: Problem, stop: StopCriteria, run: Run, prepared: bool = True) -> None:
         self._problem, self._run = problem, run
-        self._tolerance, self._wanted = stop.tolerance, stop.position_tolerance
+        self._tolerance, self._position_tolerance = stop.tolerance, stop.position_tolerance
         self._timed = stop.time_limit is not None
         self._patient = not self._timed and stop.max_iterations is None
-        self._waiting: set[int] = set()
-        self._waited = 0
-        wanted = problem.copies == 1 and self._wanted is not None and not self._timed
-        if prepared and wanted and not problem.contacts:
+        self._deferred: set[int] = set()
+        self._deferred_checks = 0
+        prepares = problem.copies == 1 and self._position_tolerance is not None and not self._timed
+        if prepared and prepares and not problem.contacts:
             prepare(problem)
-        self._copies = [_MemberEstimates() for _ in range(problem.copies)]
+        self._members = [_MemberEstimates() for _ in range(problem.copies)]
 
-    def see(self, balances: Balances, active: np.ndarray) -> None:
+    def estimate_converged(self, balances: Balances, active: np.ndarray) -> None:
         """Estimate the errors of converged batch members in one batch.
 
         In solves without a time limit or iteration limit, the estimate is deferred for up to `MAX_DEFERRED_CHECKS`
         checks if only few members have converged and others are still active.
         """
-        if self._wanted is None or self._tolerance is None or len(self._copies) == 1:
+        if self._position_tolerance is None or self._tolerance is None or len(self._members) == 1:
             return
         relative_residual = balances.relative_residual
         reached = active[relative_residual[active] <= self._tolerance].tolist()
-        there = {c: balances[c] for c in reached if relative_residual[c] <= self._copies[c].below}
-        self._waiting = set()
-        few = len(there) < len(active) and len(there) < room_for(self._problem)
-        if self._patient and few and self._waited < MAX_DEFERRED_CHECKS:
-            self._waiting, self._waited = set(there), self._waited + bool(there)
+        converged = {c: balances[c] for c in reached if relative_residual[c] <= self._members[c].below}
+        self._deferred = set()
+        is_few = len(converged) < len(active) and len(converged) < room_for(self._problem)
+        if self._patient and is_few and self._deferred_checks < MAX_DEFERRED_CHECKS:
+            self._deferred, self._deferred_checks = set(converged), self._deferred_checks + bool(converged)
             return
-        self._waited = 0
-        self._know(there)
+        self._deferred_checks = 0
+        self._estimate_batch(converged)
 
-    def _know(self, balances: Mapping[int, Balance]) -> None:
+    def _estimate_batch(self, balances: Mapping[int, Balance]) -> None:
         """Estimate errors of several batch members together; single ones are estimated on demand."""
-        new = {copy: b for copy, b in balances.items() if not self._copies[copy].knows(b)}
-        if len(new) > 1:
-            for copy, error_estimate in certify_copies(self._problem, new).items():
-                self._copies[copy].last = new[copy], error_estimate
+        unknown = {member: b for member, b in balances.items() if not self._members[member].covers(b)}
+        if len(unknown) > 1:
+            for member, error_estimate in certify_copies(self._problem, unknown).items():
+                self._members[member].last = unknown[member], error_estimate
 
-    def near(self, balances: Mapping[int, Balance]) -> list[int]:
+    def accurate_members(self, balances: Mapping[int, Balance]) -> list[int]:
         """Return batch members that are stable and within the distance tolerance."""
-        if self._wanted is None:
+        if self._position_tolerance is None:
             return list(balances)
-        self._know(balances)
-        found = {copy: self._certify(balance, copy) for copy, balance in balances.items()}
-        return [copy for copy, one in found.items() if one.stable and one.position_error <= self._wanted]
+        self._estimate_batch(balances)
+        estimates = {member: self._estimate(balance, member) for member, balance in balances.items()}
+        return [
+            member
+            for member, one in estimates.items()
+            if one.stable and one.position_error <= self._position_tolerance
+        ]
 
-    def accepts(self, balance: Balance, copy: int = 0) -> bool:
+    def accepts(self, balance: Balance, member: int = 0) -> bool:
         """True if a state within the relative residual tolerance also satisfies the distance tolerance.
 
         Otherwise the solver run receives a lower relative residual at which the distance may be satisfied.
         """
-        if self._wanted is None:
+        if self._position_tolerance is None:
             return True
-        known = self._copies[copy]
-        if balance.relative_residual > known.below or copy in self._waiting:
+        own = self._members[member]
+        if balance.relative_residual > own.below or member in self._deferred:
             return False
-        error_estimate = self._certify(balance, copy)
-        found = error_estimate.position_error
-        if found <= self._wanted:
-            return error_estimate.stable or not self._leaves(copy)
+        error_estimate = self._estimate(balance, member)
+        position_error = error_estimate.position_error
+        if position_error <= self._position_tolerance:
+            return error_estimate.stable or not self._leaves_saddle(member)
         low, high = REDUCTION_BOUNDS
-        known.below = balance.relative_residual / min(max(low, found / self._wanted), high)
-        self._run.go_on(known.below, copy)
+        own.below = balance.relative_residual / min(max(low, position_error / self._position_tolerance), high)
+        self._run.go_on(own.below, member)
         return False
 
-    def judge_outcome(self, outcome: Outcome | None, balance: Balance, copy: int = 0) -> Outcome | None:
+    def judge_outcome(self, outcome: Outcome | None, balance: Balance, member: int = 0) -> Outcome | None:
         """Determine the outcome of a stagnated solve.
 
         In low precision the relative residual that satisfies the distance may be unreachable, so that a
@@ -126,68 +130,76 @@ class ErrorControl:
             None at a saddle point that the method can leave; CONVERGED if relative residual and distance
             satisfy their tolerances; otherwise the given outcome.
         """
-        if outcome is None or self._wanted is None:
+        if outcome is None or self._position_tolerance is None:
             return outcome
-        error_estimate = self._certify(balance, copy)
-        if not error_estimate.stable and self._leaves(copy):
+        error_estimate = self._estimate(balance, member)
+        if not error_estimate.stable and self._leaves_saddle(member):
             return None
         balanced = self._tolerance is not None and balance.relative_residual <= self._tolerance
-        return Outcome.CONVERGED if balanced and error_estimate.position_error <= self._wanted else outcome
+        return (
+            Outcome.CONVERGED
+            if balanced and error_estimate.position_error <= self._position_tolerance
+            else outcome
+        )
 
-    def _leaves(self, copy: int) -> bool:
+    def _leaves_saddle(self, member: int) -> bool:
         """True if the run continues from an unstable state, at most once per energy level."""
-        known, exact = self._copies[copy], self._run.exact
-        measures, number = (self._problem.measures, copy) if exact is None else (exact.measures, 0)
+        own, float64_problem = self._members[member], self._run.exact
+        measures, number = (
+            (self._problem.measures, member) if float64_problem is None else (float64_problem.measures, 0)
+        )
         energy = measures.energy_of(number)
-        lower = energy < known.saddle - measures.energy_rounding(number)
-        known.saddle, known.below = min(energy, known.saddle), math.inf
-        return lower and self._run.leave_saddle(copy)
+        lower = energy < own.saddle - measures.energy_rounding(number)
+        own.saddle, own.below = min(energy, own.saddle), math.inf
+        return lower and self._run.leave_saddle(member)
 
     def final(
         self, ended: Mapping[int, Outcome], balances: Mapping[int, Balance]
     ) -> dict[int, ErrorEstimate | None]:
         """Error estimates of the final states of batch members, from their outcomes and residual norms."""
-        exact = self._run.exact
-        sound = {
-            copy: balances[copy] if exact is None else exact.balance()
-            for copy, outcome in ended.items()
-            if self._wanted is not None and outcome is not Outcome.FAILED
+        float64_problem = self._run.exact
+        finite = {
+            member: balances[member] if float64_problem is None else float64_problem.balance()
+            for member, outcome in ended.items()
+            if self._position_tolerance is not None and outcome is not Outcome.FAILED
         }
-        for copy, balance in sound.items():
-            self._copies[copy].cut_short = self._timed and not self._copies[copy].knows(balance)
-        wanted = {copy: balance for copy, balance in sound.items() if not self._copies[copy].cut_short}
-        self._know(wanted)
-        return dict.fromkeys(ended) | {copy: self._certify(b, copy) for copy, b in wanted.items()}
+        for member, balance in finite.items():
+            self._members[member].cut_short = self._timed and not self._members[member].covers(balance)
+        remaining = {
+            member: balance for member, balance in finite.items() if not self._members[member].cut_short
+        }
+        self._estimate_batch(remaining)
+        return dict.fromkeys(ended) | {member: self._estimate(b, member) for member, b in remaining.items()}
 
-    def _certify(self, balance: Balance, copy: int) -> ErrorEstimate:
+    def _estimate(self, balance: Balance, member: int) -> ErrorEstimate:
         """Return a state's error estimate, cached if already known."""
-        known = self._copies[copy]
-        if known.last is None or known.last[0] != balance:
-            known.last = balance, certify(self._problem, copy, self._run.exact)
-        return known.last[1]
+        own = self._members[member]
+        if own.last is None or own.last[0] != balance:
+            own.last = balance, certify(self._problem, member, self._run.exact)
+        return own.last[1]
 
-    def notes(self, copy: int = 0) -> list[str]:
+    def notes(self, member: int = 0) -> list[str]:
         """Report notes about missing or excessive error estimates."""
-        if self._wanted is None:
+        if self._position_tolerance is None:
             return []
-        if self._copies[copy].cut_short:
+        if self._members[member].cut_short:
             return [
                 "the time limit ended before the distance to the equilibrium was computed; "
                 "without time_limit it would be"
             ]
-        followers = self._problem.model.followers if self._copies[copy].last is not None else ()
-        caveats = [follower.caveat for _, follower in followers if hasattr(follower, "caveat")]
-        return [*self._too_far(copy), *dict.fromkeys(caveats)]
+        dynamic_terms = self._problem.model.followers if self._members[member].last is not None else ()
+        caveats = [term.caveat for _, term in dynamic_terms if hasattr(term, "caveat")]
+        return [*self._position_note(member), *dict.fromkeys(caveats)]
 
-    def _too_far(self, copy: int) -> list[str]:
+    def _position_note(self, member: int) -> list[str]:
         """Note for states within the relative residual tolerance but beyond the distance tolerance."""
-        last, wanted = self._copies[copy].last, self._wanted
-        if last is None or self._tolerance is None or wanted is None:
+        last, tolerance = self._members[member].last, self._position_tolerance
+        if last is None or self._tolerance is None or tolerance is None:
             return []
         balance, error_estimate = last
-        found = error_estimate.position_error
-        if found <= wanted or balance.relative_residual > self._tolerance:
+        position_error = error_estimate.position_error
+        if position_error <= tolerance or balance.relative_residual > self._tolerance:
             return []
         return [
-            f"the forces balance, but the equilibrium is still {found:.1e} of the size away, not {wanted:g}"
+            f"the forces balance, but the equilibrium is still {position_error:.1e} of the size away, not {tolerance:g}"
         ]

@@ -42,8 +42,8 @@ GRADIENT_TRANSFERS = 20
 class GridTimeLoop(TimeLoop):
     """Time stepping of a problem whose vertices are embedded in a grid; batch size 1."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         model = self.problem.model
         assert model.grid is not None
         for sentence in open_on_grid(model.bodies, model.grid.spacing):
@@ -58,21 +58,21 @@ class GridTimeLoop(TimeLoop):
         super().begin()
 
     @property
-    def past(self) -> str:
+    def history_name(self) -> str:
         return AFFINE
 
     def advance(self, forces: np.ndarray | None = None, pins: np.ndarray | None = None) -> list[Report]:
         self.refuse_interrupted()
         self._interrupted = True
         begin, now, end = self.time, 0.0, self.schedule.dt
-        held = self.problem.positions[self.problem.model.pinned]
+        pinned = self.problem.positions[self.problem.model.pinned]
         reports: list[Report] = []
         while now < end:
             step = self._next_step(end - now)
             last = step >= end - now
             now = end if last else now + step
-            aim = None if pins is None else held + now / end * (pins - held)
-            reports.append(self._step(begin + now, step, aim, forces))
+            prescribed = None if pins is None else pinned + now / end * (pins - pinned)
+            reports.append(self._step(begin + now, step, prescribed, forces))
             if reports[-1].outcome is Outcome.FAILED or len(reports) > MAX_STEPS:
                 reports[-1].outcome = Outcome.FAILED
                 break
@@ -83,8 +83,8 @@ class GridTimeLoop(TimeLoop):
         report.notes += lag_notes(report)
         return [report]
 
-    def _next_step(self, left: float) -> float:
-        """Length Δt [s] of the next step, with `left` [s] remaining in the frame.
+    def _next_step(self, remaining: float) -> float:
+        """Length Δt [s] of the next step, with `remaining` [s] remaining in the frame.
 
         Vertices move by at most a fraction of a cell; the remaining steps all have this length.
         """
@@ -92,36 +92,38 @@ class GridTimeLoop(TimeLoop):
         assert grid is not None
         fastest = float(np.linalg.norm(self.settle()[0], axis=1).max(initial=0.0))
         limit = min(self.schedule.step, grid.cfl * grid.spacing / fastest if fastest > 0 else math.inf)
-        return left / max(1, math.ceil(left / limit * (1 - 1e-9)))
+        return remaining / max(1, math.ceil(remaining / limit * (1 - 1e-9)))
 
-    def _step(self, time: float, dt: float, aim: np.ndarray | None, forces: np.ndarray | None) -> Report:
+    def _step(
+        self, time: float, dt: float, prescribed: np.ndarray | None, forces: np.ndarray | None
+    ) -> Report:
         """Advance by one step that ends at a time [s]."""
         p, model = self.problem, self.problem.model
         x, v = p.positions, self.settle()[0]
-        began = self._take_began() or perf_counter()
-        acting = Forces(
+        began = self._pop_setup_start() or perf_counter()
+        loads = Forces(
             self._forces(time, forces, x, v),
-            model.prescribed(time) if aim is None else aim,
+            model.prescribed(time) if prescribed is None else prescribed,
             model.materials_at(time) or {},
         )
         assert model.grid is not None
-        carried = carry(model, model.grid.spacing, (x, v, self._affine(x, v)), acting, dt, str(p.dtype))
-        on_grid = self._problem_of(carried, x, time, dt)
-        on_grid.loads.set_time_step(dt)
-        on_grid.states.set_velocities(carried.velocities)
-        on_grid.begin_step(time, dt, 0.0, None, carried.prescribed)
-        (report,) = solve_batch(on_grid, self.solver, self.stop, self._keeps_history, self._watch, began)
-        self._take(on_grid, carried, x, dt, acting)
-        self._nodes = len(carried.points.nodes)
-        self._acting = Step(math.inf, p.positions, acting.force, model.materials_at(time), time)
+        embedded = carry(model, model.grid.spacing, (x, v, self._affine(x, v)), loads, dt, str(p.dtype))
+        grid_problem = self._make_grid_problem(embedded, x, time, dt)
+        grid_problem.loads.set_time_step(dt)
+        grid_problem.states.set_velocities(embedded.velocities)
+        grid_problem.begin_step(time, dt, 0.0, None, embedded.prescribed)
+        (report,) = solve_batch(grid_problem, self.solver, self.stop, self._keeps_history, self._watch, began)
+        self._update_vertices(grid_problem, embedded, x, dt, loads)
+        self._nodes = len(embedded.points.nodes)
+        self._last_step = Step(math.inf, p.positions, loads.force, model.materials_at(time), time)
         report.vertices, report.elements = model.vertices, model.elements
-        return self._of_vertices(report, on_grid, carried)
+        return self._complete_report(report, grid_problem, embedded)
 
-    def _forces(self, time: float, further: np.ndarray | None, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def _forces(self, time: float, extra: np.ndarray | None, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         """(n, 3) external forces on vertices [N]."""
         model = self.problem.model
         winds: Any = [wind(x, v, time) for wind in model.winds]
-        return model.force_at(time) + sum(winds, 0.0 if further is None else further)
+        return model.force_at(time) + sum(winds, 0.0 if extra is None else extra)
 
     def _affine(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         """(n, 3, 3) velocity gradients [1/s] of the last step, or those of given velocities on the grid."""
@@ -129,70 +131,72 @@ class GridTimeLoop(TimeLoop):
         if known is not None:
             return known.reshape(-1, 3, 3)
         assert model.grid is not None
-        points, found = interpolate(x, model.grid.spacing), np.zeros((len(x), 3, 3))
+        points, gradients = interpolate(x, model.grid.spacing), np.zeros((len(x), 3, 3))
         for _ in range(GRADIENT_TRANSFERS):  # affine velocities are a fixed point of this transfer
-            found = points.gradient(points.transfer(model.mass, v, found))
-        return found
+            gradients = points.gradient(points.transfer(model.mass, v, gradients))
+        return gradients
 
-    def _problem_of(self, carried: Carried, x: np.ndarray, time: float, dt: float) -> Problem:
+    def _make_grid_problem(self, embedded: Carried, x: np.ndarray, time: float, dt: float) -> Problem:
         """Create the problem of the grid nodes."""
-        own, obstacles = self.problem, carried.model.obstacles
-        device = make_device(own.device.name, carried.model)
+        own, obstacles = self.problem, embedded.model.obstacles
+        device = make_device(own.device.name, embedded.model)
         threads = own.device.threads if device is None else None
         if obstacles is None:
-            return Problem(carried.model, str(own.dtype), threads, device)
+            return Problem(embedded.model, str(own.dtype), threads, device)
         shapes = shapes_after(obstacles, time - dt, time)
-        found = planes_of_nodes(obstacles, shapes, carried.points, x)
+        planes = planes_of_nodes(obstacles, shapes, embedded.points, x)
         return Problem(
-            carried.model, str(own.dtype), threads, device, contacts=partial(NodePlanes, shapes, found)
+            embedded.model, str(own.dtype), threads, device, contacts=partial(NodePlanes, shapes, planes)
         )
 
-    def _take(self, on_grid: Problem, carried: Carried, x: np.ndarray, dt: float, acting: Forces) -> None:
+    def _update_vertices(
+        self, grid_problem: Problem, embedded: Carried, x: np.ndarray, dt: float, loads: Forces
+    ) -> None:
         """Update vertices from the nodes."""
-        p, model, points = self.problem, self.problem.model, carried.points
-        u = on_grid.states.vectors(on_grid.u)[0].astype(float)
+        p, model, points = self.problem, self.problem.model, embedded.points
+        u = grid_problem.states.vectors(grid_problem.u)[0].astype(float)
         velocity = (1.0 - self.schedule.damping) ** (dt / self.schedule.step) / dt * u
-        moved = x + points.gather(u)
+        positions = x + points.gather(u)
         v = points.gather(velocity)
-        if not np.isfinite(moved).all():
-            moved, v, velocity = x, np.zeros_like(x), np.zeros_like(u)
-        moved[model.pinned] = acting.pinned
-        v[model.pinned] = (acting.pinned - x[model.pinned]) / dt
-        p.positions = moved
+        if not np.isfinite(positions).all():
+            positions, v, velocity = x, np.zeros_like(x), np.zeros_like(u)
+        positions[model.pinned] = loads.pinned
+        v[model.pinned] = (loads.pinned - x[model.pinned]) / dt
+        p.positions = positions
         p.states.set_velocities(v)
         p.history.move_on([{AFFINE: points.gradient(velocity).reshape(-1, 9)}])
 
-    def _of_vertices(self, report: Report, on_grid: Problem, carried: Carried) -> Report:
+    def _complete_report(self, report: Report, grid_problem: Problem, embedded: Carried) -> Report:
         """Complete a report: obstacle depth or gap of vertices, contact forces per body.
 
         Node forces are divided among embedded bodies in proportion to their masses.
         """
-        obstacles = on_grid.contacts.obstacles
+        obstacles = grid_problem.contacts.obstacles
         if report.contact is None or obstacles is None:
             return report
-        pushes = on_grid.contacts.found(0)[2].sum(axis=0) / carried.model.mass[:, None]
+        accelerations = grid_problem.contacts.found(0)[2].sum(axis=0) / embedded.model.mass[:, None]
         bodies = {}
         for name, own in self.problem.model.body_vertices:
             mass = np.zeros(self.problem.model.vertices)
             mass[own] = self.problem.model.mass[own]
-            bodies[name] = tuple((carried.points.spread(mass) @ pushes).tolist())
-        distance, _, nearest = distances_to(on_grid.contacts.shapes, self.problem.positions)
+            bodies[name] = tuple((embedded.points.spread(mass) @ accelerations).tolist())
+        distance, _, nearest = distances_to(grid_problem.contacts.shapes, self.problem.positions)
         distance[~self.problem.model.free] = math.inf
         owner = obstacles.obstacle[nearest]
         least = [float(distance[owner == k].min(initial=math.inf)) for k in range(len(obstacles.names))]
-        touched = tuple(
-            replace(each, depth=max(0.0, -d), gap=max(0.0, d))
-            for each, d in zip(report.contact.obstacles, least, strict=True)
+        obstacle_reports = tuple(
+            replace(obstacle_report, depth=max(0.0, -d), gap=max(0.0, d))
+            for obstacle_report, d in zip(report.contact.obstacles, least, strict=True)
         )
-        report.contact = replace(report.contact, obstacles=touched, bodies=bodies)
+        report.contact = replace(report.contact, obstacles=obstacle_reports, bodies=bodies)
         return report
 
     def last_steps(self) -> list[Step | None]:
         """External forces and parameters at the end of the frame; inertia belongs to the nodes."""
-        return [self._acting]
+        return [self._last_step]
 
 
-def make_time_loop(problem: Problem, *options: Any, **named: Any) -> TimeLoop:
+def make_time_loop(problem: Problem, *options: Any, **kwargs: Any) -> TimeLoop:
     """Create a problem's time stepping, grid-based if its model has a grid."""
-    kind = TimeLoop if problem.model.grid is None else GridTimeLoop
-    return kind(problem, *options, **named)
+    loop_class = TimeLoop if problem.model.grid is None else GridTimeLoop
+    return loop_class(problem, *options, **kwargs)

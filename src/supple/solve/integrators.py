@@ -44,7 +44,7 @@ class Rule(ABC):
     """Second-order time integrator.
 
     It works on displacements u, velocities v and accelerations a, (..., n, 3) each, and on history variables
-    `past`, (..., n, k).
+    `history_name`, (..., n, k).
     """
 
     past: ClassVar[str]
@@ -65,7 +65,7 @@ class Rule(ABC):
         """Inertial target û, as a displacement."""
 
     @abstractmethod
-    def arrive(
+    def finish_step(
         self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Velocities and history variables at the end of a step.
@@ -79,8 +79,8 @@ class Rule(ABC):
     def begin(
         self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
     ) -> np.ndarray:
-        """Velocities after a motion's first step, from the arguments of `arrive`."""
-        return self.arrive(a, before, dt)[0]
+        """Velocities after a motion's first step, from the arguments of `finish_step`."""
+        return self.finish_step(a, before, dt)[0]
 
 
 class BDF2(Rule):
@@ -97,7 +97,7 @@ class BDF2(Rule):
     def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
         return (4 * u - past[..., :3]) / 3 + 2 * dt / 9 * (4 * v - past[..., 3:6])
 
-    def arrive(
+    def finish_step(
         self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
     ) -> tuple[np.ndarray, np.ndarray]:
         u, v, past = before
@@ -126,7 +126,7 @@ class Trapezoidal(Rule):
     def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
         return u + dt * v + 0.25 * dt * dt * past
 
-    def arrive(
+    def finish_step(
         self, a: np.ndarray, before: tuple[np.ndarray, np.ndarray, np.ndarray], dt: float
     ) -> tuple[np.ndarray, np.ndarray]:
         _, v, last = before
@@ -150,7 +150,7 @@ class SecondOrderIntegrator:
         self._problem, self._rule, self._dt = problem, rule, dt
         problem.loads.set_time_step(rule.inertia * dt)
 
-    def look_back(self, time: float, forces: np.ndarray | None) -> None:
+    def prepare_history(self, time: float, forces: np.ndarray | None) -> None:
         """Prepare history variables for a step, after velocities are set and before the problem begins it.
 
         Args:
@@ -160,20 +160,20 @@ class SecondOrderIntegrator:
         p, dt = self._problem, self._dt
         u, v = (p.states.vectors(records).astype(float) for records in (p.u, p.states.velocity))
         motions = p.history.motions()
-        name, first = self._rule.past, u
-        known = [name in motion and self._rule.knows(motion[name], dt) for motion in motions]
-        if not all(known):
+        name, first = self._rule.history_name, u
+        matching = [name in motion and self._rule.matches_step(motion[name], dt) for motion in motions]
+        if not all(matching):
             first = self._rule.first(u, v, self._accelerations(time - dt, forces), dt)
-        past = [motions[k][name] if knows else first[k] for k, knows in enumerate(known)]
+        past = [motions[k][name] if knows else first[k] for k, knows in enumerate(matching)]
         self._before = u, v, np.stack(past)
-        self._begins = ~np.array(known)
+        self._is_first_step = ~np.array(matching)
 
     def pull(self, guess: str, time: float) -> None:
         """Set the inertial target x̂ of a step ending at `time` [s], after the problem has begun it."""
         self._problem.states.coast_to(self._rule.anchor(*self._before, self._dt))
         predict_fall(self._problem, guess, time)
 
-    def arrive(self, damping: float) -> np.ndarray:
+    def finish_step(self, damping: float) -> np.ndarray:
         """Finish a step: compute velocities and store history variables for the next step.
 
         Prescribed vertices move at the constant velocity of their prescribed motion.
@@ -187,13 +187,13 @@ class SecondOrderIntegrator:
         p, dt = self._problem, self._dt
         u, anchor = (p.states.vectors(records).astype(float) for records in (p.u, p.states.anchor))
         a = (u - anchor) / (self._rule.inertia * dt) ** 2
-        v, past = self._rule.arrive(a, self._before, dt)
-        v = np.where(self._begins[:, None, None], self._rule.begin(a, self._before, dt), v)
-        pinned, held = p.model.pinned, p.model.held
+        v, past = self._rule.finish_step(a, self._before, dt)
+        v = np.where(self._is_first_step[:, None, None], self._rule.begin(a, self._before, dt), v)
+        pinned, constrained = p.model.pinned, p.model.held
         excess = v[:, pinned] - (u - self._before[0])[:, pinned] / dt
-        v[:, pinned] -= excess if held is None else np.einsum("kij,ckj->cki", held, excess)
-        known = zip(p.history.motions(), past, strict=True)
-        p.history.move_on([motion | {self._rule.past: of_copy} for motion, of_copy in known])
+        v[:, pinned] -= excess if constrained is None else np.einsum("kij,ckj->cki", constrained, excess)
+        members = zip(p.history.motions(), past, strict=True)
+        p.history.move_on([motion | {self._rule.history_name: variables} for motion, variables in members])
         return (1 - damping) * v
 
     def _accelerations(self, time: float, forces: np.ndarray | None) -> np.ndarray:
@@ -207,8 +207,8 @@ class SecondOrderIntegrator:
         p.device.assign(p.states.anchor, p.u)
         p.measures.balances()
         mass = np.where(p.model.mass > 0, p.model.mass, np.inf)[:, None]
-        found = p.states.vectors(p.states.net).astype(float) / mass
-        return np.where(np.isfinite(found), found, 0.0)
+        accelerations = p.states.vectors(p.states.net).astype(float) / mass
+        return np.where(np.isfinite(accelerations), accelerations, 0.0)
 
 
 def check_integrator(name: str, model: Model, solver: Solver) -> None:
@@ -221,31 +221,31 @@ def check_integrator(name: str, model: Model, solver: Solver) -> None:
     """
     if name not in RULES:
         return
-    back = "take integrator='backward_euler'"
+    advice = "take integrator='backward_euler'"
     if not solver.balances_forces:
         raise ValueError(
             f"{solver.name} makes constraints vanish, whatever forces there are, and integrator={name!r} "
-            f"looks back to these; {back}, or xpbd or pbng"
+            f"looks back to these; {advice}, or xpbd or pbng"
         )
     if model.grid is not None:
-        raise ValueError(f"bodies that a grid carries move by backward Euler, not by {name}; {back}")
+        raise ValueError(f"bodies that a grid carries move by backward Euler, not by {name}; {advice}")
     if any(model.terms[k].loads for k, _ in model.followers):
         raise ValueError(
             f"integrator={name!r} does not know tractions that follow their surface, nor gas that stays in a "
-            f"chamber, which change while a step is solved; {back}"
+            f"chamber, which change while a step is solved; {advice}"
         )
     if model.obstacles is not None or model.followers:
         raise ValueError(
-            f"integrator={name!r} looks back to smooth forces, and those of contact are not; {back}"
+            f"integrator={name!r} looks back to smooth forces, and those of contact are not; {advice}"
         )
     if model.drag is not None:
         raise ValueError(
-            f"integrator={name!r} does not know forces in proportion to mass and velocity; {back}, or take "
+            f"integrator={name!r} does not know forces in proportion to mass and velocity; {advice}, or take "
             "damping that follows from strains"
         )
     flowing = [name for name, *_ in evolving_parameters(model)]
     if flowing:
         raise ValueError(
             f"integrator={name!r} is not for materials that flow or are viscous, whose {flowing[0]} goes on "
-            f"by steps of first order; {back}"
+            f"by steps of first order; {advice}"
         )

@@ -61,16 +61,16 @@ class Continuation:
         watch: Watcher | None = None,
         record_history: bool = False,
         began: float | None = None,
-        act: Callable[[Problem, float], None] | None = None,
+        apply: Callable[[Problem, float], None] | None = None,
     ) -> None:
-        self._act = act or apply_fraction
+        self._apply = apply or apply_fraction
         self._problem, self._solver, self._stop, self._steps = problem, solver, stop, steps
         self._watch, self._record_history, self._began = watch, record_history, began
         self._reached, self._stride = Fraction(0), Fraction(1, steps)
         self._longest, self._smallest = self._stride, self._stride * MIN_CUTBACK
-        self._state, self._left = problem.state, stop.time_limit
-        self._lost: tuple[Fraction, Report, State] | None = None
-        self._cuts_back, self._inverted = True, False
+        self._state, self._remaining = problem.state, stop.time_limit
+        self._failed: tuple[Fraction, Report, State] | None = None
+        self._allows_cutback, self._inverted = True, False
         self._solves: list[Report] = []
         self._accepted, self._notes = 0, list[str]()
 
@@ -82,90 +82,90 @@ class Continuation:
             its report has the iterations and seconds of all solves.
         """
         while self._reached < 1:
-            aim = self._begin()
-            report = self._solve(aim)
-            if self._cut_back(aim, report):
+            target = self._begin()
+            report = self._solve(target)
+            if self._cut_back(target, report):
                 continue
-            if self._lost is not None and not report.outcome.ok:
-                aim, report = self._give_up(self._lost)
-            self._accept(aim)
-            yield float(aim), self._summary(report) if aim == 1 else report
+            if self._failed is not None and not report.outcome.ok:
+                target, report = self._give_up(self._failed)
+            self._accept(target)
+            yield float(target), self._summary(report) if target == 1 else report
 
     def _begin(self) -> Fraction:
         """Set up the next step, halved until its forces are finite, and return its end."""
         while True:
-            aim = min(self._reached + self._stride, Fraction(1))
+            target = min(self._reached + self._stride, Fraction(1))
             if self._reached > 0:
                 self._problem.history.flow()
-            self._act(self._problem, float(aim))
+            self._apply(self._problem, float(target))
             if self._solver.recovers or self._problem.balance().finite:
-                return aim
-            self._go_back()
+                return target
+            self._restore_accepted()
             self._stride /= 2
             self._inverted = True
             if self._stride < MIN_STEP:
-                self._cuts_back = False
-                self._act(self._problem, 1)
+                self._allows_cutback = False
+                self._apply(self._problem, 1)
                 return Fraction(1)
 
-    def _solve(self, aim: Fraction) -> Report:
+    def _solve(self, target: Fraction) -> Report:
         """Solve one step within its share of the remaining time limit."""
-        share = self._left
+        share = self._remaining
         if share is not None:
-            share *= float((aim - self._reached) / (1 - self._reached))
+            share *= float((target - self._reached) / (1 - self._reached))
         stop = replace(self._stop, time_limit=share)
-        record_history, began = self._record_history and aim == 1, self._began
+        record_history, began = self._record_history and target == 1, self._began
         report = solve(self._problem, self._solver, stop, record_history, self._watch, began)
         self._began = None
         self._solves.append(report)
-        if self._left is not None:
-            self._left = max(self._left - report.seconds, MIN_SECONDS)
+        if self._remaining is not None:
+            self._remaining = max(self._remaining - report.seconds, MIN_SECONDS)
         return report
 
-    def _cut_back(self, aim: Fraction, report: Report) -> bool:
+    def _cut_back(self, target: Fraction, report: Report) -> bool:
         """Halve a step whose solve failed; False if it converged or no shorter step is allowed."""
-        if not self._cuts_back or report.outcome not in CUTBACK_OUTCOMES:
+        if not self._allows_cutback or report.outcome not in CUTBACK_OUTCOMES:
             return False
-        if self._act is apply_fraction and not _has_load_path(self._problem.model):
+        if self._apply is apply_fraction and not _has_load_path(self._problem.model):
             return False
-        if self._lost is None:
-            self._lost = aim, report, self._problem.state
-        in_time = self._left is None or self._left > MIN_SECONDS
+        if self._failed is None:
+            self._failed = target, report, self._problem.state
+        in_time = self._remaining is None or self._remaining > MIN_SECONDS
         if self._stride / 2 < self._smallest or not in_time:
             return False
-        self._go_back()
+        self._restore_accepted()
         self._stride /= 2
         self._longest = self._stride
         return True
 
-    def _go_back(self) -> None:
+    def _restore_accepted(self) -> None:
         """Return to the last accepted step, with obstacles and pins at its time."""
         time = float(self._reached) * self._problem.model.duration
         self._problem.contacts.stand_at(time)
         self._problem.room.stand_at(time)
         self._problem.state = self._state
 
-    def _give_up(self, lost: tuple[Fraction, Report, State]) -> tuple[Fraction, Report]:
+    def _give_up(self, failed: tuple[Fraction, Report, State]) -> tuple[Fraction, Report]:
         """Return to the first failed solve, and disable further cutback."""
-        aim, report, state = lost
+        target, report, state = failed
         shortest = pluralize(int(1 / self._stride), "step")
         self._notes.append(
             f"loads and motions in up to {shortest} did not converge either, beyond "
             f"{float(self._reached):.0%} of them"
         )
-        self._lost, self._cuts_back = None, False
+        self._failed, self._allows_cutback = None, False
         self._stride = self._longest = Fraction(1, self._steps)
-        self._act(self._problem, float(aim))
+        self._apply(self._problem, float(target))
         self._problem.state = state
-        return aim, report
+        return target, report
 
-    def _accept(self, aim: Fraction) -> None:
+    def _accept(self, target: Fraction) -> None:
         """Accept a step; double the step length up to the longest allowed one."""
-        if self._lost is not None and aim >= self._lost[0]:
-            self._lost = None
-        self._reached, self._stride = aim, min(2 * self._stride, self._longest)
+        if self._failed is not None and target >= self._failed[0]:
+            self._failed = None
+        self._reached, self._stride = target, min(2 * self._stride, self._longest)
         self._accepted += 1
-        if aim < 1:
+        if target < 1:
             self._state = self._problem.state
 
     def _summary(self, last: Report) -> Report:
@@ -197,7 +197,7 @@ def solve_along(
     problem: Problem,
     solver: Solver,
     stop: StopCriteria,
-    lost: Report,
+    failed: Report,
 ) -> Report | None:
     """Repeat a failed solve stepwise along a path to its conditions.
 
@@ -213,23 +213,23 @@ def solve_along(
         either.
     """
 
-    def act(problem: Problem, fraction: float) -> None:
-        there = c if fraction == 1 else path(fraction)
-        problem.take([replace(there, initial=problem.positions)])
+    def apply(problem: Problem, fraction: float) -> None:
+        conditions = c if fraction == 1 else path(fraction)
+        problem.take([replace(conditions, initial=problem.positions)])
 
     if stop.time_limit is not None:
-        stop = replace(stop, time_limit=max(stop.time_limit - lost.seconds, MIN_SECONDS))
+        stop = replace(stop, time_limit=max(stop.time_limit - failed.seconds, MIN_SECONDS))
     problem.take([c])
     if c.initial is None:
         problem.positions = problem.model.rest
-    *before, (_, last) = Continuation(problem, solver, stop, 2, act=act).run()
+    *before, (_, last) = Continuation(problem, solver, stop, 2, apply=apply).run()
     if not last.ok:
         return None
     steps = pluralize(len(before) + 1, "step")
     return replace(
         last,
-        iterations=last.iterations + lost.iterations,
-        seconds=last.seconds + lost.seconds,
+        iterations=last.iterations + failed.iterations,
+        seconds=last.seconds + failed.seconds,
         notes=[*last.notes[:-1], f"loads and motions grew in {steps}: longer ones did not converge"],
     )
 

@@ -97,9 +97,9 @@ def solve_batch(
         One report per batch member.
     """
     with compilation() as compiled:
-        solve = _BatchSolve(problem, solver, stop, record_history, watch, began, compiled)
-        solve.run()
-        return solve.reports()
+        batch_solve = _BatchSolve(problem, solver, stop, record_history, watch, began, compiled)
+        batch_solve.run()
+        return batch_solve.reports()
 
 
 class _BatchSolve:
@@ -119,22 +119,22 @@ class _BatchSolve:
         self.watch, self.compiled, self.device = watch, compiled, problem.device
         self.measures, self.copies = problem.measures, range(problem.copies)
         self.limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
-        self._move_all()  # an interrupted solve may have left some inactive
+        self._activate_all()  # an interrupted solve may have left some inactive
         self.history = History() if record_history else None
         self.first = self.measures.balances()
         self.latest, self.progress = self.first, Progress(problem.copies)
         self.ended: MemberOutcomes = {}
-        self.alone: dict[int, Report] = {}
-        self.together: dict[int, str] = {}
+        self.sequential_reports: dict[int, Report] = {}
+        self.batched_notes: dict[int, str] = {}
         self.clock, self.iteration, self.evaluated = 0.0, 0, False
         self.checkpoint = problem.zeros(problem.u.shape)
         self.device.assign(self.checkpoint, problem.u)
-        self._look()
+        self._record_residual()
         self.method = solver.begin(problem)  # may already change u
         self.method.start_at(self.first)
         self.method.aim(stop.tolerance, stop.max_iterations, stop.time_limit)
-        self._look_inside()
-        self.certifying = ErrorControl(problem, stop, self.method)
+        self._record_multipliers()
+        self.error_control = ErrorControl(problem, stop, self.method)
         self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         self.checking = (
             stop.tolerance is not None or record_history or watch is not None or self.method.guarded
@@ -142,64 +142,68 @@ class _BatchSolve:
 
     def run(self) -> None:
         """Iterate until every batch member has terminated."""
-        following = self.problem.following
-        while not self._end_some():
+        dynamic_terms = self.problem.following
+        while not self._terminate_members():
             count = iterations_until_check(self.method, self.stop, self.iteration, self.limit, self.clock)
-            count = following.until_look(count)
+            count = dynamic_terms.until_look(count)
             self.limit += count if self.problem.room.leading else 0
             target = self.iteration + count
             while self.iteration < target:  # single steps for a history, with identical results
                 self._advance(1 if self.history is not None else target - self.iteration, target)
-                self._look()
-                self._look_inside()
-            balanced = self._balanced
-            goes_on = following.looks and (balanced or self.iteration < self.limit)
-            if not goes_on:
-                following.count(count)
-            elif following.iterated(count, balanced, self.latest[0].residual):
-                self._begin_again()
-            self.progress.see(float64_balances(self.latest, self.method), self.device.active, self.iteration)
-        self._move_all()
-        if following.settle():
+                self._record_residual()
+                self._record_multipliers()
+            balanced = self._is_balanced
+            continues = dynamic_terms.looks and (balanced or self.iteration < self.limit)
+            if not continues:
+                dynamic_terms.count(count)
+            elif dynamic_terms.iterated(count, balanced, self.latest[0].residual):
+                self._restart_records()
+            self.progress.record(
+                float64_balances(self.latest, self.method), self.device.active, self.iteration
+            )
+        self._activate_all()
+        if dynamic_terms.settle():
             self.latest = self.measures.balances()
         if self.method.finished_alone:
-            self._finish()
+            self._refine()
 
-    def _finish(self) -> None:
+    def _refine(self) -> None:
         """Refine unconverged batch members from their last finite state, first batched, then one by one."""
-        self._go_back()
-        followed = self.watch is not None or self.history is not None
-        how = self.problem, self.method, self.ended, self.stop, self.certifying, followed
-        self.together = refine_batched(*how)
-        go_on = partial(solve, solver=self.solver, stop=self.stop)
-        self.alone = refine_sequential(self.problem, self.ended, go_on, self.watch, self.history)
+        self._restore_failed()
+        monitored = self.watch is not None or self.history is not None
+        inputs = self.problem, self.method, self.ended, self.stop, self.error_control, monitored
+        self.batched_notes = refine_batched(*inputs)
+        resume = partial(solve, solver=self.solver, stop=self.stop)
+        self.sequential_reports = refine_sequential(
+            self.problem, self.ended, resume, self.watch, self.history
+        )
         self.latest = self.measures.balances()
-        for copy, report in self.alone.items():
+        for member, report in self.sequential_reports.items():
             outcome = round_outcome(
-                self.problem, report.outcome, self.latest[copy].relative_residual, self.stop.tolerance
+                self.problem, report.outcome, self.latest[member].relative_residual, self.stop.tolerance
             )
-            self.ended[copy] = outcome, *self.ended[copy][1:]
+            self.ended[member] = outcome, *self.ended[member][1:]
 
     @property
-    def _balanced(self) -> bool:
+    def _is_balanced(self) -> bool:
         """True if an active batch member has reached the tolerance with the present stencils."""
         tolerance = self.stop.tolerance
         return tolerance is not None and bool(
             (self.latest.relative_residual[self.device.active] <= tolerance).any()
         )
 
-    def _begin_again(self) -> None:
+    def _restart_records(self) -> None:
         """Restart convergence records after a change of stencils and therefore energy."""
         self.latest = self.measures.balances()
         self.method.start_at(self.latest)
         self.progress = Progress(self.problem.copies, self.iteration)
-        self.certifying = ErrorControl(self.problem, self.stop, self.method, prepared=False)
+        self.error_control = ErrorControl(self.problem, self.stop, self.method, prepared=False)
 
-    def _move_all(self) -> None:
+    def _activate_all(self) -> None:
         """Activate all batch members."""
         self.device.active = np.arange(self.problem.copies, dtype=np.int32)
 
-    def _look(self) -> None:
+    def _record_residual(self) -> None:
         """Record and report the residual of the first batch member."""
         balance = self.latest[0]
         if self.history is not None:
@@ -207,51 +211,51 @@ class _BatchSolve:
         if self.watch is not None:
             self.watch(self.iteration, balance.relative_residual, self.clock)
 
-    def _look_inside(self) -> None:
+    def _record_multipliers(self) -> None:
         """Record the multiplier residuals of the method."""
         if self.history is not None:
             self.history.add_multipliers(self.method.residuals())
 
-    def _end_some(self) -> bool:
+    def _terminate_members(self) -> bool:
         """Deactivate terminated batch members; return True if all have terminated."""
         problem, stop, run, iteration = self.problem, self.stop, self.method, self.iteration
-        self.certifying.see(self.latest, self.device.active)
-        for copy in self._near_an_end():
-            latest = self.latest[copy]
+        self.error_control.estimate_converged(self.latest, self.device.active)
+        for member in self._termination_candidates():
+            latest = self.latest[member]
             outcome = check_termination(
-                latest, stop, iteration, self.limit, self.clock, problem, run, self.certifying, copy
+                latest, stop, iteration, self.limit, self.clock, problem, run, self.error_control, member
             )
             if outcome is None and stop.tolerance is not None:
                 outcome = check_stagnation(
-                    self.progress, latest, stop, iteration, problem, run, self.certifying, copy
+                    self.progress, latest, stop, iteration, problem, run, self.error_control, member
                 )
-            if outcome is None and run.leaving()[copy]:
+            if outcome is None and run.leaving()[member]:
                 outcome = Outcome.STAGNATED
             if outcome is not None:
-                self.ended[copy] = outcome, iteration, self.clock
-        left = self.problem.copies - len(self.ended)
-        if 0 < left < len(self.device.active):
+                self.ended[member] = outcome, iteration, self.clock
+        remaining = self.problem.copies - len(self.ended)
+        if 0 < remaining < len(self.device.active):
             self.device.active = np.array([c for c in self.copies if c not in self.ended], np.int32)
-        return left == 0
+        return remaining == 0
 
-    def _near_an_end(self) -> list[int]:
+    def _termination_candidates(self) -> list[int]:
         """Active batch members that may have terminated, usually few of thousands."""
         active, stop, latest = self.device.active, self.stop, self.latest
         timed = stop.time_limit is not None and self.clock >= stop.time_limit
         if len(active) == 1 or timed or self.iteration >= self.limit or self.method.unbounded:
             return active.tolist()
-        near = ~latest.finite | self.method.leaving()
+        candidates = ~latest.finite | self.method.leaving()
         if stop.tolerance is not None:
-            near |= (latest.relative_residual <= stop.tolerance) | self.progress.stalled(
+            candidates |= (latest.relative_residual <= stop.tolerance) | self.progress.stalled(
                 self.method, self.iteration
             )
-        return active[near[active]].tolist()
+        return active[candidates[active]].tolist()
 
     def _advance(self, count: int, target: int) -> None:
         """Run iterations, then evaluate residuals if needed."""
         compiling, tick = self.compiled.seconds, perf_counter()
-        for some in self.problem.gases.each(count):
-            self.method.advance(some)
+        for chunk in self.problem.gases.each(count):
+            self.method.advance(chunk)
         if self.history is not None:
             self.device.wait()
         self.iteration += count
@@ -267,73 +271,79 @@ class _BatchSolve:
         if self.history is None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
 
-    def _go_back(self) -> Balances:
+    def _restore_failed(self) -> Balances:
         """Restore the last finite state of failed batch members; return the present residuals."""
-        undone = [copy for copy, (outcome, n, _) in self.ended.items() if outcome is Outcome.FAILED or n == 0]
-        for copy in undone:
-            self.device.assign(self.problem.u, self.checkpoint, copy)
+        undone = [
+            member for member, (outcome, n, _) in self.ended.items() if outcome is Outcome.FAILED or n == 0
+        ]
+        for member in undone:
+            self.device.assign(self.problem.u, self.checkpoint, member)
         return self.measures.balances() if undone else self.latest
 
     def reports(self) -> list[Report]:
         """Reports of all batch members; failed ones are reset to their last finite state."""
-        ended, latest, problem, run = self.ended, self._go_back(), self.problem, self.method
-        together = {copy: how[0] for copy, how in ended.items() if copy not in self.alone}
-        certificates = self.certifying.final(together, latest)
-        certificates |= {copy: report.error_estimate for copy, report in self.alone.items()}
+        ended, latest, problem, run = self.ended, self._restore_failed(), self.problem, self.method
+        batched = {member: how[0] for member, how in ended.items() if member not in self.sequential_reports}
+        error_estimates = self.error_control.final(batched, latest)
+        error_estimates |= {
+            member: report.error_estimate for member, report in self.sequential_reports.items()
+        }
         energies, inverted = self.measures.energies(), self.measures.inversions()
         contact, rejected = make_contact_reports(problem, self.stop, self.evaluated), run.rejected()
         between = met(problem) or kept_apart(problem)
-        figures = self.first.residual, latest.residual, latest.relative_residual
-        first, residual, relative_residual = (values.tolist() for values in figures)
+        norms = self.first.residual, latest.residual, latest.relative_residual
+        first, residual, relative_residual = (values.tolist() for values in norms)
         rigid = min(rigid_relative_residual(problem.contacts), 1.0)
         return [
             Report(
-                outcome=check_intersections(outcome, between, contact[copy]),
+                outcome=check_intersections(outcome, between, contact[member]),
                 solver=self.solver.name,
                 iterations=iterations,
-                relative_residual=max(relative_residual[copy], rigid),
-                reduction=residual[copy] / first[copy] if first[copy] != 0 else 0.0,
-                residual=residual[copy],
-                energy=float(energies[copy]),
+                relative_residual=max(relative_residual[member], rigid),
+                reduction=residual[member] / first[member] if first[member] != 0 else 0.0,
+                residual=residual[member],
+                energy=float(energies[member]),
                 seconds=seconds,
                 tolerance=self.stop.tolerance,
                 max_iterations=None if self.limit == NO_LIMIT else self.limit,
-                compile_seconds=self.compiled.seconds if copy == 0 else 0.0,
-                setup_seconds=self.setup if copy == 0 else 0.0,
+                compile_seconds=self.compiled.seconds if member == 0 else 0.0,
+                setup_seconds=self.setup if member == 0 else 0.0,
                 precision=str(problem.dtype),
                 threads=self.device.threads,
                 vertices=problem.model.vertices,
                 elements=problem.model.elements,
                 colors=run.colors,
-                inverted=int(inverted[copy]),
-                rejected=rejected[copy],
-                error_estimate=certificates[copy],
-                contact=contact[copy],
-                met=between if copy == 0 else None,
-                notes=run.notes(copy) + suggest_remedies(outcome, problem, contact[copy]) + self._notes(copy),
-                history=self.history if copy == 0 else None,
+                inverted=int(inverted[member]),
+                rejected=rejected[member],
+                error_estimate=error_estimates[member],
+                contact=contact[member],
+                met=between if member == 0 else None,
+                notes=run.notes(member)
+                + suggest_remedies(outcome, problem, contact[member])
+                + self._notes(member),
+                history=self.history if member == 0 else None,
             )
-            for copy, (outcome, iterations, seconds) in sorted(ended.items())
+            for member, (outcome, iterations, seconds) in sorted(ended.items())
         ]
 
-    def _notes(self, copy: int) -> list[str]:
-        if copy in self.alone:
-            return ["then alone", *self.alone[copy].notes]
-        others = [self.together[copy]] if copy in self.together else []
+    def _notes(self, member: int) -> list[str]:
+        if member in self.sequential_reports:
+            return ["then alone", *self.sequential_reports[member].notes]
+        others = [self.batched_notes[member]] if member in self.batched_notes else []
         return (
             others
-            + self.certifying.notes(copy)
+            + self.error_control.notes(member)
             + self.problem.room.notes(bool(self.problem.loads.inertia.any()))
         )
 
 
-def make_device(device: str, model: Model, copies: int = 1) -> Device | None:
+def make_device(device: str, model: Model, batch_size: int = 1) -> Device | None:
     """Create a device for a model; None for the CPU."""
     if device == "cpu":
         return None
     from supple.problem.cuda import Cuda
 
-    return Cuda(model.vertices + 1, copies)
+    return Cuda(model.vertices + 1, batch_size)
 
 
 def make_problem(scene: Scene | Model, quasistatic: bool, backend: Backend) -> Problem:

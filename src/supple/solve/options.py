@@ -199,14 +199,14 @@ def get_limits(options: Options, file: SceneFile | None = None) -> StopCriteria:
 
     A `stop` replaces all other limits; single limits are combined with those of the file.
     """
-    said = _given_options(options, LIMITS, unless=("max_iterations", "time_limit"))
+    given = _given_options(options, LIMITS, unless=("max_iterations", "time_limit"))
     stop = options.get("stop")
     if stop is None:
         of_file = {} if file is None else {name: getattr(file.stop, name) or None for name in LIMITS}
-        return StopCriteria(**of_file | said)
+        return StopCriteria(**of_file | given)
     if not isinstance(stop, StopCriteria):
         raise TypeError(f"stop is for example supple.StopCriteria(tolerance=1e-4), got {format_value(stop)}")
-    _refuse_both("stop", "supple.StopCriteria", said)
+    _refuse_both("stop", "supple.StopCriteria", given)
     return stop
 
 
@@ -225,29 +225,29 @@ def add_position_tolerance(
     Limits stay unchanged without a tolerance, or if the call or the file sets or disables the distance, or if
     the call has a `stop`.
     """
-    said = (
+    given = (
         stop.position_tolerance is not None
         or "position_tolerance" in options
         or options.get("stop") is not None
     )
-    said = said or (file is not None and file.stop.position_tolerance is False)
+    given = given or (file is not None and file.stop.position_tolerance is False)
     return (
         stop
-        if said or stop.tolerance is None
+        if given or stop.tolerance is None
         else replace(stop, position_tolerance=DEFAULT_POSITION_TOLERANCE)
     )
 
 
 def resolve_backend(options: BackendOptions) -> Backend:
     """Return the compute settings of a call; unavailable devices raise a `ValueError`."""
-    said = _given_options(options, BACKEND, unless=("threads",))
+    given = _given_options(options, BACKEND, unless=("threads",))
     backend = options.get("backend")
     if backend is None:
-        backend = Backend(**said)
+        backend = Backend(**given)
     elif not isinstance(backend, Backend):
         raise TypeError(f"backend is for example supple.Backend(device='cuda'), got {format_value(backend)}")
     else:
-        _refuse_both("backend", "supple.Backend", said)
+        _refuse_both("backend", "supple.Backend", given)
     backend.refuse_absent()
     return backend
 
@@ -260,11 +260,11 @@ def _given_options(
     return {name: value for name, value in given.items() if value is not None or name not in unless}
 
 
-def _refuse_both(name: str, kind: str, said: Mapping[str, Any]) -> None:
+def _refuse_both(name: str, kind: str, given: Mapping[str, Any]) -> None:
     """Raise an error if single options accompany the object that contains them."""
-    if said:
+    if given:
         raise ValueError(
-            f"give either {name}={kind}(...) or {', '.join(said)}, not both: put all of it into the {name}"
+            f"give either {name}={kind}(...) or {', '.join(given)}, not both: put all of it into the {name}"
         )
 
 

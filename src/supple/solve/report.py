@@ -52,15 +52,15 @@ class Outcome(Enum):
             inverted: Number of inverted elements in words, such as "15 inverted elements".
             far: True if a fixed number of iterations ended far from equilibrium.
         """
-        told = ["far from balance"] if far else []
-        told += [inverted] if inverted else []
-        if not told:
+        phrases = ["far from balance"] if far else []
+        phrases += [inverted] if inverted else []
+        if not phrases:
             return self.value
         head, mark, rest = self.value.partition(":")
         if mark:
-            return f"{head}, {', '.join(told)}:{rest}"
+            return f"{head}, {', '.join(phrases)}:{rest}"
         head, mark, rest = self.value.partition(";")
-        return f"{head.removesuffix('.')}, {', '.join(told)}{mark or '.'}{rest}"
+        return f"{head.removesuffix('.')}, {', '.join(phrases)}{mark or '.'}{rest}"
 
 
 FAR_RELATIVE_RESIDUAL = 1e-2
@@ -124,18 +124,18 @@ class History:
         self.relative_residual.append(balance.relative_residual)
         self.energy.append(energy)
 
-    def go_on(self, further: History) -> None:
+    def go_on(self, continuation: History) -> None:
         """Append a continued solve's history without its first entry.
 
         Args:
             further: History of the continued solve.
         """
         done, clock = self.iterations[-1], self.seconds[-1]
-        self.iterations += [done + k for k in further.iterations[1:]]
-        self.seconds += [clock + s for s in further.seconds[1:]]
-        self.residual += further.residual[1:]
-        self.relative_residual += further.relative_residual[1:]
-        self.energy += further.energy[1:]
+        self.iterations += [done + k for k in continuation.iterations[1:]]
+        self.seconds += [clock + s for s in continuation.seconds[1:]]
+        self.residual += continuation.residual[1:]
+        self.relative_residual += continuation.relative_residual[1:]
+        self.energy += continuation.energy[1:]
 
     def add_multipliers(self, residuals: tuple[float, float] | None) -> None:
         """Append primary and secondary residuals.

@@ -113,7 +113,7 @@ def check_termination(
     clock: float,
     problem: Problem,
     run: Run,
-    certifying: ErrorControl,
+    error_control: ErrorControl,
     member: int = 0,
 ) -> Outcome | None:
     """Check termination criteria at the present state.
@@ -138,9 +138,9 @@ def check_termination(
     if stop.tolerance is not None and reached.relative_residual <= stop.tolerance:
         if problem.room.blocked:
             return Outcome.STAGNATED
-        there = problem.room.arrived and problem.following.settled
-        there = there and rigid_relative_residual(problem.contacts) <= stop.tolerance
-        if there and certifying.accepts(reached, member):
+        is_settled = problem.room.arrived and problem.following.settled
+        is_settled = is_settled and rigid_relative_residual(problem.contacts) <= stop.tolerance
+        if is_settled and error_control.accepts(reached, member):
             return round_outcome(problem, Outcome.CONVERGED, balance.relative_residual, stop.tolerance)
     if run.unbounded:
         return Outcome.UNBOUNDED
@@ -158,7 +158,7 @@ def check_stagnation(
     iteration: int,
     problem: Problem,
     run: Run,
-    certifying: ErrorControl,
+    error_control: ErrorControl,
     member: int = 0,
 ) -> Outcome | None:
     """Check for stagnation.
@@ -181,7 +181,7 @@ def check_stagnation(
         (problem.measures, member) if float64_problem is None else (float64_problem.measures, 0)
     )
     outcome = progress.outcome(measures, number, reached, stop, run, iteration)
-    outcome = certifying.judge_outcome(outcome, reached, member)
+    outcome = error_control.judge_outcome(outcome, reached, member)
     return outcome and round_outcome(problem, outcome, balance.relative_residual, stop.tolerance)
 
 
@@ -240,6 +240,6 @@ def suggest_remedies(outcome: Outcome, problem: Problem, contact: ContactReport 
 def save_finite_states(problem: Problem, run: Run, latest: Balances, checkpoint: np.ndarray) -> None:
     """Save finite states, to which a failed solve returns."""
     active = problem.device.active
-    sound = active if is_recovering(problem, run) else active[latest.finite[active]]
-    for member in [None] if len(sound) == problem.copies else sound.tolist():
+    members = active if is_recovering(problem, run) else active[latest.finite[active]]
+    for member in [None] if len(members) == problem.copies else members.tolist():
         problem.device.assign(checkpoint, problem.u, member)

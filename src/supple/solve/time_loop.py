@@ -55,10 +55,10 @@ class TimeLoop:
         self._keeps_history, self._watch, self._began = record_history, watch, began
         self.origin = 0.0
         self._model = problem.model
-        self._before = problem.zeros(problem.u.shape)
+        self._frame_start = problem.zeros(problem.u.shape)
         limited = stop.tolerance is not None or stop.time_limit is not None
-        looks = limited or record_history or watch is not None
-        self._unseen = 0 if looks else schedule.substeps - 1
+        checks = limited or record_history or watch is not None
+        self._unmonitored_steps = 0 if checks else schedule.substeps - 1
         self._inverted = np.zeros(problem.copies, int)
         self._rule: SecondOrderIntegrator | None = None
         if not schedule.quasistatic:
@@ -99,14 +99,14 @@ class TimeLoop:
 
     def begin(self) -> None:
         """Continue from the problem's current positions and velocities."""
-        self._settled, self._interrupted = True, False
-        self.problem.history.forget_motions(self.past)
+        self._velocities_current, self._interrupted = True, False
+        self.problem.history.forget_motions(self.history_name)
 
     @property
-    def past(self) -> str | None:
+    def history_name(self) -> str | None:
         """Name of the integrator's history variables, or None."""
         rule = None if self.schedule.quasistatic else RULES.get(self.schedule.integrator)
-        return None if rule is None else rule.past
+        return None if rule is None else rule.history_name
 
     def advance(self, forces: np.ndarray | None = None, pins: np.ndarray | None = None) -> list[Report]:
         """Advance to the next frame.
@@ -122,40 +122,40 @@ class TimeLoop:
         self.refuse_interrupted()
         problem, schedule = self.problem, self.schedule
         self._interrupted = True
-        problem.device.assign(self._before, problem.u)
-        self._history = problem.history.take()
+        problem.device.assign(self._frame_start, problem.u)
+        self._history_start = problem.history.take()
         times = [self.time + k * schedule.step for k in range(1, schedule.substeps)]
         times.append(
             self.origin + (self.index + 1) * schedule.dt
         )  # bitwise equal to the start time of a continued motion
-        aims = [None] * schedule.substeps if pins is None else self._ways(pins)
-        steps = list(zip(times, aims, strict=True))
+        prescribed_steps = [None] * schedule.substeps if pins is None else self._pin_targets(pins)
+        steps = list(zip(times, prescribed_steps, strict=True))
         reports = []
-        if self._unseen:
-            reports.append(self._iterate(steps[: self._unseen], forces))
-        for time, aim in steps[self._unseen :]:
-            self._begin_step(time, aim, forces)
-            limits = self._keeps_history, self._watch, self._take_began()
+        if self._unmonitored_steps:
+            reports.append(self._take_unmonitored_steps(steps[: self._unmonitored_steps], forces))
+        for time, prescribed in steps[self._unmonitored_steps :]:
+            self._begin_step(time, prescribed, forces)
+            limits = self._keeps_history, self._watch, self._pop_setup_start()
             reports.append(solve_batch(problem, self.solver, self.stop, *limits))
         self.index += 1
-        self._settled = self._interrupted = False
-        of_frame = [merge_reports(list(of_copy)) for of_copy in zip(*reports, strict=True)]
-        if any(report.outcome is Outcome.FAILED for report in of_frame):
-            self._undo_lost()
+        self._velocities_current = self._interrupted = False
+        frame_reports = [merge_reports(list(member_reports)) for member_reports in zip(*reports, strict=True)]
+        if any(report.outcome is Outcome.FAILED for report in frame_reports):
+            self._revert_failed()
         if self._rule is not None:
-            mark_unsolved(problem.history, of_frame, schedule.integrator, self.time)
-        for copy, report in enumerate(of_frame):
-            report.inverted_before = int(self._inverted[copy])
-            self._inverted[copy] = min(report.inverted, report.inverted_before)
+            mark_unsolved(problem.history, frame_reports, schedule.integrator, self.time)
+        for member, report in enumerate(frame_reports):
+            report.inverted_before = int(self._inverted[member])
+            self._inverted[member] = min(report.inverted, report.inverted_before)
             report.notes += self._lag_notes(report)
-        return of_frame
+        return frame_reports
 
     def _lag_notes(self, report: Report) -> list[str]:
         """Notes on a time step that ended far from equilibrium."""
         if self.schedule.quasistatic:
             return []
-        helps = self.solver.takes_guess and self.schedule.initial_guess != "inertial"
-        return lag_notes(report, ("inertial",) if helps else ())
+        takes_inertial_guess = self.solver.takes_guess and self.schedule.initial_guess != "inertial"
+        return lag_notes(report, ("inertial",) if takes_inertial_guess else ())
 
     def refuse_interrupted(self) -> None:
         """Raise an error after an interrupted step, whose state is undefined."""
@@ -171,9 +171,9 @@ class TimeLoop:
         completely.
         """
         states = self.problem.states
-        if not self._settled:
+        if not self._velocities_current:
             self._set_velocities()
-            self._settled = True
+            self._velocities_current = True
         return exactly(states, states.velocity)
 
     def last_steps(self) -> list[Step | None]:
@@ -183,59 +183,61 @@ class TimeLoop:
             (p.loads.force if p.loads.force is not p.model.force else None),
             changing_materials(p.model),
         )
-        history, still = p.history.take(), force is None and materials is None
-        if schedule.quasistatic and still and not any(history) and p.model.obstacles is None:
+        history, is_constant = p.history.take(), force is None and materials is None
+        if schedule.quasistatic and is_constant and not any(history) and p.model.obstacles is None:
             return [None] * p.copies
         anchors = placed(p.states, p.u if schedule.quasistatic else p.states.anchor)
         forces = force if force is not None and force.ndim == 3 else [force] * p.copies
         dt = math.inf if schedule.quasistatic else schedule.inertia
-        together = zip(anchors, forces, history, strict=True)
-        return [Step(dt, anchor, force, materials, self.time, known) for anchor, force, known in together]
+        members = zip(anchors, forces, history, strict=True)
+        return [
+            Step(dt, anchor, force, materials, self.time, variables) for anchor, force, variables in members
+        ]
 
     def _set_velocities(self) -> None:
         """Compute velocities at the end of a step."""
         states, schedule = self.problem.states, self.schedule
         if schedule.quasistatic:
-            states.settle(self._before, schedule.dt)
+            states.settle(self._frame_start, schedule.dt)
         elif self._rule is not None:
-            states.set_velocities(self._rule.arrive(schedule.damping))
+            states.set_velocities(self._rule.finish_step(schedule.damping))
         else:
             states.settle(states.last, schedule.step, schedule.damping)
 
-    def _begin_step(self, time: float, aim: np.ndarray | None, forces: np.ndarray | None) -> None:
-        """Begin a step that ends at a time [s], with prescribed positions `aim` and additional forces."""
+    def _begin_step(self, time: float, prescribed: np.ndarray | None, forces: np.ndarray | None) -> None:
+        """Begin a step that ends at a time [s], with prescribed positions `prescribed` and additional forces."""
         dt = math.inf if self.schedule.quasistatic else self.schedule.step
         self.problem.history.evolve(self.schedule.step)
         if self.problem.model.winds and not self.schedule.quasistatic:
-            forces = self._winds(time) + (0.0 if forces is None else forces)
+            forces = self._wind_forces(time) + (0.0 if forces is None else forces)
         if self._rule is not None:
             self.settle()
-            self._rule.look_back(time, forces)
-            self._settled = False
+            self._rule.prepare_history(time, forces)
+            self._velocities_current = False
         guess = self.schedule.initial_guess if self.solver.takes_guess else "coast"
-        first = "coast" if self._rule is not None else guess
-        self.problem.begin_step(time, dt, self.schedule.damping, forces, aim, first)
+        first_guess = "coast" if self._rule is not None else guess
+        self.problem.begin_step(time, dt, self.schedule.damping, forces, prescribed, first_guess)
         if self._rule is not None:
             self._rule.pull(guess, time)
 
-    def _winds(self, time: float) -> np.ndarray:
+    def _wind_forces(self, time: float) -> np.ndarray:
         """(n, 3) or (copies, n, 3) wind forces [N] at the start of the step that ends at a time [s]."""
         velocities, positions = self.settle(), self.problem.states.positions
-        self._settled = self._rule is not None
+        self._velocities_current = self._rule is not None
         states = zip(positions, velocities, strict=True)
         forces = [blown(self.problem.model, x, v, time) for x, v in states]
         return forces[0] if len(forces) == 1 else np.stack(forces)
 
-    def _ways(self, pins: np.ndarray) -> list[np.ndarray]:
+    def _pin_targets(self, pins: np.ndarray) -> list[np.ndarray]:
         """Prescribed positions [m] after each substep, on a straight line to their targets."""
         if self.schedule.substeps == 1:
             return [pins]
         p = self.problem
-        held = p.states.positions[:, p.model.pinned]
+        current = p.states.positions[:, p.model.pinned]
         parts = np.arange(1, self.schedule.substeps) / self.schedule.substeps
-        return [*(held + part * (pins - held) for part in parts), pins]
+        return [*(current + part * (pins - current) for part in parts), pins]
 
-    def _iterate(
+    def _take_unmonitored_steps(
         self, steps: list[tuple[float, np.ndarray | None]], forces: np.ndarray | None
     ) -> list[Report]:
         """Take steps without convergence checks.
@@ -245,11 +247,11 @@ class TimeLoop:
         """
         problem, solver, limit = self.problem, self.solver, self.stop.max_iterations
         assert limit is not None
-        began = self._take_began()
+        began = self._pop_setup_start()
         with compilation() as compiled:
             start, setup, done = perf_counter() if began is None else began, 0.0, 0
-            for time, aim in steps:
-                self._begin_step(time, aim, forces)
+            for time, prescribed in steps:
+                self._begin_step(time, prescribed, forces)
                 run = solver.begin(problem)
                 run.aim(None, limit, None)
                 if began is not None:
@@ -266,12 +268,12 @@ class TimeLoop:
                 residual=np.nan,
                 energy=np.nan,
                 seconds=perf_counter() - start - setup - compiled.seconds,
-                compile_seconds=compiled.seconds if copy == 0 else 0.0,
-                setup_seconds=setup if copy == 0 else 0.0,
+                compile_seconds=compiled.seconds if member == 0 else 0.0,
+                setup_seconds=setup if member == 0 else 0.0,
                 rejected=0,
-                notes=run.notes(copy),
+                notes=run.notes(member),
             )
-            for copy in range(problem.copies)
+            for member in range(problem.copies)
         ]
 
     def _sweep(self, run: Run, iterations: int) -> int:
@@ -282,26 +284,26 @@ class TimeLoop:
         Returns:
             Number of iterations taken.
         """
-        following, done = self.problem.following, 0
+        dynamic_terms, done = self.problem.following, 0
         every = run.check_every if run.guarded else iterations
         while done < iterations:
-            count = following.until_look(min(every - done % every, iterations - done))
+            count = dynamic_terms.until_look(min(every - done % every, iterations - done))
             iterations += count if self.problem.room.leading else 0
-            for some in self.problem.gases.each(count):
-                run.advance(some)
+            for chunk in self.problem.gases.each(count):
+                run.advance(chunk)
             done += count
-            exchanged = following.iterated(count)
+            exchanged = dynamic_terms.iterated(count)
             if run.guarded and (exchanged or done % every == 0 or done == iterations):
                 run.observe_all(self.problem.measures.balances(), self.problem.device.active)
-        following.settle()
+        dynamic_terms.settle()
         return done
 
-    def _take_began(self) -> float | None:
+    def _pop_setup_start(self) -> float | None:
         """Return the set-up start time once, for the first report."""
         began, self._began = self._began, None
         return began
 
-    def _undo_lost(self) -> None:
+    def _revert_failed(self) -> None:
         """Return batch members that are infinite or NaN to the previous frame, at rest.
 
         This follows substeps without convergence checks.
@@ -313,15 +315,15 @@ class TimeLoop:
         self._set_velocities()
         velocities = exactly(p.states, p.states.velocity)
         velocities[lost] = 0
-        for copy in np.flatnonzero(lost):
-            p.device.assign(p.u, self._before, int(copy))
+        for member in np.flatnonzero(lost):
+            p.device.assign(p.u, self._frame_start, int(member))
         p.room.stand_at(self.origin + (self.index - 1) * self.schedule.dt)
-        now = p.history.take()
-        p.history.put([self._history[k] if gone else now[k] for k, gone in enumerate(lost)])
+        current = p.history.take()
+        p.history.put([self._history_start[k] if is_lost else current[k] for k, is_lost in enumerate(lost)])
         motions = p.history.motions()
-        p.history.move_on([{} if gone else motions[k] for k, gone in enumerate(lost)])
+        p.history.move_on([{} if is_lost else motions[k] for k, is_lost in enumerate(lost)])
         p.states.set_velocities(velocities)
-        self._settled = True
+        self._velocities_current = True
 
 
 def mark_unsolved(history: HistoryVariables, reports: list[Report], integrator: str, time: float) -> None:
@@ -345,7 +347,7 @@ def mark_unsolved(history: HistoryVariables, reports: list[Report], integrator: 
                 "start again from a frame before it, or from positions and velocities"
             )
     lost = [not report.outcome.ok or report.far for report in reports]
-    new = [k for k, gone in enumerate(lost) if gone and unsolved[k] is None]
+    new = [k for k, is_lost in enumerate(lost) if is_lost and unsolved[k] is None]
     if new:
         history.leave_unsolved(new, time)
 

@@ -101,11 +101,14 @@ class Solver(ABC):
         """
         from supple.solvers import SOLVERS
 
-        for name, asked, own in (("device", device, self.devices), ("precision", precision, self.precisions)):
-            if asked not in own:
-                able = [k.name for k in SOLVERS.values() if asked in getattr(k, f"{name}s")]
+        for name, request, own in (
+            ("device", device, self.devices),
+            ("precision", precision, self.precisions),
+        ):
+            if request not in own:
+                able = [k.name for k in SOLVERS.values() if request in getattr(k, f"{name}s")]
                 only = " or ".join(f"{name}={value!r}" for value in own)
-                raise ValueError(f"{self.name} knows {only} only; {asked!r} is for {', '.join(able)}")
+                raise ValueError(f"{self.name} knows {only} only; {request!r} is for {', '.join(able)}")
 
 
 def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, str]:
@@ -116,12 +119,12 @@ def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, st
         options: Given options; defaults apply to all others.
     """
     defaults = {option.name: option.default for option in fields(kind)}  # type: ignore[arg-type]
-    found = {}
+    idle = {}
     for name, (other, value) in kind.only_with.items():
         chosen = options.get(other, defaults[other])
         if name in options and chosen != value:
-            found[name] = f'does nothing with {other} = "{chosen}"; it is for {other} = "{value}"'
-    return found
+            idle[name] = f'does nothing with {other} = "{chosen}"; it is for {other} = "{value}"'
+    return idle
 
 
 class Run(ABC):

@@ -27,11 +27,11 @@ from supple.materials import constraint_pair
 from supple.solvers.elementwise.gather import (
     element,
     gradients,
-    put_corners,
+    scatter_corners,
     shifted,
     weighted_square,
 )
-from supple.solvers.elementwise.projection import Places, new_memory, project, projects
+from supple.solvers.elementwise.projection import WeightedElements, new_memory, project, projects
 from supple.solvers.elementwise.run import ElementOptions
 from supple.solvers.xpbd import CompliantProjection, Pair, require_pair
 from supple.terms import Term
@@ -66,7 +66,7 @@ def _project_block(projection, row, u):
     d_lam, d_lam2 = s * (A22 * r - A12 * r2), s * (A11 * r2 - A21 * r)
     store(multipliers, row, 0, lam + d_lam)
     store(multipliers, row, 1, lam2 + d_lam2)
-    put_corners(places, row, u, shifted(shifted(x, d_lam, W, a), d_lam2, W, b))
+    scatter_corners(places, row, u, shifted(shifted(x, d_lam, W, a), d_lam2, W, b))
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ class BlockXPBD(ElementOptions):
 
 
 @projects(BlockXPBD, ElasticRows)
-def _elastic(method: BlockXPBD, term: Term, places: Places) -> list:
+def _elastic(method: BlockXPBD, term: Term, places: WeightedElements) -> list:
     require_pair(method.name, term.material)
     return [BlockProjection(places, new_memory(places, 2))]
 
 
 @projects(BlockXPBD, ConstraintRows)
-def _single(method: BlockXPBD, term: Term, places: Places) -> list:
+def _single(method: BlockXPBD, term: Term, places: WeightedElements) -> list:
     return [CompliantProjection(places, new_memory(places, 1), (1.0,))]

@@ -18,9 +18,9 @@ the code, x is the displacement of a corner, not its position (elements/corners.
 Deviations from the paper:
 
 - The paper runs Jacobi sweeps with over-relaxation; they are sweep="jacobi" with jacobi_weights="vertex".
-- In a Gauss-Seidel sweep, an inverted element takes the fraction `unfolding.CAUTION` of its unfolding and of
+- In a Gauss-Seidel sweep, an inverted element takes the fraction `unfolding.INVERSION_DAMPING` of its unfolding and of
   its Δd; section 4.1 takes all of them.
-- An inverted element is unfolded to singular values of at least `unfolding.SMALLEST_STRETCH`; section 4.1
+- An inverted element is unfolded to singular values of at least `unfolding.MIN_STRETCH`; section 4.1
   only negates the smallest one.
 - Newton's method with line search on eq. 19 makes `newton_steps` steps, by default one, and uses a bound in
   place of the Hessian of ψ (green_minimum.py).
@@ -36,14 +36,14 @@ from supple.algebra.symmetric import full
 from supple.kernels import device_function, each, total, where
 from supple.materials import bound_coefficients
 from supple.solvers.elementwise.gather import (
+    constrained_corners,
     corners_of,
     element,
     free_corners,
-    held_corners,
     load_corners,
     one_constraint,
     plus,
-    put_corners,
+    scatter_corners,
     spread,
     store_corners,
     times,
@@ -51,7 +51,7 @@ from supple.solvers.elementwise.gather import (
     weighted_square,
 )
 from supple.solvers.elementwise.gpbd_local_solve import local_minimum
-from supple.solvers.elementwise.inversion_recovery import caution, unfold
+from supple.solvers.elementwise.inversion_recovery import inversion_damping, unfold
 from supple.solvers.elementwise.jacobi import (
     SHARES,
     in_one_color,
@@ -60,8 +60,8 @@ from supple.solvers.elementwise.jacobi import (
     step_sum,
 )
 from supple.solvers.elementwise.projection import (
-    Places,
     Projection,
+    WeightedElements,
     new_memory,
     project,
     projects,
@@ -99,17 +99,17 @@ class GreenProjection(Projection):
 def _project_green(projection, row, u):
     """Update one element, the body of the inner loop of the box.
 
-    An inverted element takes the fraction `unfolding.CAUTION` of the displacement that unfolds it and of Δd;
+    An inverted element takes the fraction `unfolding.INVERSION_DAMPING` of the displacement that unfolds it and of Δd;
     the paper takes all of them [section 4.1].
     """
     places, (displacements,) = projection.places, projection.memory
     x, W, g, V, material = element(places, row, u)
     d = load_corners(x, displacements, row, 0)
-    share = caution(places.rows, material, x, g)
+    share = inversion_damping(places.rows, material, x, g)
     unfolding, step = element_step(projection, row, x, W, g, V, material, d)
     step = times(share, step)
     store_corners(displacements, row, 0, plus(d, step))
-    put_corners(places, row, u, plus(x, plus(times(share, unfolding), step)))
+    scatter_corners(places, row, u, plus(x, plus(times(share, unfolding), step)))
 
 
 @device_function
@@ -119,7 +119,7 @@ def element_step(projection, row, x, W, g, V, material, d):
     From the unfolded shape, Δd = W Sᵀ Δλ with the Δλ that minimizes ½|d + Δd|²_{W⁻¹} + U(x + Δd) [eq. 18,
     19].
     """
-    rows, N = projection.places.rows, held_corners(projection.places, row)
+    rows, N = projection.places.rows, constrained_corners(projection.places, row)
     x_unfolded = unfold(rows, material, x, W, g, N)
     F = measure(rows, x_unfolded, g)  # F and g represent S
     Lam = local_minimum(material, F, W, g, V, d, N, projection.options.newton_steps)
@@ -154,13 +154,13 @@ def _project_single(projection, row, u):
     d_lam = where(moves, -(_along(gradient, d) + s * k * C) / bottom, 0.0 * s)
     step = times(d_lam, weighted(W, gradient))
     store_corners(displacements, row, 0, plus(d, step))
-    put_corners(places, row, u, plus(x, step))
+    scatter_corners(places, row, u, plus(x, step))
 
 
 _along = total("a, b", "dot(a[i], b[i])", dot, over="a")
 
 
-class AtOnce(GreenProjection):
+class JacobiProjection(GreenProjection):
     """All elements in one color: the Jacobi form, used by the paper.
 
     Attributes:
@@ -170,7 +170,7 @@ class AtOnce(GreenProjection):
     __slots__ = ()
 
 
-@project.of(AtOnce)
+@project.of(JacobiProjection)
 def _propose(projection, row, u):
     """Compute one element's step from start-of-sweep positions, scaled by its share.
 
@@ -180,9 +180,9 @@ def _propose(projection, row, u):
     (displacements,), options = projection.memory, projection.options
     x, W, g, V, material = element(projection.places, row, u)
     d = load_corners(x, displacements, row, 0)
-    lighter, share = shares_of(projection, row, x, g, material)
+    mobility_factor, share = shares_of(projection, row, x, g, material)
     unfolding, step = element_step(
-        projection, row, x, products(lighter, W), g, V, material, weighted(lighter, d)
+        projection, row, x, products(mobility_factor, W), g, V, material, weighted(mobility_factor, d)
     )
     step = weighted(share, step)
     store_corners(displacements, row, 0, plus(d, step))
@@ -230,17 +230,17 @@ class GPBD(ElementOptions):
 
 
 @projects(GPBD, ElasticRows)
-def _elastic(method: GPBD, term: Term, places: Places) -> list:
+def _elastic(method: GPBD, term: Term, places: WeightedElements) -> list:
     require(method.name, term.material, bound_coefficients)
     memory = new_memory(places, 3 * places.weights.shape[1])
     if method.sweep == "gauss_seidel":
         return [GreenProjection(places, memory, GreenOptions(method.newton_steps))]
     options = jacobi_options(method.newton_steps, method.omega, method.jacobi_weights, term, places)
-    return [AtOnce(in_one_color(places), memory, options), step_sum(places, options.steps)]
+    return [JacobiProjection(in_one_color(places), memory, options), step_sum(places, options.steps)]
 
 
 @projects(GPBD, ConstraintRows)
-def _single(method: GPBD, term: Term, places: Places) -> list:
+def _single(method: GPBD, term: Term, places: WeightedElements) -> list:
     if method.sweep == "jacobi":
         raise ValueError(f"gpbd with sweep='jacobi' cannot treat {term.name}; sweep='gauss_seidel' can")
     return [SingleProjection(places, new_memory(places, 3 * places.weights.shape[1]))]

@@ -68,10 +68,10 @@ def part_with(kind: type[Solver], option: str) -> tuple[str, list[str]] | None:
     return None
 
 
-def _changed(thing: Any) -> Iterator[tuple[str, Any]]:
+def _changed(component: Any) -> Iterator[tuple[str, Any]]:
     """Yield non-default options of a solver or part; None yields nothing."""
-    for option in () if thing is None else fields(thing):
-        value = getattr(thing, option.name)
+    for option in () if component is None else fields(component):
+        value = getattr(component, option.name)
         if value != option.default:
             yield option.name, value
 

@@ -37,12 +37,12 @@ from supple.solvers.elementwise.gather import (
     element,
     gradients,
     one_constraint,
-    put_corners,
+    scatter_corners,
     shifted,
     weighted_square,
 )
 from supple.solvers.elementwise.geometric import DistanceProjection, ShapeProjection
-from supple.solvers.elementwise.projection import Places, Projection, project, projects
+from supple.solvers.elementwise.projection import Projection, WeightedElements, project, projects
 from supple.solvers.elementwise.run import ElementOptions
 from supple.solvers.elementwise.weak_constraints import HardWeak
 from supple.support.arguments import check_choice, check_number
@@ -86,7 +86,7 @@ def _project_energy(projection, row, u):
     psi, P = clamped_energy(material, measure(places.rows, x, g))
     gradient = gradients(places, row, P, g)
     lam = multiplier(stiffness * max(psi, 0.0 * V), W, gradient)
-    put_corners(places, row, u, shifted(x, lam, W, gradient))
+    scatter_corners(places, row, u, shifted(x, lam, W, gradient))
 
 
 @project.of(HardProjection)
@@ -96,7 +96,7 @@ def _project_hard(projection, row, u):
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)
     lam = multiplier(stiffness * where(k > 0.0, C, 0.0 * C), W, gradient)
-    put_corners(places, row, u, shifted(x, lam, W, gradient))
+    scatter_corners(places, row, u, shifted(x, lam, W, gradient))
 
 
 @device_function
@@ -137,7 +137,7 @@ class PBD(ElementOptions):
 
 
 @projects(PBD, ElasticRows)
-def _elastic(method: PBD, term: Term, places: Places) -> list:
+def _elastic(method: PBD, term: Term, places: WeightedElements) -> list:
     if term.material.dissipates:
         raise ValueError(
             "pbd has no viscosity: it would bring every change of shape to nothing; pbng and newton have it"
@@ -154,17 +154,17 @@ def _elastic(method: PBD, term: Term, places: Places) -> list:
 
 
 @projects(PBD, ConstraintRows)
-def _single(method: PBD, term: Term, places: Places) -> list:
+def _single(method: PBD, term: Term, places: WeightedElements) -> list:
     return [HardProjection(places, options=(method.stiffness,))]
 
 
 @projects(PBD, TensionRows)
-def _tension(method: PBD, term: Term, places: Places) -> list:
+def _tension(method: PBD, term: Term, places: WeightedElements) -> list:
     raise ValueError(
         "pbd has no forces: a cable under tension would shrink to nothing; give it a length, or take xpbd"
     )
 
 
 @projects(PBD, WeakRows)
-def _weak(method: PBD, term: Term, places: Places) -> list:
+def _weak(method: PBD, term: Term, places: WeightedElements) -> list:
     return [HardWeak(places, options=(method.stiffness,))]

@@ -68,16 +68,16 @@ from supple.solvers.elementwise.gather import (
     mobility,
     one_constraint,
     plus,
-    put_corners,
+    scatter_corners,
     shifted,
     store_corners,
     times,
     weighted_square,
 )
 from supple.solvers.elementwise.projection import (
-    Places,
     Projection,
-    exert,
+    WeightedElements,
+    apply_stored_forces,
     new_memory,
     project,
     projects,
@@ -167,7 +167,7 @@ def _project_blended_root(projection, row, u):
     C, D = root_constraint(material, F)
     gradient = gradients(places, row, D, g)
     zeta = zeta_of(projection, material, F, V * weighted_square(W, g, g))
-    put_corners(places, row, u, _blend(x, W, gradient, C, V, zeta, projection, row, 0))
+    scatter_corners(places, row, u, _blend(x, W, gradient, C, V, zeta, projection, row, 0))
 
 
 @project.of(BlendedSingleProjection)
@@ -176,7 +176,7 @@ def _project_blended_single(projection, row, u):
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)
     zeta = projection.options[0][0]
-    put_corners(places, row, u, _blend(x, W, gradient, C, k, zeta, projection, row, 0))
+    scatter_corners(places, row, u, _blend(x, W, gradient, C, k, zeta, projection, row, 0))
 
 
 class PiolaProjection(Projection):
@@ -240,15 +240,15 @@ def _project_piola(projection, row, u):
         P, F = stress_step(material, F, F_free, G)
     for p in range(9):
         store(stresses, row, p, P[p])
-    put_corners(places, row, u, shifted(x, -V, W, gradients(places, row, minus9(P, P_old), g)))
+    scatter_corners(places, row, u, shifted(x, -V, W, gradients(places, row, minus9(P, P_old), g)))
 
 
-@exert.of(PiolaProjection)
-def _exert_stresses(projection, row, u):
+@apply_stored_forces.of(PiolaProjection)
+def _apply_stresses(projection, row, u):
     """x ← x - W V P g: move the corners by the stresses stored in the previous step."""
     places, (stresses,) = projection.places, projection.memory
     x, W, g, V, _ = element(places, row, u)
-    put_corners(places, row, u, shifted(x, -V, W, gradients(places, row, load_matrix(stresses, row), g)))
+    scatter_corners(places, row, u, shifted(x, -V, W, gradients(places, row, load_matrix(stresses, row), g)))
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ class BPXPBD(ElementOptions):
 
 
 @projects(BPXPBD, ElasticRows)
-def _blended(method: BPXPBD, term: Term, places: Places) -> list:
+def _blended(method: BPXPBD, term: Term, places: WeightedElements) -> list:
     root, corners = use_root(method.name, method.constraints, term.material), places.weights.shape[1]
     zeta = zeta_option(method, term.material, root)
     if root:
@@ -285,7 +285,7 @@ def _blended(method: BPXPBD, term: Term, places: Places) -> list:
 
 
 @projects(BPXPBD, ConstraintRows)
-def _blended_single(method: BPXPBD, term: Term, places: Places) -> list:
+def _blended_single(method: BPXPBD, term: Term, places: WeightedElements) -> list:
     zeta = np.array([0.5 if method.zeta is None else method.zeta])
     return [BlendedSingleProjection(places, new_memory(places, 1, 3 * places.weights.shape[1]), (zeta,))]
 
@@ -313,6 +313,6 @@ class FPXPBD(ElementOptions):
 
 
 @projects(FPXPBD, ElasticRows)
-def _piola(method: FPXPBD, term: Term, places: Places) -> list:
+def _piola(method: FPXPBD, term: Term, places: WeightedElements) -> list:
     require(method.name, term.material, bound_coefficients)
     return [PiolaProjection(places, new_memory(places, 9), (method.newton_steps,))]

@@ -24,7 +24,7 @@ other constraints, the reason for the stagnation of XPBD's residual [PXPBD secti
 
 In the code, D is ∂C/∂F, and x is the displacement of a corner, not its position (elements/corners.py).
 Algorithm 2 orders all constraints by color; here, one visit updates both constraints of an element in turn.
-Our own additions are `LEAST_MOBILITY`, for hard constraints only, and the remark on pairs that do not vanish
+Our own additions are `MIN_MOBILITY`, for hard constraints only, and the remark on pairs that do not vanish
 at rest.
 
 C may be nonzero in the undeformed body, as in the neo-Hookean pair: λ = -V k C there, and the forces cancel
@@ -49,13 +49,13 @@ from supple.solvers.elementwise.gather import (
     element,
     gradients,
     one_constraint,
-    put_corners,
+    scatter_corners,
     shifted,
     weighted_square,
 )
 from supple.solvers.elementwise.projection import (
-    Places,
     Projection,
+    WeightedElements,
     new_memory,
     project,
     projects,
@@ -67,16 +67,16 @@ from supple.terms import Term
 from supple.terms.base.constraint import ConstraintRows
 from supple.terms.base.elastic import ElasticRows, measure
 
-LEAST_MOBILITY = 1e-3
+MIN_MOBILITY = 1e-3
 """Smallest mobility Σ W|∇C|² of a hard constraint, relative to its value away from rest."""
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 """Identity matrix, row by row."""
 
-VANISHES_BELOW = 1e-3
+REST_TOLERANCE = 1e-3
 """Values |C| of strain-like constraints below this one count as 0."""
 
-FEW_SWEEPS = 3
+MAX_SILENT_SWEEPS = 3
 """Most sweeps per step without a remark on pairs that do not vanish at rest."""
 
 
@@ -93,7 +93,7 @@ class Pair(TwoConstraints):
 
     def remark(self, sweeps: int) -> str:
         kind: Any = type(self.places.rows.material)
-        if sweeps <= FEW_SWEEPS or vanishes_at_rest(kind):
+        if sweeps <= MAX_SILENT_SWEEPS or vanishes_at_rest(kind):
             return ""
         return (
             f"the constraints of {kind.__name__} do not vanish at rest: iterated to their end, here with "
@@ -139,7 +139,7 @@ class CompliantProjection(Projection):
 def vanishes_at_rest(kind: Any) -> bool:
     """True if both constraints of a material class vanish in the undeformed state."""
     C, _, _, C2, _, _ = constraint_pair(kind.example(), IDENTITY)
-    return abs(C) < VANISHES_BELOW and abs(C2) < VANISHES_BELOW
+    return abs(C) < REST_TOLERANCE and abs(C2) < REST_TOLERANCE
 
 
 @device_function
@@ -166,7 +166,7 @@ def _solve_constraint(x, W, gradient, C, k, projection, row, slot, reach):
     """
     (multipliers,), (compliant,) = projection.memory, projection.options
     lam = load(multipliers, row, slot)
-    square = weighted_square(W, gradient, gradient) + (1.0 - compliant) * LEAST_MOBILITY * reach
+    square = weighted_square(W, gradient, gradient) + (1.0 - compliant) * MIN_MOBILITY * reach
     d_lam = multiplier_step(C, k, lam, square, compliant)
     store(multipliers, row, slot, lam + d_lam)
     return shifted(x, d_lam, W, gradient)
@@ -207,7 +207,7 @@ def _project_two(projection, row, u):
     x = update(projection, x, W, g, gradients(places, row, D, g), C, k * V, row, 0)
     C, D, k = constraint_pair(material, measure(places.rows, x, g))[3:]
     x = update(projection, x, W, g, gradients(places, row, D, g), C, k * V, row, 1)
-    put_corners(places, row, u, x)
+    scatter_corners(places, row, u, x)
 
 
 @update.of(PairProjection)
@@ -226,7 +226,7 @@ def _project_root(projection, row, u):
     C, D = root_constraint(material, measure(places.rows, x, g))
     gradient = gradients(places, row, D, g)
     reach = shear_modulus(material) * weighted_square(W, g, g)
-    put_corners(places, row, u, _solve_constraint(x, W, gradient, C, V, projection, row, 0, reach))
+    scatter_corners(places, row, u, _solve_constraint(x, W, gradient, C, V, projection, row, 0, reach))
 
 
 @project.of(CompliantProjection)
@@ -235,7 +235,7 @@ def _project_compliant(projection, row, u):
     places = projection.places
     x, W = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)
-    put_corners(places, row, u, _solve_constraint(x, W, gradient, C, k, projection, row, 0, 0.0 * C))
+    scatter_corners(places, row, u, _solve_constraint(x, W, gradient, C, k, projection, row, 0, 0.0 * C))
 
 
 def has_pair(material: Any) -> bool:
@@ -275,9 +275,9 @@ class XPBD(ElementOptions):
     def begin(self, problem: Problem) -> ElementRun:
         if self.primary == "omitted":
             return super().begin(problem)
-        from supple.solvers.elementwise.multiplier_residuals import KeptPrimaryRun
+        from supple.solvers.elementwise.multiplier_residuals import FullResidualRun
 
-        return KeptPrimaryRun(self, problem)
+        return FullResidualRun(self, problem)
 
     @property
     def balances_forces(self) -> bool:
@@ -285,12 +285,12 @@ class XPBD(ElementOptions):
 
 
 @projects(XPBD, ElasticRows)
-def _elastic(method: XPBD, term: Term, places: Places) -> list:
+def _elastic(method: XPBD, term: Term, places: WeightedElements) -> list:
     if method.primary == "kept":
-        from supple.solvers.elementwise.multiplier_residuals import kept_projection
+        from supple.solvers.elementwise.multiplier_residuals import full_residual_projection
 
         require_pair(method.name, term.material)
-        return [kept_projection(term, places)]
+        return [full_residual_projection(term, places)]
     if use_root(method.name, method.constraints, term.material):
         require(method.name, term.material, shear_modulus)
         return [RootProjection(places, new_memory(places, 1), (float(method.compliant),))]
@@ -304,7 +304,7 @@ def _elastic(method: XPBD, term: Term, places: Places) -> list:
 
 
 @projects(XPBD, ConstraintRows)
-def _single(method: XPBD, term: Term, places: Places) -> list:
+def _single(method: XPBD, term: Term, places: WeightedElements) -> list:
     return [CompliantProjection(places, new_memory(places, 1), (float(method.compliant),))]
 
 
@@ -318,8 +318,8 @@ def require_pair(method: str, material: Any) -> None:
         )
 
 
-def check_constraints(asked: str) -> None:
-    check_choice("constraints", asked, ("auto", "pair", "root"))
+def check_constraints(choice: str) -> None:
+    check_choice("constraints", choice, ("auto", "pair", "root"))
 
 
 def use_root(method: str, choice: str, material: Any) -> bool:

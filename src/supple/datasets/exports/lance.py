@@ -55,8 +55,8 @@ def _schema(data: Dataset) -> Any:
     number = pa.from_numpy_dtype(data.store.dtype)
     fields = [pa.field("id", pa.int64()), pa.field("split", pa.string())]
     for name, column in data.inputs.items():
-        quantity = pa.float64() if column.ndim == 1 else pa.list_(pa.float64(), column.shape[1])
-        fields.append(pa.field(_flat(name), quantity))
+        data_type = pa.float64() if column.ndim == 1 else pa.list_(pa.float64(), column.shape[1])
+        fields.append(pa.field(_flat(name), data_type))
     fields += [pa.field(name, pa.from_numpy_dtype(column.dtype)) for name, column in data.report.items()]
     shapes = {}
     for quantity in data.store.quantities:

@@ -54,8 +54,8 @@ def page_of(data: Dataset) -> Page:
     return Page(
         title=data.title,
         subtitle=f"{data.path.name} · {facts['created'][:10]}",
-        verdict=f"{progress['good']:,} of {pluralize(progress['samples'], 'sample')} have reached their tolerance"
-        + (f", {bad:,} have not." if bad else "."),
+        verdict=f"{progress['good']:,} of {pluralize(progress['samples'], 'sample')} have reached their "
+        + (f"tolerance, {bad:,} have not." if bad else "tolerance."),
         good=not bad and not missing,
         quantities=_page_quantities(data, progress),
         pictures=_extremes(data),
@@ -74,7 +74,7 @@ def page_of(data: Dataset) -> Page:
 
 def _page_quantities(data: Dataset, progress: dict[str, Any]) -> dict[str, str]:
     warm = progress["warm_starts"]
-    progress = {
+    quantities = {
         "samples": f"{progress['samples']:,}",
         "vertices": f"{data.store.facts['vertices']:,}",
         "shards": f"{progress['finished_shards']:,} of {progress['shards']:,}",
@@ -85,8 +85,8 @@ def _page_quantities(data: Dataset, progress: dict[str, Any]) -> dict[str, str]:
         "begun again": f"{progress['retried']:,}",
     }
     if warm:
-        progress["warm starts"] = f"{warm['fewer_iterations']:.1f} times fewer iterations"
-    return progress
+        quantities["warm starts"] = f"{warm['fewer_iterations']:.1f} times fewer iterations"
+    return quantities
 
 
 def _number(value: float | None) -> str:

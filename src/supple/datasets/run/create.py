@@ -70,16 +70,18 @@ class Facts:
         scene: Scene text with paths relative to the store.
         source: Scene with its original paths.
         columns: (count, size) values of each varied quantity.
-        drawn: (count,) number of each sample in drawing order.
+        draw_order: (count,) number of each sample in drawing order.
         paths: Scene paths of each varied quantity.
         logarithmic: Labels of quantities sampled evenly in their logarithm.
-        kinds: Stored quantities.
+
+        quantities: Stored quantities.
         dtype: Storage type of the samples.
         shard: Samples per shard.
         constants: Arrays shared by all samples, with their axes.
         bodies: Names of the bodies.
         pins: Names of the pins.
-        grown: Sample counts before each extension.
+
+        previous_counts: Sample counts before each extension.
     """
 
     identity: str
@@ -90,7 +92,7 @@ class Facts:
     scene: str
     source: Source
     columns: dict[str, np.ndarray]
-    draw_figure: np.ndarray
+    draw_order: np.ndarray
     paths: dict[str, list[str]]
     logarithmic: set[str]
     quantities: list[Quantity]
@@ -147,7 +149,7 @@ def open_matching(path: Path, facts: Facts) -> Store:
 
 
 def _grow_hint(store: Store, facts: Facts) -> str:
-    more = len(facts.draw_figure) > store.count and store.facts.get("origin") == facts.origin
+    more = len(facts.draw_order) > store.count and store.facts.get("origin") == facts.origin
     return ", or let it grow with --grow" if more else ""
 
 
@@ -180,7 +182,7 @@ def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called:
         command: Command line to record; sys.argv if None.
         called: Final name of the store.
     """
-    count = len(facts.draw_figure)
+    count = len(facts.draw_order)
     nodes: dict[str, Any] = {}
     (path / MANIFEST_FOLDER).mkdir(parents=True)
     for name in ("rest", "inputs", "samples"):
@@ -224,7 +226,7 @@ def _root_metadata(facts: Facts, command: Sequence[str] | None, nodes: dict[str,
         "origin": facts.origin,
         "files": {file.name: file.digest for file in facts.files},
         "title": facts.title,
-        "count": len(facts.draw_figure),
+        "count": len(facts.draw_order),
         "grown": facts.previous_counts,
         "shard": facts.shard,
         "precision": facts.dtype.name,
@@ -263,8 +265,8 @@ def _write_design(path: Path, facts: Facts) -> None:
     rows = np.concatenate([*facts.columns.values()], axis=1)
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(names) + "\n")
-        for number, (draw_figure, row) in enumerate(zip(facts.draw_figure, rows, strict=True)):
-            file.write(f"{number},{draw_figure}," + ",".join(map(repr, row.tolist())) + "\n")
+        for number, (draw_order, row) in enumerate(zip(facts.draw_order, rows, strict=True)):
+            file.write(f"{number},{draw_order}," + ",".join(map(repr, row.tolist())) + "\n")
 
 
 def extend_store(store: Store, facts: Facts, command: Sequence[str] | None) -> Store:
@@ -385,7 +387,7 @@ def _replace_store(spec: Spec, path: Path, command: Sequence[str] | None) -> Sto
 
 def _extend_or_open(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
     before = Store(path) if (path / "zarr.json").exists() else None
-    if before is None or len(facts_of(spec, before.previous_counts).draw_figure) <= before.count:
+    if before is None or len(facts_of(spec, before.previous_counts).draw_order) <= before.count:
         return _create_or_open(spec, path, command)
     return extend_store(before, facts_of(spec, [*before.previous_counts, before.count]), command)
 
@@ -400,8 +402,8 @@ def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
     table, source, model = spec.table, spec.source, spec.source.model
     columns = draw(spec, counts)
     logarithmic = {vary.label for vary in table.vary if vary.scale == "log"}
-    draw_figure = path_in_parts(columns, logarithmic, counts)
-    columns = {label: values[draw_figure] for label, values in columns.items()}
+    draw_order = path_in_parts(columns, logarithmic, counts)
+    columns = {label: values[draw_order] for label, values in columns.items()}
     spec_values = table.model_dump(mode="json")
     origin, files = origin_of(spec_values, source), named_files(source.tables, source.file.folder)
     return Facts(
@@ -413,12 +415,12 @@ def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
         scene=scene_with_copied_files(source.text, files),
         source=source,
         columns={_folder_name(label): values for label, values in columns.items()},
-        draw_figure=draw_figure,
+        draw_order=draw_order,
         paths={_folder_name(vary.label): vary.paths for vary in table.vary},
         logarithmic={_folder_name(label) for label in logarithmic},
         quantities=quantities_of(table.store.quantities, model),
         dtype=np.dtype(table.store.precision),
-        shard=table.store.shard or _default_shard_size(table.solve.device, min([*counts, len(draw_figure)])),
+        shard=table.store.shard or _default_shard_size(table.solve.device, min([*counts, len(draw_order)])),
         constants=_constants(model),
         bodies=[body.name for body in model.bodies],
         pins=[name for name, *_ in model.supports],

@@ -90,7 +90,8 @@ def _result(ray: Any, task: Any, shard: int, path: Path) -> None:
         ray.get(task)
     except ray.exceptions.WorkerCrashedError:
         raise DatasetError(
-            f"{path}: shard {shard} has ended its worker {MAX_SHARD_CRASHES + 1} times. All finished shards are kept."
+            f"{path}: shard {shard} has ended its worker {MAX_SHARD_CRASHES + 1} times. All finished shards "
+            "are kept."
         ) from None
     except ray.exceptions.OutOfMemoryError as error:
         raise MemoryError(f"{path}: shard {shard}: {error}") from None

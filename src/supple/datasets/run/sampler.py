@@ -211,7 +211,8 @@ class Sampler:
         Args:
             values: Value of each varied quantity.
             starts: (n, 3) initial positions to try [m]; None stands for the scene's own.
-            meaning: Conditions from `precompute_conditions`, if already computed.
+
+            known_conditions: Conditions from `precompute_conditions`, if already computed.
         """
         try:
             model, conditions = self._model_and_conditions(values, known_conditions)
@@ -323,7 +324,7 @@ class Sampler:
         history = {}
         if model.followers:
             model = latest(model, problem.model)
-            (history,) = problem.history.read_chunks()
+            (history,) = problem.history.take()
         return SampleQuantities(model, problem.positions, conditions.force, conditions.materials, history)
 
     def _solve_problem(
@@ -332,9 +333,9 @@ class Sampler:
         request = self.request
         if self.source.rebuilds:
             problem = make_problem(model, True, request.backend)
-            problem.read_chunks([conditions])
+            problem.take([conditions])
         else:
-            if self._problem is None or not self._problem.read_chunks([conditions]):
+            if self._problem is None or not self._problem.take([conditions]):
                 self._problem = None
                 self._problem = self._prepare_problem(conditions)
             problem = self._problem
@@ -353,7 +354,7 @@ class Sampler:
             prepare(problem)
         return (
             problem
-            if problem.read_chunks([conditions])
+            if problem.take([conditions])
             else make_problem_under(self.model, [conditions], self.request.backend)
         )
 

@@ -133,8 +133,8 @@ class Shards:
     def _first_batch_mask(self, count: int) -> np.ndarray:
         """(count,) mask of the samples in the first batch.
 
-        These are every `FIRST_BATCH_STRIDE`-th sample along the path, or all samples if the shard is too small for
-        predictions.
+        These are every `FIRST_BATCH_STRIDE`-th sample along the path, or all samples if the shard is too
+        small for predictions.
         """
         first = np.ones(count, bool)
         if self._start != "cold" and count >= 2 * FIRST_BATCH_STRIDE * (self._points.shape[1] + 2):

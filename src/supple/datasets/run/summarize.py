@@ -189,13 +189,13 @@ def statistics(
     part = part_of_statistics(store, good)
     ids = store.parts_of(good)["train"] if part == "train" else good
     sums = [_sums_of_shard(store, shard, ids, part) for shard in finished]
-    for kind in store.quantities:
-        parts = [one for each in sums for one in each[kind.name] if one["count"]]
+    for quantity in store.quantities:
+        parts = [one for each in sums for one in each[quantity.name] if one["count"]]
         if parts:
             count = sum(part["count"] for part in parts)
             mean = np.sum([part["sum"] for part in parts], axis=0) / count
             squares = np.sum([part["squares"] for part in parts], axis=0) / count
-            by_quantity[kind.name] = {
+            by_quantity[quantity.name] = {
                 "mean": mean,
                 "std": np.sqrt(np.maximum(squares - mean**2, 0)),
                 "rms": np.sqrt(squares),

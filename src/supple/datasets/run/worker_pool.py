@@ -147,8 +147,8 @@ class _CrashCounter:
         how = _exit_description(worker.process.exitcode)
         if self._starts >= MAX_STARTUP_CRASHES:
             raise DatasetError(
-                f"{self._path}: {MAX_STARTUP_CRASHES} workers in a row ended before they had begun, the last with {how}. "
-                "All finished shards are kept."
+                f"{self._path}: {MAX_STARTUP_CRASHES} workers in a row ended before they had begun, the last "
+                f"with {how}. All finished shards are kept."
             )
         shard = worker.shard
         if shard is None or not worker.ready:
@@ -158,8 +158,9 @@ class _CrashCounter:
         self._tries[shard] += 1
         if self._tries[shard] >= MAX_SHARD_CRASHES:
             raise DatasetError(
-                f"{self._path}: shard {shard} has ended its worker {MAX_SHARD_CRASHES} times after {worker.done} of its "
-                f"samples, the last time with {how}. All finished shards are kept; look at its next sample."
+                f"{self._path}: shard {shard} has ended its worker {MAX_SHARD_CRASHES} times after "
+                f"{worker.done} of its samples, the last time with {how}. All finished shards are kept; look "
+                "at its next sample."
             )
 
 

@@ -168,10 +168,10 @@ def _check_values(
             which = f"{size} numbers, which a table or a function gives, design = 'table' or 'function'"
         key = "range" if vary.range is not None else "values"
         mistakes.add(f"{at}.{key}", f"{vary.paths[0]!r} takes {which}; got {format_value(wrong)}.")
-    draw_figure = table.design not in ("table", "function")
-    if draw_figure and not given:
+    is_drawn = table.design not in ("table", "function")
+    if is_drawn and not given:
         mistakes.add(at, f"needs a range or values for design = {table.design!r}.")
-    if not draw_figure and given:
+    if not is_drawn and given:
         mistakes.add(at, f"has its values from the {table.design}; remove its range or values.")
     if table.design == "grid" and vary.range is not None and vary.steps is None:
         mistakes.add(f"{at}.steps", "is missing: a grid needs to know how many values its range gives.")

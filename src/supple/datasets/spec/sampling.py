@@ -248,7 +248,8 @@ def _validate_columns(raw_columns: Any, sizes: Mapping[str, int], whose: str, co
     """Validate columns provided by the user."""
     if not isinstance(raw_columns, Mapping):
         raise DatasetError(
-            f"{whose} must give a dictionary with an array for each of {comma_list(sizes)}; got {format_value(raw_columns)}."
+            f"{whose} must give a dictionary with an array for each of {comma_list(sizes)}; got "
+            f"{format_value(raw_columns)}."
         )
     missing = [label for label in sizes if label not in raw_columns]
     if missing:

@@ -27,7 +27,7 @@ OWN_CHECKSUM = re.compile(r'"checksum": "([0-9a-f]{64})"')
 
 
 def sealed_text(values: Mapping[str, Any]) -> str:
-    """Serialize values as JSON and replace the first "checksum" (`CHECKSUM_PLACEHOLDER`) by the checksum of the text."""
+    """Serialize values as JSON; the first `CHECKSUM_PLACEHOLDER` becomes the checksum of the text."""
     text = json.dumps(values)
     return text.replace(CHECKSUM_PLACEHOLDER, _digest(text), 1)
 

@@ -124,7 +124,7 @@ class Store:
         return range(shard * self.shard, min(self.count, (shard + 1) * self.shard))
 
     @property
-    def kinds(self) -> list[Quantity]:
+    def quantities(self) -> list[Quantity]:
         return [Quantity(k["name"], tuple(k["shape"]), tuple(k["axes"])) for k in self.facts["quantities"]]
 
     @property
@@ -183,7 +183,7 @@ class Store:
             shard: Number of the shard.
             samples: Quantities of each sample; None for failed samples.
             report: Report columns.
-            further: Additional entries of the manifest.
+            extra_entries: Additional entries of the manifest.
 
         Raises:
             DatasetError: The store was extended or replaced since it was opened.

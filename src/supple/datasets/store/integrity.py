@@ -38,8 +38,8 @@ def wrong_constants(store: Store) -> Iterator[str]:
 
 def _constants(store: Store) -> dict[str, str]:
     """Checksums of the files written at creation, by name."""
-    digest: dict[str, str] = read_sealed(store.path / CHECKSUMS)["files"]
-    return digest
+    checksums: dict[str, str] = read_sealed(store.path / CHECKSUMS)["files"]
+    return checksums
 
 
 def refuse_changed(store: Store) -> None:

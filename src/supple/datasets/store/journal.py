@@ -31,7 +31,7 @@ class Row:
     """One sample.
 
     Attributes:
-        figures: Columns of its report.
+        report: Columns of its report.
         quantities: Quantities in storage precision; None if it did not converge.
         positions: (n, 3) float64 positions [m], used to predict initial positions of later samples.
         sentence: Reason for a missing result.

@@ -152,7 +152,7 @@ def wrong_in_shard(store: Store, shard: int, verdict: Verdict) -> Iterator[str]:
             sample = store.ids(shard)[slot]
             if (checksum is None) == (slot in chunks):
                 state = "there" if checksum is None else "missing"
-                yield f"{path}: sample {sample} is {state}, against its account."
+                yield f"{path}: sample {sample} is {state}, against its manifest."
             elif checksum is not None and zlib.crc32(chunks[slot].data) != checksum:
                 yield f"{path}: sample {sample} is damaged: its checksum is wrong."
 
@@ -190,7 +190,8 @@ def _solve_again(store: Store, again: int, seed: int, verdict: Verdict) -> None:
             else "the same energy"
         )
         verdict.problems.append(
-            f"sample {sample}, solved again, is {distance:.1e} of the size off, more than {allowed:.1e}: {why}."
+            f"sample {sample}, solved again, is {distance:.1e} of the size off, more than {allowed:.1e}: "
+            f"{why}."
         )
 
 

@@ -130,7 +130,8 @@ def write_shard(path: Path, chunks: np.ndarray, slots: Sequence[int], size: int)
     Args:
         path: File of the shard.
         chunks: (k, ...) chunks to write.
-        places: (k,) slot of each chunk within the shard.
+
+        slots: (k,) slot of each chunk within the shard.
         size: Number of slots.
     """
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ from supple.kernels import (
     unrolled,
 )
 from supple.problem.constrained_dofs import six
-from supple.solvers.elementwise.projection import Places
+from supple.solvers.elementwise.projection import WeightedElements
 from supple.terms.base.constraint import constraint_of_corners
 from supple.terms.base.elastic import (
     corner_count,
@@ -70,15 +70,15 @@ def mobility(W, g):
 _six_each = each("rows, held, row", "six(held, row, 6 * i)", six, over="rows", count=corner_count)
 
 
-def held_corners(places: Any, row: Any) -> Any:
+def constrained_corners(places: Any, row: Any) -> Any:
     """Projection N onto constrained directions of each corner; () for models without such directions."""
 
 
-@overload_by_type(held_corners)
-def _held_corners(places, row):
-    if isinstance(places[Places._fields.index("held")], types.BaseTuple):
+@overload_by_type(constrained_corners)
+def _constrained_corners(places, row):
+    if isinstance(places[WeightedElements._fields.index("held")], types.BaseTuple):
         return lambda places, row: ()
-    return lambda places, row: _six_each(places.rows, places.held, row)
+    return lambda places, row: _six_each(places.rows, places.constrained, row)
 
 
 _free_each = each("N, a", "free_part(N[i], a[i])", free_part, over="N")
@@ -98,15 +98,15 @@ def _free_corners(N, a):
     return lambda N, a: _free_each(N, a)
 
 
-def free_corner(held: Any, row: Any, corner: int, v: Any) -> Any:
-    """v - N v: vector of one corner without components along constrained directions, N of `Places.held`."""
+def free_corner(constrained: Any, row: Any, corner: int, v: Any) -> Any:
+    """v - N v: vector of one corner without components along constrained directions, N of `WeightedElements.constrained`."""
 
 
 @overload_by_type(free_corner)
-def _free_corner(held, row, corner, v):
-    if isinstance(held, types.BaseTuple):
-        return lambda held, row, corner, v: v
-    return lambda held, row, corner, v: free_part(six(held, row, 6 * corner), v)
+def _free_corner(constrained, row, corner, v):
+    if isinstance(constrained, types.BaseTuple):
+        return lambda constrained, row, corner, v: v
+    return lambda constrained, row, corner, v: free_part(six(constrained, row, 6 * corner), v)
 
 
 @device_function
@@ -127,7 +127,7 @@ def element(places, row, u):
 @device_function
 def gradients(places, row, D, g):
     """∂C/∂xᵢ = D gᵢ with D = ∂C/∂F, without the components along constrained directions."""
-    return free_corners(held_corners(places, row), spread(D, g))
+    return free_corners(constrained_corners(places, row), spread(D, g))
 
 
 @device_function
@@ -137,7 +137,7 @@ def one_constraint(places, row, x):
     The gradients have no components along constrained directions.
     """
     C, gradient, k = constraint_of_corners(places.rows, row, x)
-    return C, free_corners(held_corners(places, row), gradient), k
+    return C, free_corners(constrained_corners(places, row), gradient), k
 
 
 @device_function
@@ -152,7 +152,7 @@ def load_vector(data, row, first):
     return load(data, row, first), load(data, row, first + 1), load(data, row, first + 2)
 
 
-_put_others = each(
+_scatter_others = each(
     "u, others, row, x",
     "scatter(u, others, row, i, x[i + 1])",
     scatter,
@@ -162,11 +162,11 @@ _put_others = each(
 
 
 @device_function
-def put_corners(places, row, u, x):
+def scatter_corners(places, row, u, x):
     """Write the displacements of the corners back to u."""
     x = from_start(places.rows, row, x)
     scatter(u, places.own, row, 0, x[0])
-    _put_others(u, places.rows.others, row, x)
+    _scatter_others(u, places.rows.others, row, x)
 
 
 _load_from = each("x, data, row, first", "load_vector(data, row, first + 3 * i)", load_vector, over="x")

@@ -12,7 +12,7 @@ import math
 from supple.algebra.matrix3 import add, cofactor, det, dot, matvec, minus9, scale, sub
 from supple.algebra.rotation import rotation
 from supple.kernels import device_function, where
-from supple.solvers.elementwise.gather import element, put_corners
+from supple.solvers.elementwise.gather import element, scatter_corners
 from supple.solvers.elementwise.projection import Projection, project
 from supple.terms.base.elastic import measure
 
@@ -42,8 +42,8 @@ def rest_edges(g, V):
     """Xₐ - X₀ [m] of the other three corners of a tetrahedron, the columns of (g₁ g₂ g₃)⁻ᵀ; 0 in padding."""
     M = (g[1][0], g[1][1], g[1][2], g[2][0], g[2][1], g[2][2], g[3][0], g[3][1], g[3][2])
     K, J = cofactor(M), det(M)
-    there = V > 0.0
-    s = where(there, 1.0 / where(there, J, 0.0 * J + 1.0), 0.0 * J)
+    exists = V > 0.0
+    s = where(exists, 1.0 / where(exists, J, 0.0 * J + 1.0), 0.0 * J)
     return scale(s, (K[0], K[1], K[2])), scale(s, (K[3], K[4], K[5])), scale(s, (K[6], K[7], K[8]))
 
 
@@ -71,7 +71,7 @@ def _project_distances(projection, row, u):
     x1, x2 = _keep_distance(x1, x2, w1, w2, sub(p, q), stiffness)
     x2, x3 = _keep_distance(x2, x3, w2, w3, sub(q, r), stiffness)
     x3, x1 = _keep_distance(x3, x1, w3, w1, sub(r, p), stiffness)
-    put_corners(places, row, u, (x0, x1, x2, x3))
+    scatter_corners(places, row, u, (x0, x1, x2, x3))
 
 
 @device_function
@@ -84,9 +84,9 @@ def _masses(W):
 @device_function
 def _towards(x, w, error, arm, stiffness):
     """Return a corner moved by stiffness (R - F) (X - C); pinned corners stay."""
-    moved = add(x, scale(stiffness, matvec(error, arm)))
+    target = add(x, scale(stiffness, matvec(error, arm)))
     free = w > 0.0
-    return where(free, moved[0], x[0]), where(free, moved[1], x[1]), where(free, moved[2], x[2])
+    return where(free, target[0], x[0]), where(free, target[1], x[1]), where(free, target[2], x[2])
 
 
 @project.of(ShapeProjection)
@@ -107,4 +107,4 @@ def _project_shape(projection, row, u):
     x1 = _towards(x[1], W[1], error, sub(p, center), stiffness)
     x2 = _towards(x[2], W[2], error, sub(q, center), stiffness)
     x3 = _towards(x[3], W[3], error, sub(r, center), stiffness)
-    put_corners(places, row, u, (x0, x1, x2, x3))
+    scatter_corners(places, row, u, (x0, x1, x2, x3))

@@ -21,17 +21,17 @@ from supple.algebra.matrix6 import applied, curvature, product, raised, slacks
 from supple.algebra.symmetric import along6, dot6, lifted6, select6, solve_spd6
 from supple.kernels import all_lanes, device_function, each, inline_control, load, total, unrolled, where
 from supple.solvers.elementwise.gather import (
+    constrained_corners,
     corners_of,
     free_corners,
-    held_corners,
     load_corners,
     plus,
-    put_corners,
+    scatter_corners,
     store_corners,
     weighted_square,
 )
 from supple.solvers.elementwise.gpbd_local_solve import BACKTRACKS, CONVERGED
-from supple.solvers.elementwise.projection import Places, Projection, new_memory, project, projects
+from supple.solvers.elementwise.projection import Projection, WeightedElements, new_memory, project, projects
 from supple.solvers.gpbd import GPBD, GreenOptions
 from supple.terms import Term
 from supple.terms.base.constraint import relative
@@ -65,7 +65,7 @@ def _points(rows, row, x):
 
 
 @device_function
-def _turned(x, G, exists):
+def _rotate_numbering(x, G, exists):
     """Rotate the numbering of a triangle so that its second corner comes first."""
     return (x[1], x[2], x[0], x[4], x[5], x[3]), (G[1], G[2], G[0]), (exists[1], exists[2], exists[0])
 
@@ -82,9 +82,9 @@ def _strain_and_gradients(rows, row, x):
     p = _points(rows, row, x)
     G, exists = shape_of(rows, row)
     a = vertex_strains(p, G, exists)
-    p, G, exists = _turned(p, G, exists)
+    p, G, exists = _rotate_numbering(p, G, exists)
     b = vertex_strains(p, G, exists)
-    p, G, exists = _turned(p, G, exists)
+    p, G, exists = _rotate_numbering(p, G, exists)
     c = vertex_strains(p, G, exists)
     zero = 0.0 * p[0][0]
     o = (zero, zero, zero)
@@ -214,15 +214,15 @@ def local_step(rows, row, x, W, d, N, newton_steps):
 
 
 @device_function
-def _descent(work, pull, area, force):
+def _descent(work, quadratic_force, area, force):
     """-∂q/∂λ = -(S d + K λ + A M ψ')."""
     return (
-        -(work[0] + pull[0] + area * force[0]),
-        -(work[1] + pull[1] + area * force[1]),
-        -(work[2] + pull[2] + area * force[2]),
-        -(work[3] + pull[3] + area * force[3]),
-        -(work[4] + pull[4] + area * force[4]),
-        -(work[5] + pull[5] + area * force[5]),
+        -(work[0] + quadratic_force[0] + area * force[0]),
+        -(work[1] + quadratic_force[1] + area * force[1]),
+        -(work[2] + quadratic_force[2] + area * force[2]),
+        -(work[3] + quadratic_force[3] + area * force[3]),
+        -(work[4] + quadratic_force[4] + area * force[4]),
+        -(work[5] + quadratic_force[5] + area * force[5]),
     )
 
 
@@ -232,13 +232,13 @@ def _project(projection, row, u):
     rows = places.rows
     x, W = corners_of(places, row, u)
     d = load_corners(x, displacements, row, 0)
-    move = local_step(rows, row, x, W, d, held_corners(places, row), projection.options.newton_steps)
+    move = local_step(rows, row, x, W, d, constrained_corners(places, row), projection.options.newton_steps)
     store_corners(displacements, row, 0, plus(d, move))
-    put_corners(places, row, u, _joined(rows, row, plus(x, move)))
+    scatter_corners(places, row, u, _join_border(rows, row, plus(x, move)))
 
 
 @device_function
-def _joined(rows, row, x):
+def _join_border(rows, row, x):
     """Border edges have no neighbor; the opposite vertex stands in for it, and both move together."""
     r = rows.rest
     return (
@@ -252,7 +252,7 @@ def _joined(rows, row, x):
 
 
 @projects(GPBD, FabricRows)
-def _fabric(method: GPBD, term: Term, places: Places) -> list[Any]:
+def _fabric(method: GPBD, term: Term, places: WeightedElements) -> list[Any]:
     if method.sweep == "jacobi":
         raise ValueError(f"gpbd with sweep='jacobi' cannot treat {term.name}; sweep='gauss_seidel' can")
     memory = new_memory(places, 3 * places.weights.shape[1])

@@ -83,7 +83,7 @@ def change_of(mobility: Any, m: Any) -> Any:
 def _change_of(mobility, m):
     if len(mobility[Mobility._fields.index("N")]) == 0:
         return lambda mobility, m: _change_of_free(mobility, m)
-    return lambda mobility, m: _change_of_held(mobility, m)
+    return lambda mobility, m: _change_of_constrained(mobility, m)
 
 
 @device_function
@@ -95,7 +95,7 @@ def _change_of_free(y, m):
 
 
 @device_function
-def _change_of_held(y, m):
+def _change_of_constrained(y, m):
     X = matmul(y.F, full(m))
     change = change_by(y, X)
     return 0.5 * contract(X, change), symmetric_part(matmul(transpose(y.F), change)), change

@@ -35,8 +35,8 @@ from supple.solvers.elementwise.blend_factor import (
     zeta_option,
 )
 from supple.solvers.elementwise.projection import (
-    Places,
     Projection,
+    WeightedElements,
     new_memory,
     project,
     projects,
@@ -106,8 +106,8 @@ def _displace(places, row, u, S):
     for slot in range(others.shape[1]):
         h = gradient_of(rows, row, slot)
         g = sub(g, h)
-        there = gather(u, others, row, slot)
-        scatter(u, others, row, slot, add(there, scale(load(W, row, slot + 1), matvec(S, h))))
+        displacement = gather(u, others, row, slot)
+        scatter(u, others, row, slot, add(displacement, scale(load(W, row, slot + 1), matvec(S, h))))
     own = gather(u, places.own, row, 0)
     scatter(u, places.own, row, 0, add(own, scale(load(W, row, 0), matvec(S, g))))
 
@@ -131,10 +131,10 @@ def _blend(D, C, k, zeta, projection, row, slot, totals):
     lam = load(multipliers, row, slot)
     square = contract(D, matmul(D, load_matrix(mobilities, row)))
     d_lam = multiplier_step(C, k, lam, square, 1.0)
-    so_far = load_matrix(totals, row)
-    change = combine(zeta - 1.0, so_far, zeta * d_lam + (1.0 - zeta) * (lam + d_lam), D)
+    total = load_matrix(totals, row)
+    change = combine(zeta - 1.0, total, zeta * d_lam + (1.0 - zeta) * (lam + d_lam), D)
     store(multipliers, row, slot, lam + d_lam)
-    _store_matrix(totals, row, plus9(so_far, change))
+    _store_matrix(totals, row, plus9(total, change))
     return change
 
 
@@ -174,25 +174,25 @@ def _project_piola(projection, row, u):
     _displace(places, row, u, scaled(-V, minus9(P, P_old)))
 
 
-def _mobilities(places: Places) -> np.ndarray:
+def _mobilities(places: WeightedElements) -> np.ndarray:
     """Γ (rows, 9, lanes)."""
     rows, k, lanes = places.weights.shape
     others = places.rows.rest[:, : 3 * (k - 1)].reshape(rows, k - 1, 3, lanes)
     G = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
-    found = np.einsum("rkl,rkil,rkjl->rijl", places.weights, G, G, optimize=True)
-    return np.ascontiguousarray(found.reshape(rows, 9, lanes), places.weights.dtype)
+    products = np.einsum("rkl,rkil,rkjl->rijl", places.weights, G, G, optimize=True)
+    return np.ascontiguousarray(products.reshape(rows, 9, lanes), places.weights.dtype)
 
 
-def _blended(root: bool, places: Places, zeta: Any) -> list:
-    chosen = zeta if isinstance(zeta, tuple) else zeta.astype(places.weights.dtype)
-    options = chosen, _mobilities(places)
+def _blended(root: bool, places: WeightedElements, zeta: Any) -> list:
+    zeta_data = zeta if isinstance(zeta, tuple) else zeta.astype(places.weights.dtype)
+    options = zeta_data, _mobilities(places)
     if root:
         return [EmbeddedRoot(places, new_memory(places, 1, 9), options)]
     return [EmbeddedPair(places, new_memory(places, 2, 9, 9), options)]
 
 
 @projects(XPBD, EmbeddedRows)
-def _xpbd(method: XPBD, term: Term, places: Places) -> list:
+def _xpbd(method: XPBD, term: Term, places: WeightedElements) -> list:
     if not method.compliant:
         raise ValueError("xpbd with compliant=False is for bodies that no grid carries")
     root = use_root(method.name, method.constraints, term.material)
@@ -202,13 +202,13 @@ def _xpbd(method: XPBD, term: Term, places: Places) -> list:
 
 
 @projects(BPXPBD, EmbeddedRows)
-def _bpxpbd(method: BPXPBD, term: Term, places: Places) -> list:
+def _bpxpbd(method: BPXPBD, term: Term, places: WeightedElements) -> list:
     root = use_root(method.name, method.constraints, term.material)
     return _blended(root, places, zeta_option(method, term.material, root))
 
 
 @projects(FPXPBD, EmbeddedRows)
-def _fpxpbd(method: FPXPBD, term: Term, places: Places) -> list:
+def _fpxpbd(method: FPXPBD, term: Term, places: WeightedElements) -> list:
     require(method.name, term.material, bound_coefficients)
     options = method.newton_steps, _mobilities(places)
     return [EmbeddedPiola(places, new_memory(places, 9), options)]

@@ -10,10 +10,10 @@ from supple.kernels import all_lanes, device_function, each, overload_by_type, w
 from supple.solvers.elementwise.gather import free_corners, mobility, shifted, spread
 from supple.terms.base.elastic import measure
 
-SMALLEST_STRETCH = 0.05
+MIN_STRETCH = 0.05
 """Smallest singular value of unfolded barrier elements; GPBD section 4.1 only negates the smallest."""
 
-CAUTION = 0.2
+INVERSION_DAMPING = 0.2
 """Fraction of its step that an inverted element takes in a Gauss-Seidel sweep.
 
 With full steps, neighbors keep folding each other: of cubes with randomized start at ν = 0.4995, many never
@@ -41,11 +41,11 @@ def _unfold_inverted(rows, x, W, g, N):
     4.1], as far as their constraints permit.
     """
     F = measure(rows, x, g)
-    sound = det(F) > SMALLEST_STRETCH * SMALLEST_STRETCH * SMALLEST_STRETCH
-    if all_lanes(sound):
+    valid = det(F) > MIN_STRETCH * MIN_STRETCH * MIN_STRETCH
+    if all_lanes(valid):
         return x
     U, sigma, V = rotation_svd(F)
-    floor = 0.0 * sigma[0] + SMALLEST_STRETCH
+    floor = 0.0 * sigma[0] + MIN_STRETCH
     s = (max(abs(sigma[0]), floor), max(abs(sigma[1]), floor), max(abs(sigma[2]), floor))
     US = (
         U[0] * s[0], U[1] * s[1], U[2] * s[2],
@@ -60,25 +60,25 @@ def _unfold_inverted(rows, x, W, g, N):
     G = add_diagonal(scaled(unit, G), 1e-6)
     K = cofactor(G)
     t = 1.0 / (G[0] * K[0] + G[1] * K[1] + G[2] * K[2])
-    return shifted(x, where(sound, 0.0 * t, t), W, free_corners(N, spread(matmul(dF, K), g)))
+    return shifted(x, where(valid, 0.0 * t, t), W, free_corners(N, spread(matmul(dF, K), g)))
 
 
 _scaled_weights = each("s, W", "s * W[i]", over="W")
 
 
-def caution(rows: Any, material: Any, x: Any, g: Any) -> Any:
+def inversion_damping(rows: Any, material: Any, x: Any, g: Any) -> Any:
     """Step fraction of an element in a Gauss-Seidel sweep: CAUTION if inverted, otherwise 1."""
     return 1.0
 
 
-@overload_by_type(caution)
-def _caution(rows, material, x, g):
+@overload_by_type(inversion_damping)
+def _inversion_damping(rows, material, x, g):
     if not getattr(material.instance_class, "barrier", False):
         return lambda rows, material, x, g: 1.0
-    return lambda rows, material, x, g: _caution_if_inverted(rows, x, g)
+    return lambda rows, material, x, g: _damping_if_inverted(rows, x, g)
 
 
 @device_function
-def _caution_if_inverted(rows, x, g):
+def _damping_if_inverted(rows, x, g):
     J = det(measure(rows, x, g))
-    return where(J > 0.0, 0.0 * J + 1.0, 0.0 * J + CAUTION)
+    return where(J > 0.0, 0.0 * J + 1.0, 0.0 * J + INVERSION_DAMPING)

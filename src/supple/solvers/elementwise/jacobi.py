@@ -33,10 +33,10 @@ from supple.kernels import (
 )
 from supple.solvers.elementwise.projection import (
     VERTICES_PER_ROW,
-    Places,
+    WeightedElements,
     new_memory,
     project,
-    vertex_places,
+    vertex_rows,
 )
 from supple.terms import Term
 from supple.terms.base.elastic import corner_count, measure
@@ -60,7 +60,7 @@ class JacobiOptions(NamedTuple):
     """
 
     newton_steps: Any
-    lighter: Any
+    mobility_factor: Any
     share: Any
     safe: Any
     steps: Any
@@ -90,21 +90,23 @@ def shares_of(projection, row, x, g, material):
     options, rows = projection.options, projection.places.rows
     near = nearly_inverted(rows, material, x, g)
     safe = load(options.safe, row, 0)
-    lighter = _chosen(near, 0.0 * safe + 1.0, _of_corners(rows, options.lighter, row))
-    return lighter, _chosen(near, safe, _of_corners(rows, options.share, row))
+    mobility_factor = _chosen(near, 0.0 * safe + 1.0, _of_corners(rows, options.mobility_factor, row))
+    return mobility_factor, _chosen(near, safe, _of_corners(rows, options.share, row))
 
 
-def jacobi_options(newton_steps: int, omega: float, shares: str, term: Term, places: Places) -> JacobiOptions:
+def jacobi_options(
+    newton_steps: int, omega: float, shares: str, term: Term, places: WeightedElements
+) -> JacobiOptions:
     (steps,) = new_memory(places, 3 * places.weights.shape[1])
     ids = _ids(places)
     valence = np.maximum(np.bincount(term.vertices.ravel(), minlength=int(ids.max()) + 2), 1)
     each_share = omega / valence[ids]
     safe = omega / valence[ids].max(axis=1, keepdims=True)
     share = np.broadcast_to(safe, each_share.shape) if shares == "element" else each_share
-    lighter = 1 / each_share if shares == "mass" else np.ones_like(each_share)
-    as_kernels_see = (np.ascontiguousarray(a, places.weights.dtype) for a in (lighter, share, safe))
-    lighter, share, safe = as_kernels_see
-    return JacobiOptions(newton_steps, lighter, share, safe, steps)
+    mobility_factor = 1 / each_share if shares == "mass" else np.ones_like(each_share)
+    converted = (np.ascontiguousarray(a, places.weights.dtype) for a in (mobility_factor, share, safe))
+    mobility_factor, share, safe = converted
+    return JacobiOptions(newton_steps, mobility_factor, share, safe, steps)
 
 
 class StepSum(NamedTuple):
@@ -113,15 +115,15 @@ class StepSum(NamedTuple):
     Row r of the projection is a run of VERTICES_PER_ROW vertices.
 
     Attributes:
-        visit: (n + 1,) first entry of each vertex in `place`.
+        visit: (n + 1,) first entry of each vertex in `entry`.
         place: Flat index of the x component of each step; y and z follow at distances of one row's lanes.
         steps: (rows, 3 k, lanes) proposed steps of the corners [m].
     """
 
     places: Any
     memory: Any
-    visit: Any
-    place: Any
+    start: Any
+    entry: Any
     steps: Any
 
 
@@ -131,35 +133,35 @@ def _project_step_sum(projection, row, u):
     lanes = steps.shape[2]
     first, step = lane_range(row, lanes)
     start = item_number(row) * VERTICES_PER_ROW
-    for v in range(start + first, min(len(projection.visit) - 1, start + VERTICES_PER_ROW), step):
+    for v in range(start + first, min(len(projection.start) - 1, start + VERTICES_PER_ROW), step):
         x, y, z = u[v, 0], u[v, 1], u[v, 2]
-        for i in range(projection.visit[v], projection.visit[v + 1]):
-            k = projection.place[i]
+        for i in range(projection.start[v], projection.start[v + 1]):
+            k = projection.entry[i]
             x += number_at(steps, k)
             y += number_at(steps, k + lanes)
             z += number_at(steps, k + 2 * lanes)
         u[v, 0], u[v, 1], u[v, 2] = x, y, z
 
 
-def step_sum(places: Places, steps: np.ndarray) -> StepSum:
+def step_sum(places: WeightedElements, steps: np.ndarray) -> StepSum:
     """Create the sum of steps (rows, 3 k, lanes) over all corners that exist and may move."""
     ids = _ids(places)
     n, (corners, lanes) = int(ids.max()) + 1, places.weights.shape[1:]
-    there = places.rows.rest[:, -1:] > 0
-    vertex = np.where(there & (places.weights > 0), ids, -1)
+    exists = places.rows.rest[:, -1:] > 0
+    vertex = np.where(exists & (places.weights > 0), ids, -1)
     row, corner, lane = np.nonzero(vertex >= 0)
     flat = (row * corners + corner) * 3 * lanes + lane
     order = np.argsort(vertex[row, corner, lane], kind="stable")
-    visit = np.searchsorted(vertex[row, corner, lane][order], np.arange(n + 1))
-    return StepSum(vertex_places(n), (), visit, flat[order], steps)
+    start = np.searchsorted(vertex[row, corner, lane][order], np.arange(n + 1))
+    return StepSum(vertex_rows(n), (), start, flat[order], steps)
 
 
-def in_one_color(places: Places) -> Places:
+def in_one_color(places: WeightedElements) -> WeightedElements:
     """Assign all elements to one color."""
     batches = len(places.own) if isinstance(places.start, tuple) else len(places.start) - 1
     return places._replace(color_start=np.array([0, batches]))
 
 
-def _ids(places: Places) -> np.ndarray:
+def _ids(places: WeightedElements) -> np.ndarray:
     """(rows, k, lanes) vertices of all corners."""
     return np.concatenate([places.own, places.rows.others], axis=1)

@@ -33,12 +33,12 @@ from supple.solvers.elementwise.gather import (
     load_vector,
     one_constraint,
     plus,
-    put_corners,
+    scatter_corners,
     shifted,
     times,
     weighted_square,
 )
-from supple.solvers.elementwise.projection import Places, PutBack, new_memory, project
+from supple.solvers.elementwise.projection import PrescribedCoordinates, WeightedElements, new_memory, project
 from supple.solvers.elementwise.run import ElementRun
 from supple.solvers.elementwise.weak_constraints import CompliantWeak
 from supple.solvers.pxpbd import BlendedProjection, BlendedRootProjection, BlendedSingleProjection
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from supple.solvers.xpbd import XPBD
 
 
-class KeptPrimaryProjection(Pair):
+class FullResidualProjection(Pair):
     """Pair of constraints of each element, with the primary residual.
 
     Attributes:
@@ -69,8 +69,8 @@ class KeptPrimaryProjection(Pair):
     __slots__ = ()
 
 
-@update.of(KeptPrimaryProjection)
-def _update_kept(projection, x, W, shape, gradient, C, k, row, slot):
+@update.of(FullResidualProjection)
+def _update_full_residual(projection, x, W, shape, gradient, C, k, row, slot):
     """Return the corners after one update of a constraint; padding has k = 0 and W = 0."""
     (multipliers,), (primary,) = projection.memory, projection.options
     lam = load(multipliers, row, slot)
@@ -78,18 +78,18 @@ def _update_kept(projection, x, W, shape, gradient, C, k, row, slot):
     square, along = weighted_square(W, gradient, gradient), weighted_square(W, gradient, g)
     step = -(k * (C - along) + lam) / (k * square + 1.0)
     store(multipliers, row, slot, lam + step)
-    put_corners(projection.places, row, primary, times(0.0, g))
+    scatter_corners(projection.places, row, primary, times(0.0, g))
     return shifted(shifted(x, step, W, gradient), -1.0, W, g)
 
 
-def kept_projection(term: Term, places: Places) -> KeptPrimaryProjection:
+def full_residual_projection(term: Term, places: WeightedElements) -> FullResidualProjection:
     """Create the projection of tetrahedra; the run adds the vectors of g."""
     if not term.fills:
         raise ValueError("xpbd with primary='kept' is for tetrahedra; primary='omitted' is for all")
-    return KeptPrimaryProjection(places, new_memory(places, 2), ())
+    return FullResidualProjection(places, new_memory(places, 2), ())
 
 
-class KeptPrimaryRun(ElementRun):
+class FullResidualRun(ElementRun):
     """XPBD run with g, for one state in dynamics."""
 
     def __init__(self, method: XPBD, problem: Problem) -> None:
@@ -106,24 +106,26 @@ class KeptPrimaryRun(ElementRun):
             super().sweep(projections, count)
             return
         for _ in range(count):
-            self._gather()
+            self._compute_primary()
             kept = tuple(self._with_primary(q) for q in self.projections)
             super().sweep(kept, 1)
 
     def _with_primary(self, projection: Any) -> Any:
-        if isinstance(projection, KeptPrimaryProjection):
+        if isinstance(projection, FullResidualProjection):
             return projection._replace(options=(self._primary,))
         return projection
 
-    def _gather(self) -> None:
-        found = residual_vectors(self)
-        if found is None:
+    def _compute_primary(self) -> None:
+        residuals = residual_vectors(self)
+        if residuals is None:
             raise ValueError("xpbd with primary='kept' knows elements and attachments only, no contact")
-        self._primary[: self.problem.model.vertices, :3] = np.where(np.isfinite(found[0]), found[0], 0.0)
+        self._primary[: self.problem.model.vertices, :3] = np.where(
+            np.isfinite(residuals[0]), residuals[0], 0.0
+        )
         self.problem.device.upload(self._primary)
 
 
-class Owed(NamedTuple):
+class ResidualProjection(NamedTuple):
     """Residual evaluation for another projection.
 
     Attributes:
@@ -135,17 +137,17 @@ class Owed(NamedTuple):
     places: Any
     projection: Any
     forces: Any
-    gaps: Any
+    secondary: Any
 
 
 @generic
-def owe(projection, row, u, forces, gaps):
-    """Compute the residuals of the elements in one row, see `Owed`."""
+def accumulate_residuals(projection, row, u, forces, secondary):
+    """Compute the residuals of the elements in one row, see `ResidualProjection`."""
 
 
-@project.of(Owed)
-def _project_owed(owed, row, u):
-    owe(owed.projection, row, u, owed.forces, owed.gaps)
+@project.of(ResidualProjection)
+def _project_residuals(residual, row, u):
+    accumulate_residuals(residual.projection, row, u, residual.forces, residual.secondary)
 
 
 _add_others = each(
@@ -167,52 +169,52 @@ def _add_forces(places, row, forces, f):
 
 
 @device_function
-def _store_gap(gaps, row, slot, C, lam, k):
+def _store_secondary(secondary, row, slot, C, lam, k):
     """h = C + λ/k, 0 in padding."""
-    there = k > 0.0
-    h = C + lam / where(there, k, 0.0 * k + 1.0)
-    store(gaps, row, slot, where(there, h, 0.0 * h))
+    exists = k > 0.0
+    h = C + lam / where(exists, k, 0.0 * k + 1.0)
+    store(secondary, row, slot, where(exists, h, 0.0 * h))
 
 
-@owe.of(PairProjection)
-@owe.of(KeptPrimaryProjection)
-@owe.of(BlockProjection)
-@owe.of(BlendedProjection)
-def _owe_pair(projection, row, u, forces, gaps):
+@accumulate_residuals.of(PairProjection)
+@accumulate_residuals.of(FullResidualProjection)
+@accumulate_residuals.of(BlockProjection)
+@accumulate_residuals.of(BlendedProjection)
+def _pair_residuals(projection, row, u, forces, secondary):
     places, multipliers = projection.places, projection.memory[0]
     x, _, g, V, material = element(places, row, u)
     C, D, k, C2, D2, k2 = constraint_pair(material, measure(places.rows, x, g))
     lam, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
     a, b = gradients(places, row, D, g), gradients(places, row, D2, g)
     _add_forces(places, row, forces, plus(times(lam, a), times(lam2, b)))
-    _store_gap(gaps, row, 0, C, lam, k * V)
-    _store_gap(gaps, row, 1, C2, lam2, k2 * V)
+    _store_secondary(secondary, row, 0, C, lam, k * V)
+    _store_secondary(secondary, row, 1, C2, lam2, k2 * V)
 
 
-@owe.of(RootProjection)
-@owe.of(BlendedRootProjection)
-def _owe_root(projection, row, u, forces, gaps):
+@accumulate_residuals.of(RootProjection)
+@accumulate_residuals.of(BlendedRootProjection)
+def _root_residuals(projection, row, u, forces, secondary):
     places, multipliers = projection.places, projection.memory[0]
     x, _, g, V, material = element(places, row, u)
     C, D = root_constraint(material, measure(places.rows, x, g))
     lam = load(multipliers, row, 0)
     _add_forces(places, row, forces, times(lam, gradients(places, row, D, g)))
-    _store_gap(gaps, row, 0, C, lam, V)
+    _store_secondary(secondary, row, 0, C, lam, V)
 
 
-@owe.of(CompliantProjection)
-@owe.of(BlendedSingleProjection)
-def _owe_single(projection, row, u, forces, gaps):
+@accumulate_residuals.of(CompliantProjection)
+@accumulate_residuals.of(BlendedSingleProjection)
+def _single_residuals(projection, row, u, forces, secondary):
     places, multipliers = projection.places, projection.memory[0]
     x, _ = corners_of(places, row, u)
     C, gradient, k = one_constraint(places, row, x)
     lam = load(multipliers, row, 0)
     _add_forces(places, row, forces, times(lam, gradient))
-    _store_gap(gaps, row, 0, C, lam, k)
+    _store_secondary(secondary, row, 0, C, lam, k)
 
 
-@owe.of(CompliantWeak)
-def _owe_weak(projection, row, u, forces, gaps):
+@accumulate_residuals.of(CompliantWeak)
+def _weak_residuals(projection, row, u, forces, secondary):
     """Add the forces of weak constraints.
 
     C is linear and its update exact, so h is 0 after a visit and not stored.
@@ -234,26 +236,31 @@ def residuals(run: ElementRun) -> tuple[float, float] | None:
 
     None for methods without multipliers, in pseudo-time, and with constraints of another kind.
     """
-    found = residual_vectors(run)
-    return None if found is None else (float(np.linalg.norm(found[0])), float(np.linalg.norm(found[1])))
+    vectors = residual_vectors(run)
+    return None if vectors is None else (float(np.linalg.norm(vectors[0])), float(np.linalg.norm(vectors[1])))
 
 
 def residual_vectors(run: ElementRun) -> tuple[np.ndarray, np.ndarray] | None:
     """g (n, 3) [N] and h of all constraints, None as for `residuals`."""
-    projections = [q for q in run.projections if not isinstance(q, PutBack)]
-    if not run.dynamic or not all(owe.known(type(q)) for q in projections):
+    projections = [q for q in run.projections if not isinstance(q, PrescribedCoordinates)]
+    if not run.dynamic or not all(accumulate_residuals.known(type(q)) for q in projections):
         return None
     p = run.problem
     forces = p.zeros(p.u.shape)
-    gaps = [p.zeros((*q.memory[0].shape[:2], 2, q.memory[0].shape[3])) for q in projections]
-    run.sweep(tuple(Owed(q.places, q, forces, h) for q, h in zip(projections, gaps, strict=True)), 1)
-    for array in (*gaps, p.u, p.states.anchor, forces):
+    secondary = [p.zeros((*q.memory[0].shape[:2], 2, q.memory[0].shape[3])) for q in projections]
+    run.sweep(
+        tuple(
+            ResidualProjection(q.places, q, forces, h) for q, h in zip(projections, secondary, strict=True)
+        ),
+        1,
+    )
+    for array in (*secondary, p.u, p.states.anchor, forces):
         p.device.download(array)
     free = np.flatnonzero(p.model.free)
-    here, anchor = (np.asarray(a[free, :3], float) for a in (p.u, p.states.anchor))
+    current, anchor = (np.asarray(a[free, :3], float) for a in (p.u, p.states.anchor))
     inertia = p.loads.inertia[free, None]
     external = (p.loads.force if p.loads.force.ndim == 2 else p.loads.force[0])[free]
     g = np.zeros((p.model.vertices, 3))
-    g[free] = inertia * (here - anchor) - external - forces[free, :3]
-    h = np.concatenate([gap[0].ravel().astype(float) for gap in gaps])
+    g[free] = inertia * (current - anchor) - external - forces[free, :3]
+    h = np.concatenate([values[0].ravel().astype(float) for values in secondary])
     return p.model.unheld(g), h

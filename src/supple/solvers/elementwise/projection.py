@@ -11,7 +11,7 @@ from supple.kernels import generic, item_number, lane_range
 from supple.problem.vertex_kernels import act
 
 
-class Places(NamedTuple):
+class WeightedElements(NamedTuple):
     """Packed elements of a term.
 
     Attributes:
@@ -29,7 +29,7 @@ class Places(NamedTuple):
     own: Any
     rows: Any
     weights: Any
-    held: Any = ()
+    constrained: Any = ()
 
 
 class Projection(NamedTuple):
@@ -52,38 +52,38 @@ def project(projection, row, u):
 
 
 @generic
-def exert(projection, row, u):
+def apply_stored_forces(projection, row, u):
     """Move the corners of the elements in one row by W times the stored forces."""
 
 
-class Exerted(NamedTuple):
+class StoredForces(NamedTuple):
     """Application of another projection's stored forces at the start of a step."""
 
     places: Any
     projection: Any
 
 
-@project.of(Exerted)
-def _project_exerted(exerted, row, u):
-    exert(exerted.projection, row, u)
+@project.of(StoredForces)
+def _project_stored_forces(exerted, row, u):
+    apply_stored_forces(exerted.projection, row, u)
 
 
 VERTICES_PER_ROW = 32
 """Vertices per row in projections of vertices instead of elements."""
 
 
-class VertexPlaces(NamedTuple):
+class VertexRows(NamedTuple):
     """Vertices of one color, VERTICES_PER_ROW per row."""
 
     color_start: Any
     start: Any
 
 
-def vertex_places(count: int) -> VertexPlaces:
-    return VertexPlaces(np.array([0, -(-count // VERTICES_PER_ROW)]), ())
+def vertex_rows(count: int) -> VertexRows:
+    return VertexRows(np.array([0, -(-count // VERTICES_PER_ROW)]), ())
 
 
-class PutBack(NamedTuple):
+class PrescribedCoordinates(NamedTuple):
     """Last projection of a sweep: restore prescribed coordinates, which rounding may have changed.
 
     Attributes:
@@ -94,25 +94,25 @@ class PutBack(NamedTuple):
     places: Any
     memory: Any
     vertices: Any
-    put: Any
+    prescribe: Any
 
 
-@project.of(PutBack)
-@exert.of(PutBack)
-def _put_back(projection, row, u):
+@project.of(PrescribedCoordinates)
+@apply_stored_forces.of(PrescribedCoordinates)
+def _restore_prescribed(projection, row, u):
     first, step = lane_range(row, VERTICES_PER_ROW)
     start = item_number(row) * VERTICES_PER_ROW
     for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
-        act(projection.put, row, projection.vertices[j])
+        act(projection.prescribe, row, projection.vertices[j])
 
 
-def remarks(projections: tuple, sweeps: int) -> list[str]:
+def collect_remarks(projections: tuple, sweeps: int) -> list[str]:
     """Report remarks of the projections after `sweeps` sweeps of a step, without duplicates."""
-    found = [remark for q in projections if hasattr(q, "remark") and (remark := q.remark(sweeps))]
-    return list(dict.fromkeys(found))
+    remarks = [remark for q in projections if hasattr(q, "remark") and (remark := q.remark(sweeps))]
+    return list(dict.fromkeys(remarks))
 
 
-Maker = Callable[[Any, Any, Places], list]
+Maker = Callable[[Any, Any, WeightedElements], list]
 """(method, term, places) -> projections of the method for the term."""
 
 _makers: dict[tuple[type, type], Maker] = {}
@@ -138,7 +138,7 @@ def maker_for(method: Any, term: Any, rows: Any) -> Maker:
     if make is None:
         raise ValueError(
             f"{method.name} cannot treat {term.name}: it has no projection for them; "
-            f"{', '.join(_who_can(type(rows)))} can"
+            f"{', '.join(_capable_solvers(type(rows)))} can"
         )
     return make
 
@@ -162,15 +162,15 @@ def _maker(method: type, rows: type) -> Maker | None:
     return next((_makers[pair] for pair in pairs if pair in _makers), None)
 
 
-def _who_can(rows: type) -> list[str]:
+def _capable_solvers(rows: type) -> list[str]:
     """Names of solvers that treat a class of packed terms, by a projection or in general."""
     from supple.solvers import SOLVERS
 
-    able = (kind for kind in SOLVERS.values() if kind.any_term or _maker(kind, rows) is not None)
-    return [kind.name for kind in able]
+    able = (solver for solver in SOLVERS.values() if solver.any_term or _maker(solver, rows) is not None)
+    return [solver.name for solver in able]
 
 
-def new_memory(places: Places, *fields: int) -> tuple[np.ndarray, ...]:
+def new_memory(places: WeightedElements, *fields: int) -> tuple[np.ndarray, ...]:
     """Allocate zero arrays (rows, fields, lanes), one for each number of fields."""
     rows, _, lanes = places.weights.shape
     return tuple(np.zeros((rows, count, lanes), places.weights.dtype) for count in fields)

@@ -19,14 +19,14 @@ from supple.problem import Problem
 from supple.problem.vertex_kernels import act
 from supple.support.text import pluralize
 
-EVERY, KEPT = 25, 4
+SNAPSHOT_INTERVAL, SNAPSHOTS = 25, 4
 """Steps between snapshots of the displacements, and intervals kept: 100 steps in all."""
 
-STILL = 1e-3
+REST_TOLERANCE = 1e-3
 """Largest displacement during those steps at which a body is at rest, relative to the overall maximum."""
 
 
-class Glide(NamedTuple):
+class PseudoMomentum(NamedTuple):
     """Start of a pseudo-time step with the velocity of the previous one: u += keep (u - last), last = u.
 
     Attributes:
@@ -40,24 +40,24 @@ class Glide(NamedTuple):
     keep: Any
 
 
-@act.of(Glide)
-def _glide(operation, place, i):
-    o, k = operation, i + vector_offset(place)
+@act.of(PseudoMomentum)
+def _keep_velocity(operation, item, i):
+    o, k = operation, i + vector_offset(item)
     x = record_at(o.u, k)
     store_record(o.u, k, add(x, scale(o.keep, sub(x, record_at(o.last, k)))))
     store_record(o.last, k, x)
 
 
-def gliding(problem: Problem, pseudo_time: str, damping: float) -> Glide | None:
+def pseudo_momentum(problem: Problem, pseudo_time: str, damping: float) -> PseudoMomentum | None:
     """Return the operation that keeps velocities from step to step, None for a flow."""
     if pseudo_time == "flow":
         return None
     last = problem.zeros(problem.u.shape)
     problem.device.assign(last, problem.u)
-    return Glide(problem.u, last, 1.0 - damping)
+    return PseudoMomentum(problem.u, last, 1.0 - damping)
 
 
-class Rest:
+class RestDetector:
     """Detector of the rest state of a pseudo-time motion.
 
     Attributes:
@@ -66,23 +66,23 @@ class Rest:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.steps = problem, 0
-        self._seen: deque[np.ndarray] = deque([self._present()], maxlen=KEPT + 1)
+        self._snapshots: deque[np.ndarray] = deque([self._displacements()], maxlen=SNAPSHOTS + 1)
 
     def step(self) -> None:
         """Count a completed step."""
         self.steps += 1
-        if self.steps % EVERY == 0:
-            self._seen.append(self._present())
+        if self.steps % SNAPSHOT_INTERVAL == 0:
+            self._snapshots.append(self._displacements())
 
-    def moved(self, copy: int = 0) -> float:
+    def relative_motion(self, copy: int = 0) -> float:
         """Largest change of position since any stored snapshot, relative to the largest displacement."""
-        now = self._present()[copy]
-        largest = max(_longest(now), 1e-30)
-        return max(_longest(now - before[copy]) for before in self._seen) / largest
+        now = self._displacements()[copy]
+        largest = max(_max_length(now), 1e-30)
+        return max(_max_length(now - before[copy]) for before in self._snapshots) / largest
 
     def at_rest(self, copy: int = 0) -> bool:
         """True if a batch member did not move during all snapshots; False until enough exist."""
-        return len(self._seen) > KEPT and self.moved(copy) <= STILL
+        return len(self._snapshots) > SNAPSHOTS and self.relative_motion(copy) <= REST_TOLERANCE
 
     def notes(self, method: Any, copy: int = 0) -> list[str]:
         """Report sentences for a method with pseudo-time options."""
@@ -101,17 +101,17 @@ class Rest:
                 "pseudo-time has come to rest, where sweeps of a step that begins without forces lead; what "
                 f"is out of balance there becomes less with steps shorter than pseudo_dt={method.pseudo_dt:g}"
             )
-        watched = min(self.steps, EVERY * KEPT)
+        watched = min(self.steps, SNAPSHOT_INTERVAL * SNAPSHOTS)
         return (
             f"pseudo-time has not come to rest: in the last {watched} of {self.steps} steps vertices moved "
-            f"by {self.moved(copy):.1%} of the largest displacement; more iterations lead further"
+            f"by {self.relative_motion(copy):.1%} of the largest displacement; more iterations lead further"
         )
 
-    def _present(self) -> np.ndarray:
+    def _displacements(self) -> np.ndarray:
         """(batch, n, 3) displacements [m]."""
         states = self.problem.states
         return states.vectors(states.u).astype(float)
 
 
-def _longest(vectors: np.ndarray) -> float:
+def _max_length(vectors: np.ndarray) -> float:
     return float(np.sqrt(np.square(vectors).sum(axis=-1).max(initial=0.0)))

@@ -29,18 +29,18 @@ from supple.problem.vertex_kernels import Displace, act
 from supple.solvers.base import Run, Solver
 from supple.solvers.elementwise.projection import (
     VERTICES_PER_ROW,
-    Exerted,
-    Places,
+    PrescribedCoordinates,
     Projection,
-    PutBack,
-    VertexPlaces,
-    exert,
+    StoredForces,
+    VertexRows,
+    WeightedElements,
+    apply_stored_forces,
+    collect_remarks,
     maker_for,
     project,
-    remarks,
-    vertex_places,
+    vertex_rows,
 )
-from supple.solvers.elementwise.pseudo_time import Rest, gliding
+from supple.solvers.elementwise.pseudo_time import RestDetector, pseudo_momentum
 from supple.solvers.launch import iterate, iterations
 from supple.support.arguments import (
     check_choice,
@@ -67,18 +67,18 @@ def _rows_of(start, batch):
     return lambda start, batch: (start[batch], start[batch + 1])
 
 
-class Visits(NamedTuple):
+class BatchUpdate(NamedTuple):
     """Work item: update one batch of a projection's elements."""
 
     projection: Any
     u: Any
 
 
-@do.of(Visits)
-def _visit_batch(visits, batch):
-    begin, end = rows_of(visits.projection.places.start, item_number(batch))
+@do.of(BatchUpdate)
+def _update_batch(update, batch):
+    begin, end = rows_of(update.projection.places.start, item_number(batch))
     for k in range(begin, end):
-        project(visits.projection, row_address(batch, k), visits.u)
+        project(update.projection, row_address(batch, k), update.u)
 
 
 def sweep_projections(projections: Any, team: Any, phase: int, u: Any) -> int:
@@ -97,8 +97,8 @@ def _sweep_projections(projections, team, phase, u):
     def first_then_rest(projections, team, phase, u):
         colors = projections[0].places.color_start
         bounds = color_bounds(colors, 0)
-        following = each_color(team, phase, colors, bounds, Visits(projections[0], u))
-        return sweep_projections(projections[1:], team, following, u)
+        next_phase = each_color(team, phase, colors, bounds, BatchUpdate(projections[0], u))
+        return sweep_projections(projections[1:], team, next_phase, u)
 
     return first_then_rest
 
@@ -115,7 +115,7 @@ def _sweep(sweep, team, phase, iteration):
     return sweep_projections(sweep.projections, team, phase, sweep.u)
 
 
-class Workplace(NamedTuple):
+class PreparedProjections(NamedTuple):
     """Prepared projections of a method, valid while W stays the same.
 
     Attributes:
@@ -140,7 +140,7 @@ class Workplace(NamedTuple):
     phases: int
     widest: int
     memory: list[np.ndarray]
-    drift: list[np.ndarray]
+    external: list[np.ndarray]
 
 
 def weights_of(problem: Problem, method: str, pseudo_dt: float | None) -> np.ndarray:
@@ -163,18 +163,18 @@ def weights_of(problem: Problem, method: str, pseudo_dt: float | None) -> np.nda
     return W
 
 
-def drift_of(work: Workplace, problem: Problem) -> np.ndarray:
+def external_displacement(work: PreparedProjections, problem: Problem) -> np.ndarray:
     """W f_ext as padded vectors, cached while the external forces stay the same."""
-    known, force = work.drift, problem.loads.force
-    if not known or known[0] is not force:
+    cache, force = work.external, problem.loads.force
+    if not cache or cache[0] is not force:
         model = problem.model
         drift = np.zeros((*force.shape[:-2], model.vertices + 1, RECORD), problem.dtype)
         drift[..., :-1, :3] = work.weights[:-1, None] * model.unheld(force)
-        known[:] = force, drift.reshape(-1, RECORD)
-    return known[1]
+        cache[:] = force, drift.reshape(-1, RECORD)
+    return cache[1]
 
 
-class Touching(NamedTuple):
+class ContactProjection(NamedTuple):
     """Obstacle contact of the movable vertices with their k-th contact planes.
 
     Attributes:
@@ -187,11 +187,11 @@ class Touching(NamedTuple):
     places: Any
     memory: Any
     vertices: Any
-    press: Any
-    exertion: Any
+    update_forces: Any
+    apply_forces: Any
 
 
-def touching(problem: Problem, weights: np.ndarray) -> list[Touching]:
+def contact_projections(problem: Problem, weights: np.ndarray) -> list[ContactProjection]:
     """Create one projection for each plane that a vertex may touch simultaneously.
 
     Args:
@@ -199,31 +199,31 @@ def touching(problem: Problem, weights: np.ndarray) -> list[Touching]:
         weights: (n + 1,) W [m/N].
     """
     vertices = np.flatnonzero(weights[:-1] > 0)
-    places: VertexPlaces = vertex_places(len(vertices))
+    places: VertexRows = vertex_rows(len(vertices))
     W = weights.astype(problem.dtype)
-    found = []
+    projections = []
     planes = problem.contacts.planes
     for k in range(len(planes.normal) if planes else 0):
         memory = problem.zeros(problem.u.shape)
-        press, exertion = Press(problem.u, W, planes, k, memory), Exert(problem.u, W, memory)
-        found.append(Touching(places, (memory,), vertices, press, exertion))
-    return found
+        update_forces, apply_forces = Press(problem.u, W, planes, k, memory), Exert(problem.u, W, memory)
+        projections.append(ContactProjection(places, (memory,), vertices, update_forces, apply_forces))
+    return projections
 
 
-@project.of(Touching)
-def _project_touching(projection, row, u):
+@project.of(ContactProjection)
+def _project_contact(projection, row, u):
     first, step = lane_range(row, VERTICES_PER_ROW)
     start = item_number(row) * VERTICES_PER_ROW
     for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
-        act(projection.press, row, projection.vertices[j])
+        act(projection.update_forces, row, projection.vertices[j])
 
 
-@exert.of(Touching)
-def _exert_touching(projection, row, u):
+@apply_stored_forces.of(ContactProjection)
+def _apply_contact_forces(projection, row, u):
     first, step = lane_range(row, VERTICES_PER_ROW)
     start = item_number(row) * VERTICES_PER_ROW
     for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
-        act(projection.exertion, row, projection.vertices[j])
+        act(projection.apply_forces, row, projection.vertices[j])
 
 
 REST, WEIGHTS = 10, 4
@@ -306,43 +306,45 @@ class ElementRun(Run):
 
     def __init__(self, method: ElementOptions, problem: Problem) -> None:
         self.method, self.problem = method, problem
-        self._workplace = self._find_workplace()
-        self.rest = None if self.dynamic else Rest(problem)
-        self._glide = None if self.dynamic else gliding(problem, method.pseudo_time, method.pseudo_damping)
+        self._prepared = self._prepare_projections()
+        self.rest = None if self.dynamic else RestDetector(problem)
+        self._momentum = (
+            None if self.dynamic else pseudo_momentum(problem, method.pseudo_time, method.pseudo_damping)
+        )
         self._begin_step()
 
     @property
     def dynamic(self) -> bool:
         """True for steps in time, False for steps in pseudo-time."""
-        return self._workplace.dynamic
+        return self._prepared.dynamic
 
     @property
     def weights(self) -> np.ndarray:
         """W (n + 1,)."""
-        return self._workplace.weights
+        return self._prepared.weights
 
     @property
     def projections(self) -> tuple:
-        return self._workplace.projections
+        return self._prepared.projections
 
     @property
     def colors(self) -> int:
         """Total number of colors of all projections."""
-        return self._workplace.phases
+        return self._prepared.phases
 
     def notes(self, copy: int = 0) -> list[str]:
         notes = [f"{self.colors} element colors"]
         if self.rest is not None:
             notes += self.rest.notes(self.method, copy)
-        return notes + remarks(self.projections, self._sweeps_in_step)
+        return notes + collect_remarks(self.projections, self._sweeps_in_step)
 
     def on_its_way(self, copy: int) -> bool:
         return self.rest is not None and not self.rest.at_rest(copy)
 
     def advance(self, iterations: int) -> None:
         """Run a number of sweeps; in pseudo-time, start a new step after every `sweeps_per_step` sweeps."""
-        if self.problem.layout.version != self._workplace.version:
-            self._begin_again()
+        if self.problem.layout.version != self._prepared.version:
+            self._restart_step()
         while iterations > 0:
             count = iterations
             if not self.dynamic:
@@ -356,8 +358,8 @@ class ElementRun(Run):
     def _next_step(self) -> None:
         assert self.rest is not None
         self.rest.step()
-        if self._glide is not None:
-            self.problem.device.on_records(self._glide)
+        if self._momentum is not None:
+            self.problem.device.on_records(self._momentum)
         if self.method.resumes:
             self._resume_step()
         else:
@@ -369,29 +371,29 @@ class ElementRun(Run):
         The problem's u is x + Δt v already, with v = 0 in pseudo-time.
         """
         p = self.problem
-        for memory in self._workplace.memory:
+        for memory in self._prepared.memory:
             p.device.clear(memory)
         p.contacts.detect()
-        self._displace()
+        self._add_external_displacement()
         self._sweeps_in_step = 0
 
-    def _begin_again(self) -> None:
+    def _restart_step(self) -> None:
         """Restart the step after a change of stencils, because displacements by removed stencils are unknown.
 
         In pseudo-time, this is a new step from the end of the previous one.
         """
-        self._workplace = self._find_workplace()
+        self._prepared = self._prepare_projections()
         if self.dynamic:
             states = self.problem.states
             self.problem.device.assign(states.u, states.anchor)
             self.problem.device.on_records(states.prescribing)
         self._begin_step()
 
-    def _displace(self) -> None:
+    def _add_external_displacement(self) -> None:
         """u += W f_ext."""
         p = self.problem
-        drift = drift_of(self._workplace, p)
-        p.device.on_records(Displace(p.u, drift, int(len(drift) > p.model.vertices + 1)))
+        displacement = external_displacement(self._prepared, p)
+        p.device.on_records(Displace(p.u, displacement, int(len(displacement) > p.model.vertices + 1)))
 
     def _resume_step(self) -> None:
         """Start the next step of pseudo-time with the forces of the previous one.
@@ -400,8 +402,8 @@ class ElementRun(Run):
         would accumulate rounding errors.
         """
         self.problem.contacts.detect()
-        self._displace()
-        self.sweep(tuple(Exerted(q.places, q) for q in self.projections), 1)
+        self._add_external_displacement()
+        self.sweep(tuple(StoredForces(q.places, q) for q in self.projections), 1)
         self._sweeps_in_step = 0
 
     def residuals(self) -> tuple[float, float] | None:
@@ -413,27 +415,29 @@ class ElementRun(Run):
 
     def sweep(self, projections: tuple, count: int) -> None:
         """Visit every element of the projections `count` times."""
-        p, work = self.problem, self._workplace
+        p, work = self.problem, self._prepared
         sweep = ElementSweep(projections, p.u)
         p.device.step(iterations, count * work.phases, sweep, count, widest=work.widest)
 
-    def _find_workplace(self) -> Workplace:
+    def _prepare_projections(self) -> PreparedProjections:
         """Return the prepared projections, cached from an earlier run of the method with the same W."""
-        known = self.problem.shared("workplaces of element-wise methods", dict)
-        found = known.get(self.method)
+        cache = self.problem.shared("workplaces of element-wise methods", dict)
+        cached = cache.get(self.method)
         version = self.problem.layout.version
-        if found and (found.version, id(found.inertia)) == (version, id(self.problem.loads.inertia)):
-            return found
+        if cached and (cached.version, id(cached.inertia)) == (version, id(self.problem.loads.inertia)):
+            return cached
         dynamic = bool(self.problem.loads.inertia.any())
         weights = weights_of(self.problem, self.method.name, None if dynamic else self.method.pseudo_dt)
-        if found is not None and not np.array_equal(found.weights, weights):
-            found = None
-        if found is None or found.version != version:
-            found = self._make_workplace(weights, dynamic, found)
-        known[self.method] = found._replace(inertia=self.problem.loads.inertia, dynamic=dynamic)
-        return known[self.method]
+        if cached is not None and not np.array_equal(cached.weights, weights):
+            cached = None
+        if cached is None or cached.version != version:
+            cached = self._create_projections(weights, dynamic, cached)
+        cache[self.method] = cached._replace(inertia=self.problem.loads.inertia, dynamic=dynamic)
+        return cache[self.method]
 
-    def _make_workplace(self, weights: np.ndarray, dynamic: bool, before: Workplace | None) -> Workplace:
+    def _create_projections(
+        self, weights: np.ndarray, dynamic: bool, before: PreparedProjections | None
+    ) -> PreparedProjections:
         """Prepare projections, reusing those in `before` for terms that have not changed."""
         p, method = self.problem, self.method
         terms = p.model.terms
@@ -444,22 +448,28 @@ class ElementRun(Run):
         }
         projections = [q for k in order for q in by_term[k]]
         if len(rollers := p.model.rollers):
-            projections.append(PutBack(vertex_places(len(rollers)), (), rollers, p.states.prescribing))
-        projections.extend(touching(p, weights))
+            projections.append(
+                PrescribedCoordinates(vertex_rows(len(rollers)), (), rollers, p.states.prescribing)
+            )
+        projections.extend(contact_projections(p, weights))
         memory = [array for q in projections for array in q.memory]
         sizes = np.concatenate([[0], *(np.diff(q.places.color_start) for q in projections)])
         work = by_term, tuple(projections), len(sizes) - 1, int(sizes.max())
-        return Workplace(p.loads.inertia, dynamic, weights, p.layout.version, *work, memory, [])
+        return PreparedProjections(p.loads.inertia, dynamic, weights, p.layout.version, *work, memory, [])
 
     def _project(self, k: int, weights: np.ndarray) -> list:
         """Create the projections of a term, with memory (batch, rows, fields, lanes)."""
         p, term = self.problem, self.problem.model.terms[k]
         batches = self._batches(k)
         make = maker_for(self.method, term, batches.rows)
-        held = corner_normals(p.model, batches.corners, p.dtype)
-        places = Places(*batches.projection_fields, batches.gather_corners(weights, p.dtype), held)
-        made: list[Projection] = make(self.method, term, places)
-        return [q._replace(memory=tuple(p.zeros((p.copies, *m.shape)) for m in q.memory)) for q in made]
+        constrained = corner_normals(p.model, batches.corners, p.dtype)
+        places = WeightedElements(
+            *batches.projection_fields, batches.gather_corners(weights, p.dtype), constrained
+        )
+        projections: list[Projection] = make(self.method, term, places)
+        return [
+            q._replace(memory=tuple(p.zeros((p.copies, *m.shape)) for m in q.memory)) for q in projections
+        ]
 
     def _batches(self, k: int) -> ElementBatches:
         p, method = self.problem, self.method
@@ -467,5 +477,5 @@ class ElementRun(Run):
             return p.layout.colored_elements(k, 1)
         size = method.cluster_size if method.ordering == "clusters" else 1
         cells = method.ordering == "cells" and p.model.terms[k].fills
-        how = k, size, cells, method.vertex_order == "smallest_last"
-        return p.shared(f"elements of term {how}", lambda: p.layout.colored_elements(*how))
+        options = k, size, cells, method.vertex_order == "smallest_last"
+        return p.shared(f"elements of term {options}", lambda: p.layout.colored_elements(*options))

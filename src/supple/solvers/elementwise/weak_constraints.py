@@ -11,9 +11,9 @@ from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
 from supple.kernels import device_function, gather, load, scatter, store, where
 from supple.solvers.elementwise.gather import free_corner, load_vector
 from supple.solvers.elementwise.projection import (
-    Places,
     Projection,
-    exert,
+    WeightedElements,
+    apply_stored_forces,
     new_memory,
     project,
     projects,
@@ -45,7 +45,7 @@ class HardWeak(Projection):
 
 
 @projects(ElementOptions, WeakRows)
-def _compliant(method: ElementOptions, term: Term, places: Places) -> list:
+def _compliant(method: ElementOptions, term: Term, places: WeightedElements) -> list:
     return [CompliantWeak(places, new_memory(places, 3))]
 
 
@@ -71,11 +71,11 @@ def move_ends(places, row, u, force):
     for slot in range(places.weights.shape[1] - 1, 0, -1):
         t = load(places.weights, row, slot) * load(rows.weights, row, slot)
         x = gather(u, rows.others, row, slot - 1)
-        move = scale(t, free_corner(places.held, row, slot, force))
+        move = scale(t, free_corner(places.constrained, row, slot, force))
         scatter(u, rows.others, row, slot - 1, add(x, move))
     t = load(places.weights, row, 0) * load(rows.weights, row, 0)
     x = gather(u, places.own, row, 0)
-    scatter(u, places.own, row, 0, add(x, scale(t, free_corner(places.held, row, 0, force))))
+    scatter(u, places.own, row, 0, add(x, scale(t, free_corner(places.constrained, row, 0, force))))
 
 
 @project.of(CompliantWeak)
@@ -100,8 +100,8 @@ def _project_compliant(projection, row, u):
     move_ends(places, row, u, step)
 
 
-@exert.of(CompliantWeak)
-def _exert_multipliers(projection, row, u):
+@apply_stored_forces.of(CompliantWeak)
+def _apply_multipliers(projection, row, u):
     (lam,) = projection.memory
     move_ends(projection.places, row, u, load_vector(lam, row, 0))
 
@@ -117,7 +117,7 @@ def _project_hard(projection, row, u):
     move_ends(places, row, u, scale(where(moves, s, 0.0 * s), KC))
 
 
-class Rubbing(Projection):
+class FrictionalContact(Projection):
     """Frictional contacts between bodies.
 
     Attributes:
@@ -128,12 +128,12 @@ class Rubbing(Projection):
 
 
 @projects(ElementOptions, PenaltyContactRows)
-def _rubbing(method: ElementOptions, term: Term, places: Places) -> list:
-    return [Rubbing(places, new_memory(places, 3))]
+def _frictional(method: ElementOptions, term: Term, places: WeightedElements) -> list:
+    return [FrictionalContact(places, new_memory(places, 3))]
 
 
-@project.of(Rubbing)
-def _project_rubbing(projection, row, u):
+@project.of(FrictionalContact)
+def _project_frictional(projection, row, u):
     """Update a contact with mobility s, for which (g, o) → (g, o) + s Δr.
 
     λ = k max(s λ - g, 0)/(1 + k s), and t = k (s t - o)/(1 + k s), shortened to length μ λ.
@@ -142,19 +142,19 @@ def _project_rubbing(projection, row, u):
     n, g, o = separation(places.rows, row, u, gather(u, places.own, row, 0))
     s, k = mobility(places, row), load(places.rows.numbers, row, STIFFNESS)
     old = load_vector(memory, row, 0)
-    pushed, softened = dot(n, old), k / (1.0 + k * s)
-    push = softened * max(s * pushed - g, 0.0 * g)
-    t = scale(softened, sub(scale(s, sub(old, scale(pushed, n))), o))
+    old_normal, effective_stiffness = dot(n, old), k / (1.0 + k * s)
+    normal_force = effective_stiffness * max(s * old_normal - g, 0.0 * g)
+    t = scale(effective_stiffness, sub(scale(s, sub(old, scale(old_normal, n))), o))
     length = math.sqrt(dot(t, t))
-    limit = load(places.rows.numbers, row, FRICTION) * push
+    limit = load(places.rows.numbers, row, FRICTION) * normal_force
     t = scale(min(limit / max(length, 0.0 * length + MIN_SLIP), 0.0 * length + 1.0), t)
-    r = add(scale(push, n), t)
+    r = add(scale(normal_force, n), t)
     for axis in range(3):
         store(memory, row, axis, r[axis])
     move_ends(places, row, u, sub(r, old))
 
 
-@exert.of(Rubbing)
-def _exert_rubbing(projection, row, u):
+@apply_stored_forces.of(FrictionalContact)
+def _apply_friction(projection, row, u):
     (memory,) = projection.memory
     move_ends(projection.places, row, u, load_vector(memory, row, 0))

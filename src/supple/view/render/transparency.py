@@ -31,9 +31,9 @@ def near_obstacles(obstacles: Obstacles | None, time: float, seen: np.ndarray) -
     Returns:
         (k, 3) points of obstacles near the bodies and not much larger [m]; planes are excluded.
     """
-    points = [np.empty((0, 3))]
+    near = [np.empty((0, 3))]
     if obstacles is None or not len(seen):
-        return points[0]
+        return near[0]
     low, high = seen.min(axis=0), seen.max(axis=0)
     size = float((high - low).max())
     shapes = outlines(obstacles, seen, time)
@@ -41,8 +41,8 @@ def near_obstacles(obstacles: Obstacles | None, time: float, seen: np.ndarray) -
         gap = np.maximum(points.min(axis=0) - high, low - points.max(axis=0)).max()
         small = np.ptp(points, axis=0).max() <= LARGEST * size
         if small and gap <= FARTHEST * size and obstacles.rows[outline.row, kinds.KIND] != kinds.PLANE:
-            points.append(points)
-    return np.concatenate(points)
+            near.append(points)
+    return np.concatenate(near)
 
 
 def transparent_obstacles(
