@@ -135,10 +135,12 @@ def with_contact(measurements: Measurements) -> str:
     overlaps = free["overlap [m]"] > MIN_OVERLAP
     return measurements.judge(
         f"ten muscles with tissue between them pass {free['overlap [m]'] * 1e3:.1f} mm into each other "
-        f"without contact, {deep * 1e3:.2g} mm with it, at {contact_rows['newton']['contacts']} contacts; PBNG and "
+        f"without contact, {deep * 1e3:.2g} mm with it, at {contact_rows['newton']['contacts']} "
+        "contacts; PBNG and "
         f"the default end at a relative residual of {max(row['relative residual'] for row in rows):.1e} "
         "after "
-        f"{contact_rows['pbng']['iterations']} sweeps, {away:.1e} of the motion from where Newton leads from there.",
+        f"{contact_rows['pbng']['iterations']} sweeps, {away:.1e} of the motion from where Newton leads "
+        "from there.",
         Claim("without contact the muscles meet", overlaps, "nothing presses them together."),
         Claim("contact leaves a tenth of that at most", overlaps and deep <= 0.1 * free["overlap [m]"]),
         Claim(

@@ -112,7 +112,8 @@ def verdict(measurements: Measurements, case_stretches: dict[str, float], what: 
     away = {name: abs(value - case_stretches["converged"]) for name, value in case_stretches.items()}
     return measurements.judge(
         f"in equal time the stretch of {what} is {away['mpbng']:.1e} from the converged "
-        f"{case_stretches['converged']:.2e} with MPBNG and {away['pbng']:.1e} with PBNG. This is MPBNG with what is "
+        f"{case_stretches['converged']:.2e} with MPBNG and {away['pbng']:.1e} with PBNG. This is MPBNG "
+        "with what is "
         f"bound carried along; as the paper prints it (stiffness divided between layers) it is "
         f"{away['mpbng, as printed']:.1e} off, and PBNG with Anderson acceleration "
         f"{away['pbng with Anderson']:.1e}.",

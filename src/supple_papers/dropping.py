@@ -109,7 +109,8 @@ def on_a_cloth(measurements: Measurements) -> str:
     before, after = heights["lowest body while held [m]"], heights["lowest body afterwards [m]"]
     return measurements.judge(
         f"{heights['bodies']} bodies (paper: 20 armadillos) are caught by a cloth, the lowest at "
-        f"{before:.2f} m; when two corners are let go they slide off, the lowest to {after:.2f} m. Pins do not "
+        f"{before:.2f} m; when two corners are let go they slide off, the lowest to {after:.2f} m. Pins "
+        "do not "
         "let go by themselves: the motion goes on in a second scene.",
         Claim("positions stay finite", heights["finite"]),
         Claim("the cloth catches the bodies: none falls below 0.35 m", before > -0.35),
@@ -189,7 +190,8 @@ def funnel_and_cloth(measurements: Measurements) -> str:
     cloth = measurements.part("a heavy ball on woven cloth", partial(ball_on_cloth, measurements))
     return measurements.judge(
         f"{count} balls (paper: 100 armadillos) go into a funnel in PBD, stay finite with at most "
-        f"{funnel_fall['most inverted elements']} inverted elements, and {funnel_fall['through']} have passed it after "
+        f"{funnel_fall['most inverted elements']} inverted elements, and {funnel_fall['through']} have "
+        "passed it after "
         f"0.8 s; a ball of 6 kg sinks {cloth['depth [m]'] * 1e3:.0f} mm into a weave that is held at its "
         "sides. The paper's statues are not public.",
         Claim("bodies in the funnel stay finite", funnel_fall["finite"]),

@@ -185,7 +185,8 @@ def recovery(measurements: Measurements) -> str:
     }
     uninverted = {case: row["inverted at the end"] == 0 for case, row in cases.items()}
     return measurements.judge(
-        f"{sum(uninverted.values())} of {len(uninverted)} cubes, with the barrier and nu = 0.4995, end uninverted.",
+        f"{sum(uninverted.values())} of {len(uninverted)} cubes, with the barrier and nu = 0.4995, end "
+        "uninverted.",
         *(
             Claim(f"{start}, {form}: no inverted element is left", holds)
             for (start, form), holds in uninverted.items()

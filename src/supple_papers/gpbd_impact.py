@@ -34,7 +34,8 @@ def impact(measurements: Measurements) -> str:
     quantities = measurements.part("cube at impact", partial(_measure_impact, measurements))
     return measurements.judge(
         f"a cube with the logarithmic barrier hits the floor at 5 m/s, is pressed to "
-        f"{quantities['least volume']:.2f} of its volume in places, and moves at {quantities['rebound [m/s]']:.1f} m/s "
+        f"{quantities['least volume']:.2f} of its volume in places, and moves at "
+        f"{quantities['rebound [m/s]']:.1f} m/s "
         f"after 0.3 s with {quantities['inverted at the end']} inverted elements. The vest of CLOTH3D is not "
         "at hand; fabrics on a body are gpbd-fig6.",
         Claim("positions stay finite", quantities["finite"]),

@@ -97,7 +97,8 @@ def equal_budgets(measurements: Measurements) -> str:
         f"relative residuals of PBNG with the paper's sweeps, of PBNG in the time that Newton takes, of "
         f"Newton, XPBD and PBD with the paper's counts, from rest: {'; '.join(said)}. Over 20 frames, each "
         f"from the one before, the largest distance from the last equilibrium becomes, in edges of the "
-        f"block, {distances}. Where the block is squeezed as well, elastic energies are, over those of frames that "
+        f"block, {distances}. Where the block is squeezed as well, elastic energies are, over those of "
+        "frames that "
         f"have converged, {growths}.",
         Claim(
             "in the time that Newton takes PBNG has the least relative residual, with both budgets",

@@ -72,7 +72,8 @@ def performance(measurements: Measurements) -> str:
         f"40 sweeps take {40 * corotated:.3g} ms (corotated), {40 * neo:.3g} ms (neo-Hookean) and "
         f"{40 * stable:.3g} ms (stable) on {vertices:,} vertices, {time_per_vertex:.2g} µs per vertex and "
         "sweep; the "
-        f"paper has 1300, 825 and 1300 ms on 32³ and another machine, {paper_time_per_vertex:.2g} µs. The other "
+        f"paper has 1300, 825 and 1300 ms on 32³ and another machine, {paper_time_per_vertex:.2g} µs. "
+        "The other "
         "scenes are "
         "rows of their own.",
         Claim(

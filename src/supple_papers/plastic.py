@@ -32,8 +32,10 @@ def energies(measurements: Measurements) -> str:
         measurements.curves(lines, "elastic energy over iterations of one step", "iteration", "energy [J]")
     return measurements.judge(
         f"of {start:.3g} J, PBD has {five / start:.1e} left after five iterations and "
-        f"{pbd_energies[-1] / start:.1e} after {len(pbd_energies) - 1}, Newton-Raphson on all constraints C = E "
-        f"{newton / start:.1e} and {newton_energies[-1] / start:.1e}; where C = E has a double root, Newton, too, "
+        f"{pbd_energies[-1] / start:.1e} after {len(pbd_energies) - 1}, Newton-Raphson on all "
+        "constraints C = E "
+        f"{newton / start:.1e} and {newton_energies[-1] / start:.1e}; where C = E has a double root, "
+        "Newton, too, "
         "only halves the strain each time. The paper's dragon is not public: a twisted bar.",
         Claim(
             "after five iterations PBD has at most 1.5 times the energy of Newton-Raphson",

@@ -82,7 +82,8 @@ class ResultsFolder:
         needed, free = frames * (SMALLEST_FRAME + 48 * vertices), shutil.disk_usage(self.path).free
         if needed > free:
             raise ResultsError(
-                f"{format_count(frames)} frames of {vertices:,} vertices need at least {format_bytes(needed)}, and "
+                f"{format_count(frames)} frames of {vertices:,} vertices need at least "
+                f"{format_bytes(needed)}, and "
                 f"{self.path} has {format_bytes(free)} left; ask for fewer frames, or name another folder."
             )
 

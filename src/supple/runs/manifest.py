@@ -130,7 +130,8 @@ def complete_frames(
     old = folder.read_report()
     if old["scene"]["sha256"] != manifest["scene"]["sha256"]:
         raise ResultsError(
-            f"{folder.path} cannot be continued: {manifest['scene']['file']}, or a mesh that it reads, is not "
+            f"{folder.path} cannot be continued: {manifest['scene']['file']}, or a mesh that it reads, "
+            "is not "
             "what it was when the run began. Undo the change, or start again with --overwrite."
         )
     changed = [
@@ -149,7 +150,8 @@ def complete_frames(
     n_frames = manifest["scene"]["frames"]
     if len(frames) > n_frames:
         raise ResultsError(
-            f"{folder.path} has {pluralize(len(frames), 'frame')} already, more than the {n_frames} asked for."
+            f"{folder.path} has {pluralize(len(frames), 'frame')} already, more than the {n_frames} "
+            "asked for."
         )
     restore_infinities(frames)
     manifest["looks"] = old.get("looks")

@@ -24,8 +24,8 @@ class PressureRows(NamedTuple):
     Attributes:
         start: (batches + 1,) first row of each batch.
         others: (rows, 2, lanes) ids of the other corners.
-        corner_positions: (rows, 9, lanes) positions of the three corners at zero displacement, relative to the surface
-            center [m].
+        corner_positions: (rows, 9, lanes) positions of the three corners at zero displacement, relative to
+            the surface center [m].
         pressure: (rows, 1, lanes) p [Pa].
     """
 

@@ -41,7 +41,8 @@ def sweep(
         say(
             f"{solver}, {material}, {precision}, {device}: {measurements['ms_per_sweep']:.2f} ms per sweep "
             f"(best {measurements['ms_min']:.2f}), threads: {measurements['threads']}\n"
-            f"{measurements['vertices']:,} vertices, {measurements['tets']:,} tets, {measurements['colors']} colors, "
+            f"{measurements['vertices']:,} vertices, {measurements['tets']:,} tets, "
+            f"{measurements['colors']} colors, "
             f"{measurements['visits']:,} visits; set up in {measurements['setup_seconds']:.2f} s, "
             f"compiled in {measurements['compile_seconds']:.1f} s\n"
             f"{measurements['machine']['cpu']}, {measurements['machine']['cores']} cores"

@@ -182,7 +182,8 @@ def _say(statistics: dict[str, Any]) -> None:
         )
     if statistics["inverted"]:
         note(
-            f"{pluralize(statistics['inverted'], 'sample')} with inverted elements: none of them counts as good"
+            f"{pluralize(statistics['inverted'], 'sample')} with inverted elements: none of them counts "
+            "as good"
         )
     missing = statistics["outcomes"].get("missing", 0)
     if not statistics["good"] and missing < statistics["samples"]:

@@ -228,7 +228,8 @@ def _say_if_long(scene: dict[str, Any], quiet: bool) -> None:
     seconds = setup_seconds(scene["tets"] + scene["triangles"])
     if seconds > 10 and not quiet:
         note(
-            f"{format_cell_counts(scene)} take about {format_duration(seconds)} to be set up before the solve begins."
+            f"{format_cell_counts(scene)} take about {format_duration(seconds)} to be set up before the "
+            "solve begins."
         )
 
 

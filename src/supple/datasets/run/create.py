@@ -2,7 +2,7 @@
 
 Creation of empty stores: everything known before the first solve, written atomically.
 
-Extension of a store by further samples; existing samples keep their ids and splits.
+Extension of a store by more samples; existing samples keep their ids and splits.
 """
 
 from __future__ import annotations
@@ -73,14 +73,12 @@ class Facts:
         draw_order: (count,) number of each sample in drawing order.
         paths: Scene paths of each varied quantity.
         logarithmic: Labels of quantities sampled evenly in their logarithm.
-
         quantities: Stored quantities.
         dtype: Storage type of the samples.
         shard: Samples per shard.
         constants: Arrays shared by all samples, with their axes.
         bodies: Names of the bodies.
         pins: Names of the pins.
-
         previous_counts: Sample counts before each extension.
     """
 

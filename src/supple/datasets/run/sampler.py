@@ -161,7 +161,7 @@ class Sampler:
     Args:
         store: The store.
         threads: Threads per solve. Small problems run faster in parallel processes.
-        beside: Number of workers on the same device.
+        device_workers: Number of workers on the same device.
     """
 
     def __init__(self, store: Store, threads: int | None = 1, device_workers: int = 1) -> None:
@@ -211,7 +211,6 @@ class Sampler:
         Args:
             values: Value of each varied quantity.
             starts: (n, 3) initial positions to try [m]; None stands for the scene's own.
-
             known_conditions: Conditions from `precompute_conditions`, if already computed.
         """
         try:

@@ -24,7 +24,8 @@ def _finite(value: Any) -> Any:
     numbers = to_floats(value)
     if numbers.ndim > 1 or not (np.abs(numbers) <= MAX_MAGNITUDE).all():
         raise ValueError(
-            f"must be a finite number up to {MAX_MAGNITUDE:g}, or a list of them for a vector; got {format_value(value)}."
+            f"must be a finite number up to {MAX_MAGNITUDE:g}, or a list of them for a vector; got "
+            f"{format_value(value)}."
         )
     return value
 

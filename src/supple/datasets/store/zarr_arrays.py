@@ -130,7 +130,6 @@ def write_shard(path: Path, chunks: np.ndarray, slots: Sequence[int], size: int)
     Args:
         path: File of the shard.
         chunks: (k, ...) chunks to write.
-
         slots: (k,) slot of each chunk within the shard.
         size: Number of slots.
     """
