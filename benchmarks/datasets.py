@@ -167,7 +167,7 @@ def solves_alone(folder: Path, make: Callable[[int, int], dict[str, Any]], sampl
     batches = BatchSolver(shards.sampler.model, shards.sampler.request)
     for _ in range(2):  # the first compiles
         batch, solving, left = 0.0, 0.0, iter(every)
-        while chunk := batches.next_of(left):
+        while chunk := batches.next_batch(left):
             began = perf_counter()
             _, _, reports = batches.solve(chunk)
             batch += perf_counter() - began

@@ -25,14 +25,14 @@ LISTS = {"materials", "terms"}
 """Folders with one material or one kind of stencil per file."""
 
 KERNEL_MARKS = {
-    "physics",
-    "passage",
+    "device_function",
+    "inline_control",
     "kernel",
-    "maker",
+    "allocating_kernel",
     "generic",
-    "generic_passage",
-    "ordered",
-    "chosen_by_type",
+    "generic_control",
+    "strict_order",
+    "overload_by_type",
     "of",
     "njit",
     "intrinsic",
@@ -114,7 +114,7 @@ def has_types(function: ast.FunctionDef) -> bool:
 
 
 def mark(decorator: ast.expr) -> str:
-    """physics of @physics and @physics(...), of of @psi.of(Corotated)."""
+    """device_function of @device_function and @device_function(...), of of @psi.of(Corotated)."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     return ast.unparse(called).rpartition(".")[2]
 
@@ -168,7 +168,7 @@ def compiled_modules():
     """Modules with functions that Numba compiles."""
     for name, tree in TREES.items():
         for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef) and {"physics", "kernel"} & set(
+            if isinstance(node, ast.FunctionDef) and {"device_function", "kernel"} & set(
                 map(mark, node.decorator_list)
             ):
                 yield name

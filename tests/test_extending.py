@@ -203,10 +203,10 @@ class GradientProjection(Projection):
 
 @project.of(GradientProjection)
 def _descend(projection, row, u):
-    places, (length,) = projection.places, projection.options
-    x, W, g, V, material = element(places, row, u)
-    P = stress(material, measure(places.rows, x, g))
-    scatter_corners(places, row, u, shifted(x, -length * V, W, spread(P, g)))
+    elements, (length,) = projection.elements, projection.options
+    x, W, g, V, material = element(elements, row, u)
+    P = stress(material, measure(elements.rows, x, g))
+    scatter_corners(elements, row, u, shifted(x, -length * V, W, spread(P, g)))
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,8 @@ class Gradient(ElementOptions):
 
 
 @projects(Gradient, ElasticRows)
-def _elastic(method, term, places):
-    return [GradientProjection(places, options=(method.length,))]
+def _elastic(method, term, elements):
+    return [GradientProjection(elements, options=(method.length,))]
 
 
 def test_a_solver_of_ones_own():

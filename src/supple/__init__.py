@@ -98,6 +98,7 @@ __all__ = [
     "load_scene",
     "render",
     "sheet",
+    "show_versions",
     "simulate",
     "visible_surface",
     "where",

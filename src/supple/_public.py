@@ -36,6 +36,9 @@ from supple.datasets import (
 from supple.gradients import (
     gradient,
 )
+from supple.io.machine import (
+    show_versions,
+)
 from supple.kernels import (
     where,
 )

@@ -30,12 +30,12 @@ def papers(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Measure everything that can be.")] = False,
     full: Annotated[bool, typer.Option("--full", help="At the paper's sizes, which may take hours.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Measure anew what is known from before.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Repeat stored measurements.")] = False,
     page: Annotated[bool, typer.Option("--page", help="Write the page of all that was measured.")] = False,
     device: Annotated[
         str, typer.Option(help="Where rows of times are measured: cpu, or cuda for a GPU, which has its own.")
     ] = "cpu",
-    output: Annotated[Path, typer.Option(help="The folder of accounts and of the page.")] = Path(
+    output: Annotated[Path, typer.Option(help="The folder of measurements and of the page.")] = Path(
         "results/papers"
     ),
     json: Json = False,

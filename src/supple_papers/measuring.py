@@ -106,7 +106,7 @@ def at_rest(
 ) -> Problem:
     """Return the equilibrium problem of a scene at the end of all motions.
 
-    If an account is given, the problem is on the device of its timed rows.
+    If measurements are given, the problem is on the device of their timed rows.
     """
     model = supple.scene.build_model(scene)
     problem = Problem(

@@ -59,7 +59,7 @@ def exact(full: bool, tissue: float) -> np.ndarray:
 
 
 class Sized:
-    """Problem size of a scene, in place of an `Measurements`."""
+    """Problem size of a scene, in place of `Measurements`."""
 
     def __init__(self, full: bool) -> None:
         self.full = full

@@ -40,7 +40,7 @@ class Row:
 
 
 Experiment = Callable[["Measurements"], str]
-"""Stores measurements in an account and returns the verdict as a sentence."""
+"""Takes measurements and returns the verdict as a sentence."""
 
 _experiments: dict[str, Experiment] = {}
 

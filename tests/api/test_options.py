@@ -291,7 +291,7 @@ def test_memory_is_that_of_the_arrays_of_an_acceleration(acceleration):
     for precision in ("float32", "float64"):
         problem = Problem(model, precision)
         run = solver.begin(problem).acceleration
-        arrays = [a for a in run.ahead(1) if isinstance(a, np.ndarray)]
+        arrays = [a for a in run.prepare_sweeps(1) if isinstance(a, np.ndarray)]
         arrays += [run._best] if hasattr(run, "_best") else []
         kept = sum(array.nbytes for array in arrays)
         assert solver.memory(model, problem.dtype.itemsize) == pytest.approx(kept, rel=0.02, abs=100)

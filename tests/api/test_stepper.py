@@ -353,7 +353,7 @@ def test_an_interrupted_step_is_not_gone_on_from():
     scene.quasistatic = False
     sim = supple.Stepper(scene, 0.01, max_iterations=5)
     sim.step()
-    state, solver = sim.state, sim._stepping.solver
+    state, solver = sim.state, sim._time_loop.solver
 
     class Interrupting(Solver):
         name = solver.name
@@ -361,10 +361,10 @@ def test_an_interrupted_step_is_not_gone_on_from():
         def begin(self, problem):
             raise KeyboardInterrupt
 
-    sim._stepping.solver = Interrupting()
+    sim._time_loop.solver = Interrupting()
     with pytest.raises(KeyboardInterrupt):
         sim.step()
-    sim._stepping.solver = solver
+    sim._time_loop.solver = solver
     with pytest.raises(ValueError, match="interrupted"):
         sim.step()
     sim.state = state

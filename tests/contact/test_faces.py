@@ -224,7 +224,7 @@ def test_a_device_finds_the_faces_that_the_host_finds(fake_device):  # noqa: F81
     scene = block(things(1.0, (0, 0, 0))["ball"], supple.Translate((0, -0.03, 0)))
     model = supple.scene.build_model(scene)
     problem = Problem(model, "float64", 1, Cuda(model.vertices + 1))
-    problem.hold(2)
+    problem.set_batch_size(2)
     problem.states.positions = np.stack([model.rest, model.rest - np.array([0, 0.1, 0])])
     problem.contacts.find(np.inf)
     (near,), (away,) = (report.obstacles for report in contact_reports(problem))

@@ -75,4 +75,4 @@ def test_a_share_of_the_memory_is_left_to_others(tmp_path, monkeypatch):
     every = [sampler.source.conditions({"g": -1.0 - k}) for k in range(12)]
     for share, count in ((1.0, 8), (0.5, 4), (0.01, 1)):
         batches = BatchSolver(sampler.model, sampler.request, share=share)
-        assert len(batches.next_of(iter(every))) == count
+        assert len(batches.next_batch(iter(every))) == count

@@ -249,7 +249,7 @@ NOTE = COLOR.replace(
     "with compilation",
     """
 import supple.kernels.compile.notices
-supple.kernels.compile.notices.LONG = 0.0
+supple.kernels.compile.notices.MIN_NOTICE_SECONDS = 0.0
 with compilation""",
 )
 

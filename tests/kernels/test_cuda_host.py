@@ -97,7 +97,7 @@ def test_memory_goes_with_the_arrays_it_mirrors(fake_device):  # noqa: F811
     mirror.upload_all((array, empty))
     before = free_memory()
     assert len(fake_device.allocations) == 1  # nothing is allocated for nothing
-    mirror.forget_launches()
+    mirror.clear_launches()
     del array
     gc.collect()
     assert not fake_device.allocations
@@ -121,14 +121,14 @@ def test_numbers_and_tuples_become_what_kernels_take():
 
 
 def test_few_tuples_are_remembered():
-    from supple.kernels.cuda.memory import KNOWN_TUPLES
+    from supple.kernels.cuda.memory import MAX_CACHED_TUPLES
 
-    mirror, tuples = new_mirror(), [(k, float(k)) for k in range(3 * KNOWN_TUPLES)]
+    mirror, tuples = new_mirror(), [(k, float(k)) for k in range(3 * MAX_CACHED_TUPLES)]
     for pair in tuples:
         fields: list = []
         mirror.flatten(pair, fields, [])
         assert fields == list(pair)
-    assert len(mirror._tuples) <= KNOWN_TUPLES
+    assert len(mirror._tuples) <= MAX_CACHED_TUPLES
 
 
 def displace(mirror, arrivals, u, drift, copies=1, active=(0,), widest=None):

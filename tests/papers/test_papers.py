@@ -1,4 +1,4 @@
-"""The registry of all figures and tables, accounts that go on where they were interrupted, and the page."""
+"""The registry of all figures and tables, measurements that resume after an interruption, and the page."""
 
 import json
 import tomllib

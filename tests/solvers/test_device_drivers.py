@@ -252,7 +252,7 @@ def test_steppers_on_a_device_go_back_to_snapshots(solver, copies):
     snapshot = sim.state
     after = sim.step().velocities
     sim.state = snapshot
-    sim._stepping.index = 1
+    sim._time_loop.index = 1
     assert np.array_equal(sim.step().velocities, after)
     sim.reset()
     assert np.array_equal(sim.step().positions, first)

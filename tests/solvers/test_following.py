@@ -133,6 +133,6 @@ def test_progress_before_other_stencils_counts_for_nothing():
 def test_several_copies_of_a_state_have_no_stencils_of_their_own():
     model = followed(sagging(), Ropes(None))
     problem = Problem(model, "float64")
-    problem.device.copies = 2
+    problem.device.batch_size = 2
     with pytest.raises(ValueError, match="one copy of the state"):
         problem.begin_step(np.inf)

@@ -329,7 +329,7 @@ def test_chebyshev_weights():
     run = PBNG(acceleration=Chebyshev(rho=0.9, first_iteration=2)).begin(
         Problem(build_model(twisted(material("corotated"))), "float64")
     )
-    weights = run.acceleration.ahead(5).weights[0, :5]
+    weights = run.acceleration.prepare_sweeps(5).weights[0, :5]
     third = 2 / (2 - 0.81)
     np.testing.assert_allclose(weights, [1, 1, 1, third, 4 / (4 - 0.81 * third)])
 
@@ -356,7 +356,7 @@ def test_chebyshev_of_the_paper_by_its_name():
         supple.solvers.PaperChebyshev(rho=0.95, gamma=1.7, first_iteration=0)
     )
     run = PBNG("paper_chebyshev").begin(Problem(build_model(twisted(material("corotated"))), "float64"))
-    memory = run.acceleration.ahead(3)
+    memory = run.acceleration.prepare_sweeps(3)
     np.testing.assert_allclose(memory.weights[0, :2], [1, 2 / (2 - 0.95**2)])
     assert memory.gamma[0] == 1.7
 

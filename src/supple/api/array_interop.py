@@ -14,7 +14,7 @@ LIBRARIES = ("torch", "cupy")
 
 
 def convert_positions(
-    like: str, positions: np.ndarray | None, rest: np.ndarray, records: Any, copies: int | None = None
+    like: str, positions: np.ndarray | None, rest: np.ndarray, vectors: Any, batch_size: int | None = None
 ) -> Any:
     """Return positions in the array type of another library.
 
@@ -25,11 +25,11 @@ def convert_positions(
         like: Name in `LIBRARIES`.
         positions: Host positions, used if there are no device displacements.
         rest: (n, 3) rest positions [m].
-        records: (n + 1, 4) displacements in device memory, padded vectors [m], or None.
-        copies: Batch size. The displacements of batch members are then stored one after the other.
+        vectors: (n + 1, 4) displacements in device memory, padded vectors [m], or None.
+        batch_size: Batch size. The displacements of batch members are then stored one after the other.
 
     Returns:
-        (n, 3) positions [m], or (copies, n, 3) for a batch.
+        (n, 3) positions [m], or (batch_size, n, 3) for a batch.
 
     Raises:
         ValueError: The library is unknown or not installed.
@@ -39,9 +39,11 @@ def convert_positions(
         library = import_module(like)
     except ImportError as error:
         raise ValueError(f"positions like {like!r} need that library: pip install {like}") from error
-    if records is None:
+    if vectors is None:
         return library.asarray(positions)
-    there = {"device": "cuda"} if like == "torch" else {}
-    moved = library.asarray(records, **there)
-    moved = (moved if copies is None else moved.reshape(copies, len(rest) + 1, 4))[..., :-1, :3]
-    return moved + library.asarray(rest.astype(records.dtype), **there)
+    options = {"device": "cuda"} if like == "torch" else {}
+    displacements = library.asarray(vectors, **options)
+    displacements = (
+        displacements if batch_size is None else displacements.reshape(batch_size, len(rest) + 1, 4)
+    )[..., :-1, :3]
+    return displacements + library.asarray(rest.astype(vectors.dtype), **options)

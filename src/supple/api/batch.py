@@ -76,18 +76,18 @@ def equilibria(
         ValueError: An option or variation is invalid.
         TypeError: An argument has the wrong type.
     """
-    asked = resolve_request(scene, solver, options, always_tolerance=True)
+    request = resolve_request(scene, solver, options, always_tolerance=True)
     if batch_size is not None:
         check_integer("batch_size", batch_size)
     check_callbacks(progress=progress)
     varied = iterate_argument(variations, "variations are a list of supple.Variation(...)")
     scene = scene_of(scene)
     model = build_model(scene, quasistatic=True)
-    check_float_range(model, asked.backend.precision)
-    initial = asked.initial(None, model)
+    check_float_range(model, request.backend.precision)
+    initial = request.initial(None, model)
     support = Support(scene, model.pinned, model.held)
     every = (_with_initial(conditions(scene, model, variation, support), initial) for variation in varied)
-    return _report_progress(solve_conditions(model, every, asked, batch_size), progress)
+    return _report_progress(solve_conditions(model, every, request, batch_size), progress)
 
 
 def is_batched(model: Model, solver: Solver, backend: Backend) -> bool:
@@ -113,13 +113,13 @@ def _report_progress(results: Iterator[Result], progress: Progress | None) -> It
 
 
 def solve_conditions(
-    model: Model, every: Iterator[Conditions], asked: Request, batch_size: int | None
+    model: Model, conditions: Iterator[Conditions], request: Request, batch_size: int | None
 ) -> Iterator[Result]:
     """Solve conditions in the largest batches that device and solver allow."""
-    solving = BatchSolver(model, asked, batch_size)
-    while chunk := solving.next_of(every):
-        yield from _results(*solving.solve(chunk))
-    solving.end()
+    batch_solver = BatchSolver(model, request, batch_size)
+    while chunk := batch_solver.next_batch(conditions):
+        yield from _results(*batch_solver.solve(chunk))
+    batch_solver.end()
 
 
 class BatchSolver:
@@ -127,32 +127,34 @@ class BatchSolver:
 
     Args:
         model: Model.
-        asked: Resolved options of the call.
+        request: Resolved options of the call.
         batch_size: Largest batch size, or None.
         share: Fraction of the device's memory that is available to this solver.
     """
 
     def __init__(
-        self, model: Model, asked: Request, batch_size: int | None = None, share: float = 1.0
+        self, model: Model, request: Request, batch_size: int | None = None, share: float = 1.0
     ) -> None:
-        self._model, self._asked, self._batch_size, self._share = model, asked, batch_size, share
-        self._together = is_batched(model, asked.solver, asked.backend)
+        self._model, self._request, self._batch_size, self._share = model, request, batch_size, share
+        self._batched = is_batched(model, request.solver, request.backend)
         self._problem: Problem | None = None
 
-    def next_of(self, every: Iterator[Conditions]) -> list[Conditions]:
+    def next_batch(self, conditions: Iterator[Conditions]) -> list[Conditions]:
         """Take the conditions of the next batch."""
-        chunk = list(islice(every, 1))
-        return chunk + list(islice(every, self._most - 1)) if chunk and self._together else chunk
+        chunk = list(islice(conditions, 1))
+        return (
+            chunk + list(islice(conditions, self._max_batch_size - 1)) if chunk and self._batched else chunk
+        )
 
     @property
-    def _most(self) -> int:
+    def _max_batch_size(self) -> int:
         """Largest batch size for the device's memory, including the memory of the previous batch."""
         from supple.kernels.cuda import free_memory, require_device
 
         require_device()
-        held = 0 if self._problem is None else self._problem.copies
-        each = bytes_per_member(self._model, self._asked.backend.precision, self._asked.solver)
-        fitting = int(MEMORY_SHARE * self._share * (free_memory() + held * each) / each)
+        previous_size = 0 if self._problem is None else self._problem.copies
+        bytes_each = bytes_per_member(self._model, self._request.backend.precision, self._request.solver)
+        fitting = int(MEMORY_SHARE * self._share * (free_memory() + previous_size * bytes_each) / bytes_each)
         return max(1, min(fitting, self._batch_size or DEFAULT_BATCH_SIZE, MAX_BATCH_SIZE))
 
     def solve(self, chunk: list[Conditions]) -> tuple[Problem, list[Conditions], list[Report]]:
@@ -161,35 +163,35 @@ class BatchSolver:
         Returns:
             A problem that holds the solutions until the next batch, the conditions, and the reports.
         """
-        asked, began = self._asked, perf_counter()
+        request, began = self._request, perf_counter()
         if self._problem is None or not self._problem.take(chunk):
             self._problem = None  # free its device memory before the next is allocated
-            self._problem = make_problem_under(self._model, chunk, asked.backend)
-        reports = solve_batch(self._problem, asked.solver, asked.stop, began=began)
-        for copy, c in enumerate(chunk):
-            if reports[copy].outcome in CUTBACK_OUTCOMES and c.path is not None:
-                reports[copy] = self._along(copy, c, reports[copy])
-        if self._together:
+            self._problem = make_problem_under(self._model, chunk, request.backend)
+        reports = solve_batch(self._problem, request.solver, request.stop, began=began)
+        for member, c in enumerate(chunk):
+            if reports[member].outcome in CUTBACK_OUTCOMES and c.path is not None:
+                reports[member] = self._solve_along_path(member, c, reports[member])
+        if self._batched:
             for report in reports:
                 report.notes.append(f"solved together with {self._problem.copies - 1} others")
         return self._problem, chunk, reports
 
-    def _along(self, copy: int, c: Conditions, lost: Report) -> Report:
+    def _solve_along_path(self, member: int, c: Conditions, failed: Report) -> Report:
         """Repeat one batch member's failed solve stepwise along the path of its conditions."""
         assert self._problem is not None
         assert c.path is not None
-        problem, asked = self._problem, self._asked
-        alone = make_problem_under(self._model, [c], asked.backend)
-        report = solve_along(c.path, c, alone, asked.solver, asked.stop, lost)
+        problem, request = self._problem, self._request
+        single = make_problem_under(self._model, [c], request.backend)
+        report = solve_along(c.path, c, single, request.solver, request.stop, failed)
         if report is None:
-            return lost
-        bring_back(alone, problem, copy)
+            return failed
+        bring_back(single, problem, member)
         return report
 
     def end(self) -> None:
         """Free the device memory."""
         self._problem = None
-        if self._together:
+        if self._batched:
             from supple.kernels.cuda import release_memory
 
             release_memory()
@@ -197,9 +199,9 @@ class BatchSolver:
 
 def make_problem_under(model: Model, chunk: list[Conditions], backend: Backend) -> Problem:
     """Create a problem for these conditions; compatible conditions can replace them later."""
-    own = [c.materials for c in chunk if c.materials is not None]
-    alone = len(chunk) == 1 and all(are_alike(model, materials) for materials in own)
-    where, varied = make_device(backend.device, model, len(chunk)), bool(own) and not alone
+    materials = [c.materials for c in chunk if c.materials is not None]
+    is_common = len(chunk) == 1 and all(are_alike(model, materials) for materials in materials)
+    where, varied = make_device(backend.device, model, len(chunk)), bool(materials) and not is_common
     problem = Problem(model, backend.precision, backend.threads, where, varied)
     problem.take(chunk)
     return problem
@@ -207,22 +209,22 @@ def make_problem_under(model: Model, chunk: list[Conditions], backend: Backend) 
 
 def _results(problem: Problem, chunk: list[Conditions], reports: list[Report]) -> Iterator[Result]:
     """Yield the result of each batch member."""
-    found = zip(problem.states.each(), chunk, reports, strict=True)
-    for copy, (state, c, report) in enumerate(found):
+    members = zip(problem.states.each(), chunk, reports, strict=True)
+    for member, (state, c, report) in enumerate(members):
         model = problem.layout.model
         x = model.rest + state.displacements
         if c.materials is not None:
-            model = problem.model if problem.copies == 1 else with_materials(model, c.materials)
+            model = problem.model if problem.batch_size == 1 else with_materials(model, c.materials)
         if c.gravity is not None:
             model = replace(model, gravity=c.gravity)
-        there = problem.states.on_device(copy)
+        device_displacements = problem.states.on_device(member)
         yield Result(
             x,
             report,
             model,
             state=state,
             step=Step(np.inf, x, c.force, time=c.time, history=state.history),
-            on_device=there,
+            on_device=device_displacements,
         )
 
 

@@ -57,16 +57,16 @@ class BatchFrame:
         return len(self.reports)
 
     @overload
-    def __getitem__(self, copy: int) -> Frame: ...
+    def __getitem__(self, member: int) -> Frame: ...
 
     @overload
-    def __getitem__(self, copy: slice) -> list[Frame]: ...
+    def __getitem__(self, member: slice) -> list[Frame]: ...
 
-    def __getitem__(self, copy: int | slice) -> Frame | list[Frame]:
-        if isinstance(copy, slice):
-            return [self[k] for k in range(len(self))[copy]]
-        x, v, report = self.positions[copy], self.velocities[copy], self.reports[copy]
-        state, step, model = self.states[copy], self.steps[copy], self.models[copy]
+    def __getitem__(self, member: int | slice) -> Frame | list[Frame]:
+        if isinstance(member, slice):
+            return [self[k] for k in range(len(self))[member]]
+        x, v, report = self.positions[member], self.velocities[member], self.reports[member]
+        state, step, model = self.states[member], self.steps[member], self.models[member]
         return Frame(x, report, model, v, self.index, self.time, state=state, step=step)
 
     def __repr__(self) -> str:
@@ -79,53 +79,53 @@ class BatchFrame:
 class BatchedStates:
     """Batch advanced at once in one problem; also a single state."""
 
-    def __init__(self, stepping: TimeLoop) -> None:
-        self._stepping = stepping
+    def __init__(self, time_loop: TimeLoop) -> None:
+        self._time_loop = time_loop
 
     @property
     def positions(self) -> np.ndarray:
         """(copies, n, 3) positions [m]."""
-        return self._stepping.problem.states.positions
+        return self._time_loop.problem.states.positions
 
     @property
     def velocities(self) -> np.ndarray:
         """(copies, n, 3) velocities [m/s]."""
-        return self._stepping.settle()
+        return self._time_loop.finish_frame()
 
     def on_device(self) -> Any:
         """Displacements in device memory; None on the CPU."""
-        return self._stepping.problem.states.on_device()
+        return self._time_loop.problem.states.on_device()
 
-    def take(self) -> list[State]:
+    def get_states(self) -> list[State]:
         """Return the states of all batch members."""
-        self._stepping.settle()
-        return self._stepping.problem.states.take()
+        self._time_loop.finish_frame()
+        return self._time_loop.problem.states.take()
 
-    def put(self, states: list[State]) -> None:
+    def set_states(self, states: list[State]) -> None:
         """Set the states of all batch members."""
-        self._stepping.stand()
-        self._stepping.problem.states.put(states)
-        self._stepping.begin()
+        self._time_loop.move_obstacles()
+        self._time_loop.problem.states.put(states)
+        self._time_loop.begin()
 
     def advance(self, forces: np.ndarray | None, pins: np.ndarray | None) -> list[Report]:
         """Advance by one frame under additional forces [N], with pins at given positions [m]."""
-        return self._stepping.advance(forces, pins)
+        return self._time_loop.advance(forces, pins)
 
     def last_steps(self) -> list[Step | None]:
         """Last step per batch member, or None."""
-        return self._stepping.last_steps()
+        return self._time_loop.last_steps()
 
     @property
     def models(self) -> list[Model]:
         """Frame model per batch member, including contacts."""
-        return [self._stepping.model] * self._stepping.problem.copies
+        return [self._time_loop.model] * self._time_loop.problem.batch_size
 
 
 class SequentialStates:
     """Batch members advanced sequentially in one problem; their states are stored here."""
 
-    def __init__(self, stepping: TimeLoop) -> None:
-        self._stepping = stepping
+    def __init__(self, time_loop: TimeLoop) -> None:
+        self._time_loop = time_loop
         self._states: list[State] = []
         self._steps: list[Step | None] = []
         self.models: list[Model] = []
@@ -134,7 +134,7 @@ class SequentialStates:
     @property
     def positions(self) -> np.ndarray:
         """(copies, n, 3) positions [m]."""
-        return self._stepping.problem.model.rest + np.stack([state.displacements for state in self._states])
+        return self._time_loop.problem.model.rest + np.stack([state.displacements for state in self._states])
 
     @property
     def velocities(self) -> np.ndarray:
@@ -144,29 +144,29 @@ class SequentialStates:
     def on_device(self) -> None:
         """None: a sequential batch has no common device array."""
 
-    def take(self) -> list[State]:
+    def get_states(self) -> list[State]:
         """Return the states of all batch members."""
         return list(self._states)
 
-    def put(self, states: list[State]) -> None:
+    def set_states(self, states: list[State]) -> None:
         """Set the states of all batch members."""
         self._states = list(states)
-        self._stepping.begin()
+        self._time_loop.begin()
 
     def advance(self, forces: np.ndarray | None, pins: np.ndarray | None) -> list[Report]:
         """Advance all batch members sequentially, each one frame further."""
-        stepping, reports, index = self._stepping, [], self._stepping.index
+        time_loop, reports, index = self._time_loop, [], self._time_loop.index
         self._steps, self.models = [], []
         for k, state in enumerate(self._states):
-            stepping.index = index
-            stepping.stand()
-            stepping.problem.state = state
-            stepping.begin()
-            reports += stepping.advance(*select_member(k, forces, pins))
-            stepping.settle()
-            self._states[k] = stepping.problem.state
-            self._steps += stepping.last_steps()
-            self.models.append(stepping.model)
+            time_loop.index = index
+            time_loop.move_obstacles()
+            time_loop.problem.state = state
+            time_loop.begin()
+            reports += time_loop.advance(*select_member(k, forces, pins))
+            time_loop.finish_frame()
+            self._states[k] = time_loop.problem.state
+            self._steps += time_loop.last_steps()
+            self.models.append(time_loop.model)
         return reports
 
     def last_steps(self) -> list[Step | None]:
@@ -179,18 +179,18 @@ def select_member(k: int, *arrays: np.ndarray | None) -> list[Any]:
     return [a[k] if a is not None and a.ndim == 3 else a for a in arrays]
 
 
-def make_batch_problem(model: Model, precision: str, copies: int, solver: Solver) -> Problem:
+def make_batch_problem(model: Model, precision: str, batch_size: int, solver: Solver) -> Problem:
     """Create a problem for a batch on a CUDA device; insufficient device memory raises a `ValueError`."""
     from supple.kernels.cuda import free_memory, require_device
 
     require_device()
-    needed, free = copies * bytes_per_member(model, precision, solver), free_memory()
+    needed, free = batch_size * bytes_per_member(model, precision, solver), free_memory()
     if needed > free:
         raise ValueError(
-            f"{copies:,} copies need about {needed / 1e9:.1f} GB on the device, which has "
+            f"{batch_size:,} copies need about {needed / 1e9:.1f} GB on the device, which has "
             f"{free / 1e9:.1f} GB free; take fewer, or precision='float32'"
         )
     evolves = any(evolving_parameters(model))
-    problem = Problem(model, precision, device=make_device("cuda", model, copies), varied=evolves)
-    problem.hold(copies)
+    problem = Problem(model, precision, device=make_device("cuda", model, batch_size), varied=evolves)
+    problem.set_batch_size(batch_size)
     return problem

@@ -219,7 +219,7 @@ def begin_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
         rule = SecondOrderIntegrator(problem, RULES[scene.integrator], dt)
         rule.prepare_history(time, None)
         problem.begin_step(time, dt)
-        rule.pull("coast", time)
+        rule.set_inertial_target("coast", time)
         return
     problem.loads.set_time_step(dt)
     problem.begin_step(time, dt)
@@ -228,14 +228,14 @@ def begin_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
 def _make_trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:
     """Create one trial per solver; repeated labels get a number."""
     one = isinstance(solvers, str | Solver | None)
-    listed = (
+    solver_list = (
         [solvers] if one else iterate_argument(solvers, "solvers are a list of solvers or of their names")
     )
-    made = [resolve_solver(solver) for solver in listed]
-    if not made:
+    chosen = [resolve_solver(solver) for solver in solver_list]
+    if not chosen:
         raise ValueError("compare needs at least one solver")
-    labels = [solver_label(solver) for solver in made]
+    labels = [solver_label(solver) for solver in chosen]
     for k in range(len(labels) - 1, 0, -1):
         if labels[k] in labels[:k]:
             labels[k] += f" ({labels[: k + 1].count(labels[k])})"
-    return [Trial(solver, label) for solver, label in zip(made, labels, strict=True)]
+    return [Trial(solver, label) for solver, label in zip(chosen, labels, strict=True)]

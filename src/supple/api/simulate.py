@@ -225,27 +225,33 @@ def equilibrium(
         TypeError: An argument has the wrong type.
     """
     began = perf_counter()
-    asked = resolve_request(scene, solver, options, always_tolerance=True, models=True)
+    request = resolve_request(scene, solver, options, always_tolerance=True, models=True)
     check_callbacks(record_history, watch)
-    problem = make_problem(asked.scene, True, asked.backend)
-    set_initial_state(problem, asked, initial)
+    problem = make_problem(request.scene, True, request.backend)
+    set_initial_state(problem, request, initial)
     if isinstance(initial, State):
         problem.history.flow()
     stages, model = [], problem.model
     count = check_integer("load_steps", load_steps)
-    for part, report in Continuation(
-        problem, asked.solver, asked.stop, count, watch, record_history, began
+    for fraction, report in Continuation(
+        problem, request.solver, request.stop, count, watch, record_history, began
     ).run():
-        if part < 1:
-            acting = _make_step(problem, part * model.duration)
+        if fraction < 1:
+            acting = _make_step(problem, fraction * model.duration)
             model = latest(model, problem.model)
             stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
-    there, state = problem.states.on_device(), problem.state
+    device_displacements, state = problem.states.on_device(), problem.state
     acts = model.varying or model.obstacles is not None or state.history
     step = _make_step(problem, np.inf) if acts else None
     model = latest(model, problem.model)
     return Result(
-        problem.positions, report, model, state=state, step=step, stages=tuple(stages), on_device=there
+        problem.positions,
+        report,
+        model,
+        state=state,
+        step=step,
+        stages=tuple(stages),
+        on_device=device_displacements,
     )
 
 
@@ -311,23 +317,23 @@ def simulate(
         ValueError: The scene or an argument is invalid.
         TypeError: An argument has the wrong type.
     """
-    asked = resolve_request(scene, solver, options)
+    request = resolve_request(scene, solver, options)
     check_callbacks(record_history, watch)
     scene = scene_of(scene)
     schedule = make_schedule(
-        scene, asked.solver, dt, substeps, damping, quasistatic, integrator, initial_guess
+        scene, request.solver, dt, substeps, damping, quasistatic, integrator, initial_guess
     )
     if schedule.quasistatic:
-        asked = replace(asked, stop=add_position_tolerance(asked.stop, options, asked.file))
+        request = replace(request, stop=add_position_tolerance(request.stop, options, request.file))
     frames = check_integer("frames", scene.frames if frames is None else frames)
     if isinstance(initial, State) and velocities is not None:
         raise ValueError("a state has its own velocities; give either a state as initial, or velocities")
     first = check_integer("first_frame", first_frame)
-    return _frames(asked, schedule, frames, initial, velocities, first, record_history, watch)
+    return _frames(request, schedule, frames, initial, velocities, first, record_history, watch)
 
 
 def _frames(
-    asked: Request,
+    request: Request,
     schedule: StepSchedule,
     frames: int,
     initial: np.ndarray | State | None,
@@ -338,38 +344,38 @@ def _frames(
 ) -> Iterator[Frame]:
     """Yield the frames of a motion."""
     began = perf_counter()
-    problem = make_problem(asked.scene, schedule.quasistatic, asked.backend)
+    problem = make_problem(request.scene, schedule.quasistatic, request.backend)
     begin = (first_frame - 1) * schedule.dt
     problem.contacts.stand_at(begin)
     problem.room.stand_at(begin)
-    if not set_initial_state(problem, asked, initial):
+    if not set_initial_state(problem, request, initial):
         problem.begin_step(begin)
     if velocities is not None:
         limit = MAX_MAGNITUDE
-        given = check_vectors("velocities", velocities, problem.model.vertices, limit=limit)
-        problem.states.set_velocities(given)
+        values = check_vectors("velocities", velocities, problem.model.vertices, limit=limit)
+        problem.states.set_velocities(values)
     elif not isinstance(initial, State):
-        moving = asked.velocities(initial, problem.model, first_frame)
-        if moving is not None:
-            problem.states.set_velocities(moving)
-    stepping = make_time_loop(problem, asked.solver, asked.stop, schedule, record_history, watch, began)
-    stepping.index = first_frame - 1
+        saved = request.velocities(initial, problem.model, first_frame)
+        if saved is not None:
+            problem.states.set_velocities(saved)
+    time_loop = make_time_loop(problem, request.solver, request.stop, schedule, record_history, watch, began)
+    time_loop.index = first_frame - 1
     if not isinstance(initial, State):
-        stepping.count_inverted()
+        time_loop.count_inverted()
     for _ in range(first_frame, frames + 1):
-        yield make_frame(stepping, stepping.advance()[0])
+        yield make_frame(time_loop, time_loop.advance()[0])
 
 
-def make_frame(stepping: TimeLoop, report: Report) -> Frame:
+def make_frame(time_loop: TimeLoop, report: Report) -> Frame:
     """Create the frame at the current time; the caller may modify it."""
-    problem, (v, *_), (step, *_) = stepping.problem, stepping.settle(), stepping.last_steps()
+    problem, (v, *_), (step, *_) = time_loop.problem, time_loop.finish_frame(), time_loop.last_steps()
     return Frame(
         problem.positions,
         report,
-        stepping.model,
+        time_loop.model,
         v,
-        stepping.index,
-        stepping.time,
+        time_loop.index,
+        time_loop.time,
         state=problem.state,
         step=step,
         on_device=problem.states.on_device(),
@@ -385,11 +391,11 @@ def validate_state(state: State, model: Model) -> State:
     )
 
 
-def set_initial_state(problem: Problem, asked: Request, initial: np.ndarray | State | None) -> bool:
+def set_initial_state(problem: Problem, request: Request, initial: np.ndarray | State | None) -> bool:
     """Set the initial positions (n, 3) [m], or the state; False if neither call nor file provides one."""
     if isinstance(initial, State):
         problem.state = validate_state(initial, problem.model)
         return True
-    if (begin := asked.initial(initial, problem.model)) is not None:
+    if (begin := request.initial(initial, problem.model)) is not None:
         problem.positions = check_vectors("initial", begin, problem.model.vertices)
     return begin is not None

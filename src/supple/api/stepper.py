@@ -99,25 +99,25 @@ class StepInputs:
     ) -> np.ndarray:
         """Copy an array of finite vectors (count, 3), with an optional leading batch axis."""
         count = self.model.vertices if count is None else count
-        return check_vectors(what, values, count, limit=limit, copies=self.batch_size, per=per).copy()
+        return check_vectors(what, values, count, limit=limit, batch_size=self.batch_size, per=per).copy()
 
     def states(self, given: State | Sequence[State]) -> list[State]:
         """Check states, one per batch member, and round them to the working precision."""
-        wanted = "a supple.State" if self.batch_size is None else f"a list of {self.batch_size} states"
-        what = f"the state of this stepper is {wanted}, as stepper.state gives it"
+        expected = "a supple.State" if self.batch_size is None else f"a list of {self.batch_size} states"
+        what = f"the state of this stepper is {expected}, as stepper.state gives it"
         states = [given] if isinstance(given, State) else list(iterate_argument(given, what))
-        if not all(isinstance(one, State) for one in states):
+        if not all(isinstance(state, State) for state in states):
             raise TypeError(f"{what}; got {format_value(given)}")
         if len(states) != (self.batch_size or 1):
             raise ValueError(f"{what}; got {pluralize(len(states), 'state')}")
-        return [self.rounded(validate_state(one, self.model)) for one in states]
+        return [self.round_state(validate_state(state, self.model)) for state in states]
 
-    def rounded(self, state: State) -> State:
+    def round_state(self, state: State) -> State:
         """Copy a state in working precision."""
         u, v = state.displacements.astype(self.dtype), state.velocities.astype(self.dtype)
         return replace(state, displacements=u, velocities=v)
 
-    def chosen(self, members: Sequence[int]) -> list[int]:
+    def check_members(self, members: Sequence[int]) -> list[int]:
         """Check the indices of selected batch members."""
         chosen = np.asarray(members)
         if self.batch_size is None:
@@ -135,8 +135,8 @@ class StepInputs:
 
 def add_spring_capacity(model: Model, capacity: int) -> Model:
     """Add an empty spring term with a given capacity to a model."""
-    none = np.empty((0, 2), np.int32), np.empty(0), np.empty((0, 1))
-    return replace(model, terms=(*model.terms, Springs(*none, model.rest, capacity)))
+    arrays = np.empty((0, 2), np.int32), np.empty(0), np.empty((0, 1))
+    return replace(model, terms=(*model.terms, Springs(*arrays, model.rest, capacity)))
 
 
 def make_springs(
@@ -173,19 +173,21 @@ def make_springs(
 
 def _check_pairs(pairs: Any, n: int) -> np.ndarray:
     """Validate pairs of vertices."""
-    given = np.asarray(pairs)
-    if given.size == 0:
+    vertices = np.asarray(pairs)
+    if vertices.size == 0:
         return np.empty((0, 2), np.int32)
-    wanted = f"springs are pairs of vertices: whole numbers (m, 2) from 0 to {n - 1}"
-    if given.dtype.kind not in "iu" or given.ndim != 2 or given.shape[1] != 2:
-        raise ValueError(f"{wanted}, got {format_value(pairs)}")
-    if given.min() < 0 or given.max() >= n:
-        raise ValueError(f"{wanted}, got some from {given.min()} to {given.max()}")
-    alone = np.flatnonzero(given[:, 0] == given[:, 1])
-    if len(alone):
-        k = int(alone[0])
-        raise ValueError(f"a spring has two different ends, but both of spring {k} are vertex {given[k, 0]}")
-    return given.astype(np.int32)
+    expected = f"springs are pairs of vertices: whole numbers (m, 2) from 0 to {n - 1}"
+    if vertices.dtype.kind not in "iu" or vertices.ndim != 2 or vertices.shape[1] != 2:
+        raise ValueError(f"{expected}, got {format_value(pairs)}")
+    if vertices.min() < 0 or vertices.max() >= n:
+        raise ValueError(f"{expected}, got some from {vertices.min()} to {vertices.max()}")
+    loops = np.flatnonzero(vertices[:, 0] == vertices[:, 1])
+    if len(loops):
+        k = int(loops[0])
+        raise ValueError(
+            f"a spring has two different ends, but both of spring {k} are vertex {vertices[k, 0]}"
+        )
+    return vertices.astype(np.int32)
 
 
 def _broadcast_numbers(name: str, values: Any, count: int, limit: float) -> np.ndarray:
@@ -259,28 +261,28 @@ class Stepper:
         **options: Unpack[Options],
     ) -> None:
         began = perf_counter()
-        asked = resolve_request(scene, solver, options)
-        scene, solver, stop, backend = scene_of(scene), asked.solver, asked.stop, asked.backend
+        request = resolve_request(scene, solver, options)
+        scene, solver, stop, backend = scene_of(scene), request.solver, request.stop, request.backend
         schedule = make_schedule(scene, solver, dt, substeps, damping, quasistatic, integrator, initial_guess)
         if batch_size is not None:
             batch_size = check_integer("batch_size", batch_size, at_most=MAX_BATCH_SIZE)
-        self.scene, self.batch_size, self._asked = scene, batch_size, asked
+        self.scene, self.batch_size, self._request = scene, batch_size, request
         self._gravity = tuple(np.ravel(scene.gravity).tolist())
         self.model = build_model(scene, schedule.quasistatic)
         self._springs = check_integer("springs", springs, at_least=0) > 0
         if self._springs:
             self.model = add_spring_capacity(self.model, springs)
-        at_once = is_batched(self.model, solver, backend)
-        if batch_size is not None and at_once:
+        batched = is_batched(self.model, solver, backend)
+        if batch_size is not None and batched:
             problem = make_batch_problem(self.model, backend.precision, batch_size, solver)
         else:
             problem = make_problem(self.model, schedule.quasistatic, backend)
-        if schedule.quasistatic and not (batch_size is not None and at_once):
-            stop = add_position_tolerance(stop, options, asked.file)
-        self._stepping = make_time_loop(problem, solver, stop, schedule, began=began)
-        kind = BatchedStates if batch_size is None or at_once else SequentialStates
-        self._copies: BatchedStates | SequentialStates = kind(self._stepping)
-        self._driving = StepInputs(scene, self.model, batch_size, problem.dtype)
+        if schedule.quasistatic and not (batch_size is not None and batched):
+            stop = add_position_tolerance(stop, options, request.file)
+        self._time_loop = make_time_loop(problem, solver, stop, schedule, began=began)
+        batch_class = BatchedStates if batch_size is None or batched else SequentialStates
+        self._batch: BatchedStates | SequentialStates = batch_class(self._time_loop)
+        self._inputs = StepInputs(scene, self.model, batch_size, problem.dtype)
         self._failed: dict[int, Report] = {}
         self.reset()
 
@@ -288,23 +290,23 @@ class Stepper:
         of = "" if self.batch_size is None else f"{pluralize(self.batch_size, 'copy', 'copies')} of "
         return (
             f"<Stepper at {self.time:.6g} s after {pluralize(self.index, 'step')}: "
-            f"{of}{self.model.vertices:,} vertices, {self._asked.solver.name}>"
+            f"{of}{self.model.vertices:,} vertices, {self._request.solver.name}>"
         )
 
     @property
     def dt(self) -> float:
         """Time from step to step [s]."""
-        return self._stepping.schedule.dt
+        return self._time_loop.schedule.dt
 
     @property
     def time(self) -> float:
         """Time since the last reset [s]."""
-        return self._stepping.time
+        return self._time_loop.time
 
     @property
     def index(self) -> int:
         """Number of steps since the last reset."""
-        return self._stepping.index
+        return self._time_loop.index
 
     @property
     def pinned(self) -> np.ndarray:
@@ -318,16 +320,16 @@ class Stepper:
     @property
     def positions(self) -> np.ndarray:
         """(n, 3) or (batch_size, n, 3) positions [m]."""
-        return self._all_or_one(self._copies.positions)
+        return self._without_batch_axis(self._batch.positions)
 
-    def _all_or_one(self, of_copies: Any) -> Any:
+    def _without_batch_axis(self, of_copies: Any) -> Any:
         """Remove the batch axis if the stepper has none."""
         return of_copies[0] if self.batch_size is None else of_copies
 
     @property
     def velocities(self) -> np.ndarray:
         """(n, 3) or (batch_size, n, 3) velocities [m/s]."""
-        return self._all_or_one(self._copies.velocities)
+        return self._without_batch_axis(self._batch.velocities)
 
     def positions_as(self, like: str) -> Any:
         """Return the positions in the array type of another library.
@@ -345,9 +347,9 @@ class Stepper:
         """
         from supple.api.array_interop import convert_positions
 
-        there = self._copies.on_device()
-        here = self.positions if there is None else None
-        return convert_positions(like, here, self.model.rest, there, self.batch_size)
+        device_displacements = self._batch.on_device()
+        host_positions = self.positions if device_displacements is None else None
+        return convert_positions(like, host_positions, self.model.rest, device_displacements, self.batch_size)
 
     @property
     def state(self) -> Any:
@@ -356,11 +358,11 @@ class Stepper:
         Setting it restores the snapshot, and the following steps are then bitwise the same. The time is not
         part of the state.
         """
-        return self._all_or_one(self._copies.take())
+        return self._without_batch_axis(self._batch.get_states())
 
     @state.setter
     def state(self, state: State | Sequence[State]) -> None:
-        self._copies.put(self._driving.states(state))
+        self._batch.set_states(self._inputs.states(state))
         self._failed.clear()
 
     def reset(
@@ -389,25 +391,27 @@ class Stepper:
             x = x.copy()
             self.model.hold(x, self.model.prescribed(self.time))
         if positions is not None:
-            x = self._driving.rows("positions [m]", positions, limit=MAX_LENGTH)
+            x = self._inputs.rows("positions [m]", positions, limit=MAX_LENGTH)
             v = np.zeros_like(self.model.rest) if self.model.velocities is None else self.model.velocities
         if velocities is not None:
-            v = self._driving.rows("velocities [m/s]", velocities)
+            v = self._inputs.rows("velocities [m/s]", velocities)
         u = x - self.model.rest
-        begun = [self._driving.rounded(State(*select_member(k, u, v))) for k in range(self.batch_size or 1)]
+        initial_states = [
+            self._inputs.round_state(State(*select_member(k, u, v))) for k in range(self.batch_size or 1)
+        ]
         if members is None:
-            self._stepping.index = 0
-            self._copies.put(begun)
+            self._time_loop.index = 0
+            self._batch.set_states(initial_states)
             self._failed.clear()
             return
-        chosen = self._driving.chosen(members)
+        chosen = self._inputs.check_members(members)
         if not chosen:
             return
         states = self.state
         for k in chosen:
-            states[k] = begun[k]
+            states[k] = initial_states[k]
             self._failed.pop(k, None)
-        self._copies.put(states)
+        self._batch.set_states(states)
 
     def step(self, forces: Forces | None = None, pins: Pins | None = None) -> Any:
         """Advance by dt and return the frame.
@@ -428,10 +432,10 @@ class Stepper:
         """
         reports = self._advance(forces, pins)
         if self.batch_size is None:
-            return make_frame(self._stepping, reports[0])
+            return make_frame(self._time_loop, reports[0])
         return BatchFrame(
             self.positions, self.velocities, reports, self.model, self.index, self.time, self.state,
-            self._copies.last_steps(), self._copies.models,
+            self._batch.last_steps(), self._batch.models,
         )  # fmt: skip
 
     def advance(self, forces: Forces | None = None, pins: Pins | None = None) -> Report | list[Report]:
@@ -480,8 +484,8 @@ class Stepper:
             raise ValueError("this stepper has no room for springs: make it with Stepper(..., springs=100)")
         if rest_length is None and self.batch_size is not None:
             raise ValueError("the copies are not alike: give the springs a rest_length")
-        now = self.model.rest if self.batch_size is not None else self.positions
-        term = make_springs(self.model, pairs, stiffness, rest_length, now)
+        current = self.model.rest if self.batch_size is not None else self.positions
+        term = make_springs(self.model, pairs, stiffness, rest_length, current)
         check_float_range(replace(self.model, terms=(term,)), str(self._problem.dtype))
         self._problem.refresh(len(self.model.terms) - 1, term)
         self.model = self._problem.model
@@ -497,14 +501,14 @@ class Stepper:
                 f"The last step{which} failed: the forces became infinite or NaN. Start again with {again}, "
                 "or go back by setting the state to an earlier one; smaller steps or forces may help."
             )
-        self._say_changed_gravity()
-        acting = self._driving.forces(forces)
-        arriving = self._driving.pins(pins, (self.index + 1) * self.dt)
-        reports = self._copies.advance(acting, arriving)
+        self._warn_changed_gravity()
+        external = self._inputs.forces(forces)
+        targets = self._inputs.pins(pins, (self.index + 1) * self.dt)
+        reports = self._batch.advance(external, targets)
         self._failed = {k: r for k, r in enumerate(reports) if r.outcome is Outcome.FAILED}
         return reports
 
-    def _say_changed_gravity(self) -> None:
+    def _warn_changed_gravity(self) -> None:
         """Warn once about a gravity change since construction, which has no effect."""
         now = tuple(np.ravel(self.scene.gravity).tolist())
         if now != self._gravity:
@@ -518,12 +522,12 @@ class Stepper:
 
     @property
     def _problem(self) -> Problem:
-        return self._stepping.problem
+        return self._time_loop.problem
 
     @cached_property
     def _initial(self) -> tuple[np.ndarray, np.ndarray]:
         """Initial positions and velocities (n, 3) of the scene, or of its file."""
-        x, v = self._asked.initial(None, self.model), self._asked.velocities(None, self.model)
+        x, v = self._request.initial(None, self.model), self._request.velocities(None, self.model)
         x = self.model.rest.copy() if x is None else x.copy()
         self.model.hold(x, self.model.prescribed(0.0))
         return x, np.zeros_like(x) if v is None else v

@@ -181,7 +181,8 @@ class RunProgress(_Bar):
         per_frame = self._seconds / finished if finished else self._estimate.seconds + in_frame
         if not frames_left:
             return f"{_format_seconds(in_frame)} left"
-        return f"{_format_seconds(in_frame)} left in frame, {_format_seconds(in_frame + frames_left * per_frame)} in all"
+        in_all = _format_seconds(in_frame + frames_left * per_frame)
+        return f"{_format_seconds(in_frame)} left in frame, {in_all} in all"
 
 
 class TrialProgress(_Bar):

@@ -202,8 +202,8 @@ class Piercing:
         self._device, self._obstacle, self._model = device, obstacles.obstacle, model
         thick = thicknesses(contacts.shapes)
         triangles = surface_triangles(model) if np.isfinite(thick).any() else np.empty((0, 3), np.int32)
-        found = device.zeros((device.copies * len(triangles), FIELDS), np.dtype(float))
-        count = device.zeros((device.copies,), np.dtype(np.int64))
+        found = device.zeros((device.batch_size * len(triangles), FIELDS), np.dtype(float))
+        count = device.zeros((device.batch_size,), np.dtype(np.int64))
         self._faces = Faces(
             contacts.states.u,
             contacts.rest,
@@ -220,7 +220,7 @@ class Piercing:
         """Find the deepest faces in each obstacle.
 
         Args:
-            copies: Batch size.
+            batch_size: Batch size.
             obstacles: Number of obstacles.
 
         Returns:

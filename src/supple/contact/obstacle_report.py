@@ -193,8 +193,8 @@ class TouchSums:
         self._seen = Seen(contacts.states.u, contacts.rest, counts, *there, *near)
         self._cuts: Cuts = cut([(own.start, own.stop) for _, own in model.body_vertices])
         pieces = len(self._cuts.vertex) - 1
-        self._parts = device.zeros((device.copies, 1 + others, FIELDS, pieces), np.dtype(float))
-        self._sums = np.zeros((device.copies, self._bodies + others, FIELDS))
+        self._parts = device.zeros((device.batch_size, 1 + others, FIELDS, pieces), np.dtype(float))
+        self._sums = np.zeros((device.batch_size, self._bodies + others, FIELDS))
 
     def taken(self) -> tuple[np.ndarray, np.ndarray]:
         """Sum the last evaluated reactions at the present u.
@@ -309,15 +309,15 @@ def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactRe
         One report per batch member; None without obstacles.
     """
     if problem.contacts.obstacles is None:
-        return [None] * problem.copies
-    active, problem.device.active = problem.device.active, np.arange(problem.copies, dtype=np.int32)
+        return [None] * problem.batch_size
+    active, problem.device.active = problem.device.active, np.arange(problem.batch_size, dtype=np.int32)
     if not evaluated:
         problem.measures.balances()  # also evaluates the reactions of the planes
     bodies, obstacles = sums_of(problem.contacts).taken()
     for _, follower in problem.model.followers:
         if getattr(follower, "presses", False):
             bodies, obstacles = with_faces(follower.pressed(problem), bodies, obstacles)
-    faces = piercing_of(problem.contacts).found(problem.copies, obstacles.shape[1])
+    faces = piercing_of(problem.contacts).found(problem.batch_size, obstacles.shape[1])
     held = find_pinned_overlaps(problem.contacts)
     problem.device.active = active
     names = [name for name, _ in problem.model.body_vertices]

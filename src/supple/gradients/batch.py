@@ -107,7 +107,7 @@ def _goes(problem: Problem, result: Result) -> bool:
 def _made(problem: Problem, copies: int, materials: tuple[Any, ...]) -> Problem:
     """Batched problem with copies of a model as separate bodies."""
     model = with_materials(repeated(problem.model, copies), materials)
-    made = Problem(model, "float64", device=problem.device.alike(np.dtype(float), model.vertices + 1))
+    made = Problem(model, "float64", device=problem.device.clone(np.dtype(float), model.vertices + 1))
     made.keeps_prepared = True
     return made
 

@@ -5,7 +5,7 @@ from supple.io.errors import FrameError, ResultsError
 from supple.io.export import export, save_frames
 from supple.io.formats import FORMATS
 from supple.io.frames import SavedFrame, read_frame, write_frame, write_pvd
-from supple.io.machine import machine, versions
+from supple.io.machine import machine, show_versions, versions
 from supple.io.results import ComparisonFolder, ResultsFolder
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "read_bodies",
     "read_frame",
     "save_frames",
+    "show_versions",
     "versions",
     "write_data",
     "write_frame",

@@ -49,7 +49,7 @@ from supple.support.os_errors import add_path_to_os_errors
 
 @dataclass(frozen=True, eq=False)
 class ObstacleSurfaces:
-    """Obstacles of a shot as additional bodies, with outlines."""
+    """Obstacles of an export as additional bodies, with outlines."""
 
     obstacles: Obstacles
     shapes: tuple[Outline, ...]

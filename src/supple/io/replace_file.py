@@ -44,7 +44,8 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     """Write to a temporary folder that replaces the folder `path` when complete.
 
     The old folder is renamed first and deleted afterwards. In any case, either the old or the new folder is
-    complete at `path`. Only if the process is killed between both renames, `restore_replaced` restores the old one.
+    complete at `path`. Only if the process is killed between both renames, `restore_replaced`
+    restores the old one.
     """
     restore_replaced(path)
     temporary, aside = unfinished(path), _own(path, "replaced")

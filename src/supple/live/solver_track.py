@@ -202,7 +202,7 @@ class Track:
         (report,) = stepping.advance(forces)
         if report.outcome is Outcome.FAILED:
             raise DivergedError(f"{self.solver.name} failed: forces became infinite, {self._cause}.")
-        (self.velocities,), (self.step,) = stepping.settle(), stepping.last_steps()
+        (self.velocities,), (self.step,) = stepping.finish_frame(), stepping.last_steps()
         p = self._problem
         self.positions, self.bodies = p.positions, p.contacts.moved_by_bodies
         (self._state,) = p.history.take()

@@ -40,7 +40,7 @@ from supple.materials.plane_stress import (
 from supple.materials.plastic_hencky import PlasticHencky
 from supple.materials.plastic_stvk import PlasticStVK
 from supple.materials.presets import MEASURED, measured, measured_density
-from supple.materials.rest_deformation import Prestrained, Resting, prestrained
+from supple.materials.rest_deformation import InelasticMaterial, Prestrained, prestrained
 from supple.materials.safe_step import confinement
 from supple.materials.stable_neo_hookean import StableNeoHookean
 from supple.materials.stvk import StVK
@@ -137,6 +137,7 @@ __all__ = [
     "Gent",
     "Hencky",
     "HolzapfelGasserOgden",
+    "InelasticMaterial",
     "Isotropic",
     "LinearElastic",
     "LogNeoHookean",
@@ -154,7 +155,6 @@ __all__ = [
     "PlasticHencky",
     "PlasticStVK",
     "Prestrained",
-    "Resting",
     "StVK",
     "StableNeoHookean",
     "TransverseStVK",

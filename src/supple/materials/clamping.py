@@ -40,7 +40,7 @@ def _clamped_energy(material, F):
 
 
 @device_function
-def _sound(material, F):
+def _is_unclamped(material, F):
     """True if no stretch is below the clamp."""
     clamp = clamp_of(material)
     A = add_diagonal(matmul(transpose(F), F), -clamp * clamp)
@@ -49,14 +49,14 @@ def _sound(material, F):
 
 @device_function
 def _at_clamped(material, F):
-    sound = _sound(material, F)
-    if all_lanes(sound):
+    unclamped = _is_unclamped(material, F)
+    if all_lanes(unclamped):
         return psi(material, F), stress(material, F)
     U, s, V = rotation_svd(F)
     zero = 0.0 * s[0]
     floor = zero + clamp_of(material)
     S = (max(s[0], floor), zero, zero, zero, max(s[1], floor), zero, zero, zero, max(s[2], floor))
-    at = select9(sound, F, matmul(matmul(U, S), transpose(V)))
+    at = select9(unclamped, F, matmul(matmul(U, S), transpose(V)))
     P = stress(material, at)
     return psi(material, at) + contract(P, combine(1.0, F, -1.0, at)), P
 
@@ -64,9 +64,9 @@ def _at_clamped(material, F):
 @device_function
 def _in_principal_frame(material, F):
     """`clamped_energy` of an isotropic material, whose P is diagonal in the principal frame of F."""
-    sound = _sound(material, F)
+    unclamped = _is_unclamped(material, F)
     energy, P = psi(material, F), stress(material, F)
-    if all_lanes(sound):
+    if all_lanes(unclamped):
         return energy, P
     U, s, V = rotation_svd(F)
     zero = 0.0 * s[0]
@@ -75,4 +75,4 @@ def _in_principal_frame(material, F):
     S = (c[0], zero, zero, zero, c[1], zero, zero, zero, c[2])
     H = stress(material, S)
     clamped = psi(material, S) + H[0] * (s[0] - c[0]) + H[4] * (s[1] - c[1]) + H[8] * (s[2] - c[2])
-    return where(sound, energy, clamped), select9(sound, P, matmul(matmul(U, H), transpose(V)))
+    return where(unclamped, energy, clamped), select9(unclamped, P, matmul(matmul(U, H), transpose(V)))

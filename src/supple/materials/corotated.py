@@ -25,8 +25,8 @@ def _psi(material, F):
     R = rotation(F)
     D = combine(1.0, F, -1.0, R)
     missing = 3.0 - contract(R, R)
-    told = abs(missing) > 0.1 * math.sqrt(rounding(missing))
-    shear = contract(D, D) + where(told, missing, 0.0 * missing)
+    significant = abs(missing) > 0.1 * math.sqrt(rounding(missing))
+    shear = contract(D, D) + where(significant, missing, 0.0 * missing)
     volume_change = det(F) - 1.0
     return material.mu * shear + 0.5 * material.lam * volume_change * volume_change
 

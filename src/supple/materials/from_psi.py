@@ -29,14 +29,14 @@ from supple.materials.principal import principal_hessian
 from supple.materials.safe_step import confinement
 
 
-class Found:
+class ComputedAttribute:
     """Class attribute computed by a function on each access."""
 
-    def __init__(self, find: Callable[[Any], Any]) -> None:
-        self._find = find
+    def __init__(self, compute: Callable[[Any], Any]) -> None:
+        self._compute = compute
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self._find(owner)
+        return self._compute(owner)
 
 
 def derive(cls: Any) -> None:
@@ -45,26 +45,26 @@ def derive(cls: Any) -> None:
     Functions with a handwritten implementation are kept.
     """
     form = form_of(cls.psi)
-    room: Any = stretches if form == ("stretches",) else formulas
-    psi.write(cls, room.write_psi)
-    stress.write(cls, room.write_stress)
-    stress_differential.write(cls, room.write_stress_differential)
+    generator: Any = stretches if form == ("stretches",) else formulas
+    psi.write(cls, generator.write_psi)
+    stress.write(cls, generator.write_stress)
+    stress_differential.write(cls, generator.write_stress_differential)
     traction.write(cls, lambda cls: _traction)
-    vertex_response.write(cls, room.write_vertex_response)
+    vertex_response.write(cls, generator.write_vertex_response)
     shear_modulus.write(cls, formulas.write_shear_modulus)
     step_limit.write(cls, formulas.write_step_limit)
     confinement.write(cls, formulas.write_confinement)
     bound_coefficients.write(cls, _coefficients)
-    if room is formulas:
+    if generator is formulas:
         tangent.write(cls, formulas.write_tangent)
-    principal_hessian.write(cls, room.write_principal_hessian)
-    given = vars(cls)
-    if "barrier" not in given:
-        cls.barrier = Found(formulas.has_barrier)
-    if "isotropic" not in given:
-        cls.isotropic = True if form != ("F",) else Found(is_isotropic)
-    if "objective" not in given and form == ("F",):
-        cls.objective = Found(is_objective)
+    principal_hessian.write(cls, generator.write_principal_hessian)
+    members = vars(cls)
+    if "barrier" not in members:
+        cls.barrier = ComputedAttribute(formulas.has_barrier)
+    if "isotropic" not in members:
+        cls.isotropic = True if form != ("F",) else ComputedAttribute(is_isotropic)
+    if "objective" not in members and form == ("F",):
+        cls.objective = ComputedAttribute(is_objective)
 
 
 def _coefficients(cls: Any) -> Callable:

@@ -9,7 +9,7 @@ import numpy as np
 from supple.algebra.isotropic import matrix_of, times
 from supple.kernels import generic
 from supple.materials.material import Material, bound_coefficients, shear_modulus, stress, traction
-from supple.materials.parameters import Parameter, without_aliases
+from supple.materials.parameters import Parameter, resolve_aliases
 from supple.materials.volumetric import BULK
 from supple.support.arguments import MAX_MAGNITUDE, format_value
 
@@ -52,11 +52,11 @@ class Isotropic(Material):
     lam: Any
 
     def __new__(cls, **given: Any) -> Self:
-        named = without_aliases(cls.__name__, (YOUNG, POISSON, MU, LAM, BULK), given)
+        named = resolve_aliases(cls.__name__, (YOUNG, POISSON, MU, LAM, BULK), given)
         if cls.thin or not named.keys() & {"mu", "lam", "bulk_modulus"}:
             return super().__new__(cls, **named)
         if named.keys() == {"mu", "bulk_modulus"}:
-            mu, bulk = MU.checked(named["mu"]), BULK.checked(named["bulk_modulus"])
+            mu, bulk = MU.check(named["mu"]), BULK.check(named["bulk_modulus"])
             named = {"mu": mu, "lam": bulk - 2 / 3 * mu}
         if named.keys() != {"mu", "lam"}:
             raise TypeError(
@@ -77,7 +77,7 @@ class Isotropic(Material):
         Args:
             **given: μ > 0 as `mu` and λ > -2μ/3 as `lam` [Pa], per body or per element.
         """
-        values = cls._checked(cls.stored, given)
+        values = cls._check_parameters(cls.stored, given)
         mu, lam = np.broadcast_arrays(values["mu"], values["lam"])
         if not np.all((lam <= MAX_MAGNITUDE) & (3 * lam > -2 * mu)):
             raise ValueError(
@@ -86,7 +86,7 @@ class Isotropic(Material):
             )
         if mu.ndim:
             values = {"mu": mu.copy(), "lam": lam.copy()}
-        return cls._kept(values)
+        return cls._from_values(values)
 
     @classmethod
     def from_lame(cls, mu: Any, lam: Any) -> Self:

@@ -62,8 +62,8 @@ def _bound_coefficients(material, F):
 @confinement.of(LogNeoHookean)
 def _confinement(material, F, g):
     """J keeps at least a tenth of its value over r = 0.9 J / |cof F g|."""
-    slope, room = matvec(cofactor(F), g), 0.9 * det(F)
-    return dot(slope, slope) / (room * room)
+    slope, margin = matvec(cofactor(F), g), 0.9 * det(F)
+    return dot(slope, slope) / (margin * margin)
 
 
 @step_limit.of(LogNeoHookean)

@@ -15,9 +15,9 @@ from supple.materials.parameters import (
     Parameter,
     annotated_parameters,
     element_count,
-    instead_of,
     is_per_element,
-    without_aliases,
+    resolve_aliases,
+    suggest_parameter,
 )
 
 
@@ -106,13 +106,13 @@ class Material(tuple):
         make_name_unique(cls)
 
     def __new__(cls, **given: Any) -> Self:
-        made = cls._kept(cls.store(**cls._checked(cls.parameters, given)))
+        material = cls._from_values(cls.store(**cls._check_parameters(cls.parameters, given)))
         if cls.__module__.split(".")[0] != "supple":
             from supple.materials.material_checks import findings
 
-            for sentence in findings(made):
+            for sentence in findings(material):
                 warnings.warn(f"{cls.__name__}: {sentence}", stacklevel=2)
-        return made
+        return material
 
     if TYPE_CHECKING:
 
@@ -135,7 +135,7 @@ class Material(tuple):
         for name in matrices.keys() & given.keys():
             if np.shape(given[name])[-1:] == (matrices[name].size,):
                 given[name] = matrices[name].as_given(given[name])
-        return cls._kept(cls._checked(cls.stored, given))
+        return cls._from_values(cls._check_parameters(cls.stored, given))
 
     @classmethod
     def example(cls, **changes: Any) -> Self:
@@ -144,7 +144,7 @@ class Material(tuple):
         Args:
             **changes: Parameters that replace their example values.
         """
-        return cls(**(examples_of(cls) | without_aliases(cls.__name__, cls.parameters, changes)))
+        return cls(**(examples_of(cls) | resolve_aliases(cls.__name__, cls.parameters, changes)))
 
     @classmethod
     def on(cls, mesh: Any, **given: Any) -> Self:
@@ -164,23 +164,25 @@ class Material(tuple):
         return cls(**{name: value(v) for name, v in given.items()})
 
     @classmethod
-    def _checked(cls, declared: tuple[Parameter, ...], given: dict[str, Any]) -> dict[str, Any]:
+    def _check_parameters(cls, declared: tuple[Parameter, ...], given: dict[str, Any]) -> dict[str, Any]:
         names = [p.name for p in declared]
-        given = without_aliases(cls.__name__, declared, given)
+        given = resolve_aliases(cls.__name__, declared, given)
         for name in given:
             if name not in names:
-                raise TypeError(f"{cls.__name__} has no parameter {name!r}; {instead_of(cls, name, names)}")
+                raise TypeError(
+                    f"{cls.__name__} has no parameter {name!r}; {suggest_parameter(cls, name, names)}"
+                )
         values = {}
         for p in declared:
             value = given.get(p.name, p.default)
             if value is None:
                 raise TypeError(f"{cls.__name__} needs {p.name}: {p.description}")
-            values[p.name] = p.checked(value)
+            values[p.name] = p.check(value)
         element_count(values.items())
         return values
 
     @classmethod
-    def _kept(cls, values: dict[str, Any]) -> Self:
+    def _from_values(cls, values: dict[str, Any]) -> Self:
         element_count(values.items())
         for value in values.values():
             if is_per_element(value):

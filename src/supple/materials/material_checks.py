@@ -18,7 +18,7 @@ from supple.materials.autodiff.generate import (
 from supple.materials.material import examples_of
 from supple.materials.parameters import is_per_element
 
-TOLERATED = 1e-6
+TOLERANCE = 1e-6
 """Largest difference regarded as rounding, relative to the stiffness at rest."""
 
 STATES, TURNS = 3, 2
@@ -55,17 +55,17 @@ def _of_gradient(cls: Any, one: Any) -> list[str]:
     if not (np.isfinite(P).all() and np.isfinite(C).all()):
         return ["its energy density has no derivatives at rest, F = I; |F - I| or √(I1 - 3) are such"]
     strain = _symmetric_part(C)
-    told = _at_rest(cls, one, np.abs(P).max(), strain)
+    problems = _at_rest(cls, one, np.abs(P).max(), strain)
     scale = np.abs(C).max()
     if _changes(lambda F, Q: Q @ F, psi, one, scale):
-        told.append("its energy density changes when the body turns as a whole: psi(Q F) is not psi(F)")
+        problems.append("its energy density changes when the body turns as a whole: psi(Q F) is not psi(F)")
     if cls.isotropic and _changes(lambda F, Q: F @ Q, psi, one, scale):
-        told.append("it says that it is isotropic, and is not the same in all directions")
-    return told
+        problems.append("it says that it is isotropic, and is not the same in all directions")
+    return problems
 
 
 def _of_stretches(cls: Any, one: Any) -> list[str]:
-    psi, stress = (written(cls) for written in (write_psi, write_stress))
+    psi, stress = (write(cls) for write in (write_psi, write_stress))
     rest, uneven = (1.0, 1.0, 1.0), (1.2, 1.05, 0.9)
     p, A = _values(stress, one, rest), _values(write_second(cls), one, rest).reshape(3, 3)
     if not np.isfinite(_values(psi, one, rest)).all():
@@ -75,12 +75,12 @@ def _of_stretches(cls: Any, one: Any) -> list[str]:
     strain = np.zeros((6, 6))
     strain[:3, :3] = A
     strain[3:, 3:] = np.eye(3) * (A[0, 0] - A[0, 1])
-    told = _at_rest(cls, one, np.abs(p).max(), strain)
+    problems = _at_rest(cls, one, np.abs(p).max(), strain)
     orders = [uneven, uneven[::-1], (uneven[1], uneven[2], uneven[0])]
     energies = np.array([_values(psi, one, order)[0] for order in orders])
-    if not np.ptp(energies) <= TOLERATED * np.abs(A).max():
-        told.append("its energy density is not symmetric: it changes when two stretches are exchanged")
-    return told
+    if not np.ptp(energies) <= TOLERANCE * np.abs(A).max():
+        problems.append("its energy density is not symmetric: it changes when two stretches are exchanged")
+    return problems
 
 
 def _at_rest(cls: Any, one: Any, stress: float, strain: np.ndarray) -> list[str]:
@@ -92,23 +92,23 @@ def _at_rest(cls: Any, one: Any, stress: float, strain: np.ndarray) -> list[str]
         stress: Largest stress at rest [Pa].
         strain: 6×6 second derivatives with respect to the strains xx yy zz √2 xy √2 xz √2 yz [Pa].
     """
-    told = []
+    problems = []
     scale = np.abs(strain).max()
-    if cls.relaxed and stress > TOLERATED * scale:
-        told.append(
+    if cls.relaxed and stress > TOLERANCE * scale:
+        problems.append(
             f"it is not free of stress at rest: there are {stress:.3g} Pa; bodies would not keep their shape"
         )
-    if cls.relaxed and np.linalg.eigvalsh(strain)[0] < TOLERATED * scale:
-        told.append("it is not stable at rest: some small strain costs no energy, or less than none")
+    if cls.relaxed and np.linalg.eigvalsh(strain)[0] < TOLERANCE * scale:
+        problems.append("it is not stable at rest: some small strain costs no energy, or less than none")
     if cls.isotropic and {"young", "poisson"} <= {p.name for p in cls.parameters}:
         expected = _hooke(one.young, one.poisson)
         if np.abs(strain - expected).max() > 1e-4 * np.abs(expected).max():
             E, nu = _moduli(strain)
-            told.append(
+            problems.append(
                 f"at rest it behaves as with E = {E:.4g} Pa and ν = {nu:.4g}, not as with its own "
                 f"E = {one.young:.4g} Pa and ν = {one.poisson:.4g}"
             )
-    return told
+    return problems
 
 
 def _hooke(E: float, nu: float) -> np.ndarray:
@@ -134,7 +134,7 @@ def _symmetric_part(C: np.ndarray) -> np.ndarray:
     return basis.T @ C @ basis
 
 
-def _changes(turned: Callable, psi: Callable, one: Any, scale: float) -> bool:
+def _changes(rotate: Callable, psi: Callable, one: Any, scale: float) -> bool:
     """True if random rotations change ψ at random deformations by more than rounding."""
     random = np.random.default_rng(0)
     for _ in range(STATES):
@@ -142,8 +142,8 @@ def _changes(turned: Callable, psi: Callable, one: Any, scale: float) -> bool:
         before = _values(psi, one, _flat(F))[0]
         for _ in range(TURNS):
             Q, _ = np.linalg.qr(random.normal(size=(3, 3)))
-            after = _values(psi, one, _flat(turned(F, Q * np.linalg.det(Q))))[0]
-            if not abs(after - before) <= TOLERATED * scale:
+            after = _values(psi, one, _flat(rotate(F, Q * np.linalg.det(Q))))[0]
+            if not abs(after - before) <= TOLERANCE * scale:
                 return True
     return False
 
@@ -160,12 +160,12 @@ def is_isotropic(cls: Any) -> bool:
     return all(p.kind == "scalar" for p in cls.stored) and _is_unchanged(cls, lambda F, Q: F @ Q)
 
 
-def _is_unchanged(cls: Any, turned: Callable) -> bool:
+def _is_unchanged(cls: Any, rotate: Callable) -> bool:
     psi, _, change = _functions(cls)
-    one = cls._kept(cls.store(**cls._checked(cls.parameters, examples_of(cls))))
+    one = cls._from_values(cls.store(**cls._check_parameters(cls.parameters, examples_of(cls))))
     rest = _flat(np.eye(3))
     C = np.array([_values(change, one, rest, _flat(unit)) for unit in np.eye(9)])
-    return not _changes(turned, psi, one, np.abs(C).max())
+    return not _changes(rotate, psi, one, np.abs(C).max())
 
 
 @cache

@@ -48,8 +48,8 @@ class OrthotropicStVK(Material):
         E = [np.asarray(parameters[f"young{k}"]) for k in (1, 2, 3)]
         x, y, z = (parameters[f"poisson{pair}"] / E[int(pair[0]) - 1] for pair in ("12", "13", "23"))
         a, b, c = 1 / E[0], 1 / E[1], 1 / E[2]
-        sound = (a * b > x * x) & (a * b * c - 2 * x * y * z - a * z * z - b * y * y - c * x * x > 0)
-        if not np.all(sound):
+        stable = (a * b > x * x) & (a * b * c - 2 * x * y * z - a * z * z - b * y * y - c * x * x > 0)
+        if not np.all(stable):
             raise ValueError(
                 "poisson12, poisson13 and poisson23 are too large for these moduli: the material would gain "
                 "energy when it is squeezed; each poissonIJ² must be less than youngI/youngJ, or still less"

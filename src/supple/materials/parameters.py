@@ -17,15 +17,15 @@ SHAPES: dict[str, tuple[int, ...]] = {"scalar": (), "direction": (3,), "tensor":
 SIZES = {"scalar": 1, "direction": 3, "tensor": 9, "symmetric": 6}
 """Number of kernel values of each kind: tensors row by row, symmetric ones as xx yy zz xy xz yz."""
 
-SIX = (0, 4, 8, 1, 2, 5)
+SYMMETRIC_ENTRIES = (0, 4, 8, 1, 2, 5)
 _NINE = {9: list(range(9)), 6: [0, 3, 4, 3, 1, 5, 4, 5, 2]}
 
 
-def _frozen(value: Any) -> Any:
+def _freeze(value: Any) -> Any:
     """Convert nested numbers to nested tuples, which are comparable and hashable."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
-    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+    return tuple(map(_freeze, value)) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Parameter:
         for name in ("default", "example"):
             value = getattr(self, name)
             if value is not None:
-                self.checked(value)
-                object.__setattr__(self, name, _frozen(value))
+                self.check(value)
+                object.__setattr__(self, name, _freeze(value))
 
     @property
     def label(self) -> str:
@@ -132,7 +132,7 @@ class Parameter:
         """Number of kernel values."""
         return SIZES[self.kind]
 
-    def checked(self, given: Any) -> Any:
+    def check(self, given: Any) -> Any:
         """Validate and normalize a value.
 
         Args:
@@ -150,7 +150,7 @@ class Parameter:
             self._refuse_outside(given, values)
         self._refuse_shape(given, values)
         if self.kind != "scalar":
-            values = self._whole(given, values)
+            values = self._flatten(given, values)
         if values.ndim == (0 if self.kind == "scalar" else 1):
             return float(values) if not shape else tuple(values.tolist())
         values = values.copy()
@@ -175,7 +175,7 @@ class Parameter:
             ):
                 inside = inside if bound is None else inside & holds(values, bound)
         if not values.size or not inside.all():
-            raise ValueError(f"{self.name} must {self._wanted}, got {format_value(given)}{self._advised}")
+            raise ValueError(f"{self.name} must {self._requirement}, got {format_value(given)}{self._advice}")
         positive = self.above is not None and self.above >= 0
         lowest, size = (MIN_MAGNITUDE if positive else 0.0), np.abs(values)
         if size.max() > MAX_MAGNITUDE or (size.min() < lowest):
@@ -185,14 +185,14 @@ class Parameter:
             )
 
     @property
-    def _wanted(self) -> str:
+    def _requirement(self) -> str:
         unit = f" [{self.unit}]" if self.unit else ""
         if self.range.startswith("between"):
             return f"lie {self.range}{unit}"
         return f"be {self.range} and finite{unit}" if self.range != "any number" else f"be finite{unit}"
 
     @property
-    def _advised(self) -> str:
+    def _advice(self) -> str:
         return f"; {self.advice}" if self.advice else ""
 
     def _refuse_shape(self, given: Any, values: np.ndarray) -> None:
@@ -204,14 +204,14 @@ class Parameter:
         ):
             return
         each = ("m", *map(str, shape))
-        wanted = f"({', '.join(each)})" if shape else "(m,)"
-        found = f"it has shape {values.shape}" if values.ndim else f"got {format_value(given)}"
+        expected = f"({', '.join(each)})" if shape else "(m,)"
+        actual = f"it has shape {values.shape}" if values.ndim else f"got {format_value(given)}"
         raise ValueError(
-            f"{self.name} must have shape {shape} for the whole body or {wanted} with one entry per "
-            f"tetrahedron; {found}"
+            f"{self.name} must have shape {shape} for the whole body or {expected} with one entry per "
+            f"tetrahedron; {actual}"
         )
 
-    def _whole(self, given: Any, values: np.ndarray) -> np.ndarray:
+    def _flatten(self, given: Any, values: np.ndarray) -> np.ndarray:
         """Normalize directions and flatten tensors, to (size,) or (m, size) numbers."""
         rows = values.reshape(-1, int(np.prod(SHAPES[self.kind])))
         wrong = np.flatnonzero(~(np.isfinite(rows).all(axis=1) & (np.abs(rows).max(axis=1) <= MAX_MAGNITUDE)))
@@ -224,7 +224,7 @@ class Parameter:
             if len(zero := np.flatnonzero(length[:, 0] < MIN_MAGNITUDE)):
                 raise ValueError(
                     f"{self.name} is a direction and must not be zero, got "
-                    f"{format_value(rows[zero[0]].tolist())}{_at(zero)}{self._advised}"
+                    f"{format_value(rows[zero[0]].tolist())}{_at(zero)}{self._advice}"
                 )
             rows = rows / length
         if self.kind == "symmetric":
@@ -234,7 +234,7 @@ class Parameter:
                 raise ValueError(
                     f"{self.name} must be symmetric, got {format_value(matrices[wrong[0]].tolist())}{_at(wrong)}"
                 )
-            rows = (0.5 * (matrices + matrices.transpose(0, 2, 1))).reshape(-1, 9)[:, SIX]
+            rows = (0.5 * (matrices + matrices.transpose(0, 2, 1))).reshape(-1, 9)[:, SYMMETRIC_ENTRIES]
         return rows[0] if values.ndim == len(SHAPES[self.kind]) else rows
 
 
@@ -253,16 +253,16 @@ _ANNOTATIONS: dict[str, dict[str, Any]] = {
 
 def annotated_parameters(cls: type) -> dict[str, Parameter]:
     """Return the parameters declared by a class's annotations: `mu: Pa`, `Jm: float = 30`."""
-    found = {}
+    parameters = {}
     for name, annotation in vars(cls).get("__annotations__", {}).items():
         kind = getattr(annotation, "__name__", str(annotation)).split(".")[-1]
         if kind in _ANNOTATIONS:
             given = {"default": vars(cls).get(name), "symbol": name, **_ANNOTATIONS[kind]}
-            found[name] = Parameter(name, name.replace("_", " "), **given)
-    return found
+            parameters[name] = Parameter(name, name.replace("_", " "), **given)
+    return parameters
 
 
-def without_aliases(called: str, declared: Iterable[Parameter], given: dict[str, Any]) -> dict[str, Any]:
+def resolve_aliases(called: str, declared: Iterable[Parameter], given: dict[str, Any]) -> dict[str, Any]:
     """Replace aliases by the names of their parameters.
 
     Args:
@@ -275,16 +275,16 @@ def without_aliases(called: str, declared: Iterable[Parameter], given: dict[str,
     """
     declared = list(declared)
     names = {alias: p.name for p in declared for alias in p.aliases} | {p.name: p.name for p in declared}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in given.items():
         own = names.get(name, name)
-        if own in found:
+        if own in values:
             raise TypeError(f"{called} got {own} twice: {name!r} is another name of it")
-        found[own] = value
-    return found
+        values[own] = value
+    return values
 
 
-def instead_of(cls: type, name: str, names: list[str]) -> str:
+def suggest_parameter(cls: type, name: str, names: list[str]) -> str:
     """Sentence with suggestions for an unknown parameter name of a class."""
     for base in cls.__mro__:
         annotation = vars(base).get("__annotations__", {}).get(name)
@@ -331,8 +331,8 @@ def element_count(values: Iterable[tuple[str, Any]]) -> int | None:
     """
     named = [(name, value) for name, value in values if is_per_element(value)]
     if len({len(value) for _, value in named}) > 1:
-        told = " and ".join(f"{name} has shape {value.shape}" for name, value in named)
+        shapes = " and ".join(f"{name} has shape {value.shape}" for name, value in named)
         raise ValueError(
-            f"material parameters are the same for a whole body, or have one entry per tetrahedron; {told}"
+            f"material parameters are the same for a whole body, or have one entry per tetrahedron; {shapes}"
         )
     return len(named[0][1]) if named else None

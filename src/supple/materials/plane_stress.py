@@ -77,9 +77,9 @@ def _slack(material):
 def _pressure(material, J):
     """q = J (1 + r)²/(r + J²)² and its derivative: P = μ (F - q cof F)."""
     r = _slack(material)
-    grown = 1.0 / (r + J * J)
-    factor = (1.0 + r) * (1.0 + r) * grown * grown
-    return factor * J, factor * grown * (r - 3.0 * J * J)
+    inverse = 1.0 / (r + J * J)
+    factor = (1.0 + r) * (1.0 + r) * inverse * inverse
+    return factor * J, factor * inverse * (r - 3.0 * J * J)
 
 
 @psi.of(PlaneStressNeoHookean)

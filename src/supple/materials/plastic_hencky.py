@@ -10,7 +10,12 @@ import numpy as np
 from supple.materials.isotropic import LAM, MU, POISSON, YOUNG, Isotropic
 from supple.materials.material import Material
 from supple.materials.parameters import Parameter
-from supple.materials.rest_deformation import Resting, inverse, know_what_the_base_knows, shrinking
+from supple.materials.rest_deformation import (
+    InelasticMaterial,
+    inverse,
+    inverse_rest_deformation,
+    register_base_functions,
+)
 
 YIELD = Parameter(
     "yield_stress", "von Mises stress from which it flows", "Pa", "σ_y", above=0, example=5e3,
@@ -63,7 +68,7 @@ class YieldingHencky(Material):
         return elastic - 3.0 * self.mu * self.mu / (3.0 * self.mu + self.hardening) * beyond * beyond
 
 
-class PlasticHencky(Resting):
+class PlasticHencky(InelasticMaterial):
     """ψ = μ |εₑ|² + λ/2 tr(εₑ)² of the elastic logarithmic strains εₑ of Fₑ = F Fₚ⁻¹; Fₚ flows.
 
     If von Mises' stress √(3/2) |dev τ|, τ = 2μ εₑ + λ tr(εₑ) I, exceeds σ_y + H ᾱ, it is returned radially
@@ -123,9 +128,9 @@ class PlasticHencky(Resting):
         }
 
 
-@shrinking.of(PlasticHencky)
-def _shrinking(material):
+@inverse_rest_deformation.of(PlasticHencky)
+def _inverse_rest_deformation(material):
     return material.unflowed
 
 
-know_what_the_base_knows(PlasticHencky)
+register_base_functions(PlasticHencky)

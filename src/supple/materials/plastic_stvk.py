@@ -34,7 +34,7 @@ YIELD = Parameter(
     slider=(0.0, 0.5),
 )  # fmt: skip
 CREEP = Parameter("creep", "rate of flow", "1/s", "γ_creep", at_least=0, example=10.0, slider=(0.0, 100.0))
-MOST = Parameter(
+MAX_STRAIN = Parameter(
     "max_plastic_strain", "largest plastic strain", symbol="γ_max", above=0, default=1e6, slider=(0.01, 1.0)
 )
 PLASTIC = Parameter(
@@ -52,8 +52,8 @@ class PlasticStVK(Material):
 
     __slots__ = ()
 
-    parameters = (YOUNG, POISSON, YIELD, CREEP, MOST, PLASTIC)
-    stored = (MU, LAM, YIELD, CREEP, MOST, PLASTIC)
+    parameters = (YOUNG, POISSON, YIELD, CREEP, MAX_STRAIN, PLASTIC)
+    stored = (MU, LAM, YIELD, CREEP, MAX_STRAIN, PLASTIC)
 
     mu: Any
     lam: Any

@@ -152,16 +152,16 @@ def measured(name: str, **changes: Any) -> Material:
     >>> measured("ecoflex_0030").poisson
     0.49
     """
-    found = _found(name)
-    return found.kind(**(found.parameters | changes))
+    preset = _preset(name)
+    return preset.kind(**(preset.parameters | changes))
 
 
 def measured_density(name: str) -> float:
     """Return the density of a measured material [kg/m³]."""
-    return _found(name).density
+    return _preset(name).density
 
 
-def _found(name: str) -> Measured:
+def _preset(name: str) -> Measured:
     if not isinstance(name, str) or name not in MEASURED:
         raise ValueError(f"there is no measured material {name!r}; {suggest_name(str(name), MEASURED)}")
     return MEASURED[name]

@@ -42,7 +42,7 @@ REST_SHAPE = Parameter(
 SHRUNK = Parameter("shrunk", "inverse of the shape at rest", symbol="F₀⁻¹", kind="tensor")
 
 
-class Resting(Material):
+class InelasticMaterial(Material):
     """ψ(F) = det F₀ ψ₀(F F₀⁻¹) with the energy density ψ₀ of a `base` material.
 
     The stored numbers of the base come first.
@@ -59,7 +59,7 @@ class Resting(Material):
         return base_of(self)
 
 
-class Prestrained(Resting):
+class Prestrained(InelasticMaterial):
     """A material with rest deformation (1 + s) F₀ per element. `prestrained` creates its subclasses."""
 
     __slots__ = ()
@@ -83,7 +83,7 @@ class Prestrained(Resting):
         return self.base_material.flowed()
 
     def __reduce__(self) -> tuple:
-        return _grown_again, (self.base, tuple(self))
+        return _rebuild_prestrained, (self.base, tuple(self))
 
 
 def inverse(shape: Any) -> Any:
@@ -105,8 +105,8 @@ def inverse(shape: Any) -> Any:
             f"rest_deformation must have a positive determinant, got {format_value(matrices[wrong[0]].tolist())}"
             + (f" for tetrahedron {wrong[0]}" if len(matrices) > 1 else "")
         )
-    found = np.linalg.inv(matrices).reshape(-1, 9)
-    return found if is_per_element(shape) else tuple(found[0].tolist())
+    inverses = np.linalg.inv(matrices).reshape(-1, 9)
+    return inverses if is_per_element(shape) else tuple(inverses[0].tolist())
 
 
 def prestrained(material: Any, swelling: Any = 0.0, rest_deformation: Any = None) -> Any:
@@ -126,18 +126,18 @@ def prestrained(material: Any, swelling: Any = 0.0, rest_deformation: Any = None
         raise TypeError(
             f"prestrained takes a material such as StVK(young=1e5, poisson=0.3), got {format_value(material)}"
         )
-    if isinstance(material, Resting):
+    if isinstance(material, InelasticMaterial):
         raise ValueError(f"{type(material).__name__} has a rest shape of its own already")
     if material.thin:
         raise ValueError(
             f"{type(material).__name__} is a material of sheets, whose rest shape is `rest` of add_cloth"
         )
     shape = np.eye(3) if rest_deformation is None else rest_deformation
-    return prestrained_kind(type(material))(**material.given(), swelling=swelling, rest_deformation=shape)
+    return prestrained_class(type(material))(**material.given(), swelling=swelling, rest_deformation=shape)
 
 
 @cache
-def prestrained_kind(kind: type[Material]) -> Any:
+def prestrained_class(kind: type[Material]) -> Any:
     """Create the subclass of `Prestrained` for a base class."""
     own = kind.__module__.split(".")[0] == "supple"
     name = f"Prestrained{kind.__name__}"
@@ -155,17 +155,17 @@ def prestrained_kind(kind: type[Material]) -> Any:
     stored = {p.name for p in kind.stored}
     members |= {p.name: _of_base(p.name) for p in kind.parameters if p.name not in stored}
     if not own:
-        members["computes"] = _computed(kind)
-    made: Any = type(name, (Prestrained,), members)
-    know_what_the_base_knows(made)
-    return made
+        members["computes"] = _compilation_key(kind)
+    subclass: Any = type(name, (Prestrained,), members)
+    register_base_functions(subclass)
+    return subclass
 
 
 def _of_base(name: str) -> property:
     return property(lambda self: getattr(self.base_material, name))
 
 
-def _computed(kind: type[Material]) -> str:
+def _compilation_key(kind: type[Material]) -> str:
     """Compilation key that distinguishes a user's class from others of the same name."""
     try:
         return identity(kind)
@@ -173,7 +173,7 @@ def _computed(kind: type[Material]) -> str:
         return f"{id(kind)} of this process"
 
 
-def know_what_the_base_knows(kind: type[Resting]) -> None:
+def register_base_functions(kind: type[InelasticMaterial]) -> None:
     """Register the optional functions that the base class implements."""
     for function, implementation in (
         (vertex_response, _vertex_response),
@@ -183,61 +183,61 @@ def know_what_the_base_knows(kind: type[Resting]) -> None:
             function.of(kind)(implementation)
 
 
-def _grown_again(kind: type[Material], values: tuple) -> Any:
+def _rebuild_prestrained(kind: type[Material], values: tuple) -> Any:
     """Rebuild a pickled prestrained material."""
-    return prestrained_kind(kind)._make(values)
+    return prestrained_class(kind)._make(values)
 
 
 def __getattr__(name: str) -> Any:
-    """Return a class of `prestrained_kind` by its name, such as PrestrainedStVK, for unpickling."""
+    """Return a class of `prestrained_class` by its name, such as PrestrainedStVK, for unpickling."""
     if name.startswith("Prestrained"):
         known = [Material]
         for kind in known:
             known += kind.__subclasses__()
             if f"Prestrained{kind.__name__}" == name and kind.__module__.startswith("supple."):
-                return prestrained_kind(kind)
+                return prestrained_class(kind)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @generic
-def shrinking(material):
+def inverse_rest_deformation(material):
     """F₀⁻¹, a 9-tuple."""
 
 
-@shrinking.of(Prestrained)
-def _shrinking(material):
+@inverse_rest_deformation.of(Prestrained)
+def _inverse_rest_deformation(material):
     return scaled(1.0 / (1.0 + material.swelling), material.shrunk)
 
 
-@psi.of(Resting)
+@psi.of(InelasticMaterial)
 def _psi(material, F):
-    G = shrinking(material)
+    G = inverse_rest_deformation(material)
     return psi(base_of(material), matmul(F, G)) / det(G)
 
 
-@stress.of(Resting)
+@stress.of(InelasticMaterial)
 def _stress(material, F):
-    G = shrinking(material)
+    G = inverse_rest_deformation(material)
     P = stress(base_of(material), matmul(F, G))
     return scaled(1.0 / det(G), matmul(P, transpose(G)))
 
 
-@traction.of(Resting)
+@traction.of(InelasticMaterial)
 def _traction(material, F, g):
-    G = shrinking(material)
+    G = inverse_rest_deformation(material)
     return scale(1.0 / det(G), traction(base_of(material), matmul(F, G), matvec(transpose(G), g)))
 
 
-@stress_differential.of(Resting)
+@stress_differential.of(InelasticMaterial)
 def _stress_differential(material, F, dF):
-    G = shrinking(material)
+    G = inverse_rest_deformation(material)
     dP = stress_differential(base_of(material), matmul(F, G), matmul(dF, G))
     return scaled(1.0 / det(G), matmul(dP, transpose(G)))
 
 
-@hessian_bound.of(Resting)
+@hessian_bound.of(InelasticMaterial)
 def _hessian_bound(material, F, g, h):
-    G = shrinking(material)
+    G = inverse_rest_deformation(material)
     Gt = transpose(G)
     A = hessian_bound(base_of(material), matmul(F, G), matvec(Gt, g), matvec(Gt, h))
     return scaled(1.0 / det(G), A)
@@ -245,42 +245,42 @@ def _hessian_bound(material, F, g, h):
 
 def _vertex_response(material: Any, F: Any, g: Any) -> Any:
     """Vertex response through the base; registered only for bases that implement it."""
-    G = shrinking(material)
+    G = inverse_rest_deformation(material)
     volume = 1.0 / det(G)
     f, A, q = vertex_response(base_of(material), matmul(F, G), matvec(transpose(G), g))
     return scale(volume, f), scaled(volume, A), q
 
 
-@bound_coefficients.of(Resting)
+@bound_coefficients.of(InelasticMaterial)
 def _bound_coefficients(material, F):
     """cof(F G) : δF G = det G cof F : δF, and |δF G|² ≤ (tr M⁴)^¼ |δF|² with M = G Gᵀ."""
-    G = shrinking(material)
+    G = inverse_rest_deformation(material)
     J, M = det(G), matmul(G, transpose(G))
     square = matmul(M, M)
     a, b = bound_coefficients(base_of(material), matmul(F, G))
     return a * math.sqrt(math.sqrt(contract(square, square))) / J, b * J
 
 
-@shear_modulus.of(Resting)
+@shear_modulus.of(InelasticMaterial)
 def _shear_modulus(material):
     return shear_modulus(base_of(material))
 
 
-@step_limit.of(Resting)
+@step_limit.of(InelasticMaterial)
 def _step_limit(material, F, g, step):
-    G = shrinking(material)
+    G = inverse_rest_deformation(material)
     return step_limit(base_of(material), matmul(F, G), matvec(transpose(G), g), step)
 
 
-@confinement.of(Resting)
+@confinement.of(InelasticMaterial)
 def _confinement(material, F, g):
-    G = shrinking(material)
+    G = inverse_rest_deformation(material)
     return confinement(base_of(material), matmul(F, G), matvec(transpose(G), g))
 
 
 def _constraint_pair(material: Any, F: Any) -> Any:
     """Constraint pair through the base; registered only for bases that implement it."""
-    G = shrinking(material)
+    G = inverse_rest_deformation(material)
     volume, Gt = 1.0 / det(G), transpose(G)
     C, D, k, C2, D2, k2 = constraint_pair(base_of(material), matmul(F, G))
     return C, matmul(D, Gt), k * volume, C2, matmul(D2, Gt), k2 * volume

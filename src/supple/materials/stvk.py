@@ -19,7 +19,7 @@ from supple.algebra.matrix3 import (
 from supple.kernels import device_function
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import bound_coefficients, hessian_bound, psi, stress_differential
-from supple.materials.parameters import SIX
+from supple.materials.parameters import SYMMETRIC_ENTRIES
 
 
 class StVK(Isotropic):
@@ -31,7 +31,7 @@ class StVK(Isotropic):
 
 def green_strains(F: np.ndarray) -> np.ndarray:
     """(m, 6) E = ½ (Fᵀ F - I) of deformation gradients (m, 3, 3)."""
-    return (0.5 * (F.transpose(0, 2, 1) @ F - np.eye(3))).reshape(-1, 9)[:, SIX]
+    return (0.5 * (F.transpose(0, 2, 1) @ F - np.eye(3))).reshape(-1, 9)[:, SYMMETRIC_ENTRIES]
 
 
 @device_function
@@ -71,8 +71,8 @@ def bound(material, F, S, g, h):
     gh = dot(g, h)
     Fg, Fh = matvec(F, g), matvec(F, h)
     shear = combine(material.mu * gh, matmul(F, transpose(F)), material.mu, outer(Fh, Fg))
-    whole = combine(1.0, shear, max(material.lam, 0.0 * material.lam), outer(Fg, Fh))
-    return add_diagonal(whole, (math.sqrt(contract(S, S)) + 0.05 * material.mu) * gh)
+    block = combine(1.0, shear, max(material.lam, 0.0 * material.lam), outer(Fg, Fh))
+    return add_diagonal(block, (math.sqrt(contract(S, S)) + 0.05 * material.mu) * gh)
 
 
 @psi.of(StVK)

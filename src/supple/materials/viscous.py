@@ -70,10 +70,10 @@ class ViscousBranch(Material):
     def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
         E = green_strains(F)
         time = np.broadcast_to(np.asarray(self.time, float), len(F))
-        kept = np.where(time > 0, np.exp(-dt / np.where(time > 0, time, 1.0)), 0.0)
+        decay = np.where(time > 0, np.exp(-dt / np.where(time > 0, time, 1.0)), 0.0)
         return {
-            "viscous_rate": (1 - kept) / dt,
-            "viscous_strain": E - kept[:, None] * (E - self.viscous_strain),
+            "viscous_rate": (1 - decay) / dt,
+            "viscous_strain": E - decay[:, None] * (E - self.viscous_strain),
         }
 
 

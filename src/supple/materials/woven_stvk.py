@@ -80,11 +80,11 @@ class WovenStVK(Material):
     def store(cls, **parameters: Any) -> dict[str, Any]:
         weft, warp = parameters["young_weft"], parameters["young_warp"]
         nu, other = parameters["poisson_weft"], parameters["poisson_warp"]
-        wanted = np.asarray(nu * warp / weft)
-        off = np.abs(wanted - other) > SYMMETRY * np.maximum(np.abs(wanted), np.abs(other)) + 1e-12
+        expected = np.asarray(nu * warp / weft)
+        off = np.abs(expected - other) > SYMMETRY * np.maximum(np.abs(expected), np.abs(other)) + 1e-12
         if off.any():
             raise ValueError(
-                f"poisson_warp must be poisson_weft × young_warp/young_weft = {np.ravel(wanted)[0]:.4g}, "
+                f"poisson_warp must be poisson_weft × young_warp/young_weft = {np.ravel(expected)[0]:.4g}, "
                 f"else pulling and pushing in a circle would make energy; got {format_value(other)}"
             )
         free = 1 - nu * (nu * warp / weft)

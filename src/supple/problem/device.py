@@ -23,7 +23,7 @@ class Device(Protocol):
         is_remote: True if kernels use other memory than the host.
         lanes: Vertices or elements per packed batch.
         at_once: Number of packed batches that run concurrently; None if irrelevant.
-        copies: Batch size.
+        batch_size: Batch size.
         active: Batch members on which kernels work.
         records: Padded vectors per batch member.
         threads: Host threads.
@@ -33,12 +33,12 @@ class Device(Protocol):
     is_remote: bool
     lanes: int
     at_once: float | None
-    copies: int
+    batch_size: int
     active: np.ndarray
     records: int
     threads: int
 
-    def alike(self, dtype: np.dtype, records: int | None = None) -> Device:
+    def clone(self, dtype: np.dtype, records: int | None = None) -> Device:
         """Create a device of the same class for batch size 1.
 
         Args:
@@ -46,10 +46,10 @@ class Device(Protocol):
             records: Number of padded vectors; None for the same number.
         """
 
-    def suit(self, batches_per_color: int) -> None:
+    def limit_threads(self, batches_per_color: int) -> None:
         """Limit the thread count if few batches per color make synchronization dominant."""
 
-    def hold(self, copies: int) -> None:
+    def set_batch_size(self, batch_size: int) -> None:
         """Set the batch size and activate all members."""
 
     def upload_all(self, value: Any) -> None:
@@ -80,7 +80,7 @@ class Device(Protocol):
     def upload(self, array: np.ndarray, rows: int | None = None) -> None:
         """Upload an array changed on the host, or its first rows."""
 
-    def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
+    def assign(self, target: np.ndarray, source: np.ndarray, member: int | None = None) -> None:
         """Copy source to target in device memory, for one batch member or all."""
 
     def zeros(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -97,7 +97,7 @@ class Device(Protocol):
 
 
 @contextmanager
-def for_all_copies(device: Device) -> Iterator[None]:
+def on_shared_data(device: Device) -> Iterator[None]:
     """Run kernels once, on data shared by the batch, after all pending work on the batch members."""
     device.wait()
     active, device.active = device.active, np.zeros(1, np.int32)
@@ -118,22 +118,22 @@ class Cpu(Host):
 
     name: str = "cpu"
     at_once: float | None = None
-    copies: int = 1
+    batch_size: int = 1
 
     def __init__(self, records: int, dtype: np.dtype, threads: int | None = None) -> None:
         super().__init__(default_threads() if threads is None else threads)
         self.records, self.lanes = records, lanes_of(dtype)
         self.active = np.zeros(1, np.int32)
 
-    def alike(self, dtype: np.dtype, records: int | None = None) -> Cpu:
+    def clone(self, dtype: np.dtype, records: int | None = None) -> Cpu:
         return Cpu(records or self.records, dtype, self.threads)
 
-    def suit(self, batches_per_color: int) -> None:
+    def limit_threads(self, batches_per_color: int) -> None:
         self.threads = max(1, min(self.threads, batches_per_color // MIN_BATCHES_PER_THREAD))
 
-    def hold(self, copies: int) -> None:
-        if copies != 1:
-            raise ValueError(f"the CPU works on one copy of the state at a time, not {copies}")
+    def set_batch_size(self, batch_size: int) -> None:
+        if batch_size != 1:
+            raise ValueError(f"the CPU works on one copy of the state at a time, not {batch_size}")
 
     def upload_all(self, value: Any) -> None:
         """No effect: the arrays are in host memory."""
@@ -147,7 +147,7 @@ class Cpu(Host):
     def wait(self) -> None:
         """No effect: kernels are synchronous."""
 
-    def assign(self, target: np.ndarray, source: np.ndarray, copy: int | None = None) -> None:
+    def assign(self, target: np.ndarray, source: np.ndarray, member: int | None = None) -> None:
         target[:] = source
 
     def clear(self, array: np.ndarray) -> None:

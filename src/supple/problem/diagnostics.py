@@ -98,7 +98,7 @@ class Measures:
             self.__dict__.pop(name, None)
         self.at_rest = AtRest(self.problem, self._cuts, self._measure)
         self._totals = Totals(self.problem)
-        self._energy_scale = np.zeros(self.problem.copies)
+        self._energy_scale = np.zeros(self.problem.batch_size)
         self._energies: np.ndarray | None = None
         self._memo: Memo | None = None
 
@@ -144,11 +144,11 @@ class Measures:
     def _sizes(self) -> np.ndarray:
         """Padded vectors of s and tr A."""
         p = self.problem
-        return p.zeros((p.copies * (p.model.vertices + 1), RECORD))
+        return p.zeros((p.batch_size * (p.model.vertices + 1), RECORD))
 
     @cached_property
     def _figures(self) -> tuple[np.ndarray, np.ndarray]:
-        return figure_memory(self.problem, self._cuts, self.problem.copies)
+        return figure_memory(self.problem, self._cuts, self.problem.batch_size)
 
     def energies_seen(self) -> np.ndarray:
         """(batch,) E(u) at the last evaluated residual [J]."""
@@ -168,7 +168,7 @@ class Measures:
         if memo.energies is not None:
             energies, self._energy_scale = memo.energies
             return energies.copy()
-        stored, outer = self.stored_energies(), np.zeros((p.copies, 2))
+        stored, outer = self.stored_energies(), np.zeros((p.batch_size, 2))
         if p.loads.any:
             outer = self._totals.total(
                 evaluate_potential, 2, p.loads.rows.own, p.loads.rows, p.u, p.states.anchor
@@ -183,7 +183,7 @@ class Measures:
         stored = [self._totals.of(Energy(e.rows), e.own) for e in self.problem.layout.elements]
         for k, energy in self.problem.gases.energies().items():
             stored[k][:] = energy
-        return np.concatenate(stored, axis=1) if stored else np.zeros((self.problem.copies, 0))
+        return np.concatenate(stored, axis=1) if stored else np.zeros((self.problem.batch_size, 0))
 
     def element_energies(self, term: int) -> np.ndarray:
         """(m,) energy of every element of a term [J]."""
@@ -217,7 +217,9 @@ class Measures:
         ]
         found = [self._totals.of(Inversion(e.rows), e.own) for e in solid]
         return (
-            np.rint(np.sum(found, axis=0)[:, 0]).astype(int) if found else np.zeros(self.problem.copies, int)
+            np.rint(np.sum(found, axis=0)[:, 0]).astype(int)
+            if found
+            else np.zeros(self.problem.batch_size, int)
         )
 
 

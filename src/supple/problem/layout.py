@@ -30,7 +30,7 @@ from supple.ordering import (
     widest_color,
 )
 from supple.ordering.dynamic_batches import BatchUpdate
-from supple.problem.device import Device, for_all_copies
+from supple.problem.device import Device, on_shared_data
 from supple.problem.material_update import are_alike, are_varied, materials_of
 from supple.support.text import pluralize
 from supple.terms import Deform, Elements, Term, pack_materials, refresh_material
@@ -125,7 +125,7 @@ class Layout:
     def elements(self) -> list[Elements]:
         """Elements of every term in batches; those of dynamic terms are packed on access."""
         if self._changing:
-            with for_all_copies(self.device):
+            with on_shared_data(self.device):
                 for k, changing in self._changing.items():
                     changing.set_term(self.model.terms[k], self.device)
         return self._with_values
@@ -153,7 +153,7 @@ class Layout:
         if self.varied:
             placed = pack_materials(materials, element, len(terms[k].vertices), self.dtype)
             return rows._replace(material=placed)
-        with for_all_copies(self.device):
+        with on_shared_data(self.device):
             return refresh_material(rows, materials[0], element, self.device.run)
 
     def deforms(self, u: np.ndarray) -> tuple[Deform, ...]:
@@ -216,7 +216,7 @@ class Layout:
         done = self.room.set_terms(self.model.terms)
         if done is None:
             return None
-        with for_all_copies(self.device):
+        with on_shared_data(self.device):
             done.apply(self.device)
         self._use_colors(self.room.colors)
         self.version += 1
@@ -245,7 +245,7 @@ class Layout:
         return self._links and replace(self._links, terms=self._with_materials(self._links))
 
 
-LASTING = ("workplaces of element-wise methods", "elements of term", "Anderson memory", "no links")
+LASTING = ("projections of element-wise methods", "elements of term", "Anderson memory", "no tied groups")
 """Prefixes of prepared solver data that does not depend on stencils."""
 
 BY_BATCH = "rejected"

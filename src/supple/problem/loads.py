@@ -12,7 +12,7 @@ from supple.model.model import Model
 from supple.ordering import VertexBatches
 from supple.ordering.batch_moves import write_lanes
 from supple.problem.constrained_dofs import HeldRows, batch_normals, normals_of
-from supple.problem.device import Device, for_all_copies
+from supple.problem.device import Device, on_shared_data
 from supple.problem.force_kernels import VertexRows
 
 NO_INERTIA = 1e-30
@@ -64,7 +64,7 @@ class Loads:
         if rows.held:
             arrays += (rows.held.normal,)
             values += (self._normals[v].astype(self.dtype),)
-        with for_all_copies(self.device):
+        with on_shared_data(self.device):
             self.device.run(write_lanes, 1, arrays, values, places)
 
     @cached_property

@@ -58,7 +58,7 @@ def still_of_use(problem: Problem) -> list[str]:
     """
     if problem.layout.varied:
         return ["gathered"]
-    prepared = problem._shared if problem.keeps_prepared and problem.copies == 1 else {}
+    prepared = problem._shared if problem.keeps_prepared and problem.batch_size == 1 else {}
     assembly, levels = prepared.get("assembly"), prepared.get("multilevel")
     if assembly is None or not assembly.take_materials():
         return []

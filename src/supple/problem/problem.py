@@ -86,7 +86,7 @@ class Problem:
         self.device: Device = device or Cpu(model.vertices + 1, self.dtype, threads)
         self.layout = Layout(model, self.dtype, self.device, varied)
         batches = self.layout.vertices
-        self.device.suit(len(batches.own) // max(1, batches.colors))
+        self.device.limit_threads(len(batches.own) // max(1, batches.colors))
         self.states = States(model, self.dtype, self.device)
         self.loads = Loads(model, batches, self.dtype, self.device)
         self.loads.hold_at(self.states.held_at)
@@ -109,14 +109,14 @@ class Problem:
         self.device.upload_all((self.layout.terms, self.loads.rows, self.states.arrays, rows))
 
     @property
-    def copies(self) -> int:
+    def batch_size(self) -> int:
         """Batch size."""
-        return self.device.copies
+        return self.device.batch_size
 
     @property
-    def kinds(self) -> int:
+    def material_batch_size(self) -> int:
         """Number of material sets in the batch: the batch size if materials vary, otherwise 1."""
-        return self.copies if self.layout.varied else 1
+        return self.batch_size if self.layout.varied else 1
 
     @property
     def u(self) -> np.ndarray:
@@ -139,13 +139,13 @@ class Problem:
 
     @state.setter
     def state(self, state: State) -> None:
-        self.states.put([state] * self.copies)
+        self.states.put([state] * self.batch_size)
         self.room.checked = False
 
-    def hold(self, copies: int) -> None:
+    def set_batch_size(self, batch_size: int) -> None:
         """Set the batch size for time stepping and reset the external forces to those of the model."""
-        self._resize(copies, moving=True)
-        self.loads.resize(copies)
+        self._resize(batch_size, moving=True)
+        self.loads.resize(batch_size)
         self.loads.set(self.model.force)
         self._upload()
 
@@ -211,7 +211,7 @@ class Problem:
             )
         terms[term] = replace(old, material=material)
         self.model = replace(self.model, terms=tuple(terms))
-        self.use_materials(self.history.keep([materials_of(self.model)] * self.copies))
+        self.use_materials(self.history.keep([materials_of(self.model)] * self.batch_size))
 
     def use_materials(self, materials: list[tuple]) -> None:
         """Set materials that differ in values only.
@@ -219,19 +219,19 @@ class Problem:
         Args:
             materials: For each batch member, one material per elastic term.
         """
-        if self.copies == 1:
+        if self.batch_size == 1:
             self.model = with_materials(self.model, materials[0])
         self.layout.use(materials)
         self.measures.forget()
         self.forget_but(*still_of_use(self))
         self._upload()
 
-    def _resize(self, copies: int, moving: bool) -> None:
-        if copies != self.copies:
-            self.device.hold(copies)
+    def _resize(self, batch_size: int, moving: bool) -> None:
+        if batch_size != self.batch_size:
+            self.device.set_batch_size(batch_size)
             self.measures.forget()
             self.forget_but()
-        self.states.resize(copies, moving)
+        self.states.resize(batch_size, moving)
         self.loads.hold_at(self.states.held_at)
         self.contacts.resize()
         self.loads.touch(self.contacts.planes)

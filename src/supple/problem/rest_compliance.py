@@ -50,11 +50,11 @@ def soften(team, work):
     for_each(team, 0, (len(work.now),), (work,))
 
 
-def figure_memory(problem: Problem, cuts: Cuts, copies: int) -> tuple[np.ndarray, np.ndarray]:
+def figure_memory(problem: Problem, cuts: Cuts, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
     """Allocate the reduction arrays per block and per body for `measure`."""
     parts, bodies, number = len(cuts.vertex) - 1, len(cuts.part) - 1, np.dtype(float)
     zeros = problem.device.zeros
-    return zeros((copies, FIGURES, parts), number), zeros((copies, bodies, FIGURES), number)
+    return zeros((batch_size, FIGURES, parts), number), zeros((batch_size, bodies, FIGURES), number)
 
 
 @contextmanager
@@ -92,7 +92,7 @@ class AtRest:
         self._softened_for = None
 
     @contextmanager
-    def _of_kinds(self) -> Iterator[None]:
+    def _one_per_material_set(self) -> Iterator[None]:
         """Activate one batch member of each material set."""
         device = self._problem.device
         device.wait()  # pending kernels are for the present active set
@@ -106,9 +106,9 @@ class AtRest:
     def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """Padded vectors of s and tr A, and the inertia (n,) [N/m] contained in tr A."""
         p, (softness, _) = self._problem, self._softness
-        u, sizes = (p.zeros((p.kinds * (p.model.vertices + 1), RECORD)) for _ in range(2))
-        with self._of_kinds(), _keeping_forces(p):
-            self._evaluate(u, sizes, softness, *figure_memory(p, self._cuts, p.kinds))
+        u, sizes = (p.zeros((p.material_batch_size * (p.model.vertices + 1), RECORD)) for _ in range(2))
+        with self._one_per_material_set(), _keeping_forces(p):
+            self._evaluate(u, sizes, softness, *figure_memory(p, self._cuts, p.material_batch_size))
         return sizes, p.loads.inertia
 
     @cached_property
@@ -116,7 +116,7 @@ class AtRest:
         """(material sets, n) tr A of every vertex without inertia [N/m]; 0 for pinned vertices."""
         p, (sizes, inertia) = self._problem, self._sizes
         p.device.download(sizes)
-        found = sizes.reshape(p.kinds, p.model.vertices + 1, RECORD)[:, :-1, 1].astype(float)
+        found = sizes.reshape(p.material_batch_size, p.model.vertices + 1, RECORD)[:, :-1, 1].astype(float)
         return np.where(p.model.free, found - 3 * inertia, 0)
 
     @cached_property
@@ -129,7 +129,7 @@ class AtRest:
     def _softness(self) -> tuple[np.ndarray, np.ndarray]:
         """Memory for 1 / tr A (material sets, n), and a mask of the free vertices (n,)."""
         p = self._problem
-        return p.zeros((p.kinds, p.model.vertices)), p.model.free.astype(np.int32)
+        return p.zeros((p.material_batch_size, p.model.vertices)), p.model.free.astype(np.int32)
 
     def softness(self, wanted: bool) -> np.ndarray:
         """Compliance 1 / tr A with the present inertia.
@@ -143,7 +143,7 @@ class AtRest:
         inertia, (softness, free) = self._problem.loads.inertia, self._softness
         if wanted and self._softened_for is not inertia:
             sizes, before = self._sizes
-            with self._of_kinds():
+            with self._one_per_material_set():
                 self._problem.device.run(soften, 1, Soften(sizes, free, before, inertia, softness))
             self._softened_for = inertia
         return softness

@@ -42,10 +42,10 @@ class Totals:
 
     def added(self, values: np.ndarray) -> np.ndarray:
         """(batch, fields) sums of values (batch, rows, fields, lanes) in device memory."""
-        copies, _, fields, _ = values.shape
+        batch_size, _, fields, _ = values.shape
         key = id(values), fields
         if key not in self._memory:
-            self._memory[key] = values, np.zeros((copies, fields, PARTS)), np.zeros((copies, fields))
+            self._memory[key] = values, np.zeros((batch_size, fields, PARTS)), np.zeros((batch_size, fields))
         *_, sums = self._memory[key]
         self._problem.device.run(add_values, 2, *self._memory[key])
         self._problem.device.download(sums)
@@ -66,8 +66,8 @@ class Totals:
         p = self._problem
         memory = self._memory.get((id(own), fields))
         if memory is None:
-            values = p.zeros((p.copies, len(own), fields, p.device.lanes))
-            sums = np.zeros((p.copies, fields, PARTS)), np.zeros((p.copies, fields))
+            values = p.zeros((p.batch_size, len(own), fields, p.device.lanes))
+            sums = np.zeros((p.batch_size, fields, PARTS)), np.zeros((p.batch_size, fields))
             memory = self._memory[id(own), fields] = values, *sums
         p.device.run(kernel, 3, *args, *memory)
         return memory

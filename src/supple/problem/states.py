@@ -41,20 +41,20 @@ class States:
         self._slot = np.full(model.vertices + 1, -1)
         self._slot[model.pinned] = np.arange(len(model.pinned))
         self._normals = normal_records(model, dtype)
-        self._copies = 0
+        self._batch_size = 0
         self.resize(1, moving=True)
 
-    def resize(self, copies: int, moving: bool) -> None:
+    def resize(self, batch_size: int, moving: bool) -> None:
         """Allocate a batch at rest.
 
         Existing memory of the right size is reused, since first access to new memory is slow.
 
         Args:
-            copies: Batch size.
+            batch_size: Batch size.
             moving: True to allocate inertial targets and velocities for time stepping.
         """
-        shape = copies * (self.model.vertices + 1), RECORD
-        if copies != self._copies or moving != (self.anchor is not self.u):
+        shape = batch_size * (self.model.vertices + 1), RECORD
+        if batch_size != self._batch_size or moving != (self.anchor is not self.u):
             self.u = np.zeros(shape, self.dtype)
             self.net = self.device.zeros(shape, self.dtype)
             self.anchor, self.last, self.velocity = (
@@ -62,11 +62,11 @@ class States:
             )
             if not moving:
                 self.anchor = self.u
-            self._targets = np.zeros((copies * len(self.model.pinned), RECORD), self.dtype)
+            self._targets = np.zeros((batch_size * len(self.model.pinned), RECORD), self.dtype)
             self._put = Put(self.u, self._slot, self._targets, len(self.model.pinned), self._normals)
             self.held_at = np.zeros(shape if self._normals else (1, RECORD), self.dtype)
         self.u[:] = 0
-        self._copies, self._aims, self._going = copies, np.empty(0), False
+        self._batch_size, self._aims, self._going = batch_size, np.empty(0), False
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -131,10 +131,10 @@ class States:
         """Set û = anchor - rest from positions (n, 3) or (batch, n, 3) [m]."""
         self._set(self.anchor, anchor - self.model.rest)
 
-    def on_device(self, copy: int | None = None) -> Any:
+    def on_device(self, member: int | None = None) -> Any:
         """Duplicate u of one or all batch members in device memory; None on the CPU."""
         n = self.model.vertices + 1
-        first, last = (0, len(self.u)) if copy is None else (copy * n, (copy + 1) * n)
+        first, last = (0, len(self.u)) if member is None else (member * n, (member + 1) * n)
         return self.device.duplicate(self.u, first, last)
 
     def velocities(self, dt: float, damping: float) -> np.ndarray:
@@ -196,7 +196,7 @@ class States:
             return self._put
         if not np.array_equal(positions, self._aims):
             moved = self.model.along(positions - self.model.rest[self.model.pinned])
-            self._targets.reshape(self._copies, len(self.model.pinned), RECORD)[..., :3] = moved
+            self._targets.reshape(self._batch_size, len(self.model.pinned), RECORD)[..., :3] = moved
             self.device.upload(self._targets)
             if self._normals:
                 _vectors(self.held_at, self.model)[:, self.model.pinned] = moved
@@ -246,12 +246,12 @@ def placed(states: States, records: np.ndarray) -> np.ndarray:
     return found
 
 
-def vectors_of(states: States, records: np.ndarray, copies: Sequence[int]) -> np.ndarray:
+def vectors_of(states: States, records: np.ndarray, members: Sequence[int]) -> np.ndarray:
     """(k, n, 3) padded vectors of some batch members; only these are downloaded."""
     n = states.model.vertices + 1
-    for copy in sorted(set(copies)):
-        states.device.download(records, copy * n, (copy + 1) * n)
-    return _vectors(records, states.model)[list(copies)]
+    for member in sorted(set(members)):
+        states.device.download(records, member * n, (member + 1) * n)
+    return _vectors(records, states.model)[list(members)]
 
 
 def slow_down(states: States, drag: np.ndarray) -> None:

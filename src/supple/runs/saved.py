@@ -180,10 +180,10 @@ class SavedRun:
     def _inertial_target(self, index: int, rule: Rule) -> np.ndarray | None:
         """Inertial target positions of a second-order step; None if the required history is missing."""
         before = self.frame(index - 1).state if index - 1 in self.indices and index > 1 else None
-        if before is None or rule.past not in before.history:
+        if before is None or rule.history_name not in before.history:
             return None
         u, v = before.displacements.astype(float), before.velocities.astype(float)
-        return self.model.rest + rule.anchor(u, v, before.history[rule.past], self.file.scene.dt)
+        return self.model.rest + rule.anchor(u, v, before.history[rule.history_name], self.file.scene.dt)
 
 
 def with_known_poses(obstacles: Obstacles, frames: Sequence[SavedFrame]) -> Obstacles:

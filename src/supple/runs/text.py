@@ -53,7 +53,8 @@ def inverted(frames: list[dict[str, Any]]) -> str:
         return pluralize(counts[0], "element")
     n_inverted = sum(count > 0 for count in counts)
     last = f"{counts[-1]:,}" if counts[-1] else "none"
-    return f"up to {pluralize(max(counts), 'element')}, in {n_inverted} of {len(counts)} frames (the last has {last})"
+    most = pluralize(max(counts), "element")
+    return f"up to {most}, in {n_inverted} of {len(counts)} frames (the last has {last})"
 
 
 def inversion_warning(frames: list[dict[str, Any]]) -> str | None:

@@ -38,8 +38,8 @@ def refine_batched(
         run: Method that was run; it provides the Newton solver, if any.
         ended: Outcomes so far; those of converged members are updated.
         stop: Termination criteria.
-        certifying: Error estimates.
-        followed: True to skip the first batch member, because it is monitored.
+        error_control: Error estimates.
+        monitored: True to skip the first batch member, because it is monitored.
 
     Returns:
         Note on each converged batch member.
@@ -100,7 +100,7 @@ def refine_sequential(
             bring_back(float64_problem, problem, member)
             ended[member] = report.outcome, iterations + report.iterations, seconds + report.seconds
             if history is not None and report.history is not None:
-                history.go_on(report.history)
+                history.append(report.history)
     return reports
 
 

@@ -58,10 +58,10 @@ class ErrorControl:
         self._patient = not self._timed and stop.max_iterations is None
         self._deferred: set[int] = set()
         self._deferred_checks = 0
-        prepares = problem.copies == 1 and self._position_tolerance is not None and not self._timed
+        prepares = problem.batch_size == 1 and self._position_tolerance is not None and not self._timed
         if prepared and prepares and not problem.contacts:
             prepare(problem)
-        self._members = [_MemberEstimates() for _ in range(problem.copies)]
+        self._members = [_MemberEstimates() for _ in range(problem.batch_size)]
 
     def estimate_converged(self, balances: Balances, active: np.ndarray) -> None:
         """Estimate the errors of converged batch members in one batch.

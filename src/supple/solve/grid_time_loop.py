@@ -50,7 +50,7 @@ class GridTimeLoop(TimeLoop):
             log.warning("%s.", sentence)
 
     def begin(self) -> None:
-        if self.problem.copies > 1 or self.schedule.quasistatic:
+        if self.problem.batch_size > 1 or self.schedule.quasistatic:
             raise ValueError(
                 'contact="grid" is for motions of one scene, not for equilibria or copies of the state; '
                 '"weak" and "barrier" are for these'
@@ -90,7 +90,7 @@ class GridTimeLoop(TimeLoop):
         """
         grid = self.problem.model.grid
         assert grid is not None
-        fastest = float(np.linalg.norm(self.settle()[0], axis=1).max(initial=0.0))
+        fastest = float(np.linalg.norm(self.finish_frame()[0], axis=1).max(initial=0.0))
         limit = min(self.schedule.step, grid.cfl * grid.spacing / fastest if fastest > 0 else math.inf)
         return remaining / max(1, math.ceil(remaining / limit * (1 - 1e-9)))
 
@@ -99,7 +99,7 @@ class GridTimeLoop(TimeLoop):
     ) -> Report:
         """Advance by one step that ends at a time [s]."""
         p, model = self.problem, self.problem.model
-        x, v = p.positions, self.settle()[0]
+        x, v = p.positions, self.finish_frame()[0]
         began = self._pop_setup_start() or perf_counter()
         loads = Forces(
             self._forces(time, forces, x, v),

@@ -47,12 +47,12 @@ class Rule(ABC):
     `history_name`, (..., n, k).
     """
 
-    past: ClassVar[str]
+    history_name: ClassVar[str]
     """Name of the history variables in a `State`."""
     inertia: ClassVar[float]
     """Inertial time scale τ/Δt."""
 
-    def knows(self, past: np.ndarray, dt: float) -> bool:
+    def matches_step(self, past: np.ndarray, dt: float) -> bool:
         """True if history variables (n, k) belong to steps of length Δt [s]."""
         return True
 
@@ -86,9 +86,9 @@ class Rule(ABC):
 class BDF2(Rule):
     """BDF2, with previous displacements, velocities and step length as history variables."""
 
-    past, inertia = EARLIER, 2 / 3
+    history_name, inertia = EARLIER, 2 / 3
 
-    def knows(self, past: np.ndarray, dt: float) -> bool:
+    def matches_step(self, past: np.ndarray, dt: float) -> bool:
         return bool((np.abs(past[:, 6] - dt) <= 1e-9 * dt).all())
 
     def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
@@ -118,7 +118,7 @@ def _join_history(u: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
 class Trapezoidal(Rule):
     """Trapezoidal rule, with accelerations as history variables."""
 
-    past, inertia = ACCELERATION, 1 / 2
+    history_name, inertia = ACCELERATION, 1 / 2
 
     def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
         return a
@@ -164,11 +164,11 @@ class SecondOrderIntegrator:
         matching = [name in motion and self._rule.matches_step(motion[name], dt) for motion in motions]
         if not all(matching):
             first = self._rule.first(u, v, self._accelerations(time - dt, forces), dt)
-        past = [motions[k][name] if knows else first[k] for k, knows in enumerate(matching)]
+        past = [motions[k][name] if matches else first[k] for k, matches in enumerate(matching)]
         self._before = u, v, np.stack(past)
         self._is_first_step = ~np.array(matching)
 
-    def pull(self, guess: str, time: float) -> None:
+    def set_inertial_target(self, guess: str, time: float) -> None:
         """Set the inertial target x̂ of a step ending at `time` [s], after the problem has begun it."""
         self._problem.states.coast_to(self._rule.anchor(*self._before, self._dt))
         predict_fall(self._problem, guess, time)

@@ -49,7 +49,8 @@ class Continuation:
         watch: Called after each measurement of the relative residual.
         record_history: Keep the residual history of the last step.
         began: Start of the set-up [s], for the first report.
-        act: Function that sets up the problem at a fraction of loads and motions; `apply_fraction` by default.
+        apply: Function that sets up the problem at a fraction of loads and motions; `apply_fraction` by
+            default.
     """
 
     def __init__(
@@ -206,7 +207,7 @@ def solve_along(
         c: Target conditions, with the start.
         problem: Compatible problem; its state is the result, unless the steps fail.
         solver, stop: As for `Continuation`.
-        lost: Report of the failed solve.
+        failed: Report of the failed solve.
 
     Returns:
         The report with the iterations and seconds of all solves; None if shorter steps did not converge

@@ -117,12 +117,12 @@ class _BatchSolve:
     ) -> None:
         self.problem, self.solver, self.stop = problem, solver, stop
         self.watch, self.compiled, self.device = watch, compiled, problem.device
-        self.measures, self.copies = problem.measures, range(problem.copies)
+        self.measures = problem.measures
         self.limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
         self._activate_all()  # an interrupted solve may have left some inactive
         self.history = History() if record_history else None
         self.first = self.measures.balances()
-        self.latest, self.progress = self.first, Progress(problem.copies)
+        self.latest, self.progress = self.first, Progress(problem.batch_size)
         self.ended: MemberOutcomes = {}
         self.sequential_reports: dict[int, Report] = {}
         self.batched_notes: dict[int, str] = {}
@@ -196,12 +196,12 @@ class _BatchSolve:
         """Restart convergence records after a change of stencils and therefore energy."""
         self.latest = self.measures.balances()
         self.method.start_at(self.latest)
-        self.progress = Progress(self.problem.copies, self.iteration)
+        self.progress = Progress(self.problem.batch_size, self.iteration)
         self.error_control = ErrorControl(self.problem, self.stop, self.method, prepared=False)
 
     def _activate_all(self) -> None:
         """Activate all batch members."""
-        self.device.active = np.arange(self.problem.copies, dtype=np.int32)
+        self.device.active = np.arange(self.problem.batch_size, dtype=np.int32)
 
     def _record_residual(self) -> None:
         """Record and report the residual of the first batch member."""
@@ -233,9 +233,11 @@ class _BatchSolve:
                 outcome = Outcome.STAGNATED
             if outcome is not None:
                 self.ended[member] = outcome, iteration, self.clock
-        remaining = self.problem.copies - len(self.ended)
+        remaining = self.problem.batch_size - len(self.ended)
         if 0 < remaining < len(self.device.active):
-            self.device.active = np.array([c for c in self.copies if c not in self.ended], np.int32)
+            self.device.active = np.array(
+                [c for c in range(problem.batch_size) if c not in self.ended], np.int32
+            )
         return remaining == 0
 
     def _termination_candidates(self) -> list[int]:

@@ -64,7 +64,7 @@ def takes_options(function: Callable[P, T]) -> Callable[P, T]:
     `help` and notebooks read them from the signature only.
 
     Args:
-        function: Function with `**options: Unpack[Options]` or `Unpack[Circumstances]`.
+        function: Function with `**options: Unpack[Options]` or `Unpack[BackendOptions]`.
 
     Returns:
         The decorated function.
@@ -225,15 +225,15 @@ def add_position_tolerance(
     Limits stay unchanged without a tolerance, or if the call or the file sets or disables the distance, or if
     the call has a `stop`.
     """
-    given = (
+    is_set = (
         stop.position_tolerance is not None
         or "position_tolerance" in options
         or options.get("stop") is not None
     )
-    given = given or (file is not None and file.stop.position_tolerance is False)
+    is_set = is_set or (file is not None and file.stop.position_tolerance is False)
     return (
         stop
-        if given or stop.tolerance is None
+        if is_set or stop.tolerance is None
         else replace(stop, position_tolerance=DEFAULT_POSITION_TOLERANCE)
     )
 

@@ -124,11 +124,11 @@ class History:
         self.relative_residual.append(balance.relative_residual)
         self.energy.append(energy)
 
-    def go_on(self, continuation: History) -> None:
+    def append(self, continuation: History) -> None:
         """Append a continued solve's history without its first entry.
 
         Args:
-            further: History of the continued solve.
+            continuation: History of the continued solve.
         """
         done, clock = self.iterations[-1], self.seconds[-1]
         self.iterations += [done + k for k in continuation.iterations[1:]]

@@ -76,7 +76,7 @@ class Progress:
 
         Args:
             measures: Diagnostics of the states.
-            copy: Batch member.
+            member: Batch member.
             latest: Latest residual.
             stop: Termination criteria.
             run: Running method.
@@ -126,8 +126,8 @@ def check_termination(
         clock: Time used [s].
         problem: Problem being solved.
         run: Running method.
-        certifying: Error estimates.
-        copy: Batch member.
+        error_control: Error estimates.
+        member: Batch member.
 
     Returns:
         The outcome, or None to continue.
@@ -138,9 +138,9 @@ def check_termination(
     if stop.tolerance is not None and reached.relative_residual <= stop.tolerance:
         if problem.room.blocked:
             return Outcome.STAGNATED
-        is_settled = problem.room.arrived and problem.following.settled
-        is_settled = is_settled and rigid_relative_residual(problem.contacts) <= stop.tolerance
-        if is_settled and error_control.accepts(reached, member):
+        is_complete = problem.room.arrived and problem.following.settled
+        is_complete = is_complete and rigid_relative_residual(problem.contacts) <= stop.tolerance
+        if is_complete and error_control.accepts(reached, member):
             return round_outcome(problem, Outcome.CONVERGED, balance.relative_residual, stop.tolerance)
     if run.unbounded:
         return Outcome.UNBOUNDED
@@ -170,8 +170,8 @@ def check_stagnation(
         iteration: Number of iterations made.
         problem: Problem being solved.
         run: Running method.
-        certifying: Error estimates.
-        copy: Batch member.
+        error_control: Error estimates.
+        member: Batch member.
 
     Returns:
         The outcome, or None to continue.
@@ -212,7 +212,7 @@ def is_recovering(problem: Problem, run: Run) -> bool:
 def check_intersections(
     outcome: Outcome, *contacts: MetReport | ApartReport | ContactReport | None
 ) -> Outcome:
-    """Replace CONVERGED by PASSED if surfaces, or obstacles and faces, have passed through each other."""
+    """Replace CONVERGED by INTERSECTING if surfaces, or obstacles and faces, have passed through each other."""
     passed = any(contact is not None and contact.passed for contact in contacts)
     return Outcome.INTERSECTING if passed and outcome is Outcome.CONVERGED else outcome
 
@@ -225,9 +225,9 @@ def make_contact_reports(problem: Problem, stop: StopCriteria, evaluated: bool) 
     Args:
         problem: Problem that was solved.
         stop: Termination criteria.
-        looked: True if forces were evaluated at the final state.
+        evaluated: True if forces were evaluated at the final state.
     """
-    return contact_reports(problem, evaluated and problem.copies == 1 and stop.position_tolerance is None)
+    return contact_reports(problem, evaluated and problem.batch_size == 1 and stop.position_tolerance is None)
 
 
 def suggest_remedies(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:
@@ -241,5 +241,5 @@ def save_finite_states(problem: Problem, run: Run, latest: Balances, checkpoint:
     """Save finite states, to which a failed solve returns."""
     active = problem.device.active
     members = active if is_recovering(problem, run) else active[latest.finite[active]]
-    for member in [None] if len(members) == problem.copies else members.tolist():
+    for member in [None] if len(members) == problem.batch_size else members.tolist():
         problem.device.assign(checkpoint, problem.u, member)

@@ -31,7 +31,7 @@ class TimeLoop:
         problem: Problem.
         solver: Solver.
         stop: Termination criteria of every step.
-        pace: Time stepping parameters.
+        schedule: Time stepping parameters.
         record_history: Record the convergence history.
         watch: Called after each measurement of the relative residual.
         began: Start of the set-up [s], for the first report.
@@ -59,7 +59,7 @@ class TimeLoop:
         limited = stop.tolerance is not None or stop.time_limit is not None
         checks = limited or record_history or watch is not None
         self._unmonitored_steps = 0 if checks else schedule.substeps - 1
-        self._inverted = np.zeros(problem.copies, int)
+        self._inverted = np.zeros(problem.batch_size, int)
         self._rule: SecondOrderIntegrator | None = None
         if not schedule.quasistatic:
             check_float_range(problem.model, str(problem.dtype), schedule.step)
@@ -85,7 +85,7 @@ class TimeLoop:
         self._model = latest(self._model, now)
         return with_bodies_at(self._model, self.problem.contacts.moved_by_bodies)
 
-    def stand(self) -> None:
+    def move_obstacles(self) -> None:
         """Move obstacles to their positions at the last frame's time.
 
         Obstacles moved by bodies are placed with the state.
@@ -132,7 +132,7 @@ class TimeLoop:
         steps = list(zip(times, prescribed_steps, strict=True))
         reports = []
         if self._unmonitored_steps:
-            reports.append(self._take_unmonitored_steps(steps[: self._unmonitored_steps], forces))
+            reports.append(self._run_unmonitored_steps(steps[: self._unmonitored_steps], forces))
         for time, prescribed in steps[self._unmonitored_steps :]:
             self._begin_step(time, prescribed, forces)
             limits = self._keeps_history, self._watch, self._pop_setup_start()
@@ -164,7 +164,7 @@ class TimeLoop:
                 "the step before was interrupted, and nobody knows where it led; reset(), or set a state"
             )
 
-    def settle(self) -> np.ndarray:
+    def finish_frame(self) -> np.ndarray:
         """Finish the frame and return its velocities (copies, n, 3) [m/s].
 
         They are rounded to the working precision, so that the state of a frame determines the next one
@@ -185,9 +185,9 @@ class TimeLoop:
         )
         history, is_constant = p.history.take(), force is None and materials is None
         if schedule.quasistatic and is_constant and not any(history) and p.model.obstacles is None:
-            return [None] * p.copies
+            return [None] * p.batch_size
         anchors = placed(p.states, p.u if schedule.quasistatic else p.states.anchor)
-        forces = force if force is not None and force.ndim == 3 else [force] * p.copies
+        forces = force if force is not None and force.ndim == 3 else [force] * p.batch_size
         dt = math.inf if schedule.quasistatic else schedule.inertia
         members = zip(anchors, forces, history, strict=True)
         return [
@@ -211,18 +211,18 @@ class TimeLoop:
         if self.problem.model.winds and not self.schedule.quasistatic:
             forces = self._wind_forces(time) + (0.0 if forces is None else forces)
         if self._rule is not None:
-            self.settle()
+            self.finish_frame()
             self._rule.prepare_history(time, forces)
             self._velocities_current = False
         guess = self.schedule.initial_guess if self.solver.takes_guess else "coast"
         first_guess = "coast" if self._rule is not None else guess
         self.problem.begin_step(time, dt, self.schedule.damping, forces, prescribed, first_guess)
         if self._rule is not None:
-            self._rule.pull(guess, time)
+            self._rule.set_inertial_target(guess, time)
 
     def _wind_forces(self, time: float) -> np.ndarray:
         """(n, 3) or (copies, n, 3) wind forces [N] at the start of the step that ends at a time [s]."""
-        velocities, positions = self.settle(), self.problem.states.positions
+        velocities, positions = self.finish_frame(), self.problem.states.positions
         self._velocities_current = self._rule is not None
         states = zip(positions, velocities, strict=True)
         forces = [blown(self.problem.model, x, v, time) for x, v in states]
@@ -237,7 +237,7 @@ class TimeLoop:
         parts = np.arange(1, self.schedule.substeps) / self.schedule.substeps
         return [*(current + part * (pins - current) for part in parts), pins]
 
-    def _take_unmonitored_steps(
+    def _run_unmonitored_steps(
         self, steps: list[tuple[float, np.ndarray | None]], forces: np.ndarray | None
     ) -> list[Report]:
         """Take steps without convergence checks.
@@ -273,7 +273,7 @@ class TimeLoop:
                 rejected=0,
                 notes=run.notes(member),
             )
-            for member in range(problem.copies)
+            for member in range(problem.batch_size)
         ]
 
     def _sweep(self, run: Run, iterations: int) -> int:

@@ -164,7 +164,7 @@ class Run(ABC):
     finished_alone: bool = False
     """True if batch members that have not converged are to be refined after the batched run."""
 
-    def newton_together(self, copies: Sequence[int], distance: float | None) -> NewtonTogether | None:
+    def newton_together(self, members: Sequence[int], distance: float | None) -> NewtonTogether | None:
         """Create batched Newton steps for selected batch members; None for methods without them.
 
         Args:
@@ -175,16 +175,16 @@ class Run(ABC):
 
     def leaving(self) -> np.ndarray:
         """(batch,) bool: True for batch members whose separate solves converge sooner."""
-        return np.zeros(self.problem.copies, bool)
+        return np.zeros(self.problem.batch_size, bool)
 
     def rejected(self) -> list[int]:
         """Return the number of discarded non-finite moves of each batch member, and reset the counters.
 
         The counters are shared by all runs on the problem.
         """
-        return [0] * self.problem.copies
+        return [0] * self.problem.batch_size
 
-    def notes(self, copy: int = 0) -> list[str]:
+    def notes(self, member: int = 0) -> list[str]:
         """Return sentences for the report of a batch member."""
         return []
 
@@ -202,7 +202,7 @@ class Run(ABC):
             budget: Time limit [s].
         """
 
-    def go_on(self, relative_residual: float, copy: int = 0) -> None:  # noqa: B027
+    def go_on(self, relative_residual: float, member: int = 0) -> None:  # noqa: B027
         """Continue a batch member that reached the tolerance but not the required distance from equilibrium.
 
         Args:
@@ -210,7 +210,7 @@ class Run(ABC):
             copy: Index of the batch member.
         """
 
-    def on_its_way(self, copy: int) -> bool:
+    def on_its_way(self, member: int) -> bool:
         """True if a pseudo-time motion has not come to rest.
 
         Such a batch member continues even without decrease of residual or energy.
@@ -224,7 +224,7 @@ class Run(ABC):
         """
         return None
 
-    def leave_saddle(self, copy: int = 0) -> bool:
+    def leave_saddle(self, member: int = 0) -> bool:
         """Continue from an unstable equilibrium, where the energy decreases in some direction.
 
         Returns:
@@ -236,7 +236,7 @@ class Run(ABC):
     def advance(self, iterations: int) -> None:
         """Run a number of iterations."""
 
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
+    def observe(self, balance: Balance, member: int = 0) -> bool:
         """Check the current residual of a batch member; return True if the method changed u in response."""
         return False
 
@@ -246,7 +246,7 @@ class Run(ABC):
         Returns:
             (batch,) bool: True for batch members whose u the method changed in response.
         """
-        moved = np.zeros(self.problem.copies, bool)
-        for copy in active.tolist():
-            moved[copy] = self.observe(balances[copy], copy)
+        moved = np.zeros(self.problem.batch_size, bool)
+        for member in active.tolist():
+            moved[member] = self.observe(balances[member], member)
         return moved

@@ -52,11 +52,11 @@ class BlockProjection(Pair):
 @project.of(BlockProjection)
 def _project_block(projection, row, u):
     """Solve the 2×2 system for (Δλ, Δλ') [BNH eq. 17-19]; a and b are ∇C and ∇C'."""
-    places, (multipliers,) = projection.places, projection.memory
-    x, W, g, V, material = element(places, row, u)
-    C, D, k, C2, D2, k2 = constraint_pair(material, measure(places.rows, x, g))
+    elements, (multipliers,) = projection.elements, projection.memory
+    x, W, g, V, material = element(elements, row, u)
+    C, D, k, C2, D2, k2 = constraint_pair(material, measure(elements.rows, x, g))
     k, k2 = k * V, k2 * V
-    a, b = gradients(places, row, D, g), gradients(places, row, D2, g)
+    a, b = gradients(elements, row, D, g), gradients(elements, row, D2, g)
     lam, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
     aa, bb, ab = weighted_square(W, a, a), weighted_square(W, b, b), weighted_square(W, a, b)
     # Rows are multiplied by their stiffness, so that padding (k = 0) gives 0 instead of 0/0.
@@ -66,7 +66,7 @@ def _project_block(projection, row, u):
     d_lam, d_lam2 = s * (A22 * r - A12 * r2), s * (A11 * r2 - A21 * r)
     store(multipliers, row, 0, lam + d_lam)
     store(multipliers, row, 1, lam2 + d_lam2)
-    scatter_corners(places, row, u, shifted(shifted(x, d_lam, W, a), d_lam2, W, b))
+    scatter_corners(elements, row, u, shifted(shifted(x, d_lam, W, a), d_lam2, W, b))
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ class BlockXPBD(ElementOptions):
 
 
 @projects(BlockXPBD, ElasticRows)
-def _elastic(method: BlockXPBD, term: Term, places: WeightedElements) -> list:
+def _elastic(method: BlockXPBD, term: Term, elements: WeightedElements) -> list:
     require_pair(method.name, term.material)
-    return [BlockProjection(places, new_memory(places, 2))]
+    return [BlockProjection(elements, new_memory(elements, 2))]
 
 
 @projects(BlockXPBD, ConstraintRows)
-def _single(method: BlockXPBD, term: Term, places: WeightedElements) -> list:
-    return [CompliantProjection(places, new_memory(places, 1), (1.0,))]
+def _single(method: BlockXPBD, term: Term, elements: WeightedElements) -> list:
+    return [CompliantProjection(elements, new_memory(elements, 1), (1.0,))]

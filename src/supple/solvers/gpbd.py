@@ -102,14 +102,14 @@ def _project_green(projection, row, u):
     An inverted element takes the fraction `unfolding.INVERSION_DAMPING` of the displacement that unfolds it and of Δd;
     the paper takes all of them [section 4.1].
     """
-    places, (displacements,) = projection.places, projection.memory
-    x, W, g, V, material = element(places, row, u)
+    elements, (displacements,) = projection.elements, projection.memory
+    x, W, g, V, material = element(elements, row, u)
     d = load_corners(x, displacements, row, 0)
-    share = inversion_damping(places.rows, material, x, g)
+    share = inversion_damping(elements.rows, material, x, g)
     unfolding, step = element_step(projection, row, x, W, g, V, material, d)
     step = times(share, step)
     store_corners(displacements, row, 0, plus(d, step))
-    scatter_corners(places, row, u, plus(x, plus(times(share, unfolding), step)))
+    scatter_corners(elements, row, u, plus(x, plus(times(share, unfolding), step)))
 
 
 @device_function
@@ -119,7 +119,7 @@ def element_step(projection, row, x, W, g, V, material, d):
     From the unfolded shape, Δd = W Sᵀ Δλ with the Δλ that minimizes ½|d + Δd|²_{W⁻¹} + U(x + Δd) [eq. 18,
     19].
     """
-    rows, N = projection.places.rows, constrained_corners(projection.places, row)
+    rows, N = projection.elements.rows, constrained_corners(projection.elements, row)
     x_unfolded = unfold(rows, material, x, W, g, N)
     F = measure(rows, x_unfolded, g)  # F and g represent S
     Lam = local_minimum(material, F, W, g, V, d, N, projection.options.newton_steps)
@@ -144,9 +144,9 @@ def _project_single(projection, row, u):
     Δλ = -(∇C·d + s k C)/(s + k s²) with s = Σ W |∇C|² [eq. 19 with C as the strain]. While ∇C keeps its
     direction, d = λ W ∇C and ∇C·d = λ s, which gives XPBD's update [eq. 11].
     """
-    places, (displacements,) = projection.places, projection.memory
-    x, W = corners_of(places, row, u)
-    C, gradient, k = one_constraint(places, row, x)
+    elements, (displacements,) = projection.elements, projection.memory
+    x, W = corners_of(elements, row, u)
+    C, gradient, k = one_constraint(elements, row, x)
     d = load_corners(x, displacements, row, 0)
     s = weighted_square(W, gradient, gradient)
     moves = (s > 0.0) & (k > 0.0)
@@ -154,7 +154,7 @@ def _project_single(projection, row, u):
     d_lam = where(moves, -(_along(gradient, d) + s * k * C) / bottom, 0.0 * s)
     step = times(d_lam, weighted(W, gradient))
     store_corners(displacements, row, 0, plus(d, step))
-    scatter_corners(places, row, u, plus(x, step))
+    scatter_corners(elements, row, u, plus(x, step))
 
 
 _along = total("a, b", "dot(a[i], b[i])", dot, over="a")
@@ -178,7 +178,7 @@ def _propose(projection, row, u):
     `step_sum`, moves the vertices.
     """
     (displacements,), options = projection.memory, projection.options
-    x, W, g, V, material = element(projection.places, row, u)
+    x, W, g, V, material = element(projection.elements, row, u)
     d = load_corners(x, displacements, row, 0)
     mobility_factor, share = shares_of(projection, row, x, g, material)
     unfolding, step = element_step(
@@ -230,17 +230,17 @@ class GPBD(ElementOptions):
 
 
 @projects(GPBD, ElasticRows)
-def _elastic(method: GPBD, term: Term, places: WeightedElements) -> list:
+def _elastic(method: GPBD, term: Term, elements: WeightedElements) -> list:
     require(method.name, term.material, bound_coefficients)
-    memory = new_memory(places, 3 * places.weights.shape[1])
+    memory = new_memory(elements, 3 * elements.weights.shape[1])
     if method.sweep == "gauss_seidel":
-        return [GreenProjection(places, memory, GreenOptions(method.newton_steps))]
-    options = jacobi_options(method.newton_steps, method.omega, method.jacobi_weights, term, places)
-    return [JacobiProjection(in_one_color(places), memory, options), step_sum(places, options.steps)]
+        return [GreenProjection(elements, memory, GreenOptions(method.newton_steps))]
+    options = jacobi_options(method.newton_steps, method.omega, method.jacobi_weights, term, elements)
+    return [JacobiProjection(in_one_color(elements), memory, options), step_sum(elements, options.steps)]
 
 
 @projects(GPBD, ConstraintRows)
-def _single(method: GPBD, term: Term, places: WeightedElements) -> list:
+def _single(method: GPBD, term: Term, elements: WeightedElements) -> list:
     if method.sweep == "jacobi":
         raise ValueError(f"gpbd with sweep='jacobi' cannot treat {term.name}; sweep='gauss_seidel' can")
-    return [SingleProjection(places, new_memory(places, 3 * places.weights.shape[1]))]
+    return [SingleProjection(elements, new_memory(elements, 3 * elements.weights.shape[1]))]

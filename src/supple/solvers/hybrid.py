@@ -78,10 +78,10 @@ class Hybrid(Solver):
         Batches are swept for as long as the forecast justifies. Friction between bodies always requires
         sweeps, as do obstacles on a device or in a batch.
         """
-        able = not problem.contacts or (problem.copies == 1 and problem.device.name == "cpu")
+        able = not problem.contacts or (problem.batch_size == 1 and problem.device.name == "cpu")
         if problem.following.rubs or not able:
             return PBNG().begin(problem)
-        if problem.copies == 1:
+        if problem.batch_size == 1:
             return HybridRun(self, problem)
         turn = self.max_rotation if self.path == "rotation" else None
         return SweptTogether(problem, self.max_predicted_sweeps * ON_DEVICES * TOGETHER, turn)
@@ -191,7 +191,7 @@ class HybridRun(Run):
         if self._newton is not None:
             self._newton.tolerance = self._forecast.aim
 
-    def go_on(self, relative_residual: float, copy: int = 0) -> None:
+    def go_on(self, relative_residual: float, member: int = 0) -> None:
         """Continue by Newton steps to a smaller relative residual.
 
         Long waves hardly contribute to the relative residual. The error estimate has already computed the
@@ -200,7 +200,7 @@ class HybridRun(Run):
         self._forecast.aim = relative_residual
         (self._newton or self._turn_to_newton()).tolerance = relative_residual
 
-    def leave_saddle(self, copy: int = 0) -> bool:
+    def leave_saddle(self, member: int = 0) -> bool:
         if self.problem.contacts:
             return False
         (self._newton or self._turn_to_newton()).at_saddle = True
@@ -213,16 +213,16 @@ class HybridRun(Run):
     def rejected(self) -> list[int]:
         return self._sweeping.rejected()
 
-    def notes(self, copy: int = 0) -> list[str]:
+    def notes(self, member: int = 0) -> list[str]:
         if self._newton is None:
-            return self._righting.notes + self._sweeping.notes(copy)
+            return self._righting.notes + self._sweeping.notes(member)
         steps, *others = self._newton.notes()
         others += [self._endless] if self.unbounded else []
         return [*self._righting.notes, f"{pluralize(self._sweeps, 'sweep')}, then {steps}", *others]
 
     def advance(self, iterations: int) -> None:
         if self.problem.layout.version != self._version:
-            self._see_stencils()
+            self._update_stencils()
         if self._righting.open:
             self._right()
         if self._newton is None:
@@ -250,25 +250,25 @@ class HybridRun(Run):
         if isinstance(self._newton, FollowerNewton) and self._newton.failed:
             self._turn_to_newton()
 
-    def on_its_way(self, copy: int) -> bool:
+    def on_its_way(self, member: int) -> bool:
         return isinstance(self._newton, FollowerNewton) and self._newton.on_its_way
 
     def leaving(self) -> np.ndarray:
-        return np.full(self.problem.copies, self._held_updates > HELD_UPDATES)
+        return np.full(self.problem.batch_size, self._held_updates > HELD_UPDATES)
 
     def _right(self) -> None:
         self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
         if self._newton is not None:
             self._turn_to_newton()
 
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
+    def observe(self, balance: Balance, member: int = 0) -> bool:
         """Continue the sweeps while the forecast predicts an early end, otherwise switch to Newton steps."""
         if isinstance(self._newton, BesideObstacles):
             return self._newton.observe(balance)
         if self._newton is not None:
             return False
         self._drop_forecast()
-        moved = self._sweeping.observe(balance, copy)
+        moved = self._sweeping.observe(balance, member)
         self._forecast.see(self._sweeps, math.inf if moved else balance.relative_residual)
         slow = self._forecast.remaining > self._ahead
         if slow and not self._sweeps_only and self._allowance.allows_newton:
@@ -285,7 +285,7 @@ class HybridRun(Run):
             self._forecast, self._dropped = Forecast(self._forecast.aim), self._dropped + 1
         self._rigid_moves = moves
 
-    def _see_stencils(self) -> None:
+    def _update_stencils(self) -> None:
         """Restart forecast and Newton steps after a change of stencils, which changes the forces."""
         self._version = self.problem.layout.version
         self._held_updates += self._holds_loads

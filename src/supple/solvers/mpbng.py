@@ -124,8 +124,8 @@ class WithoutLayers(PBNGRun):
         super().__init__(PBNG(), problem)
         self._reason = reason
 
-    def notes(self, copy: int = 0) -> list[str]:
-        return [self._reason, *super().notes(copy)]
+    def notes(self, member: int = 0) -> list[str]:
+        return [self._reason, *super().notes(member)]
 
 
 class MPBNGRun(Run):
@@ -156,7 +156,7 @@ class MPBNGRun(Run):
         further = self._final.rejected()[0] if self._final else 0
         return [self.layers.rejected() + further]
 
-    def notes(self, copy: int = 0) -> list[str]:
+    def notes(self, member: int = 0) -> list[str]:
         found = self.layers.layers
         counts = [f"{count:,}" for count in found.counts]
         notes = [
@@ -164,7 +164,7 @@ class MPBNGRun(Run):
             f"{len(found.binding.vertices):,} places, set up in {self.layers.seconds:.2f} s",
             f"{pluralize(self._done, 'iteration')} with layers",
         ]
-        return notes + (self._final.notes(copy) if self._final else [])
+        return notes + (self._final.notes(member) if self._final else [])
 
     def advance(self, count: int) -> None:
         while count > 0 and self._done < self._cycle:
@@ -187,5 +187,5 @@ class MPBNGRun(Run):
         if self.options.final_sweeps:
             PBNG(acceleration=None).begin(self.problem).advance(self.options.final_sweeps)
 
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
-        return self._final is not None and self._final.observe(balance, copy)
+    def observe(self, balance: Balance, member: int = 0) -> bool:
+        return self._final is not None and self._final.observe(balance, member)

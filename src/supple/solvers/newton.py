@@ -128,7 +128,7 @@ class NewtonRun(Run):
         self._refuse_unable()
         self._exact_failed = self._uphill = 0
         self._first_residual: float | None = None
-        self._see_stencils()
+        self._update_stencils()
         held = holds_loads or options != Newton(linear_solver=options.linear_solver)
         self._follower: FollowerNewton | None = None
         self._held_updates = 0
@@ -189,7 +189,7 @@ class NewtonRun(Run):
 
     def advance(self, iterations: int) -> None:
         if self.problem.layout.version != self._version:
-            self._see_stencils()
+            self._update_stencils()
             self._held_updates += self._follower is not None and self._follower.failed
         for _ in range(iterations):
             if self._follower is not None and not self._follower.failed:
@@ -204,12 +204,12 @@ class NewtonRun(Run):
         return self._of_twin._step
 
     def leaving(self) -> np.ndarray:
-        return np.full(self.problem.copies, self._held_updates > HELD_UPDATES)
+        return np.full(self.problem.batch_size, self._held_updates > HELD_UPDATES)
 
-    def on_its_way(self, copy: int) -> bool:
+    def on_its_way(self, member: int) -> bool:
         return self._follower is not None and self._follower.on_its_way
 
-    def _see_stencils(self) -> None:
+    def _update_stencils(self) -> None:
         """Rebuild the sparsity pattern of the Hessian for the current stencils.
 
         With obstacles, steps are made by a twin problem that constrains the vertices in contact
@@ -240,7 +240,7 @@ class NewtonRun(Run):
                 "energy; hybrid, pbng, xpbd can"
             )
 
-    def notes(self, copy: int = 0) -> list[str]:
+    def notes(self, member: int = 0) -> list[str]:
         if self._follower is not None and not self._follower.failed:
             return self._follower.notes()
         notes = [f"linear solver: {(self._of_twin or self).linear.name}"]

@@ -81,22 +81,22 @@ def _project_energy(projection, row, u):
     linearly, so that P is its derivative. This continuation, and rounding near rest, may give ψ < 0; no
     correction is made then.
     """
-    places, (stiffness,) = projection.places, projection.options
-    x, W, g, V, material = element(places, row, u)
-    psi, P = clamped_energy(material, measure(places.rows, x, g))
-    gradient = gradients(places, row, P, g)
+    elements, (stiffness,) = projection.elements, projection.options
+    x, W, g, V, material = element(elements, row, u)
+    psi, P = clamped_energy(material, measure(elements.rows, x, g))
+    gradient = gradients(elements, row, P, g)
     lam = multiplier(stiffness * max(psi, 0.0 * V), W, gradient)
-    scatter_corners(places, row, u, shifted(x, lam, W, gradient))
+    scatter_corners(elements, row, u, shifted(x, lam, W, gradient))
 
 
 @project.of(HardProjection)
 def _project_hard(projection, row, u):
     """Update one constraint element; padding has k = 0."""
-    places, (stiffness,) = projection.places, projection.options
-    x, W = corners_of(places, row, u)
-    C, gradient, k = one_constraint(places, row, x)
+    elements, (stiffness,) = projection.elements, projection.options
+    x, W = corners_of(elements, row, u)
+    C, gradient, k = one_constraint(elements, row, x)
     lam = multiplier(stiffness * where(k > 0.0, C, 0.0 * C), W, gradient)
-    scatter_corners(places, row, u, shifted(x, lam, W, gradient))
+    scatter_corners(elements, row, u, shifted(x, lam, W, gradient))
 
 
 @device_function
@@ -137,34 +137,34 @@ class PBD(ElementOptions):
 
 
 @projects(PBD, ElasticRows)
-def _elastic(method: PBD, term: Term, places: WeightedElements) -> list:
+def _elastic(method: PBD, term: Term, elements: WeightedElements) -> list:
     if term.material.dissipates:
         raise ValueError(
             "pbd has no viscosity: it would bring every change of shape to nothing; pbng and newton have it"
         )
     if method.constraints == "energy":
-        return [EnergyProjection(places, options=(method.stiffness,))]
+        return [EnergyProjection(elements, options=(method.stiffness,))]
     if not term.fills:
         raise ValueError(
             f"pbd with constraints={method.constraints!r} is for tetrahedra, not for {term.name}; "
             "constraints='energy' is for both"
         )
     kind = DistanceProjection if method.constraints == "distance" else ShapeProjection
-    return [kind(places, options=(method.stiffness,))]
+    return [kind(elements, options=(method.stiffness,))]
 
 
 @projects(PBD, ConstraintRows)
-def _single(method: PBD, term: Term, places: WeightedElements) -> list:
-    return [HardProjection(places, options=(method.stiffness,))]
+def _single(method: PBD, term: Term, elements: WeightedElements) -> list:
+    return [HardProjection(elements, options=(method.stiffness,))]
 
 
 @projects(PBD, TensionRows)
-def _tension(method: PBD, term: Term, places: WeightedElements) -> list:
+def _tension(method: PBD, term: Term, elements: WeightedElements) -> list:
     raise ValueError(
         "pbd has no forces: a cable under tension would shrink to nothing; give it a length, or take xpbd"
     )
 
 
 @projects(PBD, WeakRows)
-def _weak(method: PBD, term: Term, places: WeightedElements) -> list:
-    return [HardWeak(places, options=(method.stiffness,))]
+def _weak(method: PBD, term: Term, elements: WeightedElements) -> list:
+    return [HardWeak(elements, options=(method.stiffness,))]

@@ -4,8 +4,8 @@
     for each sweep                                          iterating.py, `_sweep`
         for each vertex i, color by color  [section 10]     ordering, each_color
             fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      problem/force_kernels.py, net_force
-            Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_visit`: friction_cone.py, respond
-            uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     `_visit`: limit_step, vertexwise/vertex_update.py
+            Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_update_vertices`: friction_cone.py, respond
+            uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     `_update_vertices`: limit_step, vertexwise/vertex_update.py
         the same for groups of tied vertices                vertexwise/tied_groups.py
         acceleration  [section 7.3]                         acceleration/
     v ← (u - uₙ)/Δt                                         stepping.py
@@ -51,7 +51,7 @@ from supple.solvers.acceleration import (
 )
 from supple.solvers.base import Run, Solver
 from supple.solvers.launch import iterate, iterations
-from supple.solvers.vertexwise.tied_groups import no_links, rows_of_links, sweep_links
+from supple.solvers.vertexwise.tied_groups import group_data, no_tied_groups, sweep_groups
 from supple.solvers.vertexwise.vertex_update import exact_blocks, move
 from supple.support.arguments import check_choice, check_flag, check_iterations
 from supple.terms import deform_all, limit_step, update_deformations
@@ -63,7 +63,7 @@ DETECT_EVERY = 10
 """Sweeps between searches for obstacle contacts, counted across calls of `advance`."""
 
 
-class Visit(NamedTuple):
+class VertexUpdate(NamedTuple):
     """Update of the vertices of a SIMD batch: uᵢ += ω t Aᵢ⁻¹ (fᵢ + rᵢ).
 
     rᵢ are the contact forces of obstacles, and t ≤ 1 keeps the energy finite.
@@ -85,17 +85,17 @@ class Visit(NamedTuple):
     rejected: Any
 
 
-@do.of(Visit)
-def _visit(visit, place):
-    terms, vertices, u = visit.terms, visit.vertices, visit.u
-    batch = split_lanes(place, vertices.width)
+@do.of(VertexUpdate)
+def _update_vertices(update, item):
+    terms, vertices, u = update.terms, update.vertices, update.u
+    batch = split_lanes(item, vertices.width)
     ui = gather(u, vertices.own, batch, 0)
-    f, A, _, q = net_force(terms, vertices, batch, u, visit.anchor, ui)
+    f, A, _, q = net_force(terms, vertices, batch, u, update.anchor, ui)
     N = held_at(vertices.held, batch)  # projection onto constrained directions
     # ω Δuᵢ = ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
-    step = respond(vertices.contact, vertices.own, batch, N, A, f, ui, visit.omega)
+    step = respond(vertices.contact, vertices.own, batch, N, A, f, ui, update.omega)
     t = shared_lane_min(batch, limit_step(terms, batch, u, ui, step, q))
-    move(vertices, batch, u, ui, add(ui, scale(t, step)), visit.rejected)  # [eq. 28]
+    move(vertices, batch, u, ui, add(ui, scale(t, step)), update.rejected)  # [eq. 28]
     update_deformations(terms, vertices.own, batch, u, ui)  # F of grid-embedded elements
 
 
@@ -117,10 +117,10 @@ class Sweep(NamedTuple):
             updates.
     """
 
-    visit: Any
+    update: Any
     colors: Any
     bounds: Any
-    links: Any
+    tied_groups: Any
     acceleration: Any
     clamps: Any
     records: Any
@@ -129,11 +129,11 @@ class Sweep(NamedTuple):
 
 @iterate.of(Sweep)
 def _sweep(sweep, team, phase, iteration):
-    visit = sweep.visit
+    update = sweep.update
     phase = deform_all(sweep.deforms, team, phase)
-    phase = each_color(team, phase, sweep.colors, sweep.bounds, visit)
-    phase = sweep_links(sweep.links, team, phase, visit.u, visit.anchor, visit.omega)
-    phase = accelerate(sweep.acceleration, team, phase, iteration, visit.u)
+    phase = each_color(team, phase, sweep.colors, sweep.bounds, update)
+    phase = sweep_groups(sweep.tied_groups, team, phase, update.u, update.anchor, update.omega)
+    phase = accelerate(sweep.acceleration, team, phase, iteration, update.u)
     return clamp_all(sweep.clamps, team, phase, sweep.records)
 
 
@@ -191,29 +191,29 @@ class PBNGRun(Run):
         self.acceleration = begin_acceleration(None, problem)
         if problem.contacts.rigid and problem.device.name == "cpu":
             problem.following.condense = condense_stiffness
-        self._see_stencils()
+        self._update_stencils()
 
-    def _see_stencils(self) -> None:
+    def _update_stencils(self) -> None:
         """Prepare all data that depend on the current stencils."""
         p = self.problem
         self._version, self._moves = p.layout.version, p.contacts.moves
         acceleration = acceleration_of(self.options.acceleration)
         self.omega = 1.0 if acceleration is None else acceleration.relaxation
-        caution = self.acceleration.caution
+        safeguard = self.acceleration.safeguard
         self.acceleration = begin_acceleration(acceleration, p)
-        self.acceleration.resume(caution)
-        self.links = rows_of_links(p) if self.options.tied_groups else p.shared("no links", no_links)
-        shape = p.copies, *p.loads.rows.inertia.shape
+        self.acceleration.resume(safeguard)
+        self.tied_groups = group_data(p) if self.options.tied_groups else p.shared("no tied groups", no_tied_groups)
+        shape = p.batch_size, *p.loads.rows.inertia.shape
         self._rejected = p.shared("rejected", lambda: p.zeros(shape))
 
     @property
-    def _exchanged(self) -> bool:
+    def _is_outdated(self) -> bool:
         """True if stencils or rigid bodies have changed since they were last processed."""
         return (self.problem.layout.version, self.problem.contacts.moves) != (self._version, self._moves)
 
     @property
     def colors(self) -> int:
-        return self.problem.layout.colors + len(self.links.color_start) - 1
+        return self.problem.layout.colors + len(self.tied_groups.color_start) - 1
 
     @property
     def guarded(self) -> bool:
@@ -228,8 +228,8 @@ class PBNGRun(Run):
             p.device.clear(self._rejected)
         return counts.tolist()
 
-    def notes(self, copy: int = 0) -> list[str]:
-        return self.acceleration.notes(copy)
+    def notes(self, member: int = 0) -> list[str]:
+        return self.acceleration.notes(member)
 
     def advance(self, count: int) -> None:
         """Run `count` sweeps.
@@ -237,33 +237,33 @@ class PBNGRun(Run):
         After a change of stencils or a motion of rigid bodies, the acceleration restarts: earlier sweeps do
         not predict the next ones.
         """
-        if self._exchanged:
-            self._see_stencils()
+        if self._is_outdated:
+            self._update_stencils()
         if self.problem.gases:
             for _ in range(count):
                 self.problem.gases.anticipate()
-                self._make_sweeps(1)
+                self._run_sweeps(1)
         else:
-            self._make_sweeps(count)
+            self._run_sweeps(count)
 
-    def _make_sweeps(self, count: int) -> None:
+    def _run_sweeps(self, count: int) -> None:
         if self.problem.room:
-            self._sweep_in_balls(count)
+            self._sweep_in_trust_region(count)
         elif self.problem.contacts:
-            self._sweep_and_touch(count)
+            self._sweep_with_obstacles(count)
         else:
             self._sweep(count)
 
-    def _sweep_and_touch(self, count: int) -> None:
+    def _sweep_with_obstacles(self, count: int) -> None:
         """Sweep with obstacles, searching for contacts every `DETECT_EVERY` sweeps."""
         while count > 0:
-            some = min(count, DETECT_EVERY - self._since_detection)
-            self._sweep(some)
-            count, self._since_detection = count - some, self._since_detection + some
+            sweeps = min(count, DETECT_EVERY - self._since_detection)
+            self._sweep(sweeps)
+            count, self._since_detection = count - sweeps, self._since_detection + sweeps
             if self._since_detection == DETECT_EVERY:
-                self._find_planes()
+                self._detect_contacts()
 
-    def _sweep_in_balls(self, count: int) -> None:
+    def _sweep_in_trust_region(self, count: int) -> None:
         """Sweep within the trust region.
 
         A tight trust region is rebuilt at the current positions, so that touching surfaces can move far
@@ -273,11 +273,11 @@ class PBNGRun(Run):
             if self.problem.room.tight:
                 self.problem.following.make_room()
             if self.problem.contacts:
-                self._sweep_and_touch(1)
+                self._sweep_with_obstacles(1)
             else:
                 self._sweep(1)
 
-    def _find_planes(self) -> None:
+    def _detect_contacts(self) -> None:
         """Recompute the contact planes of obstacles at the vertices; may change u."""
         p, self._since_detection = self.problem, 0
         p.contacts.detect()
@@ -287,24 +287,26 @@ class PBNGRun(Run):
 
     def _sweep(self, count: int) -> None:
         p = self.problem
-        colors, acceleration = p.layout.batch_colors, self.acceleration.ahead(count)
+        colors, acceleration = p.layout.batch_colors, self.acceleration.prepare_sweeps(count)
         terms = p.layout.terms if self.options.hessian == "bound" else exact_blocks(p.layout.terms)
-        visit = Visit(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
+        update = VertexUpdate(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
         follows = self.acceleration.follows
         bounds, clamps = color_bounds(colors, 0), (*p.contacts.clamp(*follows), *p.room.confine(*follows))
         deforms = p.layout.deforms(p.u)
-        sweep = Sweep(visit, colors, bounds, self.links, acceleration, clamps, p.device.records, deforms)
+        sweep = Sweep(
+            update, colors, bounds, self.tied_groups, acceleration, clamps, p.device.records, deforms
+        )
         phases = count * (len(deforms) + self.colors + acceleration.phases + int(bool(clamps)))
         p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
 
     def start_at(self, balances: Balances) -> None:
-        if self._exchanged:
-            self._see_stencils()
+        if self._is_outdated:
+            self._update_stencils()
         self.acceleration.start_at(balances)
 
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
+    def observe(self, balance: Balance, member: int = 0) -> bool:
         """Restart the acceleration if it increased the residual; return True if that changed u."""
-        moved = self.acceleration.observe(balance, copy)
+        moved = self.acceleration.observe(balance, member)
         self.problem.room.stale |= moved
         return moved
 

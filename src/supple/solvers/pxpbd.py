@@ -153,7 +153,7 @@ def _blend(x, W, gradient, C, k, zeta, projection, row, slot):
 
 @update.of(BlendedProjection)
 def _update_blended(projection, x, W, g, gradient, C, k, row, slot):
-    rows = projection.places.rows
+    rows = projection.elements.rows
     material, reach = material_at(rows, row), rest_volume(rows, row) * weighted_square(W, g, g)
     zeta = zeta_of(projection, material, measure(rows, x, g), reach)
     return _blend(x, W, gradient, C, k, zeta, projection, row, slot)
@@ -161,22 +161,22 @@ def _update_blended(projection, x, W, g, gradient, C, k, row, slot):
 
 @project.of(BlendedRootProjection)
 def _project_blended_root(projection, row, u):
-    places = projection.places
-    x, W, g, V, material = element(places, row, u)
-    F = measure(places.rows, x, g)
+    elements = projection.elements
+    x, W, g, V, material = element(elements, row, u)
+    F = measure(elements.rows, x, g)
     C, D = root_constraint(material, F)
-    gradient = gradients(places, row, D, g)
+    gradient = gradients(elements, row, D, g)
     zeta = zeta_of(projection, material, F, V * weighted_square(W, g, g))
-    scatter_corners(places, row, u, _blend(x, W, gradient, C, V, zeta, projection, row, 0))
+    scatter_corners(elements, row, u, _blend(x, W, gradient, C, V, zeta, projection, row, 0))
 
 
 @project.of(BlendedSingleProjection)
 def _project_blended_single(projection, row, u):
-    places = projection.places
-    x, W = corners_of(places, row, u)
-    C, gradient, k = one_constraint(places, row, x)
+    elements = projection.elements
+    x, W = corners_of(elements, row, u)
+    C, gradient, k = one_constraint(elements, row, x)
     zeta = projection.options[0][0]
-    scatter_corners(places, row, u, _blend(x, W, gradient, C, k, zeta, projection, row, 0))
+    scatter_corners(elements, row, u, _blend(x, W, gradient, C, k, zeta, projection, row, 0))
 
 
 class PiolaProjection(Projection):
@@ -229,26 +229,28 @@ def _project_piola(projection, row, u):
     is F with F + P(F) G = F̃. If corners are constrained along some directions, G is only an upper bound of
     the compliance of F, and the step is somewhat shorter.
     """
-    places, (stresses,), (newton_steps,) = projection.places, projection.memory, projection.options
-    x, W, g, V, material = element(places, row, u)
+    elements, (stresses,), (newton_steps,) = projection.elements, projection.memory, projection.options
+    x, W, g, V, material = element(elements, row, u)
     G = scaled(V, mobility(W, g))
     P_old = load_matrix(stresses, row)
-    F = measure(places.rows, x, g)
+    F = measure(elements.rows, x, g)
     F_free = plus9(F, matmul(P_old, G))
     P = P_old
     for _ in range(newton_steps):
         P, F = stress_step(material, F, F_free, G)
     for p in range(9):
         store(stresses, row, p, P[p])
-    scatter_corners(places, row, u, shifted(x, -V, W, gradients(places, row, minus9(P, P_old), g)))
+    scatter_corners(elements, row, u, shifted(x, -V, W, gradients(elements, row, minus9(P, P_old), g)))
 
 
 @apply_stored_forces.of(PiolaProjection)
 def _apply_stresses(projection, row, u):
     """x ← x - W V P g: move the corners by the stresses stored in the previous step."""
-    places, (stresses,) = projection.places, projection.memory
-    x, W, g, V, _ = element(places, row, u)
-    scatter_corners(places, row, u, shifted(x, -V, W, gradients(places, row, load_matrix(stresses, row), g)))
+    elements, (stresses,) = projection.elements, projection.memory
+    x, W, g, V, _ = element(elements, row, u)
+    scatter_corners(
+        elements, row, u, shifted(x, -V, W, gradients(elements, row, load_matrix(stresses, row), g))
+    )
 
 
 @dataclass(frozen=True)
@@ -276,18 +278,20 @@ class BPXPBD(ElementOptions):
 
 
 @projects(BPXPBD, ElasticRows)
-def _blended(method: BPXPBD, term: Term, places: WeightedElements) -> list:
-    root, corners = use_root(method.name, method.constraints, term.material), places.weights.shape[1]
+def _blended(method: BPXPBD, term: Term, elements: WeightedElements) -> list:
+    root, corners = use_root(method.name, method.constraints, term.material), elements.weights.shape[1]
     zeta = zeta_option(method, term.material, root)
     if root:
-        return [BlendedRootProjection(places, new_memory(places, 1, 3 * corners), (zeta,))]
-    return [BlendedProjection(places, new_memory(places, 2, 6 * corners), (zeta,))]
+        return [BlendedRootProjection(elements, new_memory(elements, 1, 3 * corners), (zeta,))]
+    return [BlendedProjection(elements, new_memory(elements, 2, 6 * corners), (zeta,))]
 
 
 @projects(BPXPBD, ConstraintRows)
-def _blended_single(method: BPXPBD, term: Term, places: WeightedElements) -> list:
+def _blended_single(method: BPXPBD, term: Term, elements: WeightedElements) -> list:
     zeta = np.array([0.5 if method.zeta is None else method.zeta])
-    return [BlendedSingleProjection(places, new_memory(places, 1, 3 * places.weights.shape[1]), (zeta,))]
+    return [
+        BlendedSingleProjection(elements, new_memory(elements, 1, 3 * elements.weights.shape[1]), (zeta,))
+    ]
 
 
 @dataclass(frozen=True)
@@ -313,6 +317,6 @@ class FPXPBD(ElementOptions):
 
 
 @projects(FPXPBD, ElasticRows)
-def _piola(method: FPXPBD, term: Term, places: WeightedElements) -> list:
+def _piola(method: FPXPBD, term: Term, elements: WeightedElements) -> list:
     require(method.name, term.material, bound_coefficients)
-    return [PiolaProjection(places, new_memory(places, 9), (method.newton_steps,))]
+    return [PiolaProjection(elements, new_memory(elements, 9), (method.newton_steps,))]

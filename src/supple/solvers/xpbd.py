@@ -92,7 +92,7 @@ class Pair(TwoConstraints):
     __slots__ = ()
 
     def remark(self, sweeps: int) -> str:
-        kind: Any = type(self.places.rows.material)
+        kind: Any = type(self.elements.rows.material)
         if sweeps <= MAX_SILENT_SWEEPS or vanishes_at_rest(kind):
             return ""
         return (
@@ -201,13 +201,13 @@ def _project_two(projection, row, u):
 
     The graph that is colored has one node per pair, not one per constraint.
     """
-    places = projection.places
-    x, W, g, V, material = element(places, row, u)
-    C, D, k = constraint_pair(material, measure(places.rows, x, g))[:3]
-    x = update(projection, x, W, g, gradients(places, row, D, g), C, k * V, row, 0)
-    C, D, k = constraint_pair(material, measure(places.rows, x, g))[3:]
-    x = update(projection, x, W, g, gradients(places, row, D, g), C, k * V, row, 1)
-    scatter_corners(places, row, u, x)
+    elements = projection.elements
+    x, W, g, V, material = element(elements, row, u)
+    C, D, k = constraint_pair(material, measure(elements.rows, x, g))[:3]
+    x = update(projection, x, W, g, gradients(elements, row, D, g), C, k * V, row, 0)
+    C, D, k = constraint_pair(material, measure(elements.rows, x, g))[3:]
+    x = update(projection, x, W, g, gradients(elements, row, D, g), C, k * V, row, 1)
+    scatter_corners(elements, row, u, x)
 
 
 @update.of(PairProjection)
@@ -221,21 +221,21 @@ def _project_root(projection, row, u):
 
     PXPBD section 5.3 finds it unstable; here, with ψ raised by 1e-12 μ, it jitters.
     """
-    places = projection.places
-    x, W, g, V, material = element(places, row, u)
-    C, D = root_constraint(material, measure(places.rows, x, g))
-    gradient = gradients(places, row, D, g)
+    elements = projection.elements
+    x, W, g, V, material = element(elements, row, u)
+    C, D = root_constraint(material, measure(elements.rows, x, g))
+    gradient = gradients(elements, row, D, g)
     reach = shear_modulus(material) * weighted_square(W, g, g)
-    scatter_corners(places, row, u, _solve_constraint(x, W, gradient, C, V, projection, row, 0, reach))
+    scatter_corners(elements, row, u, _solve_constraint(x, W, gradient, C, V, projection, row, 0, reach))
 
 
 @project.of(CompliantProjection)
 def _project_compliant(projection, row, u):
     """Update an element that consists of one constraint [BNH Algorithm 1]."""
-    places = projection.places
-    x, W = corners_of(places, row, u)
-    C, gradient, k = one_constraint(places, row, x)
-    scatter_corners(places, row, u, _solve_constraint(x, W, gradient, C, k, projection, row, 0, 0.0 * C))
+    elements = projection.elements
+    x, W = corners_of(elements, row, u)
+    C, gradient, k = one_constraint(elements, row, x)
+    scatter_corners(elements, row, u, _solve_constraint(x, W, gradient, C, k, projection, row, 0, 0.0 * C))
 
 
 def has_pair(material: Any) -> bool:
@@ -285,27 +285,27 @@ class XPBD(ElementOptions):
 
 
 @projects(XPBD, ElasticRows)
-def _elastic(method: XPBD, term: Term, places: WeightedElements) -> list:
+def _elastic(method: XPBD, term: Term, elements: WeightedElements) -> list:
     if method.primary == "kept":
         from supple.solvers.elementwise.multiplier_residuals import full_residual_projection
 
         require_pair(method.name, term.material)
-        return [full_residual_projection(term, places)]
+        return [full_residual_projection(term, elements)]
     if use_root(method.name, method.constraints, term.material):
         require(method.name, term.material, shear_modulus)
-        return [RootProjection(places, new_memory(places, 1), (float(method.compliant),))]
+        return [RootProjection(elements, new_memory(elements, 1), (float(method.compliant),))]
     kind: Any = type(term.material)
     if not method.compliant and not vanishes_at_rest(kind):
         raise ValueError(
             f"xpbd with compliant=False makes constraints vanish, and those of {kind.__name__} "
             "do not at rest: it would collapse; Corotated's do, or any material's with constraints='root'"
         )
-    return [PairProjection(places, new_memory(places, 2), (float(method.compliant),))]
+    return [PairProjection(elements, new_memory(elements, 2), (float(method.compliant),))]
 
 
 @projects(XPBD, ConstraintRows)
-def _single(method: XPBD, term: Term, places: WeightedElements) -> list:
-    return [CompliantProjection(places, new_memory(places, 1), (float(method.compliant),))]
+def _single(method: XPBD, term: Term, elements: WeightedElements) -> list:
+    return [CompliantProjection(elements, new_memory(elements, 1), (float(method.compliant),))]
 
 
 def require_pair(method: str, material: Any) -> None:

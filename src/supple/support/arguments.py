@@ -122,7 +122,7 @@ def check_vectors(
     count: int,
     error: type[ValueError] = ValueError,
     limit: float = MAX_LENGTH,
-    copies: int | None = None,
+    batch_size: int | None = None,
     per: str = "vertex",
 ) -> np.ndarray:
     """Check finite vectors, one per vertex.
@@ -133,17 +133,17 @@ def check_vectors(
         count: Number of rows.
         error: Class of the error.
         limit: Largest magnitude.
-        copies: Batch size. If given, a leading batch axis of this length is accepted.
+        batch_size: Batch size. If given, a leading batch axis of this length is accepted.
         per: Singular name of the row's owner, for messages.
 
     Returns:
-        (count, 3) or (copies, count, 3) float64 array. It is the array itself if that is valid already.
+        (count, 3) or (batch_size, count, 3) float64 array. It is the array itself if that is valid already.
 
     Raises:
         ValueError: Shape or values are invalid; `error` is raised.
     """
     rows = to_floats(values)
-    shapes = [(count, 3)] if copies is None else [(count, 3), (copies, count, 3)]
+    shapes = [(count, 3)] if batch_size is None else [(count, 3), (batch_size, count, 3)]
     if rows.shape not in shapes:
         found = f"shape {rows.shape}" if rows.ndim else format_value(values)
         wanted = " or ".join(map(str, shapes))

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from supple.scene import SceneFile
 
 
-NOT_AS_ASKED = NOT_CONVERGED
 WARMUP_TOLERANCE = 1e-5
 """Tolerance of the warm-up frames, chosen so that all trials start from an accurate state."""
 
@@ -210,7 +209,7 @@ def _illustrate(
     folder: ComparisonFolder,
     pictures: bool,
 ) -> None:
-    """Draw four plots and, if requested, a picture per solver; the account records their file names."""
+    """Draw four plots and, if requested, a picture per solver; the manifest records their file names."""
     from supple.runs.comparison import draw_pictures, draw_plots
 
     if not any(trial.report for trial in comparison.trials):
@@ -228,4 +227,4 @@ def _exit_code(comparison: Comparison, tolerance: float | None, named: bool) -> 
     reports = [trial.report for trial in comparison.trials if trial.report is not None]
     missing = len(reports) < len(comparison.trials) and (named or not reports)
     reached = any(report.outcome is Outcome.CONVERGED for report in reports)
-    return NOT_AS_ASKED if missing or (tolerance is not None and not reached) else 0
+    return NOT_CONVERGED if missing or (tolerance is not None and not reached) else 0

@@ -153,7 +153,7 @@ def run(
 def _prepare(
     folder: ResultsFolder, manifest: dict[str, Any], resume: bool, overwrite: bool
 ) -> SavedFrame | None:
-    """Check the results folder and load the complete frames of a run to resume into the account.
+    """Check the results folder and load the complete frames of a run to resume into the manifest.
 
     Returns:
         The last complete frame, or None.

@@ -282,7 +282,7 @@ class Sampler:
         """Yield positions and reports; samples of a crashed batch are solved one by one."""
         if self._batches is None:
             self._batches = BatchSolver(self.model, self.request, share=1 / self._device_workers)
-        while chunk := self._batches.next_of(every):
+        while chunk := self._batches.next_batch(every):
             try:
                 problem, _, reports = self._batches.solve(chunk)
                 states = list(problem.states.positions)

@@ -12,4 +12,4 @@ from supple.io.formats.zarr import ZARR
 FORMATS = {format.name: format for format in (USD, GLB, PLY, OBJ, PC2, NPZ, ZARR, VTU)}
 """Formats by their names on the command line."""
 
-__all__ = ["FORMATS", "Format", "FrameData", "ExportContext"]
+__all__ = ["FORMATS", "ExportContext", "Format", "FrameData"]

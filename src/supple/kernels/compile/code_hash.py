@@ -64,8 +64,8 @@ def _implementations(cls: type) -> Iterator[Callable]:
             yield implementation
 
 
-def _package(thing: Any) -> str:
-    return (getattr(thing, "__module__", None) or "").split(".")[0]
+def _package(value: Any) -> str:
+    return (getattr(value, "__module__", None) or "").split(".")[0]
 
 
 def _settings(cls: type) -> Iterator[tuple[str, Any]]:
@@ -75,27 +75,27 @@ def _settings(cls: type) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _describe(thing: Any, seen: dict[int, int]) -> Iterable[str]:
+def _describe(value: Any, seen: dict[int, int]) -> Iterable[str]:
     """Lines that uniquely describe a function or a value read by it."""
-    if hasattr(thing, "py_func"):  # compiled by Numba
-        return [f"{_options(thing.targetoptions)} ", *_describe(thing.py_func, seen)]
-    if id(thing) in seen:
-        return [f"again {seen[id(thing)]}\n"]
-    if hasattr(thing, "unrolled"):  # by `each` and similar functions
-        arguments, texts, using = thing.unrolled
+    if hasattr(value, "py_func"):  # compiled by Numba
+        return [f"{_options(value.targetoptions)} ", *_describe(value.py_func, seen)]
+    if id(value) in seen:
+        return [f"again {seen[id(value)]}\n"]
+    if hasattr(value, "unrolled"):  # by `each` and similar functions
+        arguments, texts, using = value.unrolled
         return [f"unrolled {arguments} {texts} ", *(line for f in using for line in _describe(f, seen))]
-    if isinstance(thing, ModuleType):
-        return [f"module {thing.__name__}\n"]
-    if _package(thing) in _KNOWN and hasattr(thing, "__qualname__"):
-        return [f"{thing.__module__}.{thing.__qualname__}\n"]
-    if isinstance(thing, (BuiltinFunctionType, np.ufunc)):
-        return [f"{thing.__name__}\n"]
-    if isinstance(thing, FunctionType):
-        seen[id(thing)] = len(seen)
-        return _describe_function(thing, seen)
-    if isinstance(thing, type) and hasattr(thing, "_fields"):
-        return [f"class {thing.__qualname__} {thing._fields}\n"]
-    return [f"{_constant(thing)}\n"]
+    if isinstance(value, ModuleType):
+        return [f"module {value.__name__}\n"]
+    if _package(value) in _KNOWN and hasattr(value, "__qualname__"):
+        return [f"{value.__module__}.{value.__qualname__}\n"]
+    if isinstance(value, (BuiltinFunctionType, np.ufunc)):
+        return [f"{value.__name__}\n"]
+    if isinstance(value, FunctionType):
+        seen[id(value)] = len(seen)
+        return _describe_function(value, seen)
+    if isinstance(value, type) and hasattr(value, "_fields"):
+        return [f"class {value.__qualname__} {value._fields}\n"]
+    return [f"{_constant(value)}\n"]
 
 
 def _describe_function(function: FunctionType, seen: dict[int, int]) -> Iterator[str]:

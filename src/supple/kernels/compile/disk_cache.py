@@ -191,12 +191,12 @@ def cache_in_files(cache: Any, kind: str = "") -> None:
 
 def _foreign_classes(signature: Any) -> list[type]:
     """User classes in a signature or in argument types, in order of appearance."""
-    found = [cls for cls in _classes(getattr(signature, "args", signature)) if is_foreign(cls)]
-    return list(dict.fromkeys(found))
+    classes = [cls for cls in _classes(getattr(signature, "args", signature)) if is_foreign(cls)]
+    return list(dict.fromkeys(classes))
 
 
-def _classes(kinds: Any) -> Iterator[type]:
-    for kind in kinds:
+def _classes(argument_types: Any) -> Iterator[type]:
+    for kind in argument_types:
         if isinstance(kind, types.BaseTuple):
             if isinstance(kind, types.BaseNamedTuple):
                 yield kind.instance_class  # type: ignore[attr-defined]
@@ -208,12 +208,12 @@ def _path(cache: Any, kind: str, signature: Any, codegen: Any) -> Path | None:
     function = cache._py_func
     try:
         arguments = [_describe(argument) for argument in getattr(signature, "args", signature)]
-        described = "\n".join([kind, code_identity(function), *arguments])
-    except UnknownError as why:
-        _say_once(f"kernels are not cached on disk and are compiled in every process: {why}")
+        description = "\n".join([kind, code_identity(function), *arguments])
+    except UnknownError as error:
+        _log_once(f"kernels are not cached on disk and are compiled in every process: {error}")
         return None
     _, *where = cache._index_key((), codegen)
-    digest = hashlib.sha256(f"{described}\n{where}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{description}\n{where}".encode()).hexdigest()
     return cache_directory() / f"{function.__name__}.{digest[:32]}.nbc"
 
 
@@ -223,7 +223,7 @@ def _warn_once(sentence: str) -> None:
 
 
 @cache
-def _say_once(sentence: str) -> None:
+def _log_once(sentence: str) -> None:
     log.info(sentence)
 
 
@@ -269,13 +269,13 @@ def _read(path: Path, cache: Any, signature: Any, context: Any) -> Any:
     try:
         context.refresh()
         data = _Unpickler(io.BytesIO(content), _foreign_classes(signature)).load()
-        found = cache._impl.rebuild(context, data)
+        compiled = cache._impl.rebuild(context, data)
     except Exception as error:  # damaged or foreign files raise arbitrary errors
         log.info("%s cannot be read (%s) and is compiled again", path, error)
         return None
     with suppress(OSError):
         os.utime(path)  # marks it as used
-    return found
+    return compiled
 
 
 class _Pickler(NumbaPickler):
@@ -285,8 +285,8 @@ class _Pickler(NumbaPickler):
         super().__init__(file, protocol=4)
         self._number_of = number_of
 
-    def persistent_id(self, thing: Any) -> int | None:
-        return self._number_of(thing) if isinstance(thing, type) else None
+    def persistent_id(self, value: Any) -> int | None:
+        return self._number_of(value) if isinstance(value, type) else None
 
 
 class _Unpickler(pickle.Unpickler):

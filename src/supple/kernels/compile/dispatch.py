@@ -48,20 +48,20 @@ UNCOUNTED: Any = {"_nrt": False}
 in every tuple would dominate compile times."""
 
 
-class _Ingredient(CPUDispatcher):
+class _InlinedFunction(CPUDispatcher):
     """Inlined function, compiled as part of kernels only; a call from Python compiles it separately."""
 
     def __call__(self, *args: Any) -> Any:
-        return self._alone(*args)
+        return self._compiled_function(*args)
 
     @cached_property
-    def _alone(self) -> Any:
+    def _compiled_function(self) -> Any:
         return njit(**_OPTIONS)(self.py_func)
 
 
 def device_function(function: Callable) -> Any:
     """Decorate a function on scalars and small tuples for kernels of every target; always inlined."""
-    return _ingredient(function, INLINED)
+    return _inlined_dispatcher(function, INLINED)
 
 
 def strict_order(function: Callable) -> Any:
@@ -70,7 +70,7 @@ def strict_order(function: Callable) -> Any:
     With reordering, LLVM vectorizes short inner loops, such as those over the blocks in a matrix row, which
     makes them three times slower.
     """
-    return _ingredient(function, {**INLINED, "fastmath": {"contract"}})
+    return _inlined_dispatcher(function, {**INLINED, "fastmath": {"contract"}})
 
 
 def inline_control(function: Callable) -> Any:
@@ -78,13 +78,15 @@ def inline_control(function: Callable) -> Any:
 
     Always inlined, and optimized only as part of its kernel.
     """
-    return _ingredient(function, INLINED, ControlCompiler)
+    return _inlined_dispatcher(function, INLINED, ControlCompiler)
 
 
-def _ingredient(function: Callable, options: dict[str, Any], compiler: type = DeviceFunctionCompiler) -> Any:
+def _inlined_dispatcher(
+    function: Callable, options: dict[str, Any], compiler: type = DeviceFunctionCompiler
+) -> Any:
     dispatcher = njit(pipeline_class=compiler, **options, **UNCOUNTED)(function)
     if _is_compiled(dispatcher):
-        dispatcher.__class__ = _Ingredient
+        dispatcher.__class__ = _InlinedFunction
     return dispatcher
 
 
@@ -189,17 +191,19 @@ def like(example: Any, values: tuple) -> Any:
 
 @intrinsic
 def _like(typingctx, example, values):
-    made = types.BaseNamedTuple
+    result_type = types.BaseNamedTuple
     if isinstance(values, types.UniTuple):
-        made = types.NamedUniTuple(values.dtype, values.count, example.instance_class)
+        result_type = types.NamedUniTuple(values.dtype, values.count, example.instance_class)
     else:
-        made = types.NamedTuple(values.types, example.instance_class)
+        result_type = types.NamedTuple(values.types, example.instance_class)
 
     def codegen(context, builder, sig, args):
         items = [builder.extract_value(args[1], i) for i in range(len(values))]
-        return impl_ret_untracked(context, builder, made, context.make_tuple(builder, made, items))
+        return impl_ret_untracked(
+            context, builder, result_type, context.make_tuple(builder, result_type, items)
+        )
 
-    return made(example, values), codegen
+    return result_type(example, values), codegen
 
 
 @overload_by_type(like)
@@ -207,28 +211,30 @@ def _overload_like(example, values):
     return lambda example, values: _like(example, values)
 
 
-def base_of(whole: Any) -> Any:
+def base_of(derived: Any) -> Any:
     """Leading members of a NamedTuple, as an instance of the class named by `base`."""
-    kind = type(whole).base
-    return kind._make(whole[: len(kind._fields)])
+    kind = type(derived).base
+    return kind._make(derived[: len(kind._fields)])
 
 
 @intrinsic
-def _base_of(typingctx, whole):
-    kind = whole.instance_class.base
+def _base_of(typingctx, derived):
+    kind = derived.instance_class.base
     count = len(kind._fields)
-    made = types.BaseTuple.from_types(tuple(whole)[:count], kind)
+    result_type = types.BaseTuple.from_types(tuple(derived)[:count], kind)
 
     def codegen(context, builder, sig, args):
         items = [builder.extract_value(args[0], i) for i in range(count)]
-        return impl_ret_untracked(context, builder, made, context.make_tuple(builder, made, items))
+        return impl_ret_untracked(
+            context, builder, result_type, context.make_tuple(builder, result_type, items)
+        )
 
-    return made(whole), codegen
+    return result_type(derived), codegen
 
 
 @overload_by_type(base_of)
-def _overload_base_of(whole):
-    return lambda whole: _base_of(whole)
+def _overload_base_of(derived):
+    return lambda derived: _base_of(derived)
 
 
 def kernel(function: Callable) -> Any:

@@ -20,7 +20,7 @@ from numba.core.environment import lookup_environment
 from numba.core.typed_passes import NativeLowering
 
 
-class _Ingredient(JITCodeLibrary):
+class _DeviceFunctionLibrary(JITCodeLibrary):
     """Code library linked into kernels, optimized beforehand so that it rounds identically in all of them."""
 
     def _finalize_final_module(self) -> None:
@@ -28,7 +28,7 @@ class _Ingredient(JITCodeLibrary):
         self._finalized = True
 
 
-class _Passage(_Ingredient):
+class _ControlLibrary(_DeviceFunctionLibrary):
     """Code library of control-flow functions, not optimized beforehand.
 
     The functions it calls are optimized already. A second pass at each level of nesting would take time and
@@ -40,11 +40,11 @@ class _Passage(_Ingredient):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerIngredient(NativeLowering):
+class _LowerDeviceFunction(NativeLowering):
     """Lower to LLVM's intermediate representation, without wrappers and machine code."""
 
     _name = "lower_ingredient"
-    _library: type[_Ingredient] = _Ingredient
+    _library: type[_DeviceFunctionLibrary] = _DeviceFunctionLibrary
 
     def run_pass(self, state: Any) -> bool:
         library = state.library = self._library(state.targetctx.codegen(), state.func_id.func_qualname)
@@ -62,9 +62,9 @@ class _LowerIngredient(NativeLowering):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerPassage(_LowerIngredient):
+class _LowerControl(_LowerDeviceFunction):
     _name = "lower_passage"
-    _library = _Passage
+    _library = _ControlLibrary
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -94,14 +94,14 @@ class DeviceFunctionCompiler(Compiler):
     """Compiler of inlined functions."""
 
     def define_pipelines(self) -> list[PassManager]:
-        return _pipeline(self.state, _LowerIngredient)
+        return _pipeline(self.state, _LowerDeviceFunction)
 
 
 class ControlCompiler(Compiler):
     """Compiler of inlined control-flow functions."""
 
     def define_pipelines(self) -> list[PassManager]:
-        return _pipeline(self.state, _LowerPassage)
+        return _pipeline(self.state, _LowerControl)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Messages about kernel compilation, which takes seconds.
 
 Every compilation is logged at level INFO of the logger "supple". Without a log handler, one sentence is
-printed to a terminal or notebook after LONG seconds. SUPPLE_QUIET=1 or
+printed to a terminal or notebook after MIN_NOTICE_SECONDS seconds. SUPPLE_QUIET=1 or
 logging.getLogger("supple").setLevel("WARNING") suppresses it.
 """
 
@@ -22,7 +22,7 @@ from supple.kernels.compile.disk_cache import can_cache, delete_unused
 
 log = logging.getLogger("supple")
 
-LONG = 1.0
+MIN_NOTICE_SECONDS = 1.0
 """Seconds of compilation after which the user is informed."""
 
 _kernels: set[str] = set()
@@ -73,13 +73,13 @@ class _Announcements(_Compilations):
     def __init__(self) -> None:
         super().__init__()
         self._timer: Timer | None = None
-        self._said = False
+        self._was_printed = False
 
     def begin(self, function: Callable) -> None:
         delete_unused()
-        log.info("compiling %s (%s)", function.__name__, _how_often())
-        if not self._said and _someone_waits():
-            self._timer = Timer(max(0.0, LONG - self.seconds), self._say)
+        log.info("compiling %s (%s)", function.__name__, _cache_note())
+        if not self._was_printed and _is_interactive():
+            self._timer = Timer(max(0.0, MIN_NOTICE_SECONDS - self.seconds), self._print_notice)
             self._timer.daemon = True
             self._timer.start()
 
@@ -88,16 +88,16 @@ class _Announcements(_Compilations):
             self._timer.cancel()
             self._timer = None
 
-    def _say(self) -> None:
-        self._said = True
-        print(f"supple: compiling kernels ({_how_often()}) ...", file=sys.stderr, flush=True)
+    def _print_notice(self) -> None:
+        self._was_printed = True
+        print(f"supple: compiling kernels ({_cache_note()}) ...", file=sys.stderr, flush=True)
 
 
-def _how_often() -> str:
+def _cache_note() -> str:
     return "once on this machine, then cached" if can_cache() else "kernels are not cached"
 
 
-def _someone_waits() -> bool:
+def _is_interactive() -> bool:
     """True if stderr is a terminal or notebook and the user has not configured supple's log."""
     if os.environ.get("SUPPLE_QUIET", "0") not in ("", "0") or log.level > logging.INFO:
         return False

@@ -72,8 +72,8 @@ def unrolled(
     def call(*values: Any) -> Any:
         return implementation(count(values[position]))(*values)
 
-    def choose(*kinds):
-        return implementation(count(kinds[position]))
+    def choose(*argument_types):
+        return implementation(count(argument_types[position]))
 
     call.unrolled = (arguments, tuple(map(body, (1, 2, 3))), using)  # type: ignore[attr-defined]
     for function in (call, choose):

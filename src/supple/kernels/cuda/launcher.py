@@ -60,7 +60,7 @@ def launch(
     phases: int,
     shape: Shape,
     widest: int | None,
-    copies: int,
+    batch_size: int,
     active: np.ndarray,
     records: int,
     *args: Any,
@@ -81,7 +81,7 @@ def launch(
         *args: Arguments of the kernel.
     """
     state = records, arrivals.counter, arrivals.total % 2**32
-    team = Grid(*state) if copies == 1 else BatchGrid(*state, active)
+    team = Grid(*state) if batch_size == 1 else BatchGrid(*state, active)
     launcher, fields = _prepare(mirror, kernel, shape, team, args)
     rows = min(len(active), launcher.blocks)
     columns, threads = launcher.blocks // rows, shape.threads
@@ -111,8 +111,8 @@ class Launcher:
         self._pointers = (ctypes.c_void_p * len(fields))(*range(first, first + self._layout.size, 8))
 
     def start(self, grid: tuple[int, int, int], threads: int, fields: list) -> None:
-        there = ctypes.addressof(self._pointers)
-        sizes = self._function, *grid, threads, 1, 1, 0, 0, there
+        arguments = ctypes.addressof(self._pointers)
+        sizes = self._function, *grid, threads, 1, 1, 0, 0, arguments
         with _one_launch:  # the driver copies the values before it returns
             self._layout.pack_into(self._values, 0, *fields)
             check(driver.cuLaunchCooperativeKernel(*sizes))
@@ -126,17 +126,17 @@ def _prepare(
 ) -> tuple[Launcher, list]:
     """Find or compile the launcher for a team and arguments; also returns the flattened argument values."""
     fields: list = []
-    kinds: list = [kernel, shape, type(team)]
+    type_key: list = [kernel, shape, type(team)]
     for value in team:
-        mirror.flatten(value, fields, kinds)
+        mirror.flatten(value, fields, type_key)
     last = mirror.calls.get(kernel)
     if last is None or not same((shape, type(team), args), last[:3]):
         own_fields: list = []
         for value in args:
-            mirror.flatten(value, own_fields, kinds)
-        key = tuple(kinds)
+            mirror.flatten(value, own_fields, type_key)
+        key = tuple(type_key)
         if key not in _launchers:
-            compiled = _compiled(kernel, shape, (team, *args))
+            compiled = _load_or_compile(kernel, shape, (team, *args))
             _launchers[key] = Launcher(compiled, shape, fields + own_fields)
         last = mirror.calls[kernel] = Call(shape, type(team), args, _launchers[key], own_fields)
     return last.launcher, fields + last.fields
@@ -152,24 +152,24 @@ class Call(NamedTuple):
     fields: list
 
 
-def _compiled(kernel: Callable, shape: Shape, args: tuple) -> Any:
+def _load_or_compile(kernel: Callable, shape: Shape, args: tuple) -> Any:
     dispatcher = _dispatcher(kernel, shape.registers)
-    kinds = tuple(_kind(value) for value in args)
-    kept = dispatcher._cache.load_overload(kinds, dispatcher.targetctx)
-    if kept is not None:
-        kept.bind()
-        return kept
+    signature = tuple(_numba_type(value) for value in args)
+    cached = dispatcher._cache.load_overload(signature, dispatcher.targetctx)
+    if cached is not None:
+        cached.bind()
+        return cached
     with event.trigger_event("numba:compile", {"dispatcher": kernel}):
-        return dispatcher.compile(kinds)
+        return dispatcher.compile(signature)
 
 
-def _kind(value: Any) -> Any:
+def _numba_type(value: Any) -> Any:
     """Numba type of an argument."""
     if isinstance(value, np.ndarray):
         return types.Array(from_dtype(value.dtype), value.ndim, "C")
     if isinstance(value, tuple):
         return types.BaseTuple.from_types(
-            [_kind(item) for item in value], type(value) if hasattr(value, "_fields") else None
+            [_numba_type(item) for item in value], type(value) if hasattr(value, "_fields") else None
         )
     return types.int64 if isinstance(value, Integral) else types.float64
 

@@ -71,38 +71,38 @@ def release_memory() -> None:
 def free_memory() -> int:
     """Number of allocatable bytes of device memory."""
     attributes = driver.CUmemPool_attribute
-    held, used = (
+    reserved, used = (
         int(check(driver.cuMemPoolGetAttribute(_pool(), attribute))[0])
         for attribute in (
             attributes.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
             attributes.CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
         )
     )
-    return int(check(driver.cuMemGetInfo())[0]) + held - used
+    return int(check(driver.cuMemGetInfo())[0]) + reserved - used
 
 
-def check(answer: tuple) -> tuple:
+def check(result: tuple) -> tuple:
     """Check the error code of a driver call and return its other results.
 
     Raises:
         DeviceError: The call failed.
     """
-    if answer[0] != driver.CUresult.CUDA_SUCCESS:
+    if result[0] != driver.CUresult.CUDA_SUCCESS:
         raise DeviceError(
-            f"the CUDA device stopped answering ({answer[0].name}); nothing of this solve was kept. Start a "
+            f"the CUDA device stopped answering ({result[0].name}); nothing of this solve was kept. Start a "
             "new Python process, or use device='cpu'"
         )
-    return answer[1:]
+    return result[1:]
 
 
-_here = local()
+_thread_state = local()
 """Per thread: True if it has a CUDA context. The query takes longer than the deallocation of an array."""
 
 
 def _free(pointer: int) -> None:
-    if not getattr(_here, "context", False):  # the finalizing thread may have no context yet
+    if not getattr(_thread_state, "context", False):  # the finalizing thread may have no context yet
         cuda.current_context()
-        _here.context = True
+        _thread_state.context = True
     driver.cuMemFreeAsync(pointer, 0)
 
 
@@ -143,7 +143,7 @@ class DeviceArray:
         }
 
 
-KNOWN_TUPLES = 24
+MAX_CACHED_TUPLES = 24
 """Number of cached argument tuples; a launch has fewer than ten."""
 
 
@@ -151,14 +151,14 @@ class Mirror:
     """Device copies of host arrays, identified by object and freed together with the host array."""
 
     def __init__(self) -> None:
-        self._copies: dict[int, tuple[DeviceArray, list]] = {}
+        self._device_arrays: dict[int, tuple[DeviceArray, list]] = {}
         self._tuples: dict[int, tuple[tuple, list, list]] = {}
         self.calls: dict[Any, Any] = {}
         """The last launch of each kernel, see `launching`."""
 
     def _entry(self, array: np.ndarray) -> tuple[DeviceArray, list]:
         """Device copy of a host array, and its kernel arguments."""
-        entry = self._copies.get(id(array))
+        entry = self._device_arrays.get(id(array))
         if entry is None:
             entry = self.reserve(array)
             if array.nbytes:
@@ -168,15 +168,15 @@ class Mirror:
 
     def reserve(self, array: np.ndarray) -> tuple[DeviceArray, list]:
         """Allocate uninitialized device memory for a host array."""
-        copy = DeviceArray(array.shape, array.dtype)
-        entry = self._copies[id(array)] = copy, copy.fields
-        weakref.finalize(array, self._copies.pop, id(array), None).atexit = False
+        device_array = DeviceArray(array.shape, array.dtype)
+        entry = self._device_arrays[id(array)] = device_array, device_array.fields
+        weakref.finalize(array, self._device_arrays.pop, id(array), None).atexit = False
         return entry
 
     def __contains__(self, array: np.ndarray) -> bool:
-        return id(array) in self._copies
+        return id(array) in self._device_arrays
 
-    def forget_launches(self) -> None:
+    def clear_launches(self) -> None:
         """Release the host arrays of earlier launches, and thereby device copies without other owners."""
         self.calls.clear()
         self._tuples.clear()
@@ -187,18 +187,18 @@ class Mirror:
 
     def clear(self, array: np.ndarray) -> None:
         """Set the device copy of an array to zero, without a transfer."""
-        copy = (self._copies.get(id(array)) or self.reserve(array))[0]
-        if copy.nbytes:
-            check(driver.cuMemsetD8Async(copy.pointer, 0, copy.nbytes, 0))
+        device_array = (self._device_arrays.get(id(array)) or self.reserve(array))[0]
+        if device_array.nbytes:
+            check(driver.cuMemsetD8Async(device_array.pointer, 0, device_array.nbytes, 0))
 
     def download(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
-        entry, part = self._copies.get(id(array)), array[first:last]
+        entry, part = self._device_arrays.get(id(array)), array[first:last]
         if entry is not None and part.nbytes:
-            there = entry[0].pointer + first * array.strides[0]
-            check(driver.cuMemcpyDtoH(part.ctypes.data, there, part.nbytes))
+            source = entry[0].pointer + first * array.strides[0]
+            check(driver.cuMemcpyDtoH(part.ctypes.data, source, part.nbytes))
 
     def upload(self, array: np.ndarray, rows: int | None = None) -> None:
-        entry, part = self._copies.get(id(array)), array[:rows]
+        entry, part = self._device_arrays.get(id(array)), array[:rows]
         if entry is not None and part.nbytes:
             check(driver.cuMemcpyHtoD(entry[0].pointer, part.ctypes.data, part.nbytes))
 
@@ -210,16 +210,16 @@ class Mirror:
 
     def duplicate(self, array: np.ndarray, first: int, last: int) -> DeviceArray:
         """Copy rows first to last - 1 to a new device array, not tracked by the mirror."""
-        made = DeviceArray((last - first, *array.shape[1:]), array.dtype)
+        result = DeviceArray((last - first, *array.shape[1:]), array.dtype)
         source = self._entry(array)[0].pointer + first * array.strides[0]
-        check(driver.cuMemcpyDtoDAsync(made.pointer, source, made.nbytes, 0))
-        return made
+        check(driver.cuMemcpyDtoDAsync(result.pointer, source, result.nbytes, 0))
+        return result
 
-    def flatten(self, value: Any, fields: list, kinds: list) -> None:
-        """Append the kernel arguments of a value to `fields` and their compile-time types to `kinds`."""
+    def flatten(self, value: Any, fields: list, type_key: list) -> None:
+        """Append the kernel arguments of a value to `fields` and their compile-time types to `type_key`."""
         if isinstance(value, np.ndarray):
             fields += self._entry(value)[1]
-            kinds += (value.dtype, value.ndim)
+            type_key += (value.dtype, value.ndim)
         elif isinstance(value, tuple):
             known = self._tuples.get(id(value))
             if known is None or known[0] is not value:
@@ -227,11 +227,11 @@ class Mirror:
                 for item in value:
                     self.flatten(item, known[1], known[2])
                 self._tuples[id(value)] = known
-                if len(self._tuples) > KNOWN_TUPLES:
+                if len(self._tuples) > MAX_CACHED_TUPLES:
                     self._tuples.pop(next(iter(self._tuples)))
             fields += known[1]
-            kinds += (*known[2], None)
+            type_key += (*known[2], None)
         else:
-            whole = isinstance(value, Integral)
-            fields.append(int(value) if whole else float(value))
-            kinds.append(int if whole else float)
+            is_integer = isinstance(value, Integral)
+            fields.append(int(value) if is_integer else float(value))
+            type_key.append(int if is_integer else float)

@@ -67,12 +67,12 @@ HOST = Host()
 """Host with one thread."""
 
 
-def _indivisible(how: str) -> Any:
+def _atomic_operation(operation: str) -> Any:
     """Code generator of counters[index] = how(counters[index], value) as an atomic operation."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         pointer = number_pointer(context, builder, sig.args[0], args[0], args[1])
-        return builder.atomic_rmw(how, pointer, args[2], "monotonic")
+        return builder.atomic_rmw(operation, pointer, args[2], "monotonic")
 
     return codegen
 
@@ -83,22 +83,22 @@ def atomic_add(typingctx, counters, index, amount):
 
     The order of threads is undefined, so no result may depend on it.
     """
-    return types.int64(counters, types.int64, types.int64), _indivisible("add")
+    return types.int64(counters, types.int64, types.int64), _atomic_operation("add")
 
 
 @intrinsic
 def atomic_or(typingctx, counters, index, bits):
     """Atomic counters[index] |= bits; returns the previous value."""
-    return types.int64(counters, types.int64, types.int64), _indivisible("or")
+    return types.int64(counters, types.int64, types.int64), _atomic_operation("or")
 
 
 @intrinsic
 def atomic_min(typingctx, counters, index, value):
     """Atomic counters[index] = min(counters[index], value); returns the previous value."""
-    return types.int64(counters, types.int64, types.int64), _indivisible("min")
+    return types.int64(counters, types.int64, types.int64), _atomic_operation("min")
 
 
 @intrinsic
 def atomic_max(typingctx, counters, index, value):
     """Atomic counters[index] = max(counters[index], value); returns the previous value."""
-    return types.int64(counters, types.int64, types.int64), _indivisible("max")
+    return types.int64(counters, types.int64, types.int64), _atomic_operation("max")

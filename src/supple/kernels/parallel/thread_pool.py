@@ -133,11 +133,11 @@ def counters_for(phases: int) -> np.ndarray:
 
 def default_threads() -> int:
     """Number of available cores, limited by affinity and container quota, or SUPPLE_THREADS if set."""
-    wanted = os.environ.get("SUPPLE_THREADS")
-    if wanted:
-        if not wanted.isdigit() or int(wanted) < 1:
-            raise ValueError(f"SUPPLE_THREADS must be a whole number of threads, at least 1, got {wanted!r}")
-        return int(wanted)
+    setting = os.environ.get("SUPPLE_THREADS")
+    if setting:
+        if not setting.isdigit() or int(setting) < 1:
+            raise ValueError(f"SUPPLE_THREADS must be a whole number of threads, at least 1, got {setting!r}")
+        return int(setting)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = cpu_quota()
     return cores if quota is None else max(1, min(cores, math.ceil(quota)))
@@ -156,13 +156,13 @@ def _workers(count: int) -> ThreadPoolExecutor:
         return _pool
 
 
-def _forget_pool() -> None:
+def _clear_pool() -> None:
     global _pool, _pool_size
     _pool, _pool_size = None, 0
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
+    os.register_at_fork(after_in_child=_clear_pool)
 
 
 def run(kernel: Callable, threads: int, *args: Any) -> None:

@@ -22,31 +22,29 @@ _GROUP = 8
 """Number of lanes transposed together."""
 
 
-def _shuffled(builder: Any, a: Any, b: Any, order: list[int]) -> Any:
+def _shuffle(builder: Any, a: Any, b: Any, order: list[int]) -> Any:
     return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_INDEX, len(order)), order))
 
 
-def _transposed(builder: Any, rows: list) -> list:
+def _transpose(builder: Any, rows: list) -> list:
     """Transpose eight vectors of eight: swap off-diagonal halves, then quarters, then eighths."""
     rows = list(rows)
     for d in (4, 2, 1):
         for i in (k for k in range(_GROUP) if not k & d):
             a, b = rows[i], rows[i + d]
-            rows[i] = _shuffled(builder, a, b, [k if not k & d else _GROUP + k - d for k in range(_GROUP)])
-            rows[i + d] = _shuffled(
-                builder, a, b, [k + d if not k & d else _GROUP + k for k in range(_GROUP)]
-            )
+            rows[i] = _shuffle(builder, a, b, [k if not k & d else _GROUP + k - d for k in range(_GROUP)])
+            rows[i + d] = _shuffle(builder, a, b, [k + d if not k & d else _GROUP + k for k in range(_GROUP)])
     return rows
 
 
 def _cast(builder: Any, value: Any, scalar: Any) -> Any:
     """Convert numbers or vectors to the precision of the matrix."""
-    own = value.type.element if isinstance(value.type, ir.VectorType) else value.type
-    if own == scalar:
+    source_type = value.type.element if isinstance(value.type, ir.VectorType) else value.type
+    if source_type == scalar:
         return value
-    wanted = ir.VectorType(scalar, value.type.count) if own is not value.type else scalar
+    target_type = ir.VectorType(scalar, value.type.count) if source_type is not value.type else scalar
     widen = isinstance(scalar, ir.DoubleType)
-    return builder.fpext(value, wanted) if widen else builder.fptrunc(value, wanted)
+    return builder.fpext(value, target_type) if widen else builder.fptrunc(value, target_type)
 
 
 @intrinsic
@@ -90,8 +88,8 @@ def add_blocks(typingctx, blocks, slots, row, pair, value):
             return context.get_dummy_value()
         for group in range(0, pack.lanes, _GROUP):
             order = list(range(group, group + _GROUP))
-            rows = [_shuffled(builder, entry, entry, order) for entry in entries[:_GROUP]]
-            for lane, numbers in zip(order, _transposed(builder, rows), strict=True):
+            rows = [_shuffle(builder, entry, entry, order) for entry in entries[:_GROUP]]
+            for lane, numbers in zip(order, _transpose(builder, rows), strict=True):
                 add(at(lane, 0), _cast(builder, numbers, scalar))
                 add(at(lane, _GROUP), number(lane, _GROUP))
         return context.get_dummy_value()
@@ -181,16 +179,16 @@ three_sum, six_sum = _sums(3), _sums(6)
 @intrinsic
 def pack_of_three(typingctx, a, b, c):
     """Pack (a, b, c, 0)."""
-    return _packed(a, 4, (a, b, c))
+    return _build_pack(a, 4, (a, b, c))
 
 
 @intrinsic
 def pack_of_six(typingctx, a, b, c, d, e, f):
     """Pack (a, b, c, d, e, f, 0, 0)."""
-    return _packed(a, 8, (a, b, c, d, e, f))
+    return _build_pack(a, 8, (a, b, c, d, e, f))
 
 
-def _packed(kind: Any, lanes: int, numbers: tuple) -> Any:
+def _build_pack(kind: Any, lanes: int, numbers: tuple) -> Any:
     pack = PackType(kind, lanes)
 
     def codegen(context, builder, sig, args):

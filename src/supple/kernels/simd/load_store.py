@@ -3,8 +3,8 @@
 Batched data has the shape (rows, fields, lanes), contiguous: field f of all lanes of row r is consecutive in
 memory. On the CPU, a row is addressed by its number, and one access returns a pack of all its lanes. On CUDA,
 it is addressed by a `WorkItem` or `Lane`, which denotes one lane, and one access returns a pack of one
-number. Vertex quantities (positions, velocities) are padded vectors of four numbers, x y z and one unused, so that
-one lane is one aligned load.
+number. Vertex quantities (positions, velocities) are padded vectors of four numbers, x y z and one unused, so
+that one lane is one aligned load.
 
 A device may hold a batch of states. `WorkItem` and `Lane` contain the batch member of the thread: its vertex
 vectors start at `offset`. Four-dimensional data has one block (rows, fields, lanes) per batch member, or one

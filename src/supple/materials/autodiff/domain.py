@@ -13,10 +13,10 @@ from typing import Any
 from supple.materials.autodiff.expression import Node, depending, reachable
 from supple.materials.autodiff.forward_ad import PAIRS, AlongVertex, expansions
 
-KEPT = 0.1
+MIN_REMAINING = 0.1
 """Smallest fraction of a positive number that remains after a step."""
 
-SHORTENINGS = 4
+MAX_SHORTENINGS = 4
 """Number of times a step is cut to a quarter if its limit has no closed form."""
 
 
@@ -30,20 +30,20 @@ def barriers(psi: Node, F: Sequence[Node], declared: Sequence[Any]) -> list[Node
     """
     signs = signs_of(psi, declared)
     involved = depending([psi], F)
-    found: dict[Node, None] = {}
+    positive: dict[Node, None] = {}
     for node in reachable([psi]):
         if node.op in ("log", "inv", "sqrt", "inverse_cube_root") and node in involved:
             inner, op = node.args[0], node.op
             if not (signs[inner] == 2 or (op == "sqrt" and signs[inner] >= 1)):
-                found[_unwrapped(inner)] = None
-    return list(found)
+                positive[_unwrap(inner)] = None
+    return list(positive)
 
 
-def _unwrapped(node: Node) -> Node:
+def _unwrap(node: Node) -> Node:
     """x of x², c x and √x, which vanish together with x."""
     if node.op == "mul" and (node.args[0] is node.args[1] or node.args[0].op == "number"):
-        return _unwrapped(node.args[1])
-    return _unwrapped(node.args[0]) if node.op == "sqrt" else node
+        return _unwrap(node.args[1])
+    return _unwrap(node.args[0]) if node.op == "sqrt" else node
 
 
 def signs_of(psi: Node, declared: Sequence[Any]) -> dict[Node, int]:
@@ -84,12 +84,13 @@ def _sign_of(parameter: Any) -> int:
     return 2 if parameter.above is not None or max(bounds) > 0 else 1
 
 
-def room_after(numbers: Sequence[Node], along: AlongVertex, step: Sequence[Node]) -> Node:
+def margin_after(numbers: Sequence[Node], along: AlongVertex, step: Sequence[Node]) -> Node:
     """Smallest excess of all numbers over a tenth of their values, after the full step."""
     graph = step[0].graph
-    moved = {F: F + step[k // 3] * along.g[k % 3] for k, F in enumerate(along.F)}
+    substitution = {F: F + step[k // 3] * along.g[k % 3] for k, F in enumerate(along.F)}
     least, *others = (
-        there - KEPT * number for number, there in zip(numbers, graph.rebuilt(numbers, moved), strict=True)
+        new_number - MIN_REMAINING * number
+        for number, new_number in zip(numbers, graph.substitute(numbers, substitution), strict=True)
     )
     for other in others:
         least = graph.smallest(least, other)
@@ -111,21 +112,21 @@ def step_fraction(numbers: Sequence[Node], along: AlongVertex, step: Sequence[No
         bend = graph.number(0.0)
         for c, (i, j) in zip(d.curvature, PAIRS, strict=True):
             bend = bend + (1.0 if i == j else 2.0) * c * step[i] * step[j]
-        room = 2.0 * (1.0 - KEPT) * number
-        loss = graph.apply("sqrt", slope * slope - room * graph.smallest(bend, 0.0)) - slope
-        t = room / graph.largest(loss, room)
+        margin = 2.0 * (1.0 - MIN_REMAINING) * number
+        loss = graph.apply("sqrt", slope * slope - margin * graph.smallest(bend, 0.0)) - slope
+        t = margin / graph.largest(loss, margin)
         fraction = t if fraction.op == "number" else graph.smallest(fraction, t)
         if degree(number, along) > 2:
-            fraction = _shortened(fraction, number, along, step)
+            fraction = _shorten(fraction, number, along, step)
     return fraction
 
 
-def _shortened(t: Node, number: Node, along: AlongVertex, step: Sequence[Node]) -> Node:
+def _shorten(t: Node, number: Node, along: AlongVertex, step: Sequence[Node]) -> Node:
     """Cut t to a quarter, up to SHORTENINGS times, while the number loses too much."""
-    for _ in range(SHORTENINGS):
-        moved = {F: F + t * step[k // 3] * along.g[k % 3] for k, F in enumerate(along.F)}
-        (there,) = number.graph.rebuilt([number], moved)
-        t = number.graph.choose(there >= KEPT * number, t, 0.25 * t)
+    for _ in range(MAX_SHORTENINGS):
+        substitution = {F: F + t * step[k // 3] * along.g[k % 3] for k, F in enumerate(along.F)}
+        (new_number,) = number.graph.substitute([number], substitution)
+        t = number.graph.choose(new_number >= MIN_REMAINING * number, t, 0.25 * t)
     return t
 
 

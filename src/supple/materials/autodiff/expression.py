@@ -39,7 +39,7 @@ ROUNDING = "rounding(F[0])"
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
-def folded(function: Callable[[float], float], value: float) -> float:
+def fold_constant(function: Callable[[float], float], value: float) -> float:
     """Evaluate a function without exceptions, like compiled code: NaN instead."""
     try:
         return function(value)
@@ -49,23 +49,23 @@ def folded(function: Callable[[float], float], value: float) -> float:
 
 def reachable(nodes: Iterable[Node]) -> list[Node]:
     """Return nodes and everything they depend on, in topological order."""
-    found: set[Node] = set()
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting.extend(node.args)
-    return sorted(found, key=lambda node: node.place)
+    visited: set[Node] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if node not in visited:
+            visited.add(node)
+            stack.extend(node.args)
+    return sorted(visited, key=lambda node: node.index)
 
 
 def depending(nodes: Iterable[Node], on: Iterable[Node]) -> set[Node]:
     """Return the given inputs, and the nodes reachable from `nodes` that depend on them."""
-    found = set(on)
+    dependent = set(on)
     for node in reachable(nodes):
-        if any(arg in found for arg in node.args):
-            found.add(node)
-    return found
+        if any(arg in dependent for arg in node.args):
+            dependent.add(node)
+    return dependent
 
 
 class Node:
@@ -75,13 +75,13 @@ class Node:
         op: Operation.
         args: Argument nodes.
         value: Value of a constant, or text of an input.
-        place: Topological index, larger than those of all arguments.
+        index: Topological index, larger than those of all arguments.
     """
 
-    __slots__ = ("args", "graph", "op", "place", "value")
+    __slots__ = ("args", "graph", "index", "op", "value")
 
-    def __init__(self, graph: Graph, op: str, args: tuple[Node, ...], value: Any, place: int) -> None:
-        self.graph, self.op, self.args, self.value, self.place = graph, op, args, value, place
+    def __init__(self, graph: Graph, op: str, args: tuple[Node, ...], value: Any, index: int) -> None:
+        self.graph, self.op, self.args, self.value, self.index = graph, op, args, value, index
 
     def __add__(self, other: Any) -> Node:
         return self.graph.add(self, other)
@@ -141,8 +141,8 @@ class Node:
     def __float__(self) -> float:
         raise TypeError("a number that is different in every element is not a float")
 
-    def __getitem__(self, place: Any) -> Node:
-        raise TypeError(f"a number has no parts, and [{place}] asks for one")
+    def __getitem__(self, index: Any) -> Node:
+        raise TypeError(f"a number has no parts, and [{index}] asks for one")
 
 
 class Graph:
@@ -153,7 +153,7 @@ class Graph:
 
     def make(self, op: str, *args: Node, value: Any = None) -> Node:
         """Create a node without simplification, or return the existing one with equal op, args and value."""
-        key = (op, value, *(arg.place for arg in args))
+        key = (op, value, *(arg.index for arg in args))
         if key not in self._known:
             self._known[key] = Node(self, op, args, value, len(self._known))
         return self._known[key]
@@ -176,13 +176,13 @@ class Graph:
         """Apply a function of one number."""
         x = self.node(given)
         if x.op == "number":
-            return self.number(folded(FUNCTIONS[op], x.value))
+            return self.number(fold_constant(FUNCTIONS[op], x.value))
         if (op, x.op) in (("log", "exp"), ("exp", "log"), ("neg", "neg"), ("inv", "inv")):
             return x.args[0]
         if op == "neg" and x.op == "mul" and x.args[0].op == "number":
             return self.mul(-x.args[0].value, x.args[1])
         if op == "inv":
-            if (root := self._known.get(("inverse_cube_root", None, x.place))) is not None:
+            if (root := self._known.get(("inverse_cube_root", None, x.index))) is not None:
                 return root * root * root
             if x.op == "neg":
                 return -self.apply("inv", x.args[0])
@@ -207,7 +207,7 @@ class Graph:
         if y.op == "neg" or x.op == "neg":
             plus, minus = (x, y.args[0]) if y.op == "neg" else (y, x.args[0])
             return self.number(0.0) if plus is minus else self.make("sub", plus, minus)
-        if x.op == "number" or (y.op != "number" and x.place > y.place):
+        if x.op == "number" or (y.op != "number" and x.index > y.index):
             x, y = y, x
         if y.op == "number" and x.op == "add" and x.args[1].op == "number":
             return self.add(x.args[0], x.args[1].value + y.value)
@@ -220,7 +220,7 @@ class Graph:
         x, y = self.node(a), self.node(b)
         if x.op == "number" and y.op == "number":
             return self.number(x.value * y.value)
-        if y.op == "number" or (x.op != "number" and x.place > y.place):
+        if y.op == "number" or (x.op != "number" and x.index > y.index):
             x, y = y, x
         if x.op == "number":
             if x.value in (0.0, 1.0):
@@ -256,20 +256,20 @@ class Graph:
         if n.value < 0 and n.value * 2 == int(n.value * 2):
             return self.apply("inv", self.power(x, -n.value))
         if n.value == int(n.value) and n.value <= 64:
-            return self._whole_power(x, int(n.value))
+            return self._integer_power(x, int(n.value))
         if n.value * 2 == int(n.value * 2) and n.value <= 64:
-            return self._whole_power(x, int(n.value)) * self.apply("sqrt", x)
+            return self._integer_power(x, int(n.value)) * self.apply("sqrt", x)
         thirds = round(3 * n.value)
         if abs(3 * n.value - thirds) < 1e-12 and abs(thirds) <= 64:
-            whole = max(-(-thirds // 3), 0)
-            root = self._whole_power(self.apply("inverse_cube_root", x), 3 * whole - thirds)
-            return self._whole_power(x, whole) * root
+            integer = max(-(-thirds // 3), 0)
+            root = self._integer_power(self.apply("inverse_cube_root", x), 3 * integer - thirds)
+            return self._integer_power(x, integer) * root
         return self.apply("exp", n * self.apply("log", x))
 
-    def _whole_power(self, x: Node, n: int) -> Node:
+    def _integer_power(self, x: Node, n: int) -> Node:
         if n == 0:
             return self.number(1.0)
-        half = self._whole_power(x, n // 2)
+        half = self._integer_power(x, n // 2)
         return half * half * x if n % 2 else half * half
 
     def choose(self, condition: Any, yes: Any, no: Any) -> Node:
@@ -308,21 +308,21 @@ class Graph:
         """σ₁ + σ₂ + σ₃ of a matrix with these invariants, as a single node; evaluated by Newton's method."""
         return self.make("stretch_trace", *map(self.node, (I1, II, J)))
 
-    def rebuilt(self, nodes: Iterable[Node], instead: dict[Node, Node]) -> list[Node]:
+    def substitute(self, nodes: Iterable[Node], replacements: dict[Node, Node]) -> list[Node]:
         """Substitute nodes in expressions and simplify the result.
 
         Args:
             nodes: Expressions.
             instead: Replacement of each substituted node.
         """
-        wanted = list(nodes)
-        made = dict(instead)
-        for node in reachable(wanted):
-            if node not in made:
-                made[node] = self._again(node, [made[arg] for arg in node.args])
-        return [made[node] for node in wanted]
+        expressions = list(nodes)
+        substituted = dict(replacements)
+        for node in reachable(expressions):
+            if node not in substituted:
+                substituted[node] = self._rebuild(node, [substituted[arg] for arg in node.args])
+        return [substituted[node] for node in expressions]
 
-    def _again(self, node: Node, args: list[Node]) -> Node:
+    def _rebuild(self, node: Node, args: list[Node]) -> Node:
         if node.op in ("add", "mul"):
             return self.add(*args) if node.op == "add" else self.mul(*args)
         if node.op == "sub":

@@ -53,28 +53,28 @@ def expansions(nodes: Iterable[Node], along: AlongVertex) -> dict[Node, Expansio
     graph = along.g[0].graph
     zero = graph.number(0.0)
     involved = depending(nodes, along.F)
-    found: dict[Node, Expansion] = {}
+    expanded: dict[Node, Expansion] = {}
     for k, F in enumerate(along.F):
         slope = [zero, zero, zero]
         slope[k // 3] = along.g[k % 3]
-        found[F] = Expansion(F, tuple(slope), (zero,) * 6)
+        expanded[F] = Expansion(F, tuple(slope), (zero,) * 6)
     for node in reachable(nodes):
-        if node in involved and node not in found:
-            found[node] = _expanded(node, found, along)
-    return found
+        if node in involved and node not in expanded:
+            expanded[node] = _expand_node(node, expanded, along)
+    return expanded
 
 
-def _expanded(node: Node, known: dict[Node, Expansion], along: AlongVertex) -> Expansion:
+def _expand_node(node: Node, known: dict[Node, Expansion], along: AlongVertex) -> Expansion:
     """Expansion of a node by the chain rule from those of its arguments."""
     graph = node.graph
     zero = graph.number(0.0)
     if node.op == "det" and node.args[:9] != along.F:
         A = node.args[:9]
-        whole = A[0] * node.args[9] + A[1] * node.args[10] + A[2] * node.args[11]
-        return expansions([whole], along)[whole]
+        determinant = A[0] * node.args[9] + A[1] * node.args[10] + A[2] * node.args[11]
+        return expansions([determinant], along)[determinant]
     slope, curvature = [zero] * 3, [zero] * 6
     if node.op == "select":
-        return _chosen(node, known)
+        return _expand_select(node, known)
     for a, weight in partials(node):
         if a in known:
             slope = [s + weight * d for s, d in zip(slope, known[a].slope, strict=True)]
@@ -88,17 +88,17 @@ def _expanded(node: Node, known: dict[Node, Expansion], along: AlongVertex) -> E
     return Expansion(node, tuple(slope), tuple(curvature))
 
 
-def _chosen(node: Node, known: dict[Node, Expansion]) -> Expansion:
+def _expand_select(node: Node, known: dict[Node, Expansion]) -> Expansion:
     """Expansion of a `where` node."""
     condition, yes, no = node.args
     zero = node.graph.number(0.0)
     flat = Expansion(zero, (zero,) * 3, (zero,) * 6)
     a, b = known.get(yes, flat), known.get(no, flat)
 
-    def chosen(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[Node, ...]:
+    def choose(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[Node, ...]:
         return tuple(node.graph.choose(condition, x, y) for x, y in zip(one, other, strict=True))
 
-    return Expansion(node, chosen(a.slope, b.slope), chosen(a.curvature, b.curvature))
+    return Expansion(node, choose(a.slope, b.slope), choose(a.curvature, b.curvature))
 
 
 def entry(a: Sequence[Node], b: Sequence[Node], i: int, j: int, same: bool) -> Node:

@@ -12,13 +12,13 @@ from typing import Any
 
 from supple.kernels import all_lanes, device_function, where
 from supple.materials.autodiff.derivatives import gradient
-from supple.materials.autodiff.domain import barriers, room_after, signs_of, step_fraction
+from supple.materials.autodiff.domain import barriers, margin_after, signs_of, step_fraction
 from supple.materials.autodiff.expression import ROUNDING, Node, depending
 from supple.materials.autodiff.forward_ad import AlongVertex, differential
-from supple.materials.autodiff.printer import written
-from supple.materials.autodiff.spd_bounds import lifted
+from supple.materials.autodiff.printer import compile_function
+from supple.materials.autodiff.spd_bounds import shift_to_positive
 from supple.materials.autodiff.step_radius import confinement
-from supple.materials.autodiff.trace import STRETCHES, Trace, TraceError, form_of, traced
+from supple.materials.autodiff.trace import STRETCHES, Trace, TraceError, form_of, trace_psi
 from supple.materials.autodiff.vertex_block import along_vertex
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -31,7 +31,7 @@ def trace_of(cls: Any) -> Trace:
     Raises:
         TraceError: ψ does not depend on F.
     """
-    trace = traced(cls)
+    trace = trace_psi(cls)
     if trace.psi not in depending([trace.psi], trace.variables):
         raise TraceError(f"psi of {cls.__name__} does not depend on {', '.join(form_of(cls.psi))}")
     return trace
@@ -58,7 +58,7 @@ def _at_rest(trace: Trace, nodes: Sequence[Node]) -> list[Node]:
     graph = trace.psi.graph
     rest = IDENTITY if len(trace.variables) == 9 else (1.0, 1.0, 1.0)
     known = dict(zip(trace.variables, map(graph.number, rest), strict=True))
-    return graph.rebuilt(nodes, known | {graph.input(ROUNDING): graph.number(0.0)})
+    return graph.substitute(nodes, known | {graph.input(ROUNDING): graph.number(0.0)})
 
 
 def _second(trace: Trace, direction: Sequence[Any]) -> list[Node]:
@@ -70,19 +70,19 @@ def _second(trace: Trace, direction: Sequence[Any]) -> list[Node]:
 
 def write_psi(cls: Any) -> Callable:
     """Generate ψ of F or of stretches."""
-    return written("psi", "material, F", [trace_of(cls).psi], cls.__module__)
+    return compile_function("psi", "material, F", [trace_of(cls).psi], cls.__module__)
 
 
 def write_stress(cls: Any) -> Callable:
     """Generate ∂ψ/∂F."""
     trace = trace_of(cls)
-    return written("stress", "material, F", gradient(trace.psi, trace.variables), cls.__module__)
+    return compile_function("stress", "material, F", gradient(trace.psi, trace.variables), cls.__module__)
 
 
 def write_stress_differential(cls: Any) -> Callable:
     trace = trace_of(cls)
     nodes = _second(trace, _inputs(trace, "dF", 9))
-    return written("stress_differential", "material, F, dF", nodes, cls.__module__)
+    return compile_function("stress_differential", "material, F, dF", nodes, cls.__module__)
 
 
 def write_tangent(cls: Any) -> Callable:
@@ -90,16 +90,16 @@ def write_tangent(cls: Any) -> Callable:
     trace = trace_of(cls)
     unit = [[float(p == q) for p in range(9)] for q in range(9)]
     entries = [node for direction in unit for node in _second(trace, direction)]
-    flat = device_function(written("tangent", "material, F", entries, cls.__module__))
+    flat = device_function(compile_function("tangent", "material, F", entries, cls.__module__))
     rows = ", ".join(f"({', '.join(f'C[{9 * q + p}]' for p in range(9))})" for q in range(9))
-    return _defined("tangent", "material, F", f"C = flat(material, F)\n    return ({rows})", cls, flat=flat)
+    return _define("tangent", "material, F", f"C = flat(material, F)\n    return ({rows})", cls, flat=flat)
 
 
 def write_second(cls: Any) -> Callable:
     """Generate ∂²ψ/∂σ∂σ of stretches, nine numbers."""
     trace = trace_of(cls)
     nodes = [node for k in range(3) for node in _second(trace, [float(i == k) for i in range(3)])]
-    return written("second", "material, F", nodes, cls.__module__)
+    return compile_function("second", "material, F", nodes, cls.__module__)
 
 
 def _positive_numbers(cls: Any) -> list[Node]:
@@ -121,20 +121,22 @@ def _confinement(cls: Any) -> Node:
 
 
 def write_confinement(cls: Any) -> Callable:
-    return written("confinement", "material, F, g", [_confinement(cls)], cls.__module__)
+    return compile_function("confinement", "material, F, g", [_confinement(cls)], cls.__module__)
 
 
 def write_vertex_response(cls: Any) -> Callable:
     """Generate (P g, A, q), with A the exact vertex block shifted to positive definiteness."""
-    found = along_vertex(trace_of(cls).psi, _along(cls))
-    nodes = [*found.slope, *found.curvature, _confinement(cls)]
-    exact = device_function(written("exact", "material, F, g", nodes, cls.__module__))
+    response = along_vertex(trace_of(cls).psi, _along(cls))
+    nodes = [*response.slope, *response.curvature, _confinement(cls)]
+    exact = device_function(compile_function("exact", "material, F, g", nodes, cls.__module__))
     body = (
         "x = exact(material, F, g)\n"
-        "    A = lifted(material, (x[3], x[4], x[5], x[6], x[7], x[8]), g)\n"
+        "    A = shift_to_positive(material, (x[3], x[4], x[5], x[6], x[7], x[8]), g)\n"
         "    return (x[0], x[1], x[2]), A, x[9]"
     )
-    return _defined("vertex_response", "material, F, g", body, cls, exact=exact, lifted=lifted)
+    return _define(
+        "vertex_response", "material, F, g", body, cls, exact=exact, shift_to_positive=shift_to_positive
+    )
 
 
 def write_principal_hessian(cls: Any) -> Callable:
@@ -143,20 +145,22 @@ def write_principal_hessian(cls: Any) -> Callable:
     graph = trace.psi.graph
     s, zero = _inputs(trace, "s", 3), graph.number(0.0)
     diagonal = (s[0], zero, zero, zero, s[1], zero, zero, zero, s[2])
-    there = dict(zip(trace.variables, diagonal, strict=True))
+    substitution = dict(zip(trace.variables, diagonal, strict=True))
 
     def column(k: int) -> list[Node]:
-        return graph.rebuilt(_second(trace, [float(p == k) for p in range(9)]), there)
+        return graph.substitute(_second(trace, [float(p == k) for p in range(9)]), substitution)
 
     x, y, z, xy, xz, yz = map(column, (0, 4, 8, 1, 2, 5))
     nodes = [x[0], y[4], z[8], y[0], z[0], z[4], xy[1] + xy[3], xz[2] + xz[6], yz[5] + yz[7]]
     nodes += [xy[1] - xy[3], xz[2] - xz[6], yz[5] - yz[7]]
-    flat = device_function(written("principal", "material, s", nodes, cls.__module__, example="s[0]"))
+    flat = device_function(
+        compile_function("principal", "material, s", nodes, cls.__module__, example="s[0]")
+    )
     body = (
         "x = flat(material, s)\n"
         "    return (x[0], x[1], x[2], x[3], x[4], x[5]), (x[6], x[7], x[8]), (x[9], x[10], x[11])"
     )
-    return _defined("principal_hessian", "material, s", body, cls, flat=flat)
+    return _define("principal_hessian", "material, s", body, cls, flat=flat)
 
 
 def write_shear_modulus(cls: Any) -> Callable:
@@ -172,7 +176,7 @@ def write_shear_modulus(cls: Any) -> Callable:
     for other in others:
         least = graph.smallest(least, other)
     example = f"material.{next(p.name for p in cls.stored if p.size == 1)}"
-    return written("shear_modulus", "material", [abs(least)], cls.__module__, example)
+    return compile_function("shear_modulus", "material", [abs(least)], cls.__module__, example)
 
 
 def write_step_limit(cls: Any) -> Callable:
@@ -184,28 +188,28 @@ def write_step_limit(cls: Any) -> Callable:
     numbers, along = _positive_numbers(cls), _along(cls)
     step, arguments = _inputs(trace_of(cls), "step", 3), "material, F, g, step"
     if not numbers:
-        return _defined("step_limit", arguments, "return 0.0 * F[0] + 1.0", cls)
+        return _define("step_limit", arguments, "return 0.0 * F[0] + 1.0", cls)
     body = (
-        "room = whole(material, F, g, step)\n"
-        "    one = 0.0 * room + 1.0\n"
-        "    if all_lanes(room >= 0.0):\n"
+        "margin = full_margin(material, F, g, step)\n"
+        "    one = 0.0 * margin + 1.0\n"
+        "    if all_lanes(margin >= 0.0):\n"
         "        return one\n"
-        "    return select(room >= 0.0, one, part(material, F, g, step))"
+        "    return select(margin >= 0.0, one, part(material, F, g, step))"
     )
     names = {
-        "whole": device_function(
-            written("whole", arguments, [room_after(numbers, along, step)], cls.__module__)
+        "full_margin": device_function(
+            compile_function("full_margin", arguments, [margin_after(numbers, along, step)], cls.__module__)
         ),
         "part": device_function(
-            written("part", arguments, [step_fraction(numbers, along, step)], cls.__module__)
+            compile_function("part", arguments, [step_fraction(numbers, along, step)], cls.__module__)
         ),
         "all_lanes": all_lanes,
         "select": where,
     }
-    return _defined("step_limit", arguments, body, cls, **names)
+    return _define("step_limit", arguments, body, cls, **names)
 
 
-def _defined(name: str, arguments: str, body: str, cls: Any, **names: Any) -> Callable:
+def _define(name: str, arguments: str, body: str, cls: Any, **names: Any) -> Callable:
     """Define a function of a few lines that calls other functions."""
     space = {"__name__": cls.__module__, **names}
     exec(f"def {name}({arguments}):\n    {body}", space)

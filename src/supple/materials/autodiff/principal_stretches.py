@@ -13,10 +13,10 @@ from typing import Any
 from supple.algebra.matrix3 import matmul, matvec, transpose
 from supple.algebra.svd import rotation_svd
 from supple.kernels import device_function, rounding, where
-from supple.materials.autodiff.generate import _defined, write_second
+from supple.materials.autodiff.generate import _define, write_second
 from supple.materials.autodiff.generate import write_psi as write_density
 from supple.materials.autodiff.generate import write_stress as write_slopes
-from supple.materials.autodiff.spd_bounds import lifted
+from supple.materials.autodiff.spd_bounds import shift_to_positive
 from supple.materials.principal import principal_hessian
 from supple.materials.safe_step import confinement
 
@@ -26,7 +26,7 @@ difference quotients are replaced by derivatives."""
 
 
 @device_function
-def divided(p, q, s, t, straight, size):
+def difference_quotient(p, q, s, t, straight, size):
     """(p - q)/(s - t), or its limit where s and t nearly agree."""
     near = abs(s - t) < size
     return where(near, straight, (p - q) / where(near, size, s - t))
@@ -39,20 +39,20 @@ def quotients(p, A, s):
     xx, yy, zz, xy, xz, yz = A
     return (
         (
-            divided(p[0], p[1], s[0], s[1], 0.5 * (xx + yy) - xy, size),
-            divided(p[0], p[2], s[0], s[2], 0.5 * (xx + zz) - xz, size),
-            divided(p[1], p[2], s[1], s[2], 0.5 * (yy + zz) - yz, size),
+            difference_quotient(p[0], p[1], s[0], s[1], 0.5 * (xx + yy) - xy, size),
+            difference_quotient(p[0], p[2], s[0], s[2], 0.5 * (xx + zz) - xz, size),
+            difference_quotient(p[1], p[2], s[1], s[2], 0.5 * (yy + zz) - yz, size),
         ),
         (
-            divided(p[0], -p[1], s[0], -s[1], 0.5 * (xx + yy) + xy, size),
-            divided(p[0], -p[2], s[0], -s[2], 0.5 * (xx + zz) + xz, size),
-            divided(p[1], -p[2], s[1], -s[2], 0.5 * (yy + zz) + yz, size),
+            difference_quotient(p[0], -p[1], s[0], -s[1], 0.5 * (xx + yy) + xy, size),
+            difference_quotient(p[0], -p[2], s[0], -s[2], 0.5 * (xx + zz) + xz, size),
+            difference_quotient(p[1], -p[2], s[1], -s[2], 0.5 * (yy + zz) + yz, size),
         ),
     )
 
 
 @device_function
-def turned(U, p, W):
+def rotate_diagonal(U, p, W):
     """U diag(p) Wᵀ."""
     left = (
         U[0] * p[0], U[1] * p[1], U[2] * p[2],
@@ -63,7 +63,7 @@ def turned(U, p, W):
 
 
 @device_function
-def changed(A, flip, twist, D):
+def principal_differential(A, flip, twist, D):
     """δP̂ for δF̂ = D."""
     h = 0.5
     xy, yx = h * flip[0] * (D[1] + D[3]), h * twist[0] * (D[1] - D[3])
@@ -77,7 +77,7 @@ def changed(A, flip, twist, D):
 
 
 @device_function
-def own_block(U, a, A, flip, twist):
+def rotated_block(U, a, A, flip, twist):
     """U Â Uᵀ, as xx yy zz xy xz yz: the block of a vertex whose gradient is a in the frame of W."""
     h = 0.5
     x, y, z = a[0] * a[0], a[1] * a[1], a[2] * a[2]
@@ -104,13 +104,13 @@ def _slopes(cls: Any) -> Any:
 def write_psi(cls: Any) -> Callable:
     body = "U, s, W = rotation_svd(F)\n    return density(material, s)"
     density = device_function(write_density(cls))
-    return _defined("psi", "material, F", body, cls, rotation_svd=rotation_svd, density=density)
+    return _define("psi", "material, F", body, cls, rotation_svd=rotation_svd, density=density)
 
 
 def write_stress(cls: Any) -> Callable:
-    body = "U, s, W = rotation_svd(F)\n    return turned(U, slopes(material, s), W)"
-    names = {"rotation_svd": rotation_svd, "turned": turned, "slopes": _slopes(cls)}
-    return _defined("stress", "material, F", body, cls, **names)
+    body = "U, s, W = rotation_svd(F)\n    return rotate_diagonal(U, slopes(material, s), W)"
+    names = {"rotation_svd": rotation_svd, "rotate_diagonal": rotate_diagonal, "slopes": _slopes(cls)}
+    return _define("stress", "material, F", body, cls, **names)
 
 
 def write_principal_hessian(cls: Any) -> Callable:
@@ -121,7 +121,7 @@ def write_principal_hessian(cls: Any) -> Callable:
         "    return A, flip, twist"
     )
     names = {"second": device_function(write_second(cls)), "slopes": _slopes(cls), "quotients": quotients}
-    return _defined("principal_hessian", "material, s", body, cls, **names)
+    return _define("principal_hessian", "material, s", body, cls, **names)
 
 
 def write_stress_differential(cls: Any) -> Callable:
@@ -129,16 +129,16 @@ def write_stress_differential(cls: Any) -> Callable:
         "U, s, W = rotation_svd(F)\n"
         "    A, flip, twist = principal_hessian(material, s)\n"
         "    D = matmul(matmul(transpose(U), dF), W)\n"
-        "    return matmul(matmul(U, changed(A, flip, twist, D)), transpose(W))"
+        "    return matmul(matmul(U, principal_differential(A, flip, twist, D)), transpose(W))"
     )
     names = {
         "rotation_svd": rotation_svd,
         "principal_hessian": principal_hessian,
-        "changed": changed,
+        "principal_differential": principal_differential,
         "matmul": matmul,
         "transpose": transpose,
     }
-    return _defined("stress_differential", "material, F, dF", body, cls, **names)
+    return _define("stress_differential", "material, F, dF", body, cls, **names)
 
 
 def write_vertex_response(cls: Any) -> Callable:
@@ -147,17 +147,17 @@ def write_vertex_response(cls: Any) -> Callable:
         "    A, flip, twist = principal_hessian(material, s)\n"
         "    p, a = slopes(material, s), matvec(transpose(W), g)\n"
         "    f = matvec(U, (p[0] * a[0], p[1] * a[1], p[2] * a[2]))\n"
-        "    B = lifted(material, own_block(U, a, A, flip, twist), g)\n"
+        "    B = shift_to_positive(material, rotated_block(U, a, A, flip, twist), g)\n"
         "    return f, B, confinement(material, F, g)"
     )
     names = {
         "rotation_svd": rotation_svd,
         "principal_hessian": principal_hessian,
         "slopes": _slopes(cls),
-        "own_block": own_block,
-        "lifted": lifted,
+        "rotated_block": rotated_block,
+        "shift_to_positive": shift_to_positive,
         "confinement": confinement,
         "matvec": matvec,
         "transpose": transpose,
     }
-    return _defined("vertex_response", "material, F, g", body, cls, **names)
+    return _define("vertex_response", "material, F, g", body, cls, **names)

@@ -13,11 +13,13 @@ from supple.materials.autodiff.expression import COMPARISONS, Node, reachable
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", **COMPARISONS, "and": "&"}
 
-LONGEST = 60
+MAX_INLINE_LENGTH = 60
 """Largest length, in characters, of an expression that is inlined instead of assigned to a variable."""
 
 
-def written(name: str, arguments: str, nodes: Sequence[Node], module: str, example: str = "F[0]") -> Callable:
+def compile_function(
+    name: str, arguments: str, nodes: Sequence[Node], module: str, example: str = "F[0]"
+) -> Callable:
     """Compile a function that returns the values of nodes; a single node is returned without a tuple.
 
     Args:
@@ -28,20 +30,20 @@ def written(name: str, arguments: str, nodes: Sequence[Node], module: str, examp
         example: Expression of the type that constants are converted to, because all entries of a tuple must
             have one type.
     """
-    text = source(name, arguments, nodes, example)
+    text = source_text(name, arguments, nodes, example)
     names: dict[str, Any] = {"__name__": module, "math": math, "select": where, "rounding": rounding}
     names |= {"stretch_trace": stretch_trace, "inverse_cube_root": inverse_cube_root}
     exec(compile(text, f"<{name} of {module}>", "exec"), names)
     return names[name]
 
 
-def source(name: str, arguments: str, nodes: Sequence[Node], example: str = "F[0]") -> str:
-    """Source text of the function that `written` compiles."""
-    uses = Counter(arg for node in reachable(nodes) for arg in _read(node))
+def source_text(name: str, arguments: str, nodes: Sequence[Node], example: str = "F[0]") -> str:
+    """Source text of the function that `compile_function` compiles."""
+    uses = Counter(arg for node in reachable(nodes) for arg in _operands(node))
     uses.update(nodes)
     texts: dict[Node, str] = {}
     divisors = {
-        arg.place
+        arg.index
         for node in reachable(nodes)
         if node.op == "mul"
         for arg in node.args
@@ -52,14 +54,14 @@ def source(name: str, arguments: str, nodes: Sequence[Node], example: str = "F[0
         if node.op == "number":
             texts[node] = repr(node.value) if math.isfinite(node.value) else "math.nan"
             continue
-        if node.place in divisors:  # x (1/y) with a single use of 1/y is x/y
+        if node.index in divisors:  # x (1/y) with a single use of 1/y is x/y
             texts[node] = f"/ {texts[node.args[0]]}"
             continue
         text = _text(node, texts)
         if node.op == "select" and not _varies(node.args[1:]):
             condition, yes, no = (texts[arg] for arg in node.args)
             text = f"select({condition}, 0.0 * {example} + {yes}, {no})"
-        if node.op != "input" and (uses[node] > 1 or len(text) > LONGEST):
+        if node.op != "input" and (uses[node] > 1 or len(text) > MAX_INLINE_LENGTH):
             lines.append(f"    x{len(lines)} = {text}")
             text = f"x{len(lines) - 1}"
         texts[node] = text if text.isidentifier() or node.op == "input" else f"({text})"
@@ -73,12 +75,12 @@ def _varies(nodes: Sequence[Node]) -> bool:
     return any(n.op == "input" and not n.value.startswith("material") for n in reachable(nodes))
 
 
-def _read(node: Node) -> tuple[Node, ...]:
+def _operands(node: Node) -> tuple[Node, ...]:
     return (*node.args[:3], *node.args[9:]) if node.op == "det" else node.args
 
 
 def _text(node: Node, texts: dict[Node, str]) -> str:
-    args = [texts[arg] for arg in _read(node)]
+    args = [texts[arg] for arg in _operands(node)]
     if node.op == "input":
         return node.value
     if node.op == "mul" and any(text.startswith("/") for text in args):

@@ -20,22 +20,22 @@ FLOOR = 0.25
 
 
 @device_function
-def lifted(material, A, g):
+def shift_to_positive(material, A, g):
     """Shift a vertex block to positive definiteness: A + τ I, a 9-tuple, τ = max(f - a, -2 a, 0).
 
     a is the least eigenvalue of A (xx yy zz xy xz yz) and f = FLOOR μ |g|² the smallest stiffness. Most
     blocks need no shift; Sylvester's criterion detects them without a root.
     """
     floor = FLOOR * shear_modulus(material) * dot(g, g)
-    whole = (A[0], A[3], A[4], A[3], A[1], A[5], A[4], A[5], A[2])
+    matrix = (A[0], A[3], A[4], A[3], A[1], A[5], A[4], A[5], A[2])
     x, y, z = A[0] - floor, A[1] - floor, A[2] - floor
     xy, xz, yz = y * z - A[5] * A[5], A[4] * A[5] - A[3] * z, A[3] * A[5] - A[4] * y
-    sound = (x >= 0.0) & (y >= 0.0) & (z >= 0.0) & (xy >= 0.0)
-    if all_lanes(sound & (x * xy + A[3] * xz + A[4] * yz >= 0.0)):
-        return whole
+    definite = (x >= 0.0) & (y >= 0.0) & (z >= 0.0) & (xy >= 0.0)
+    if all_lanes(definite & (x * xy + A[3] * xz + A[4] * yz >= 0.0)):
+        return matrix
     least = least_eigenvalue(A)
     zero = 0.0 * least
-    return add_diagonal(whole, max(max(floor - least, -2.0 * least), zero))
+    return add_diagonal(matrix, max(max(floor - least, -2.0 * least), zero))
 
 
 @device_function

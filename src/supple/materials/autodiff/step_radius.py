@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from supple.materials.autodiff.domain import KEPT, degree
+from supple.materials.autodiff.domain import MIN_REMAINING, degree
 from supple.materials.autodiff.expression import Node
 from supple.materials.autodiff.forward_ad import AlongVertex, Expansion, expansions
 
-CHANGE = 0.3
+MAX_CHANGE = 0.3
 """Largest relative change of polynomials that other numbers depend on."""
 
-NOWHERE = 1e30
+ZERO_RADIUS = 1e30
 """1/r² [1/m²] without a known safe radius: every step is checked."""
 
 POWERS = {"inv": -1.0, "sqrt": 0.5, "inverse_cube_root": -1.0 / 3.0}
@@ -41,20 +41,20 @@ def confinement(numbers: Sequence[Node], along: AlongVertex, signs: dict[Node, i
     """1/r² [1/m²] of a radius r within which all numbers keep a tenth of their values."""
     graph = along.g[0].graph
     changes: dict[Node, float] = {}
-    found = graph.number(0.0)
+    bound = graph.number(0.0)
     try:
         for number in numbers:
             if degree(number, along) <= 2:
-                changes[number] = min(changes.get(number, 1.0), 1.0 - KEPT)
+                changes[number] = min(changes.get(number, 1.0), 1.0 - MIN_REMAINING)
             else:
                 low = _Spans(numbers, along, signs, changes).of(number).low
-                found = graph.largest(found, graph.choose(low >= KEPT * number, 0.0, NOWHERE))
+                bound = graph.largest(bound, graph.choose(low >= MIN_REMAINING * number, 0.0, ZERO_RADIUS))
     except UnknownSpanError:
-        return graph.number(NOWHERE)
+        return graph.number(ZERO_RADIUS)
     known = expansions(changes, along)
     for number, change in changes.items():
-        found = graph.largest(found, _tightness(known[number], change))
-    return found
+        bound = graph.largest(bound, _tightness(known[number], change))
+    return bound
 
 
 def _tightness(expansion: Expansion, change: float) -> Node:
@@ -86,19 +86,19 @@ class _Spans:
 
     def of(self, node: Node) -> Span:
         if node not in self._known:
-            self._known[node] = self._found(node)
+            self._known[node] = self._span_of(node)
         return self._known[node]
 
-    def _found(self, node: Node) -> Span:
+    def _span_of(self, node: Node) -> Span:
         size = degree(node, self._along)
         if size == 0:
             return Span(node, node, (1.0, 1.0) if self._signs.get(node, 0) else None)
         if size <= 2 and (node in self._positive or self._signs.get(node, 0)):
-            self._changes[node] = CHANGE
-            return _scaled(node, 1.0 - CHANGE, 1.0 + CHANGE)
-        return self._made(node, [self.of(arg) for arg in node.args])
+            self._changes[node] = MAX_CHANGE
+            return _scaled_span(node, 1.0 - MAX_CHANGE, 1.0 + MAX_CHANGE)
+        return self._combine(node, [self.of(arg) for arg in node.args])
 
-    def _made(self, node: Node, args: list[Span]) -> Span:
+    def _combine(self, node: Node, args: list[Span]) -> Span:
         if node.op == "neg":
             return Span(-args[0].high, -args[0].low)
         if node.op == "add":
@@ -108,13 +108,13 @@ class _Spans:
         parts = [arg.parts for arg in args]
         if node.op in POWERS and parts[0] is not None:
             ends = sorted(part ** POWERS[node.op] for part in parts[0])
-            return _scaled(node, ends[0], ends[1])
+            return _scaled_span(node, ends[0], ends[1])
         if node.op == "mul":
             return _product(node, args)
         raise UnknownSpanError(node.op)
 
 
-def _scaled(node: Node, low: float, high: float) -> Span:
+def _scaled_span(node: Node, low: float, high: float) -> Span:
     return Span(low * node, high * node, (low, high))
 
 
@@ -122,7 +122,7 @@ def _product(node: Node, args: list[Span]) -> Span:
     """Interval of a product of two positive numbers, or of a constant and any number."""
     one, other = args
     if one.parts is not None and other.parts is not None:
-        return _scaled(node, one.parts[0] * other.parts[0], one.parts[1] * other.parts[1])
+        return _scaled_span(node, one.parts[0] * other.parts[0], one.parts[1] * other.parts[1])
     for factor, span in ((one, other), (other, one)):
         if factor.low is factor.high and factor.parts is not None:
             return Span(factor.low * span.low, factor.low * span.high)

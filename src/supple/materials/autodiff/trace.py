@@ -55,7 +55,7 @@ def form_of(density: Callable) -> tuple[str, ...]:
     )
 
 
-def traced(cls: Any) -> Trace:
+def trace_psi(cls: Any) -> Trace:
     """Trace the energy density of a material class with a method `psi`.
 
     Raises:
@@ -72,22 +72,22 @@ def traced(cls: Any) -> Trace:
         return Trace(graph.node(psi), variables)
     except TypeError as error:
         raise TraceError(
-            f"psi of {cls.__name__} cannot be differentiated: {_ended(error)} It may add, multiply, divide, "
+            f"psi of {cls.__name__} cannot be differentiated: {_as_sentence(error)} It may add, multiply, divide, "
             "take powers, sqrt, log, exp, cosh and the like of math or numpy, abs, min and max, call "
             f"functions that do, and choose by supple.where(condition, a, b) instead of `if`; {NUMBERS}"
         ) from error
     except (AttributeError, NameError, ValueError, IndexError) as error:
-        raise TraceError(f"psi of {cls.__name__} cannot be read: {_ended(error)} {NUMBERS}") from error
+        raise TraceError(f"psi of {cls.__name__} cannot be read: {_as_sentence(error)} {NUMBERS}") from error
 
 
 NUMBERS = "F is a tuple of nine numbers, row by row, and stretches are three"
 """Hint on the arguments of ψ in error messages."""
 
 
-def _ended(error: Exception) -> str:
+def _as_sentence(error: Exception) -> str:
     """Text of an exception as a sentence."""
-    said = str(error)
-    return said if said.endswith(("?", ".")) else f"{said}."
+    text = str(error)
+    return text if text.endswith(("?", ".")) else f"{text}."
 
 
 def _invariant(graph: Graph, F: tuple[Node, ...], name: str) -> Node:
@@ -113,16 +113,16 @@ class _Parameters:
             if size == 1:
                 return self._graph.input(text)
             return tuple(self._graph.input(f"{text}[{k}]") for k in range(size))
-        found = inspect.getattr_static(self._cls, name, None)
-        if found is None:
+        attribute = inspect.getattr_static(self._cls, name, None)
+        if attribute is None:
             raise AttributeError(
                 f"{self._cls.__name__} has no parameter {name!r}; {suggest_name(name, self._stored)}"
             )
         tracer = _Tracer(self._graph)
-        if isinstance(found, property):
-            return tracer.of(found.fget)(self)
-        if isinstance(found, FunctionType):
-            return MethodType(tracer.of(found), self)
+        if isinstance(attribute, property):
+            return tracer.of(attribute.fget)(self)
+        if isinstance(attribute, FunctionType):
+            return MethodType(tracer.of(attribute), self)
         return tracer.of(getattr(self._cls, name))
 
 
@@ -140,11 +140,11 @@ class _Tracer:
     """Copies of functions that operate on nodes."""
 
     def __init__(self, graph: Graph) -> None:
-        self._copies: dict[int, Any] = {}
+        self._traced: dict[int, Any] = {}
         self._known: dict[int, Callable] = {
             **_functions_of(graph),
-            id(min): lambda *given: _folded(graph.smallest, given),
-            id(max): lambda *given: _folded(graph.largest, given),
+            id(min): lambda *given: _fold_arguments(graph.smallest, given),
+            id(max): lambda *given: _fold_arguments(graph.largest, given),
             id(where): graph.choose,
             id(matrix3.det): graph.det,
             id(stretch_trace): graph.stretch_trace,
@@ -152,29 +152,29 @@ class _Tracer:
             id(all_lanes): _no_branches,
         }
 
-    def of(self, thing: Any) -> Any:
+    def of(self, target: Any) -> Any:
         """Return the symbolic counterpart of an object used by ψ."""
-        if id(thing) in self._known:
-            return self._known[id(thing)]
-        if isinstance(thing, ModuleType):
-            return _Namespace(self, thing)
-        if hasattr(thing, "py_func"):  # compiled by Numba
-            return self.of(thing.py_func)
-        if not isinstance(thing, FunctionType):
-            return thing
-        if id(thing) not in self._copies:
+        if id(target) in self._known:
+            return self._known[id(target)]
+        if isinstance(target, ModuleType):
+            return _Namespace(self, target)
+        if hasattr(target, "py_func"):  # compiled by Numba
+            return self.of(target.py_func)
+        if not isinstance(target, FunctionType):
+            return target
+        if id(target) not in self._traced:
             names: dict[str, Any] = {"__builtins__": builtins}
-            cells = self._cells(thing)
-            copy = FunctionType(thing.__code__, names, thing.__name__, thing.__defaults__, cells)
-            self._copies[id(thing)] = copy
-            copy.__kwdefaults__ = thing.__kwdefaults__
-            names.update(self._globals(thing))
-        return self._copies[id(thing)]
+            cells = self._cells(target)
+            traced = FunctionType(target.__code__, names, target.__name__, target.__defaults__, cells)
+            self._traced[id(target)] = traced
+            traced.__kwdefaults__ = target.__kwdefaults__
+            names.update(self._globals(target))
+        return self._traced[id(target)]
 
     def _globals(self, function: FunctionType) -> dict[str, Any]:
-        everything = vars(builtins) | function.__globals__
+        namespace = vars(builtins) | function.__globals__
         names = _names(function.__code__)
-        return {name: self.of(everything[name]) for name in names if name in everything}
+        return {name: self.of(namespace[name]) for name in names if name in namespace}
 
     def _cells(self, function: FunctionType) -> tuple[CellType, ...]:
         return tuple(CellType(self.of(cell.cell_contents)) for cell in function.__closure__ or ())
@@ -190,17 +190,17 @@ def _functions_of(graph: Graph) -> dict[int, Callable]:
         return graph.apply("exp", x)
 
     def both(x: Any, sign: float) -> Node:
-        grown = exp(x)
-        return 0.5 * (grown + sign / grown)
+        exponential = exp(x)
+        return 0.5 * (exponential + sign / exponential)
 
     def tanh(x: Any) -> Node:
         """By an exponential that never overflows."""
         x = graph.node(x)
-        fallen = exp(-2.0 * graph.apply("abs", x))
-        size = (1.0 - fallen) / (1.0 + fallen)
+        decay = exp(-2.0 * graph.apply("abs", x))
+        size = (1.0 - decay) / (1.0 + decay)
         return graph.choose(x < 0.0, -size, size)
 
-    written: dict[str, Callable] = {
+    functions: dict[str, Callable] = {
         "sqrt": lambda x: graph.apply("sqrt", x),
         "log": log,
         "log1p": lambda x: log(1.0 + graph.node(x)),
@@ -211,12 +211,12 @@ def _functions_of(graph: Graph) -> dict[int, Callable]:
         "tanh": tanh,
         "fabs": lambda x: graph.apply("abs", x),
     }
-    known = {id(getattr(math, name)): function for name, function in written.items()}
-    known |= {id(getattr(np, name)): function for name, function in written.items()}
+    known = {id(getattr(math, name)): function for name, function in functions.items()}
+    known |= {id(getattr(np, name)): function for name, function in functions.items()}
     return known | {
         id(math.pow): graph.power,
         id(np.power): graph.power,
-        id(np.abs): written["fabs"],
+        id(np.abs): functions["fabs"],
         id(np.minimum): graph.smallest,
         id(np.maximum): graph.largest,
         id(np.where): graph.choose,
@@ -229,7 +229,7 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*(_names(inner) for inner in nested))
 
 
-def _folded(function: Callable, given: Any) -> Any:
+def _fold_arguments(function: Callable, given: Any) -> Any:
     """min or max of two or more numbers, or of a sequence."""
     first, *rest = given if len(given) > 1 else given[0]
     for other in rest:

@@ -27,10 +27,10 @@ WEIGHTS = {
 }
 """Approximate cost of operations relative to a multiplication."""
 
-WIDEST = 8
+MAX_CUT = 8
 """Largest number of nodes in a cut that is tried."""
 
-TRIALS = 12
+MAX_TRIALS = 12
 """Number of cuts tried."""
 
 
@@ -50,7 +50,7 @@ def along_vertex(psi: Node, along: AlongVertex) -> VertexResponse:
     A cut is a set of nodes, such as invariants, through which ψ depends on F. Derivatives above the cut are
     computed backward, below it forward. The cheapest combination of cut and summation order is chosen.
     """
-    trials = [trial for cut in _cuts(psi, along.F) for trial in _by_cut(psi, cut, along)]
+    trials = [trial for cut in _cuts(psi, along.F) for trial in _expand_cut(psi, cut, along)]
     return min(trials, key=VertexResponse.cost)
 
 
@@ -63,19 +63,19 @@ def _cuts(psi: Node, F: Sequence[Node]) -> list[frozenset[Node]]:
     """Sets of nodes through which ψ depends on F, smallest first; {ψ} is one of them."""
     involved = depending([psi], F)
     order = [node for node in reachable([psi]) if node in involved]
-    last = {arg: node.place for node in order for arg in node.args}
-    determinants = [node.place for node in order if node.op == "det"]
+    last = {arg: node.index for node in order for arg in node.args}
+    determinants = [node.index for node in order if node.op == "det"]
     cuts = {}
     for k, node in enumerate(order):
-        if node.op == "input" or any(place > node.place for place in determinants):
+        if node.op == "input" or any(index > node.index for index in determinants):
             continue  # second derivatives of determinants are available below a cut only
-        live = frozenset(n for n in order[: k + 1] if last.get(n, psi.place + 1) > node.place)
-        if len(live) <= WIDEST:
+        live = frozenset(n for n in order[: k + 1] if last.get(n, psi.index + 1) > node.index)
+        if len(live) <= MAX_CUT:
             cuts[live] = len(live)
-    return sorted(cuts, key=lambda cut: cuts[cut])[:TRIALS]
+    return sorted(cuts, key=lambda cut: cuts[cut])[:MAX_TRIALS]
 
 
-def _by_cut(psi: Node, cut: frozenset[Node], along: AlongVertex) -> Iterator[VertexResponse]:
+def _expand_cut(psi: Node, cut: frozenset[Node], along: AlongVertex) -> Iterator[VertexResponse]:
     """Expansions through a cut, one per summation order of the last product.
 
     The block is K + S H Sᵀ with the curvatures K and slopes S of the cut's numbers and H = ∂²ψ/∂a∂b. S H Sᵀ
@@ -84,13 +84,13 @@ def _by_cut(psi: Node, cut: frozenset[Node], along: AlongVertex) -> Iterator[Ver
     zero = psi.graph.number(0.0)
     first, second = _coefficients(psi, cut)
     known = expansions(cut, along)
-    slope, bent = [zero] * 3, [zero] * 6
+    slope, block = [zero] * 3, [zero] * 6
     for a, weight in first.items():
         slope = [s + weight * d for s, d in zip(slope, known[a].slope, strict=True)]
-        bent = [c + weight * d for c, d in zip(bent, known[a].curvature, strict=True)]
+        block = [c + weight * d for c, d in zip(block, known[a].curvature, strict=True)]
     slopes = {a: known[a].slope for a in cut}
-    for summed in (_pair_by_pair, _row_by_row):
-        curvature = [c + d for c, d in zip(bent, summed(second, slopes, zero), strict=True)]
+    for sum_products in (_pair_by_pair, _row_by_row):
+        curvature = [c + d for c, d in zip(block, sum_products(second, slopes, zero), strict=True)]
         yield VertexResponse(tuple(slope), tuple(curvature))
 
 
@@ -127,8 +127,8 @@ def _coefficients(psi: Node, cut: frozenset[Node]) -> tuple[dict[Node, Node], di
     first: dict[Node, Node] = {psi: psi.graph.number(1.0)}
     second: dict[tuple[Node, Node], Node] = {}
 
-    def push(a: Node, b: Node, weight: Node) -> None:
-        pair = (a, b) if a.place <= b.place else (b, a)
+    def accumulate(a: Node, b: Node, weight: Node) -> None:
+        pair = (a, b) if a.index <= b.index else (b, a)
         second[pair] = second.get(pair, zero) + weight
 
     for node in reversed(reachable([psi])):
@@ -140,18 +140,18 @@ def _coefficients(psi: Node, cut: frozenset[Node]) -> tuple[dict[Node, Node], di
             first[a] = first.get(a, zero) + weight * slope
         for a, b, curvature in second_partials(node):
             if a in involved and b in involved:
-                push(a, b, weight * curvature)
+                accumulate(a, b, weight * curvature)
         for pair in [pair for pair in second if node in pair]:
-            _push_down(node, pair, second.pop(pair), slopes, push)
+            _push_edges(node, pair, second.pop(pair), slopes, accumulate)
     return first, second
 
 
-def _push_down(
+def _push_edges(
     node: Node,
     pair: tuple[Node, Node],
     weight: Node,
     slopes: list[tuple[Node, Node]],
-    push: Callable[[Node, Node, Node], None],
+    accumulate: Callable[[Node, Node, Node], None],
 ) -> None:
     """Push ∂²ψ of a pair that contains this node down to the node's arguments.
 
@@ -161,9 +161,9 @@ def _push_down(
     other = pair[1] if pair[0] is node else pair[0]
     if other is node:
         for i, (a, slope) in enumerate(slopes):
-            push(a, a, slope * slope * weight)
+            accumulate(a, a, slope * slope * weight)
             for b, across in slopes[:i]:
-                push(a, b, (2.0 if a is b else 1.0) * slope * across * weight)
+                accumulate(a, b, (2.0 if a is b else 1.0) * slope * across * weight)
         return
     for a, slope in slopes:
-        push(a, other, (2.0 if a is other else 1.0) * slope * weight)
+        accumulate(a, other, (2.0 if a is other else 1.0) * slope * weight)

@@ -48,25 +48,25 @@ class AccelerationRun(ABC):
         return ()
 
     @property
-    def caution(self) -> Any:
+    def safeguard(self) -> Any:
         """State of the safeguard, passed to `resume` of the next run after an exchange of stencils."""
         return None
 
-    def resume(self, caution: Any) -> None:  # noqa: B027
+    def resume(self, safeguard: Any) -> None:  # noqa: B027
         """Continue with the safeguard state of an earlier run whose stencils were exchanged."""
 
     @abstractmethod
-    def ahead(self, iterations: int) -> Any:
+    def prepare_sweeps(self, iterations: int) -> Any:
         """Return the data of `accelerate` for the next sweeps, with `phases` per sweep."""
 
-    def notes(self, copy: int = 0) -> list[str]:
+    def notes(self, member: int = 0) -> list[str]:
         """Return notes for the report."""
         return []
 
     def start_at(self, balances: Balances) -> None:  # noqa: B027
         """Record initial balances of all batch members."""
 
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
+    def observe(self, balance: Balance, member: int = 0) -> bool:
         """Record the residual of a batch member; return True if u was reset."""
         return False
 
@@ -81,8 +81,8 @@ class AccelerationRun(ABC):
             (copies,) True for members whose u was reset.
         """
         moved = np.zeros(balances.residual.shape, bool)
-        for copy in active.tolist():
-            moved[copy] = self.observe(balances[copy], copy)
+        for member in active.tolist():
+            moved[member] = self.observe(balances[member], member)
         return moved
 
 
@@ -97,7 +97,7 @@ class Unaccelerated(AccelerationRun):
 
     guarded = False
 
-    def ahead(self, iterations: int) -> NoMemory:
+    def prepare_sweeps(self, iterations: int) -> NoMemory:
         return NoMemory(0)
 
 

@@ -50,23 +50,23 @@ def _sizes(window: int) -> tuple[int, int]:
 
 def _new_memory(problem: Problem, window: int) -> tuple[np.ndarray, AndersonMemory]:
     """Allocate the best u and the memory of earlier sweeps."""
-    copies, shape, (columns, rows) = problem.copies, problem.u.shape, _sizes(window)
+    batch_size, shape, (columns, rows) = problem.batch_size, problem.u.shape, _sizes(window)
     return problem.zeros(shape), AndersonMemory(
         phases=3,
-        slot=np.zeros(copies, np.int64),
-        known=np.zeros(copies, np.int64),
-        window=np.zeros(copies, np.int64),
+        slot=np.zeros(batch_size, np.int64),
+        known=np.zeros(batch_size, np.int64),
+        window=np.zeros(batch_size, np.int64),
         x=problem.zeros(shape),
         f=problem.zeros((columns, *shape)),
         g=problem.zeros((columns, *shape)),
-        parts=np.zeros((copies, PARTS, columns)),
-        products=np.zeros((copies, columns, columns)),
-        system=np.zeros((copies, rows, columns)),
-        mix=np.zeros((copies, columns)),
+        parts=np.zeros((batch_size, PARTS, columns)),
+        products=np.zeros((batch_size, columns, columns)),
+        system=np.zeros((batch_size, rows, columns)),
+        mix=np.zeros((batch_size, columns)),
     )
 
 
-RISEN = 2.0
+RESIDUAL_GROWTH = 2.0
 """With friction, growth of the residual over its minimum at which earlier sweeps are discarded."""
 
 
@@ -80,11 +80,11 @@ class AndersonRun(AccelerationRun):
 
     def __init__(self, window: int, problem: Problem) -> None:
         self.problem, self._window = problem, window
-        self.restarts = np.zeros(problem.copies, int)
-        self._least = np.full(problem.copies, np.inf)
+        self.restarts = np.zeros(problem.batch_size, int)
+        self._least = np.full(problem.batch_size, np.inf)
         self._start_residual: np.ndarray | None = None
-        self._resumed, self._plain_left = np.zeros((2, problem.copies), int)
-        self._plain_looks = np.ones(problem.copies, int)
+        self._resumed, self._plain_left = np.zeros((2, problem.batch_size), int)
+        self._plain_checks = np.ones(problem.batch_size, int)
         self._best, self._memory = problem.shared(
             f"Anderson memory of {window} sweeps", lambda: _new_memory(problem, window)
         )
@@ -95,22 +95,22 @@ class AndersonRun(AccelerationRun):
         for array in (self._memory.x, self._best):
             problem.device.assign(array, problem.u)
 
-    def notes(self, copy: int = 0) -> list[str]:
-        if not self.restarts[copy]:
+    def notes(self, member: int = 0) -> list[str]:
+        if not self.restarts[member]:
             return []
-        times = pluralize(int(self.restarts[copy]), "time")
+        times = pluralize(int(self.restarts[member]), "time")
         why = "residual" if self.problem.following.rough else "energy"
         return [f"Anderson acceleration started over {times} because the {why} rose"]
 
     @property
-    def caution(self) -> tuple[np.ndarray, ...] | None:
+    def safeguard(self) -> tuple[np.ndarray, ...] | None:
         if not self._confined_friction:
             return None
-        return self._memory.window.copy(), self._resumed, self._plain_left, self._plain_looks
+        return self._memory.window.copy(), self._resumed, self._plain_left, self._plain_checks
 
-    def resume(self, caution: tuple[np.ndarray, ...] | None) -> None:
-        if caution is not None and self._confined_friction:
-            self._memory.window[:], self._resumed, self._plain_left, self._plain_looks = caution
+    def resume(self, safeguard: tuple[np.ndarray, ...] | None) -> None:
+        if safeguard is not None and self._confined_friction:
+            self._memory.window[:], self._resumed, self._plain_left, self._plain_checks = safeguard
             self.problem.device.upload(self._memory.window)
 
     @property
@@ -121,11 +121,11 @@ class AndersonRun(AccelerationRun):
     def follows(self) -> tuple[np.ndarray, ...]:
         return (self._memory.x,)
 
-    def ahead(self, iterations: int) -> AndersonMemory:
-        self._see_to_it()
+    def prepare_sweeps(self, iterations: int) -> AndersonMemory:
+        self._apply_deferred()
         return self._memory
 
-    def _see_to_it(self) -> None:
+    def _apply_deferred(self) -> None:
         """Apply the updates deferred by checks to all batch members at once, before the next sweep.
 
         Members that were reset already are at their best state, and finished members do not move.
@@ -136,17 +136,17 @@ class AndersonRun(AccelerationRun):
             self.problem.device.upload(self._memory.window)
         self._better = self._widened = False
 
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
+    def observe(self, balance: Balance, member: int = 0) -> bool:
         """Keep the best u, or return to it and restart the window; return True after a reset."""
         if self.problem.following.rough:
-            return self._observe_friction(balance, copy)
+            return self._observe_friction(balance, member)
         residual = np.array([balance.residual])
-        return bool(self._observe_energies(np.array([balance.finite]), residual, np.array([copy]))[0])
+        return bool(self._observe_energies(np.array([balance.finite]), residual, np.array([member]))[0])
 
     def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
         if self.problem.following.rough:
             return super().observe_all(balances, active)
-        moved = np.zeros(self.problem.copies, bool)
+        moved = np.zeros(self.problem.batch_size, bool)
         moved[active] = self._observe_energies(balances.finite[active], balances.residual[active], active)
         return moved
 
@@ -161,7 +161,7 @@ class AndersonRun(AccelerationRun):
         elif self._confined_friction:
             self._least[:] = balances.residual
 
-    def _observe_energies(self, finite: np.ndarray, residual: np.ndarray, copies: np.ndarray) -> np.ndarray:
+    def _observe_energies(self, finite: np.ndarray, residual: np.ndarray, members: np.ndarray) -> np.ndarray:
         """Check the energies of batch members; return (k,) True for members that were reset.
 
         Args:
@@ -170,79 +170,79 @@ class AndersonRun(AccelerationRun):
             copies: (k,) batch members.
         """
         measures, window = self.problem.measures, self._memory.window
-        energy = measures.energies_seen()[copies]
+        energy = measures.energies_seen()[members]
         if self._start_residual is not None:
-            if (residual > self._start_residual[copies]).any():
+            if (residual > self._start_residual[members]).any():
                 self._least = self._start_energies()
             self._start_residual = None
-        least = self._least[copies]
+        least = self._least[members]
         risen = ~(finite & (energy <= least))
         if risen.any():
-            allowed = np.broadcast_to(measures.energy_roundings(), self._least.shape)[copies]
+            allowed = np.broadcast_to(measures.energy_roundings(), self._least.shape)[members]
             risen &= ~(finite & (energy <= least + allowed))
-        good = copies[~risen]
+        good = members[~risen]
         self._least[good] = np.minimum(energy, least)[~risen]
         narrow = good[window[good] < self._window]
         window[narrow] += 1
         self._better |= len(good) > 0
         self._widened |= len(narrow) > 0
-        if self.problem.copies == 1:  # u may be moved by others
-            self._see_to_it()
-        for copy in copies[risen].tolist():
+        if self.problem.batch_size == 1:  # u may be moved by others
+            self._apply_deferred()
+        for member in members[risen].tolist():
             for array in (self.problem.u, self._memory.x):
-                self.problem.device.assign(array, self._best, copy)
-            self._start_over(copy)
+                self.problem.device.assign(array, self._best, member)
+            self._start_over(member)
         return risen
 
     def _start_energies(self) -> np.ndarray:
         """(copies,) E(u) [J] at the start of the solve, infinite if not finite."""
         p = self.problem
-        here = p.zeros(p.u.shape)
-        p.device.assign(here, p.u)
+        current = p.zeros(p.u.shape)
+        p.device.assign(current, p.u)
         p.device.assign(p.u, self._best)
         energies = p.measures.energies()
-        p.device.assign(p.u, here)
+        p.device.assign(p.u, current)
         return np.where(np.isfinite(energies), energies, np.inf)
 
-    def _start_over(self, copy: int) -> None:
+    def _start_over(self, member: int) -> None:
         """Discard earlier sweeps and halve the window."""
         known, window = self._memory.known, self._memory.window
         self.problem.device.download(known)
-        known[copy] = 0
-        window[copy] //= 2
+        known[member] = 0
+        window[member] //= 2
         for array in (known, window):
             self.problem.device.upload(array)
-        self.restarts[copy] += 1
+        self.restarts[member] += 1
 
-    def _observe_friction(self, balance: Balance, copy: int) -> bool:
-        """Restart if the residual has grown by `RISEN`; return True if u was reset.
+    def _observe_friction(self, balance: Balance, member: int) -> bool:
+        """Restart if the residual has grown by `RESIDUAL_GROWTH`; return True if u was reset.
 
         With barrier contact, u returns to the state of the smallest residual, and unaccelerated sweeps follow
         for a number of checks that doubles each time.
         """
         window, confined = self._memory.window, self._confined_friction
-        plain = confined and window[copy] == 0
-        risen = not balance.residual <= RISEN * self._least[copy] and not plain
+        plain = confined and window[member] == 0
+        risen = not balance.residual <= RESIDUAL_GROWTH * self._least[member] and not plain
         if risen:
-            self._start_over(copy)
+            self._start_over(member)
         elif plain:
-            self._plain_left[copy] -= 1
-            if self._plain_left[copy] <= 0:
-                self._resize(copy, max(1, self._resumed[copy]))
-        elif window[copy] < self._window:
-            self._resize(copy, window[copy] + 1)
+            self._plain_left[member] -= 1
+            if self._plain_left[member] <= 0:
+                self._resize(member, max(1, self._resumed[member]))
+        elif window[member] < self._window:
+            self._resize(member, window[member] + 1)
         if risen and confined:
-            self._resumed[copy], self._plain_left[copy] = window[copy], self._plain_looks[copy]
-            self._plain_looks[copy] *= 2
-            self._resize(copy, 0)
+            self._resumed[member], self._plain_left[member] = window[member], self._plain_checks[member]
+            self._plain_checks[member] *= 2
+            self._resize(member, 0)
             for array in (self.problem.u, self._memory.x):
-                self.problem.device.assign(array, self._best, copy)
+                self.problem.device.assign(array, self._best, member)
             return True
-        if risen or plain or balance.residual <= self._least[copy]:
-            self._least[copy] = balance.residual
-            self.problem.device.assign(self._best, self.problem.u, copy)
+        if risen or plain or balance.residual <= self._least[member]:
+            self._least[member] = balance.residual
+            self.problem.device.assign(self._best, self.problem.u, member)
         return False
 
-    def _resize(self, copy: int, window: int) -> None:
-        self._memory.window[copy] = window
+    def _resize(self, member: int, window: int) -> None:
+        self._memory.window[member] = window
         self.problem.device.upload(self._memory.window)

@@ -80,7 +80,7 @@ def _back(slot, steps, columns):
     return slot - steps if slot >= steps else slot - steps + columns
 
 
-class Remember(NamedTuple):
+class StoreSweep(NamedTuple):
     """Store f and g of this sweep, and partial products of f with itself and earlier ones.
 
     `count` is the number of padded vectors of a batch member.
@@ -91,35 +91,35 @@ class Remember(NamedTuple):
     count: Any
 
 
-@do.of(Remember)
-def _remember(work, item):
+@do.of(StoreSweep)
+def _store_sweep(work, item):
     a, u, count = work.memory, work.u, work.count
     columns = len(a.f)
     size, stride = -(-count // PARTS), RECORD * len(a.x)
     part = item_number(item) // columns  # adjacent items read the same u and x
     column = item_number(item) - part * columns
-    copy = member_of(item)
-    age = _back(a.slot[copy], column, columns)
+    member = member_of(item)
+    age = _back(a.slot[member], column, columns)
     first, step = lane_stride(item)
-    there, start = stride * column, RECORD * vector_offset(item)
+    column_start, start = stride * column, RECORD * vector_offset(item)
     i, end = start + RECORD * part * size + first, start + RECORD * min(count, (part + 1) * size)
     total = 0.0
     if age == 0:
         while i < end:
             g = number_at(u, i)
             f = g - number_at(a.x, i)
-            store_number(a.f, there + i, f)
-            store_number(a.g, there + i, g)
+            store_number(a.f, column_start + i, f)
+            store_number(a.g, column_start + i, g)
             total += 1.0 * f * f  # 1.0 makes it float64
             i += step
-    elif age <= min(a.known[copy], a.window[copy]):
+    elif age <= min(a.known[member], a.window[member]):
         while i < end:
             f = number_at(u, i) - number_at(a.x, i)
-            total += 1.0 * f * number_at(a.f, there + i)
+            total += 1.0 * f * number_at(a.f, column_start + i)
             i += step
     total = warp_sum(item, total)
     if first == 0:
-        a.parts[copy, part, column] = total
+        a.parts[member, part, column] = total
 
 
 class Weigh(NamedTuple):
@@ -135,61 +135,61 @@ class Weigh(NamedTuple):
 def _weigh(work, item):
     a = work.memory
     columns = len(a.f)
-    copy = member_of(item)
+    member = member_of(item)
     first, step = lane_stride(item)
-    now, known = a.slot[copy], a.known[copy]
+    now, known = a.slot[member], a.known[member]
     k = first
     while k < columns:
         total = 0.0
         for part in range(0, PARTS, 16):
-            total += _sixteen(a.parts, copy, part, k)
-        a.products[copy, now, k] = total
-        a.products[copy, k, now] = total
-        a.mix[copy, k] = 0.0
+            total += _sixteen(a.parts, member, part, k)
+        a.products[member, now, k] = total
+        a.products[member, k, now] = total
+        a.mix[member, k] = 0.0
         k += step
     sync_warp(item)
     before = _back(now, 1, columns)
-    if a.products[copy, now, now] > GROWTH * GROWTH * a.products[copy, before, before]:
+    if a.products[member, now, now] > GROWTH * GROWTH * a.products[member, before, before]:
         known = 0
-    used = min(known, a.window[copy])
-    least = _assemble(a, copy, now, used, first, step)
-    _eliminate(a, item, copy, used, least, first, step)
+    used = min(known, a.window[member])
+    least = _assemble(a, member, now, used, first, step)
+    _eliminate(a, item, member, used, least, first, step)
     k = first
     while k < used:
-        c, older = a.system[copy, k, used], 0.0
+        c, older = a.system[member, k, used], 0.0
         if k + 1 < used:
-            older = a.system[copy, k + 1, used]
-        a.mix[copy, _back(now, k + 1, columns)] = c - older
+            older = a.system[member, k + 1, used]
+        a.mix[member, _back(now, k + 1, columns)] = c - older
         k += step
     sync_warp(item)
     if first == 0:
-        a.known[copy] = min(known + 1, columns - 1)
-        a.slot[copy] = now + 1 if now + 1 < columns else 0
+        a.known[member] = min(known + 1, columns - 1)
+        a.slot[member] = now + 1 if now + 1 < columns else 0
 
 
 @device_function
-def _four(parts, copy, part, k):
-    return (parts[copy, part, k] + parts[copy, part + 1, k]) + (
-        parts[copy, part + 2, k] + parts[copy, part + 3, k]
+def _four(parts, member, part, k):
+    return (parts[member, part, k] + parts[member, part + 1, k]) + (
+        parts[member, part + 2, k] + parts[member, part + 3, k]
     )
 
 
 @device_function
-def _sixteen(parts, copy, part, k):
+def _sixteen(parts, member, part, k):
     """Sum sixteen blocks; a device thread loads all of them at once."""
-    return (_four(parts, copy, part, k) + _four(parts, copy, part + 4, k)) + (
-        _four(parts, copy, part + 8, k) + _four(parts, copy, part + 12, k)
+    return (_four(parts, member, part, k) + _four(parts, member, part + 4, k)) + (
+        _four(parts, member, part + 8, k) + _four(parts, member, part + 12, k)
     )
 
 
 @device_function
-def _assemble(a, copy, now, used, first, step):
+def _assemble(a, member, now, used, first, step):
     """Assemble this thread's columns of ΔFᵀΔF + ε I and ΔFᵀf from the products fᵢ · fⱼ; return ε."""
     columns, F = len(a.f), a.products
     trace, newer = 1e-200, now
     for i in range(used):
         older = _back(now, i + 1, columns)
-        trace += F[copy, newer, newer] - 2.0 * F[copy, newer, older] + F[copy, older, older]
+        trace += F[member, newer, newer] - 2.0 * F[member, newer, older] + F[member, older, older]
         newer = older
     j = first
     while j <= used:
@@ -197,19 +197,21 @@ def _assemble(a, copy, now, used, first, step):
         q = _back(now, j + 1, columns)
         for i in range(used):
             older = _back(now, i + 1, columns)
-            value = F[copy, newer, now] - F[copy, older, now]
+            value = F[member, newer, now] - F[member, older, now]
             if j < used:
-                value = F[copy, newer, p] - F[copy, older, p] - (F[copy, newer, q] - F[copy, older, q])
+                value = (
+                    F[member, newer, p] - F[member, older, p] - (F[member, newer, q] - F[member, older, q])
+                )
             if i == j:
                 value += REGULARIZATION * trace
-            a.system[copy, i, j] = value
+            a.system[member, i, j] = value
             newer = older
         j += step
     return REGULARIZATION * trace
 
 
 @device_function
-def _eliminate(a, item, copy, used, least, first, step):
+def _eliminate(a, item, member, used, least, first, step):
     """Replace the last column of a positive definite system by its solution [Gauss and Jordan].
 
     Pivots are bounded below by `least`, their smallest value without rounding.
@@ -220,15 +222,15 @@ def _eliminate(a, item, copy, used, least, first, step):
         j = first
         while j <= used:
             if j > pivot:
-                value = M[copy, pivot, j] / max(M[copy, pivot, pivot], least)
+                value = M[member, pivot, j] / max(M[member, pivot, pivot], least)
                 for i in range(0, used, ROWS):  # may also change rows beyond the last
-                    p = _minus(_rows(M, copy, i, j), value, _rows(M, copy, i, pivot))
-                    q = _minus(_rows(M, copy, i + 4, j), value, _rows(M, copy, i + 4, pivot))
-                    r = _minus(_rows(M, copy, i + 8, j), value, _rows(M, copy, i + 8, pivot))
-                    _put_rows(M, copy, i, j, p)
-                    _put_rows(M, copy, i + 4, j, q)
-                    _put_rows(M, copy, i + 8, j, r)
-                M[copy, pivot, j] = value
+                    p = _minus(_rows(M, member, i, j), value, _rows(M, member, i, pivot))
+                    q = _minus(_rows(M, member, i + 4, j), value, _rows(M, member, i + 4, pivot))
+                    r = _minus(_rows(M, member, i + 8, j), value, _rows(M, member, i + 8, pivot))
+                    _store_rows(M, member, i, j, p)
+                    _store_rows(M, member, i + 4, j, q)
+                    _store_rows(M, member, i + 8, j, r)
+                M[member, pivot, j] = value
             j += step
     sync_warp(item)
 
@@ -238,8 +240,8 @@ ROWS = 12
 
 
 @device_function
-def _rows(M, copy, i, j):
-    return M[copy, i, j], M[copy, i + 1, j], M[copy, i + 2, j], M[copy, i + 3, j]
+def _rows(M, member, i, j):
+    return M[member, i, j], M[member, i + 1, j], M[member, i + 2, j], M[member, i + 3, j]
 
 
 @device_function
@@ -249,9 +251,9 @@ def _minus(a, s, b):
 
 
 @device_function
-def _put_rows(M, copy, i, j, values):
-    M[copy, i, j], M[copy, i + 1, j] = values[0], values[1]
-    M[copy, i + 2, j], M[copy, i + 3, j] = values[2], values[3]
+def _store_rows(M, member, i, j, values):
+    M[member, i, j], M[member, i + 1, j] = values[0], values[1]
+    M[member, i + 2, j], M[member, i + 3, j] = values[2], values[3]
 
 
 class Mix(NamedTuple):
@@ -267,19 +269,23 @@ class Mix(NamedTuple):
 def _mix(work, block):
     a, u, count, size = work.memory, work.u, work.count, work.size
     columns, stride = len(a.f), RECORD * len(a.x)
-    copy = member_of(block)
+    member = member_of(block)
     first, step, width = pack_stride(block, u)
     start = RECORD * vector_offset(block)
     i = start + RECORD * item_number(block) * size + first
     end = start + RECORD * min(count, (item_number(block) + 1) * size)
-    now = _back(a.slot[copy], 1, columns)  # the slot has already advanced
+    now = _back(a.slot[member], 1, columns)  # the slot has already advanced
     while i < end:
         i = min(i, end - width)  # the last pack recomputes some numbers
         g = numbers_at(a.g, block, stride * now + i)
         change = 0.0 * g  # summed separately, since it is small compared to g
         for k in range(0, columns, 4):
-            first_two = _pull(a, block, k, now, g, i) + _pull(a, block, k + 1, now, g, i)
-            last_two = _pull(a, block, k + 2, now, g, i) + _pull(a, block, k + 3, now, g, i)
+            first_two = _weighted_difference(a, block, k, now, g, i) + _weighted_difference(
+                a, block, k + 1, now, g, i
+            )
+            last_two = _weighted_difference(a, block, k + 2, now, g, i) + _weighted_difference(
+                a, block, k + 3, now, g, i
+            )
             change = change + (first_two + last_two)
         x = g + change
         store_numbers(a.x, i, x)
@@ -288,17 +294,17 @@ def _mix(work, block):
 
 
 @device_function
-def _pull(a, place, column, now, g, i):
+def _weighted_difference(a, item, column, now, g, i):
     """Return mixᵢ (gᵢ - g); an unused gᵢ may contain NaN and is replaced by g."""
-    share = a.mix[member_of(place), column]
+    share = a.mix[member_of(item), column]
     source = column if share != 0.0 else now
-    return share * (numbers_at(a.g, place, RECORD * len(a.x) * source + i) - g)
+    return share * (numbers_at(a.g, item, RECORD * len(a.x) * source + i) - g)
 
 
 @accelerate.of(AndersonMemory)
 def _anderson(acceleration, team, phase, iteration, u):
     count, size = records(team, u), records_at_once(team)
-    parallel_for(team, phase, 0, PARTS * len(acceleration.f), Remember(acceleration, u, count))
+    parallel_for(team, phase, 0, PARTS * len(acceleration.f), StoreSweep(acceleration, u, count))
     parallel_for(team, phase + 1, 0, 1, Weigh(acceleration))
     parallel_for(team, phase + 2, 0, -(-count // size), Mix(acceleration, u, count, size))
     return phase + 3

@@ -18,7 +18,7 @@ from supple.support.text import pluralize
 GROWTH = 4.0
 """Growth of the residual over its minimum at which the acceleration restarts. A choice."""
 
-AHEAD = 512
+WEIGHTS_AHEAD = 512
 """Number of sweeps for which weights are computed at once."""
 
 
@@ -54,10 +54,10 @@ class Extrapolate(NamedTuple):
 def _extrapolate(operation, place, i):
     memory, u, k = operation.memory, operation.u, i + vector_offset(place)
     omega, gamma = memory.weights[member_of(place), operation.sweep], memory.gamma[member_of(place)]
-    swept, here, before = record_at(u, k), record_at(memory.current, k), record_at(memory.previous, k)
-    step = add(scale(gamma, sub(swept, here)), sub(here, before))
+    swept, current, before = record_at(u, k), record_at(memory.current, k), record_at(memory.previous, k)
+    step = add(scale(gamma, sub(swept, current)), sub(current, before))
     x = add(scale(omega, step), before)
-    store_record(memory.previous, k, here)
+    store_record(memory.previous, k, current)
     store_record(memory.current, k, x)
     store_record(u, k, x)
 
@@ -90,7 +90,7 @@ class Chebyshev(Acceleration):
         return ChebyshevRun(self, problem)
 
     def memory(self, vertices: int, number: int) -> int:
-        return 3 * RECORD * (vertices + 1) * number + 8 * AHEAD
+        return 3 * RECORD * (vertices + 1) * number + 8 * WEIGHTS_AHEAD
 
 
 @dataclass(frozen=True)
@@ -112,35 +112,38 @@ class ChebyshevRun(AccelerationRun):
     further from 1. With ρ = 0, no acceleration, a finite residual may grow freely.
     """
 
-    called = "Chebyshev"
+    label = "Chebyshev"
 
     def __init__(self, options: Chebyshev, problem: Problem) -> None:
         self.problem, self.first_iteration = problem, options.first_iteration
-        copies, u = problem.copies, problem.u
-        self.rho, self.gamma = np.full(copies, float(options.rho)), np.full(copies, float(options.gamma))
-        self.restarts = np.zeros(copies, int)
-        self._sweep = np.zeros(copies, int)
-        self._best_residual = np.full(copies, np.inf)
-        self._weights, self._used = np.ones((copies, 0)), 0
+        batch_size, u = problem.batch_size, problem.u
+        self.rho, self.gamma = (
+            np.full(batch_size, float(options.rho)),
+            np.full(batch_size, float(options.gamma)),
+        )
+        self.restarts = np.zeros(batch_size, int)
+        self._sweep = np.zeros(batch_size, int)
+        self._best_residual = np.full(batch_size, np.inf)
+        self._weights, self._used = np.ones((batch_size, 0)), 0
         self._known: dict[float, list[float]] = {}
         self.current, self.previous, self._best = (problem.zeros(u.shape) for _ in range(3))
         for array in (self.current, self.previous, self._best):
             problem.device.assign(array, u)
 
-    def notes(self, copy: int = 0) -> list[str]:
-        if not self.restarts[copy]:
+    def notes(self, member: int = 0) -> list[str]:
+        if not self.restarts[member]:
             return []
-        times = pluralize(int(self.restarts[copy]), "time")
-        return [f"{self.called} acceleration started over {times} because the residual rose"]
+        times = pluralize(int(self.restarts[member]), "time")
+        return [f"{self.label} acceleration started over {times} because the residual rose"]
 
-    def ahead(self, iterations: int) -> ChebyshevMemory:
+    def prepare_sweeps(self, iterations: int) -> ChebyshevMemory:
         if self._used + iterations > self._weights.shape[1]:
-            ahead = max(AHEAD, iterations)
-            if ahead > self._weights.shape[1]:
-                self._weights = np.ones((len(self.rho), ahead))
+            count = max(WEIGHTS_AHEAD, iterations)
+            if count > self._weights.shape[1]:
+                self._weights = np.ones((len(self.rho), count))
             for state in set(zip(self.rho, self._sweep, strict=True)):
-                alike = (self.rho == state[0]) & (self._sweep == state[1])
-                self._weights[alike] = self._omegas(*state, self._weights.shape[1])
+                same_state = (self.rho == state[0]) & (self._sweep == state[1])
+                self._weights[same_state] = self._omegas(*state, self._weights.shape[1])
             self.problem.device.upload(self._weights)
             self._used = 0
         memory = ChebyshevMemory(1, self._weights, self._used, self.gamma, self.current, self.previous)
@@ -155,27 +158,28 @@ class ChebyshevRun(AccelerationRun):
             known.append(4 / (4 - rho * rho * known[-1]))
         return known[sweep : sweep + count]
 
-    def observe(self, balance: Balance, copy: int = 0) -> bool:
+    def observe(self, balance: Balance, member: int = 0) -> bool:
         """Keep the best u, or return to it and restart the weights; return True after a reset."""
-        if balance.finite and balance.residual < self._best_residual[copy]:
-            self.problem.device.assign(self._best, self.problem.u, copy)
-            self._best_residual[copy] = balance.residual
+        if balance.finite and balance.residual < self._best_residual[member]:
+            self.problem.device.assign(self._best, self.problem.u, member)
+            self._best_residual[member] = balance.residual
             return False
         harmless = (
-            balance.residual < GROWTH * self._best_residual[copy] or self._sweep[copy] <= self.first_iteration
+            balance.residual < GROWTH * self._best_residual[member]
+            or self._sweep[member] <= self.first_iteration
         )
-        if balance.finite and (harmless or self.rho[copy] == 0):
+        if balance.finite and (harmless or self.rho[member] == 0):
             return False
         for array in (self.problem.u, self.current, self.previous):
-            self.problem.device.assign(array, self._best, copy)
-        self._sweep[copy] = 0
+            self.problem.device.assign(array, self._best, member)
+        self._sweep[member] = 0
         self._used = self._weights.shape[1]  # weights must be recomputed
-        self._calm(copy)
-        self.restarts[copy] += 1
+        self._reduce_acceleration(member)
+        self.restarts[member] += 1
         return True
 
-    def _calm(self, copy: int) -> None:
-        self.rho[copy] = max(0.0, 1 - 4 * (1 - self.rho[copy]))
-        if self.gamma[copy] > 1:
-            self.gamma[copy] = 0.5 * (self.gamma[copy] + 1.0)
+    def _reduce_acceleration(self, member: int) -> None:
+        self.rho[member] = max(0.0, 1 - 4 * (1 - self.rho[member]))
+        if self.gamma[member] > 1:
+            self.gamma[member] = 0.5 * (self.gamma[member] + 1.0)
         self.problem.device.upload(self.gamma)

@@ -55,7 +55,7 @@ class TwoStepRun(ChebyshevRun):
     If the residual grows by `GROWTH`, the weights restart with ω half as far from 1.
     """
 
-    called = "SOR"
+    label = "SOR"
 
     def __init__(self, options: PaperSOR, problem: Problem) -> None:
         super().__init__(Chebyshev(rho=0.0, gamma=1.0, first_iteration=0), problem)
@@ -64,5 +64,5 @@ class TwoStepRun(ChebyshevRun):
     def _omegas(self, rho: float, sweep: int, count: int) -> list[float]:
         return [1.0 if k == 0 else rho for k in range(sweep, sweep + count)]
 
-    def _calm(self, copy: int) -> None:
-        self.rho[copy] = 0.5 * (self.rho[copy] + 1.0)
+    def _reduce_acceleration(self, member: int) -> None:
+        self.rho[member] = 0.5 * (self.rho[member] + 1.0)

@@ -70,15 +70,15 @@ def mobility(W, g):
 _six_each = each("rows, held, row", "six(held, row, 6 * i)", six, over="rows", count=corner_count)
 
 
-def constrained_corners(places: Any, row: Any) -> Any:
+def constrained_corners(elements: Any, row: Any) -> Any:
     """Projection N onto constrained directions of each corner; () for models without such directions."""
 
 
 @overload_by_type(constrained_corners)
-def _constrained_corners(places, row):
-    if isinstance(places[WeightedElements._fields.index("held")], types.BaseTuple):
-        return lambda places, row: ()
-    return lambda places, row: _six_each(places.rows, places.constrained, row)
+def _constrained_corners(elements, row):
+    if isinstance(elements[WeightedElements._fields.index("constrained")], types.BaseTuple):
+        return lambda elements, row: ()
+    return lambda elements, row: _six_each(elements.rows, elements.constrained, row)
 
 
 _free_each = each("N, a", "free_part(N[i], a[i])", free_part, over="N")
@@ -110,34 +110,34 @@ def _free_corner(constrained, row, corner, v):
 
 
 @device_function
-def corners_of(places, row, u):
+def corners_of(elements, row, u):
     """(x, W): displacements and W of all corners."""
-    x = corners(places.rows, row, u, gather(u, places.own, row, 0))
-    return x, _corner_weights(places.rows, places.weights, row)
+    x = corners(elements.rows, row, u, gather(u, elements.own, row, 0))
+    return x, _corner_weights(elements.rows, elements.weights, row)
 
 
 @device_function
-def element(places, row, u):
+def element(elements, row, u):
     """(x, W, g, V, material): displacements, W, shape gradients, volume [m³] and material of an element."""
-    x, W = corners_of(places, row, u)
-    rows = places.rows
+    x, W = corners_of(elements, row, u)
+    rows = elements.rows
     return x, W, shape_gradients(rows, row), rest_volume(rows, row), material_at(rows, row)
 
 
 @device_function
-def gradients(places, row, D, g):
+def gradients(elements, row, D, g):
     """∂C/∂xᵢ = D gᵢ with D = ∂C/∂F, without the components along constrained directions."""
-    return free_corners(constrained_corners(places, row), spread(D, g))
+    return free_corners(constrained_corners(elements, row), spread(D, g))
 
 
 @device_function
-def one_constraint(places, row, x):
+def one_constraint(elements, row, x):
     """(C, ∂C/∂xᵢ, k) of elements that consist of one constraint; k = 0 in padding.
 
     The gradients have no components along constrained directions.
     """
-    C, gradient, k = constraint_of_corners(places.rows, row, x)
-    return C, free_corners(constrained_corners(places, row), gradient), k
+    C, gradient, k = constraint_of_corners(elements.rows, row, x)
+    return C, free_corners(constrained_corners(elements, row), gradient), k
 
 
 @device_function
@@ -162,11 +162,11 @@ _scatter_others = each(
 
 
 @device_function
-def scatter_corners(places, row, u, x):
+def scatter_corners(elements, row, u, x):
     """Write the displacements of the corners back to u."""
-    x = from_start(places.rows, row, x)
-    scatter(u, places.own, row, 0, x[0])
-    _scatter_others(u, places.rows.others, row, x)
+    x = from_start(elements.rows, row, x)
+    scatter(u, elements.own, row, 0, x[0])
+    _scatter_others(u, elements.rows.others, row, x)
 
 
 _load_from = each("x, data, row, first", "load_vector(data, row, first + 3 * i)", load_vector, over="x")

@@ -60,8 +60,8 @@ def _keep_distance(a, b, wa, wb, rest, stiffness):
 
 @project.of(DistanceProjection)
 def _project_distances(projection, row, u):
-    places, (stiffness,) = projection.places, projection.options
-    x, W, g, V, _ = element(places, row, u)
+    elements, (stiffness,) = projection.elements, projection.options
+    x, W, g, V, _ = element(elements, row, u)
     p, q, r = rest_edges(g, V)
     x0, x1, x2, x3 = x
     w0, w1, w2, w3 = W
@@ -71,7 +71,7 @@ def _project_distances(projection, row, u):
     x1, x2 = _keep_distance(x1, x2, w1, w2, sub(p, q), stiffness)
     x2, x3 = _keep_distance(x2, x3, w2, w3, sub(q, r), stiffness)
     x3, x1 = _keep_distance(x3, x1, w3, w1, sub(r, p), stiffness)
-    scatter_corners(places, row, u, (x0, x1, x2, x3))
+    scatter_corners(elements, row, u, (x0, x1, x2, x3))
 
 
 @device_function
@@ -96,9 +96,9 @@ def _project_shape(projection, row, u):
     x - c = F (X - C) about the center of mass, so (R - F) (X - C) moves the corners to R (X - C) + c. R of F,
     the deformation gradient of the element, conserves the center of mass and the momentum.
     """
-    places, (stiffness,) = projection.places, projection.options
-    x, W, g, V, _ = element(places, row, u)
-    F = measure(places.rows, x, g)
+    elements, (stiffness,) = projection.elements, projection.options
+    x, W, g, V, _ = element(elements, row, u)
+    F = measure(elements.rows, x, g)
     error = minus9(rotation(F), F)
     p, q, r = rest_edges(g, V)
     m0, m1, m2, m3 = _masses(W)
@@ -107,4 +107,4 @@ def _project_shape(projection, row, u):
     x1 = _towards(x[1], W[1], error, sub(p, center), stiffness)
     x2 = _towards(x[2], W[2], error, sub(q, center), stiffness)
     x3 = _towards(x[3], W[3], error, sub(r, center), stiffness)
-    scatter_corners(places, row, u, (x0, x1, x2, x3))
+    scatter_corners(elements, row, u, (x0, x1, x2, x3))

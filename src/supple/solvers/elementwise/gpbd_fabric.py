@@ -197,14 +197,14 @@ def local_step(rows, row, x, W, d, N, newton_steps):
     K, work = _mixed(W, S, S), _works(S, d)
     zero = 0.0 * area
     m = (zero, zero, zero, zero, zero, zero)
-    M, found = K, density(rows.fabric, strain)
-    q = area * found.value
+    M, density_at = K, density(rows.fabric, strain)
+    q = area * density_at.value
     for step in range(newton_steps):
         if step > 0:
             strain, gradients = _strain_and_gradients(rows, row, plus(x, _moves(W, S, m)))
-            M, found = _mixed(W, S, gradients), density(rows.fabric, strain)
-        P = _positive(rows.fabric, found.second)
-        r = _descent(work, applied(m, K), area, applied(found.first, M))
+            M, density_at = _mixed(W, S, gradients), density(rows.fabric, strain)
+        P = _positive(rows.fabric, density_at.second)
+        r = _descent(work, applied(m, K), area, applied(density_at.first, M))
         change = solve_spd6(lifted6(curvature(K, area, product(M, P), M), LIFT), r)
         size, gain = abs(q) + dot6(r, change), dot6(r, change)
         m, q = _backtrack(rows, row, x, W, S, K, work, area, m, q, change, size)
@@ -228,13 +228,13 @@ def _descent(work, quadratic_force, area, force):
 
 @project.of(FabricProjection)
 def _project(projection, row, u):
-    places, (displacements,) = projection.places, projection.memory
-    rows = places.rows
-    x, W = corners_of(places, row, u)
+    elements, (displacements,) = projection.elements, projection.memory
+    rows = elements.rows
+    x, W = corners_of(elements, row, u)
     d = load_corners(x, displacements, row, 0)
-    move = local_step(rows, row, x, W, d, constrained_corners(places, row), projection.options.newton_steps)
+    move = local_step(rows, row, x, W, d, constrained_corners(elements, row), projection.options.newton_steps)
     store_corners(displacements, row, 0, plus(d, move))
-    scatter_corners(places, row, u, _join_border(rows, row, plus(x, move)))
+    scatter_corners(elements, row, u, _join_border(rows, row, plus(x, move)))
 
 
 @device_function
@@ -252,8 +252,8 @@ def _join_border(rows, row, x):
 
 
 @projects(GPBD, FabricRows)
-def _fabric(method: GPBD, term: Term, places: WeightedElements) -> list[Any]:
+def _fabric(method: GPBD, term: Term, elements: WeightedElements) -> list[Any]:
     if method.sweep == "jacobi":
         raise ValueError(f"gpbd with sweep='jacobi' cannot treat {term.name}; sweep='gauss_seidel' can")
-    memory = new_memory(places, 3 * places.weights.shape[1])
-    return [FabricProjection(places, memory, GreenOptions(method.newton_steps))]
+    memory = new_memory(elements, 3 * elements.weights.shape[1])
+    return [FabricProjection(elements, memory, GreenOptions(method.newton_steps))]

@@ -89,17 +89,17 @@ stiffness_across.of(EmbeddedRoot)(stiffness_of_root)
 
 
 @device_function
-def _element(places, row, u):
+def _element(elements, row, u):
     """(F, V, material) of the elements in a row."""
-    rows = places.rows
-    F = deformation_at(rows, row, u, gather(u, places.own, row, 0))
+    rows = elements.rows
+    F = deformation_at(rows, row, u, gather(u, elements.own, row, 0))
     return F, rest_volume(rows, row), material_at(rows, row)
 
 
 @device_function
-def _displace(places, row, u, S):
+def _displace(elements, row, u, S):
     """uᵢ += Wᵢ S Gᵢ. Unused node slots repeat the first node, which is therefore written last."""
-    rows, W = places.rows, places.weights
+    rows, W = elements.rows, elements.weights
     others = rows.others
     g = gradient_of(rows, row, 0)
     g = (0.0 * g[0], 0.0 * g[1], 0.0 * g[2])
@@ -108,8 +108,8 @@ def _displace(places, row, u, S):
         g = sub(g, h)
         displacement = gather(u, others, row, slot)
         scatter(u, others, row, slot, add(displacement, scale(load(W, row, slot + 1), matvec(S, h))))
-    own = gather(u, places.own, row, 0)
-    scatter(u, places.own, row, 0, add(own, scale(load(W, row, 0), matvec(S, g))))
+    own = gather(u, elements.own, row, 0)
+    scatter(u, elements.own, row, 0, add(own, scale(load(W, row, 0), matvec(S, g))))
 
 
 @device_function
@@ -140,30 +140,34 @@ def _blend(D, C, k, zeta, projection, row, slot, totals):
 
 @project.of(EmbeddedPair)
 def _project_pair(projection, row, u):
-    places, (_, first, second) = projection.places, projection.memory
-    F, V, material = _element(places, row, u)
+    elements, (_, first, second) = projection.elements, projection.memory
+    F, V, material = _element(elements, row, u)
     C, D, k = constraint_pair(material, F)[:3]
     S = _blend(D, C, k * V, _zeta(projection, row, F, V, material), projection, row, 0, first)
     F = plus9(F, matmul(S, load_matrix(projection.options[1], row)))
     C, D, k = constraint_pair(material, F)[3:]
     zeta = _zeta(projection, row, F, V, material)
-    _displace(places, row, u, plus9(S, _blend(D, C, k * V, zeta, projection, row, 1, second)))
+    _displace(elements, row, u, plus9(S, _blend(D, C, k * V, zeta, projection, row, 1, second)))
 
 
 @project.of(EmbeddedRoot)
 def _project_root(projection, row, u):
-    places = projection.places
-    F, V, material = _element(places, row, u)
+    elements = projection.elements
+    F, V, material = _element(elements, row, u)
     C, D = root_constraint(material, F)
     zeta = _zeta(projection, row, F, V, material)
-    _displace(places, row, u, _blend(D, C, V, zeta, projection, row, 0, projection.memory[1]))
+    _displace(elements, row, u, _blend(D, C, V, zeta, projection, row, 0, projection.memory[1]))
 
 
 @project.of(EmbeddedPiola)
 def _project_piola(projection, row, u):
     """Update as for tetrahedra, see `_project_piola` in pxpbd.py."""
-    places, (stresses,), (newton_steps, mobilities) = projection.places, projection.memory, projection.options
-    F, V, material = _element(places, row, u)
+    elements, (stresses,), (newton_steps, mobilities) = (
+        projection.elements,
+        projection.memory,
+        projection.options,
+    )
+    F, V, material = _element(elements, row, u)
     G = scaled(V, load_matrix(mobilities, row))
     P_old = load_matrix(stresses, row)
     F_free = plus9(F, matmul(P_old, G))
@@ -171,44 +175,44 @@ def _project_piola(projection, row, u):
     for _ in range(newton_steps):
         P, F = stress_step(material, F, F_free, G)
     _store_matrix(stresses, row, P)
-    _displace(places, row, u, scaled(-V, minus9(P, P_old)))
+    _displace(elements, row, u, scaled(-V, minus9(P, P_old)))
 
 
-def _mobilities(places: WeightedElements) -> np.ndarray:
+def _mobilities(elements: WeightedElements) -> np.ndarray:
     """Γ (rows, 9, lanes)."""
-    rows, k, lanes = places.weights.shape
-    others = places.rows.rest[:, : 3 * (k - 1)].reshape(rows, k - 1, 3, lanes)
+    rows, k, lanes = elements.weights.shape
+    others = elements.rows.rest[:, : 3 * (k - 1)].reshape(rows, k - 1, 3, lanes)
     G = np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
-    products = np.einsum("rkl,rkil,rkjl->rijl", places.weights, G, G, optimize=True)
-    return np.ascontiguousarray(products.reshape(rows, 9, lanes), places.weights.dtype)
+    products = np.einsum("rkl,rkil,rkjl->rijl", elements.weights, G, G, optimize=True)
+    return np.ascontiguousarray(products.reshape(rows, 9, lanes), elements.weights.dtype)
 
 
-def _blended(root: bool, places: WeightedElements, zeta: Any) -> list:
-    zeta_data = zeta if isinstance(zeta, tuple) else zeta.astype(places.weights.dtype)
-    options = zeta_data, _mobilities(places)
+def _blended(root: bool, elements: WeightedElements, zeta: Any) -> list:
+    zeta_data = zeta if isinstance(zeta, tuple) else zeta.astype(elements.weights.dtype)
+    options = zeta_data, _mobilities(elements)
     if root:
-        return [EmbeddedRoot(places, new_memory(places, 1, 9), options)]
-    return [EmbeddedPair(places, new_memory(places, 2, 9, 9), options)]
+        return [EmbeddedRoot(elements, new_memory(elements, 1, 9), options)]
+    return [EmbeddedPair(elements, new_memory(elements, 2, 9, 9), options)]
 
 
 @projects(XPBD, EmbeddedRows)
-def _xpbd(method: XPBD, term: Term, places: WeightedElements) -> list:
+def _xpbd(method: XPBD, term: Term, elements: WeightedElements) -> list:
     if not method.compliant:
         raise ValueError("xpbd with compliant=False is for bodies that no grid carries")
     root = use_root(method.name, method.constraints, term.material)
     if root:
         require(method.name, term.material, shear_modulus)
-    return _blended(root, places, np.ones(1))
+    return _blended(root, elements, np.ones(1))
 
 
 @projects(BPXPBD, EmbeddedRows)
-def _bpxpbd(method: BPXPBD, term: Term, places: WeightedElements) -> list:
+def _bpxpbd(method: BPXPBD, term: Term, elements: WeightedElements) -> list:
     root = use_root(method.name, method.constraints, term.material)
-    return _blended(root, places, zeta_option(method, term.material, root))
+    return _blended(root, elements, zeta_option(method, term.material, root))
 
 
 @projects(FPXPBD, EmbeddedRows)
-def _fpxpbd(method: FPXPBD, term: Term, places: WeightedElements) -> list:
+def _fpxpbd(method: FPXPBD, term: Term, elements: WeightedElements) -> list:
     require(method.name, term.material, bound_coefficients)
-    options = method.newton_steps, _mobilities(places)
-    return [EmbeddedPiola(places, new_memory(places, 9), options)]
+    options = method.newton_steps, _mobilities(elements)
+    return [EmbeddedPiola(elements, new_memory(elements, 9), options)]

@@ -87,7 +87,7 @@ def shares_of(projection, row, x, g, material):
 
     These are the factor of each corner's mobility in the element's own problem, and the fraction of its step.
     """
-    options, rows = projection.options, projection.places.rows
+    options, rows = projection.options, projection.elements.rows
     near = nearly_inverted(rows, material, x, g)
     safe = load(options.safe, row, 0)
     mobility_factor = _chosen(near, 0.0 * safe + 1.0, _of_corners(rows, options.mobility_factor, row))
@@ -95,16 +95,16 @@ def shares_of(projection, row, x, g, material):
 
 
 def jacobi_options(
-    newton_steps: int, omega: float, shares: str, term: Term, places: WeightedElements
+    newton_steps: int, omega: float, shares: str, term: Term, elements: WeightedElements
 ) -> JacobiOptions:
-    (steps,) = new_memory(places, 3 * places.weights.shape[1])
-    ids = _ids(places)
+    (steps,) = new_memory(elements, 3 * elements.weights.shape[1])
+    ids = _ids(elements)
     valence = np.maximum(np.bincount(term.vertices.ravel(), minlength=int(ids.max()) + 2), 1)
     each_share = omega / valence[ids]
     safe = omega / valence[ids].max(axis=1, keepdims=True)
     share = np.broadcast_to(safe, each_share.shape) if shares == "element" else each_share
     mobility_factor = 1 / each_share if shares == "mass" else np.ones_like(each_share)
-    converted = (np.ascontiguousarray(a, places.weights.dtype) for a in (mobility_factor, share, safe))
+    converted = (np.ascontiguousarray(a, elements.weights.dtype) for a in (mobility_factor, share, safe))
     mobility_factor, share, safe = converted
     return JacobiOptions(newton_steps, mobility_factor, share, safe, steps)
 
@@ -120,7 +120,7 @@ class StepSum(NamedTuple):
         steps: (rows, 3 k, lanes) proposed steps of the corners [m].
     """
 
-    places: Any
+    elements: Any
     memory: Any
     start: Any
     entry: Any
@@ -143,12 +143,12 @@ def _project_step_sum(projection, row, u):
         u[v, 0], u[v, 1], u[v, 2] = x, y, z
 
 
-def step_sum(places: WeightedElements, steps: np.ndarray) -> StepSum:
+def step_sum(elements: WeightedElements, steps: np.ndarray) -> StepSum:
     """Create the sum of steps (rows, 3 k, lanes) over all corners that exist and may move."""
-    ids = _ids(places)
-    n, (corners, lanes) = int(ids.max()) + 1, places.weights.shape[1:]
-    exists = places.rows.rest[:, -1:] > 0
-    vertex = np.where(exists & (places.weights > 0), ids, -1)
+    ids = _ids(elements)
+    n, (corners, lanes) = int(ids.max()) + 1, elements.weights.shape[1:]
+    exists = elements.rows.rest[:, -1:] > 0
+    vertex = np.where(exists & (elements.weights > 0), ids, -1)
     row, corner, lane = np.nonzero(vertex >= 0)
     flat = (row * corners + corner) * 3 * lanes + lane
     order = np.argsort(vertex[row, corner, lane], kind="stable")
@@ -156,12 +156,12 @@ def step_sum(places: WeightedElements, steps: np.ndarray) -> StepSum:
     return StepSum(vertex_rows(n), (), start, flat[order], steps)
 
 
-def in_one_color(places: WeightedElements) -> WeightedElements:
+def in_one_color(elements: WeightedElements) -> WeightedElements:
     """Assign all elements to one color."""
-    batches = len(places.own) if isinstance(places.start, tuple) else len(places.start) - 1
-    return places._replace(color_start=np.array([0, batches]))
+    batches = len(elements.own) if isinstance(elements.start, tuple) else len(elements.start) - 1
+    return elements._replace(color_start=np.array([0, batches]))
 
 
-def _ids(places: WeightedElements) -> np.ndarray:
+def _ids(elements: WeightedElements) -> np.ndarray:
     """(rows, k, lanes) vertices of all corners."""
-    return np.concatenate([places.own, places.rows.others], axis=1)
+    return np.concatenate([elements.own, elements.rows.others], axis=1)

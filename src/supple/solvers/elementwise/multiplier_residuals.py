@@ -74,26 +74,26 @@ def _update_full_residual(projection, x, W, shape, gradient, C, k, row, slot):
     """Return the corners after one update of a constraint; padding has k = 0 and W = 0."""
     (multipliers,), (primary,) = projection.memory, projection.options
     lam = load(multipliers, row, slot)
-    g, _ = corners_of(projection.places, row, primary)
+    g, _ = corners_of(projection.elements, row, primary)
     square, along = weighted_square(W, gradient, gradient), weighted_square(W, gradient, g)
     step = -(k * (C - along) + lam) / (k * square + 1.0)
     store(multipliers, row, slot, lam + step)
-    scatter_corners(projection.places, row, primary, times(0.0, g))
+    scatter_corners(projection.elements, row, primary, times(0.0, g))
     return shifted(shifted(x, step, W, gradient), -1.0, W, g)
 
 
-def full_residual_projection(term: Term, places: WeightedElements) -> FullResidualProjection:
+def full_residual_projection(term: Term, elements: WeightedElements) -> FullResidualProjection:
     """Create the projection of tetrahedra; the run adds the vectors of g."""
     if not term.fills:
         raise ValueError("xpbd with primary='kept' is for tetrahedra; primary='omitted' is for all")
-    return FullResidualProjection(places, new_memory(places, 2), ())
+    return FullResidualProjection(elements, new_memory(elements, 2), ())
 
 
 class FullResidualRun(ElementRun):
     """XPBD run with g, for one state in dynamics."""
 
     def __init__(self, method: XPBD, problem: Problem) -> None:
-        if problem.copies > 1 or not problem.loads.inertia.any():
+        if problem.batch_size > 1 or not problem.loads.inertia.any():
             raise ValueError(
                 "xpbd with primary='kept' is for one step of time at a time, of a dynamic scene; "
                 "primary='omitted' is for equilibria and for copies, too"
@@ -134,7 +134,7 @@ class ResidualProjection(NamedTuple):
         gaps: (batch, rows, 2, lanes) output h.
     """
 
-    places: Any
+    elements: Any
     projection: Any
     forces: Any
     secondary: Any
@@ -162,10 +162,10 @@ _add_others = each(
 
 
 @device_function
-def _add_forces(places, row, forces, f):
+def _add_forces(elements, row, forces, f):
     """Add the corner forces f of one row of elements to the padded vectors."""
-    scatter(forces, places.own, row, 0, add(gather(forces, places.own, row, 0), f[0]))
-    _add_others(forces, places.rows.others, row, f)
+    scatter(forces, elements.own, row, 0, add(gather(forces, elements.own, row, 0), f[0]))
+    _add_others(forces, elements.rows.others, row, f)
 
 
 @device_function
@@ -181,12 +181,12 @@ def _store_secondary(secondary, row, slot, C, lam, k):
 @accumulate_residuals.of(BlockProjection)
 @accumulate_residuals.of(BlendedProjection)
 def _pair_residuals(projection, row, u, forces, secondary):
-    places, multipliers = projection.places, projection.memory[0]
-    x, _, g, V, material = element(places, row, u)
-    C, D, k, C2, D2, k2 = constraint_pair(material, measure(places.rows, x, g))
+    elements, multipliers = projection.elements, projection.memory[0]
+    x, _, g, V, material = element(elements, row, u)
+    C, D, k, C2, D2, k2 = constraint_pair(material, measure(elements.rows, x, g))
     lam, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
-    a, b = gradients(places, row, D, g), gradients(places, row, D2, g)
-    _add_forces(places, row, forces, plus(times(lam, a), times(lam2, b)))
+    a, b = gradients(elements, row, D, g), gradients(elements, row, D2, g)
+    _add_forces(elements, row, forces, plus(times(lam, a), times(lam2, b)))
     _store_secondary(secondary, row, 0, C, lam, k * V)
     _store_secondary(secondary, row, 1, C2, lam2, k2 * V)
 
@@ -194,22 +194,22 @@ def _pair_residuals(projection, row, u, forces, secondary):
 @accumulate_residuals.of(RootProjection)
 @accumulate_residuals.of(BlendedRootProjection)
 def _root_residuals(projection, row, u, forces, secondary):
-    places, multipliers = projection.places, projection.memory[0]
-    x, _, g, V, material = element(places, row, u)
-    C, D = root_constraint(material, measure(places.rows, x, g))
+    elements, multipliers = projection.elements, projection.memory[0]
+    x, _, g, V, material = element(elements, row, u)
+    C, D = root_constraint(material, measure(elements.rows, x, g))
     lam = load(multipliers, row, 0)
-    _add_forces(places, row, forces, times(lam, gradients(places, row, D, g)))
+    _add_forces(elements, row, forces, times(lam, gradients(elements, row, D, g)))
     _store_secondary(secondary, row, 0, C, lam, V)
 
 
 @accumulate_residuals.of(CompliantProjection)
 @accumulate_residuals.of(BlendedSingleProjection)
 def _single_residuals(projection, row, u, forces, secondary):
-    places, multipliers = projection.places, projection.memory[0]
-    x, _ = corners_of(places, row, u)
-    C, gradient, k = one_constraint(places, row, x)
+    elements, multipliers = projection.elements, projection.memory[0]
+    x, _ = corners_of(elements, row, u)
+    C, gradient, k = one_constraint(elements, row, x)
     lam = load(multipliers, row, 0)
-    _add_forces(places, row, forces, times(lam, gradient))
+    _add_forces(elements, row, forces, times(lam, gradient))
     _store_secondary(secondary, row, 0, C, lam, k)
 
 
@@ -219,16 +219,16 @@ def _weak_residuals(projection, row, u, forces, secondary):
 
     C is linear and its update exact, so h is 0 after a visit and not stored.
     """
-    places, (multipliers,) = projection.places, projection.memory
+    elements, (multipliers,) = projection.elements, projection.memory
     lam = load_vector(multipliers, row, 0)
-    for slot in range(places.weights.shape[1] - 1, 0, -1):
-        w = load(places.rows.weights, row, slot)
-        old = gather(forces, places.rows.others, row, slot - 1)
+    for slot in range(elements.weights.shape[1] - 1, 0, -1):
+        w = load(elements.rows.weights, row, slot)
+        old = gather(forces, elements.rows.others, row, slot - 1)
         new = (old[0] + w * lam[0], old[1] + w * lam[1], old[2] + w * lam[2])
-        scatter(forces, places.rows.others, row, slot - 1, new)
-    w = load(places.rows.weights, row, 0)
-    old = gather(forces, places.own, row, 0)
-    scatter(forces, places.own, row, 0, (old[0] + w * lam[0], old[1] + w * lam[1], old[2] + w * lam[2]))
+        scatter(forces, elements.rows.others, row, slot - 1, new)
+    w = load(elements.rows.weights, row, 0)
+    old = gather(forces, elements.own, row, 0)
+    scatter(forces, elements.own, row, 0, (old[0] + w * lam[0], old[1] + w * lam[1], old[2] + w * lam[2]))
 
 
 def residuals(run: ElementRun) -> tuple[float, float] | None:
@@ -250,7 +250,7 @@ def residual_vectors(run: ElementRun) -> tuple[np.ndarray, np.ndarray] | None:
     secondary = [p.zeros((*q.memory[0].shape[:2], 2, q.memory[0].shape[3])) for q in projections]
     run.sweep(
         tuple(
-            ResidualProjection(q.places, q, forces, h) for q, h in zip(projections, secondary, strict=True)
+            ResidualProjection(q.elements, q, forces, h) for q, h in zip(projections, secondary, strict=True)
         ),
         1,
     )

@@ -41,7 +41,7 @@ class Projection(NamedTuple):
         options: Further data.
     """
 
-    places: Any
+    elements: Any
     memory: Any = ()
     options: Any = ()
 
@@ -59,7 +59,7 @@ def apply_stored_forces(projection, row, u):
 class StoredForces(NamedTuple):
     """Application of another projection's stored forces at the start of a step."""
 
-    places: Any
+    elements: Any
     projection: Any
 
 
@@ -91,7 +91,7 @@ class PrescribedCoordinates(NamedTuple):
         put: Operation on the padded vectors that prescribes the coordinates.
     """
 
-    places: Any
+    elements: Any
     memory: Any
     vertices: Any
     prescribe: Any
@@ -170,7 +170,7 @@ def _capable_solvers(rows: type) -> list[str]:
     return [solver.name for solver in able]
 
 
-def new_memory(places: WeightedElements, *fields: int) -> tuple[np.ndarray, ...]:
+def new_memory(elements: WeightedElements, *fields: int) -> tuple[np.ndarray, ...]:
     """Allocate zero arrays (rows, fields, lanes), one for each number of fields."""
-    rows, _, lanes = places.weights.shape
-    return tuple(np.zeros((rows, count, lanes), places.weights.dtype) for count in fields)
+    rows, _, lanes = elements.weights.shape
+    return tuple(np.zeros((rows, count, lanes), elements.weights.dtype) for count in fields)

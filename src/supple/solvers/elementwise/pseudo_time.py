@@ -74,27 +74,27 @@ class RestDetector:
         if self.steps % SNAPSHOT_INTERVAL == 0:
             self._snapshots.append(self._displacements())
 
-    def relative_motion(self, copy: int = 0) -> float:
+    def relative_motion(self, member: int = 0) -> float:
         """Largest change of position since any stored snapshot, relative to the largest displacement."""
-        now = self._displacements()[copy]
+        now = self._displacements()[member]
         largest = max(_max_length(now), 1e-30)
-        return max(_max_length(now - before[copy]) for before in self._snapshots) / largest
+        return max(_max_length(now - before[member]) for before in self._snapshots) / largest
 
-    def at_rest(self, copy: int = 0) -> bool:
+    def at_rest(self, member: int = 0) -> bool:
         """True if a batch member did not move during all snapshots; False until enough exist."""
-        return len(self._snapshots) > SNAPSHOTS and self.relative_motion(copy) <= REST_TOLERANCE
+        return len(self._snapshots) > SNAPSHOTS and self.relative_motion(member) <= REST_TOLERANCE
 
-    def notes(self, method: Any, copy: int = 0) -> list[str]:
+    def notes(self, method: Any, member: int = 0) -> list[str]:
         """Report sentences for a method with pseudo-time options."""
         how = "as dynamics" if method.pseudo_time == "dynamics" else "each begun without velocity"
         sweeps = pluralize(method.sweeps_per_step, "sweep")
         return [
             f"run in pseudo-time, steps of {method.pseudo_dt:g} s with {sweeps}, {how}",
-            self._sentence(method, copy),
+            self._sentence(method, member),
         ]
 
-    def _sentence(self, method: Any, copy: int) -> str:
-        if self.at_rest(copy):
+    def _sentence(self, method: Any, member: int) -> str:
+        if self.at_rest(member):
             if method.resumes:
                 return "pseudo-time has come to rest"
             return (
@@ -104,7 +104,7 @@ class RestDetector:
         watched = min(self.steps, SNAPSHOT_INTERVAL * SNAPSHOTS)
         return (
             f"pseudo-time has not come to rest: in the last {watched} of {self.steps} steps vertices moved "
-            f"by {self.relative_motion(copy):.1%} of the largest displacement; more iterations lead further"
+            f"by {self.relative_motion(member):.1%} of the largest displacement; more iterations lead further"
         )
 
     def _displacements(self) -> np.ndarray:

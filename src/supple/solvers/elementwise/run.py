@@ -76,7 +76,7 @@ class BatchUpdate(NamedTuple):
 
 @do.of(BatchUpdate)
 def _update_batch(update, batch):
-    begin, end = rows_of(update.projection.places.start, item_number(batch))
+    begin, end = rows_of(update.projection.elements.start, item_number(batch))
     for k in range(begin, end):
         project(update.projection, row_address(batch, k), update.u)
 
@@ -95,7 +95,7 @@ def _sweep_projections(projections, team, phase, u):
         return lambda projections, team, phase, u: phase
 
     def first_then_rest(projections, team, phase, u):
-        colors = projections[0].places.color_start
+        colors = projections[0].elements.color_start
         bounds = color_bounds(colors, 0)
         next_phase = each_color(team, phase, colors, bounds, BatchUpdate(projections[0], u))
         return sweep_projections(projections[1:], team, next_phase, u)
@@ -184,7 +184,7 @@ class ContactProjection(NamedTuple):
         exertion: Operation that applies the stored forces.
     """
 
-    places: Any
+    elements: Any
     memory: Any
     vertices: Any
     update_forces: Any
@@ -199,14 +199,14 @@ def contact_projections(problem: Problem, weights: np.ndarray) -> list[ContactPr
         weights: (n + 1,) W [m/N].
     """
     vertices = np.flatnonzero(weights[:-1] > 0)
-    places: VertexRows = vertex_rows(len(vertices))
+    elements: VertexRows = vertex_rows(len(vertices))
     W = weights.astype(problem.dtype)
     projections = []
     planes = problem.contacts.planes
     for k in range(len(planes.normal) if planes else 0):
         memory = problem.zeros(problem.u.shape)
         update_forces, apply_forces = Press(problem.u, W, planes, k, memory), Exert(problem.u, W, memory)
-        projections.append(ContactProjection(places, (memory,), vertices, update_forces, apply_forces))
+        projections.append(ContactProjection(elements, (memory,), vertices, update_forces, apply_forces))
     return projections
 
 
@@ -332,14 +332,14 @@ class ElementRun(Run):
         """Total number of colors of all projections."""
         return self._prepared.phases
 
-    def notes(self, copy: int = 0) -> list[str]:
+    def notes(self, member: int = 0) -> list[str]:
         notes = [f"{self.colors} element colors"]
         if self.rest is not None:
-            notes += self.rest.notes(self.method, copy)
+            notes += self.rest.notes(self.method, member)
         return notes + collect_remarks(self.projections, self._sweeps_in_step)
 
-    def on_its_way(self, copy: int) -> bool:
-        return self.rest is not None and not self.rest.at_rest(copy)
+    def on_its_way(self, member: int) -> bool:
+        return self.rest is not None and not self.rest.at_rest(member)
 
     def advance(self, iterations: int) -> None:
         """Run a number of sweeps; in pseudo-time, start a new step after every `sweeps_per_step` sweeps."""
@@ -403,7 +403,7 @@ class ElementRun(Run):
         """
         self.problem.contacts.detect()
         self._add_external_displacement()
-        self.sweep(tuple(StoredForces(q.places, q) for q in self.projections), 1)
+        self.sweep(tuple(StoredForces(q.elements, q) for q in self.projections), 1)
         self._sweeps_in_step = 0
 
     def residuals(self) -> tuple[float, float] | None:
@@ -421,7 +421,7 @@ class ElementRun(Run):
 
     def _prepare_projections(self) -> PreparedProjections:
         """Return the prepared projections, cached from an earlier run of the method with the same W."""
-        cache = self.problem.shared("workplaces of element-wise methods", dict)
+        cache = self.problem.shared("projections of element-wise methods", dict)
         cached = cache.get(self.method)
         version = self.problem.layout.version
         if cached and (cached.version, id(cached.inertia)) == (version, id(self.problem.loads.inertia)):
@@ -453,7 +453,7 @@ class ElementRun(Run):
             )
         projections.extend(contact_projections(p, weights))
         memory = [array for q in projections for array in q.memory]
-        sizes = np.concatenate([[0], *(np.diff(q.places.color_start) for q in projections)])
+        sizes = np.concatenate([[0], *(np.diff(q.elements.color_start) for q in projections)])
         work = by_term, tuple(projections), len(sizes) - 1, int(sizes.max())
         return PreparedProjections(p.loads.inertia, dynamic, weights, p.layout.version, *work, memory, [])
 
@@ -463,12 +463,12 @@ class ElementRun(Run):
         batches = self._batches(k)
         make = maker_for(self.method, term, batches.rows)
         constrained = corner_normals(p.model, batches.corners, p.dtype)
-        places = WeightedElements(
+        elements = WeightedElements(
             *batches.projection_fields, batches.gather_corners(weights, p.dtype), constrained
         )
-        projections: list[Projection] = make(self.method, term, places)
+        projections: list[Projection] = make(self.method, term, elements)
         return [
-            q._replace(memory=tuple(p.zeros((p.copies, *m.shape)) for m in q.memory)) for q in projections
+            q._replace(memory=tuple(p.zeros((p.batch_size, *m.shape)) for m in q.memory)) for q in projections
         ]
 
     def _batches(self, k: int) -> ElementBatches:

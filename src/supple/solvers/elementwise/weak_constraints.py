@@ -45,46 +45,46 @@ class HardWeak(Projection):
 
 
 @projects(ElementOptions, WeakRows)
-def _compliant(method: ElementOptions, term: Term, places: WeightedElements) -> list:
-    return [CompliantWeak(places, new_memory(places, 3))]
+def _compliant(method: ElementOptions, term: Term, elements: WeightedElements) -> list:
+    return [CompliantWeak(elements, new_memory(elements, 3))]
 
 
 @device_function
-def mobility(places, row):
+def mobility(elements, row):
     """Σ Wⱼ wⱼ², the displacement of the gap per unit force.
 
     It is an upper bound if vertices are constrained along some directions; steps are then shorter than
     possible.
     """
-    w = load(places.rows.weights, row, 0)
-    s = load(places.weights, row, 0) * w * w
-    for slot in range(1, places.weights.shape[1]):
-        w = load(places.rows.weights, row, slot)
-        s = s + load(places.weights, row, slot) * w * w
+    w = load(elements.rows.weights, row, 0)
+    s = load(elements.weights, row, 0) * w * w
+    for slot in range(1, elements.weights.shape[1]):
+        w = load(elements.rows.weights, row, slot)
+        s = s + load(elements.weights, row, slot) * w * w
     return s
 
 
 @device_function
-def move_ends(places, row, u, force):
+def move_ends(elements, row, u, force):
     """xⱼ += Wⱼ wⱼ force. Unused slots repeat the first vertex with weight 0, so it is written last."""
-    rows = places.rows
-    for slot in range(places.weights.shape[1] - 1, 0, -1):
-        t = load(places.weights, row, slot) * load(rows.weights, row, slot)
+    rows = elements.rows
+    for slot in range(elements.weights.shape[1] - 1, 0, -1):
+        t = load(elements.weights, row, slot) * load(rows.weights, row, slot)
         x = gather(u, rows.others, row, slot - 1)
-        move = scale(t, free_corner(places.constrained, row, slot, force))
+        move = scale(t, free_corner(elements.constrained, row, slot, force))
         scatter(u, rows.others, row, slot - 1, add(x, move))
-    t = load(places.weights, row, 0) * load(rows.weights, row, 0)
-    x = gather(u, places.own, row, 0)
-    scatter(u, places.own, row, 0, add(x, scale(t, free_corner(places.constrained, row, 0, force))))
+    t = load(elements.weights, row, 0) * load(rows.weights, row, 0)
+    x = gather(u, elements.own, row, 0)
+    scatter(u, elements.own, row, 0, add(x, scale(t, free_corner(elements.constrained, row, 0, force))))
 
 
 @project.of(CompliantWeak)
 def _project_compliant(projection, row, u):
     """Δλ = -(I + s K)⁻¹ (K C + λ), s = Σ W w²: XPBD's update of a constraint with three components."""
-    places, (lam,) = projection.places, projection.memory
-    K = places.rows.stiffness
-    _, KC = constraint_gap(places.rows, row, u, gather(u, places.own, row, 0))
-    s = mobility(places, row)
+    elements, (lam,) = projection.elements, projection.memory
+    K = elements.rows.stiffness
+    _, KC = constraint_gap(elements.rows, row, u, gather(u, elements.own, row, 0))
+    s = mobility(elements, row)
     A = (
         1.0 + s * load(K, row, 0),
         1.0 + s * load(K, row, 1),
@@ -97,24 +97,24 @@ def _project_compliant(projection, row, u):
     step = solve_spd(A, (-KC[0] - old[0], -KC[1] - old[1], -KC[2] - old[2]))
     for axis in range(3):
         store(lam, row, axis, old[axis] + step[axis])
-    move_ends(places, row, u, step)
+    move_ends(elements, row, u, step)
 
 
 @apply_stored_forces.of(CompliantWeak)
 def _apply_multipliers(projection, row, u):
     (lam,) = projection.memory
-    move_ends(projection.places, row, u, load_vector(lam, row, 0))
+    move_ends(projection.elements, row, u, load_vector(lam, row, 0))
 
 
 @project.of(HardWeak)
 def _project_hard(projection, row, u):
     """Δxⱼ = -E/(Σ Wⱼ |∂E/∂xⱼ|²) Wⱼ ∂E/∂xⱼ with ∂E/∂xⱼ = wⱼ K C [PBCM eq. 3]."""
-    places, (stiffness,) = projection.places, projection.options
-    C, KC = constraint_gap(places.rows, row, u, gather(u, places.own, row, 0))
-    square = mobility(places, row) * dot(KC, KC)
+    elements, (stiffness,) = projection.elements, projection.options
+    C, KC = constraint_gap(elements.rows, row, u, gather(u, elements.own, row, 0))
+    square = mobility(elements, row) * dot(KC, KC)
     moves = square > 0.0
     s = -0.5 * stiffness * dot(C, KC) / where(moves, square, 0.0 * square + 1.0)
-    move_ends(places, row, u, scale(where(moves, s, 0.0 * s), KC))
+    move_ends(elements, row, u, scale(where(moves, s, 0.0 * s), KC))
 
 
 class FrictionalContact(Projection):
@@ -128,8 +128,8 @@ class FrictionalContact(Projection):
 
 
 @projects(ElementOptions, PenaltyContactRows)
-def _frictional(method: ElementOptions, term: Term, places: WeightedElements) -> list:
-    return [FrictionalContact(places, new_memory(places, 3))]
+def _frictional(method: ElementOptions, term: Term, elements: WeightedElements) -> list:
+    return [FrictionalContact(elements, new_memory(elements, 3))]
 
 
 @project.of(FrictionalContact)
@@ -138,23 +138,23 @@ def _project_frictional(projection, row, u):
 
     λ = k max(s λ - g, 0)/(1 + k s), and t = k (s t - o)/(1 + k s), shortened to length μ λ.
     """
-    places, (memory,) = projection.places, projection.memory
-    n, g, o = separation(places.rows, row, u, gather(u, places.own, row, 0))
-    s, k = mobility(places, row), load(places.rows.numbers, row, STIFFNESS)
+    elements, (memory,) = projection.elements, projection.memory
+    n, g, o = separation(elements.rows, row, u, gather(u, elements.own, row, 0))
+    s, k = mobility(elements, row), load(elements.rows.numbers, row, STIFFNESS)
     old = load_vector(memory, row, 0)
     old_normal, effective_stiffness = dot(n, old), k / (1.0 + k * s)
     normal_force = effective_stiffness * max(s * old_normal - g, 0.0 * g)
     t = scale(effective_stiffness, sub(scale(s, sub(old, scale(old_normal, n))), o))
     length = math.sqrt(dot(t, t))
-    limit = load(places.rows.numbers, row, FRICTION) * normal_force
+    limit = load(elements.rows.numbers, row, FRICTION) * normal_force
     t = scale(min(limit / max(length, 0.0 * length + MIN_SLIP), 0.0 * length + 1.0), t)
     r = add(scale(normal_force, n), t)
     for axis in range(3):
         store(memory, row, axis, r[axis])
-    move_ends(places, row, u, sub(r, old))
+    move_ends(elements, row, u, sub(r, old))
 
 
 @apply_stored_forces.of(FrictionalContact)
 def _apply_friction(projection, row, u):
     (memory,) = projection.memory
-    move_ends(projection.places, row, u, load_vector(memory, row, 0))
+    move_ends(projection.elements, row, u, load_vector(memory, row, 0))

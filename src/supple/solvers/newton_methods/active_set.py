@@ -32,7 +32,7 @@ STICKS = 1 - 1e-6
 """Fraction of the friction limit below which a vertex sticks."""
 
 
-def touching_twin(problem: Problem, copy: int = 0, sliding: bool = True) -> Problem:
+def touching_twin(problem: Problem, member: int = 0, sliding: bool = True) -> Problem:
     """Return the active-set problem in float64 on the CPU at the u of a batch member.
 
     Vertices in contact with obstacles are constrained along the contact normals, sticking vertices fully.
@@ -46,12 +46,12 @@ def touching_twin(problem: Problem, copy: int = 0, sliding: bool = True) -> Prob
     problem.measures.balances()
     model, layout = problem.model, problem.layout
     if layout.varied:
-        model = with_materials(model, layout.materials[copy])
+        model = with_materials(model, layout.materials[member])
     N = np.zeros((model.vertices, 3, 3))
     N[..., *SYMMETRIC] = normals_of(model)[:-1]
     N[..., *SYMMETRIC[::-1]] = N[..., *SYMMETRIC]
-    normals, _, forces, _ = problem.contacts.found(copy)
-    mu = problem.contacts.coefficients(copy)
+    normals, _, forces, _ = problem.contacts.found(member)
+    mu = problem.contacts.coefficients(member)
     push = np.einsum("pni,pni->pn", normals, forces)
     rub = np.linalg.norm(forces - push[..., None] * normals, axis=2)
     for n, λ, t, limit in zip(normals, push, rub, mu * push, strict=True):
@@ -62,11 +62,11 @@ def touching_twin(problem: Problem, copy: int = 0, sliding: bool = True) -> Prob
     held = np.einsum("kia,ka,kja->kij", vectors, values > 1e-9, vectors)
     pinned = np.flatnonzero((values > 1e-9).any(axis=1))
     twin = _holding(problem, model, pinned, held[pinned])
-    twin.loads.copy(problem.loads, copy)
+    twin.loads.copy(problem.loads, member)
     twin.follower_loads.copy(problem.follower_loads)
     twin.loads.set(twin.loads.force + forces.sum(axis=0))  # friction matters for sliding vertices only
     for array, of_twin in ((problem.u, twin.u), (problem.states.anchor, twin.states.anchor)):
-        of_twin[:-1, :3] = vectors_of(problem.states, array, [copy])[0]
+        of_twin[:-1, :3] = vectors_of(problem.states, array, [member])[0]
     there = np.einsum("kij,kj->ki", held[pinned], twin.u[pinned, :3])
     twin.states.held_at[pinned, :3] = there
     return twin

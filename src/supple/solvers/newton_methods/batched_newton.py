@@ -59,16 +59,16 @@ class NewtonTogether:
     """
 
     def __init__(
-        self, problem: Problem, copies: Sequence[int], tolerance: float, distance: float | None, turn: float
+        self, problem: Problem, members: Sequence[int], tolerance: float, distance: float | None, turn: float
     ) -> None:
-        self._problem, self._copies, self._turn = problem, list(copies), turn
+        self._problem, self._members, self._turn = problem, list(members), turn
         self._tolerance, self._distance = (
             CLOSER * tolerance,
             np.inf if distance is None else CLOSER * distance,
         )
-        self._room = size_for(problem, len(copies))
-        fill = [copies[-1]] * (self._room - len(copies))
-        self.gathered = gather(problem, [*copies, *fill])
+        self._room = size_for(problem, len(members))
+        fill = [members[-1]] * (self._room - len(members))
+        self.gathered = gather(problem, [*members, *fill])
         self._linear: Linearization = self.gathered.shared(
             "linearization", lambda: Linearization(self.gathered, each=False)
         )
@@ -80,7 +80,7 @@ class NewtonTogether:
     @property
     def arrived(self) -> list[int]:
         """Batch members that have reached the relative residual and, as estimated, the distance."""
-        return [copy for copy, there in zip(self._copies, self._arrived, strict=False) if there]
+        return [member for member, there in zip(self._members, self._arrived, strict=False) if there]
 
     def run(self) -> None:
         """Iterate until all members have converged or separate solves are faster; write their states back."""
@@ -170,8 +170,8 @@ class NewtonTogether:
 
     def _bring_back(self) -> None:
         problem, states = self._problem, self._problem.states
-        found = self._each(self.gathered.states.vectors(self.gathered.u)[0])[: len(self._copies)]
-        states.vectors(states.u)[self._copies] = found
+        found = self._each(self.gathered.states.vectors(self.gathered.u)[0])[: len(self._members)]
+        states.vectors(states.u)[self._members] = found
         problem.device.upload(states.u)
         problem.room.stale = True
 
@@ -179,7 +179,7 @@ class NewtonTogether:
 class SweptTogether(PBNGRun):
     """PBNG run over a batch that leaves slowly converging members to separate solves.
 
-    A member leaves if more than `ahead` further sweeps are predicted and the solve has no iteration limit or
+    A member leaves if more than `prepare_sweeps` further sweeps are predicted and the solve has no iteration limit or
     time limit. Members with a small relative residual but far from the equilibrium continue to the smaller
     relative residual that the distance requires. Members at saddles leave.
     """
@@ -195,19 +195,19 @@ class SweptTogether(PBNGRun):
         super().__init__(PBNG(), problem)
         self._ahead, self._turn, self._sweeps = ahead, turn, 0
         self._tolerance: float | None = None
-        self._forecasts = Forecasts(problem.copies)
+        self._forecasts = Forecasts(problem.batch_size)
         self.finished_alone = False
-        self._saddles = np.zeros(problem.copies, bool)
+        self._saddles = np.zeros(problem.batch_size, bool)
 
     def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
         self.finished_alone = tolerance is not None and max_iterations is None and budget is None
         self._forecasts.aim[:] = tolerance or 1e-8
         self._tolerance = tolerance
 
-    def newton_together(self, copies: Sequence[int], distance: float | None) -> NewtonTogether | None:
+    def newton_together(self, members: Sequence[int], distance: float | None) -> NewtonTogether | None:
         if self._turn is None or self._tolerance is None or room_for(self.problem) < 2:
             return None
-        return NewtonTogether(self.problem, copies, self._tolerance, distance, self._turn)
+        return NewtonTogether(self.problem, members, self._tolerance, distance, self._turn)
 
     def advance(self, count: int) -> None:
         super().advance(count)
@@ -218,11 +218,11 @@ class SweptTogether(PBNGRun):
         self._forecasts.see(self._sweeps, np.where(moved, np.inf, balances.relative_residual))
         return moved
 
-    def go_on(self, relative_residual: float, copy: int = 0) -> None:
-        self._forecasts.aim[copy] = relative_residual
+    def go_on(self, relative_residual: float, member: int = 0) -> None:
+        self._forecasts.aim[member] = relative_residual
 
-    def leave_saddle(self, copy: int = 0) -> bool:
-        self._saddles[copy] = True
+    def leave_saddle(self, member: int = 0) -> bool:
+        self._saddles[member] = True
         return self.finished_alone
 
     def leaving(self) -> np.ndarray:

@@ -42,7 +42,7 @@ def room_for(problem: Problem) -> int:
 
     It is 1 for problems with contacts, or with terms that cannot be gathered.
     """
-    return min(problem.copies, most_gathered(problem))
+    return min(problem.batch_size, most_gathered(problem))
 
 
 def most_gathered(problem: Problem) -> int:
@@ -54,21 +54,21 @@ def most_gathered(problem: Problem) -> int:
     return max(1, min(MOST_COPIES, MOST_VERTICES // model.vertices))
 
 
-def size_for(problem: Problem, copies: int) -> int:
+def size_for(problem: Problem, members: int) -> int:
     """Return the size of the gathered problem used for a number of batch members."""
     room = room_for(problem)
-    return FEW if copies <= FEW < room else room
+    return FEW if members <= FEW < room else room
 
 
-def gather(problem: Problem, copies: Sequence[int]) -> Problem:
+def gather(problem: Problem, members: Sequence[int]) -> Problem:
     """Return a problem with batch size 1 whose state contains the states of several batch members in a row.
 
     The problem is kept and reused for later calls with the same number of members.
     """
     materials = problem.layout.materials
     varied = problem.layout.varied
-    together = joined([materials[copy if varied else 0] for copy in copies], problem.model, varied)
-    gathered = _made_of(problem, len(copies), together)
+    together = joined([materials[member if varied else 0] for member in members], problem.model, varied)
+    gathered = _made_of(problem, len(members), together)
     states, own = problem.states, gathered.states
     pairs = [(own.u, states.u)]
     if problem.loads.inertia.any():
@@ -76,53 +76,53 @@ def gather(problem: Problem, copies: Sequence[int]) -> Problem:
     if problem.model.held is not None:
         pairs.append((own.held_at, states.held_at))
     for records, copied in pairs:
-        records[:-1, :3] = vectors_of(states, copied, copies).reshape(-1, 3)
+        records[:-1, :3] = vectors_of(states, copied, members).reshape(-1, 3)
         gathered.device.upload(records)
-    _load(gathered, problem, copies)
+    _load(gathered, problem, members)
     return gathered
 
 
-def _load(gathered: Problem, problem: Problem, copies: Sequence[int]) -> None:
+def _load(gathered: Problem, problem: Problem, members: Sequence[int]) -> None:
     """Update external forces and inertia of the gathered problem if those of the members differ."""
-    force, inertia = problem.loads.force, np.tile(problem.loads.inertia, len(copies))
-    forces = (force[list(copies)] if force.ndim == 3 else np.stack([force] * len(copies))).reshape(-1, 3)
+    force, inertia = problem.loads.force, np.tile(problem.loads.inertia, len(members))
+    forces = (force[list(members)] if force.ndim == 3 else np.stack([force] * len(members))).reshape(-1, 3)
     if np.array_equal(inertia, gathered.loads.inertia):
         inertia = gathered.loads.inertia
     if inertia is not gathered.loads.inertia or not np.array_equal(forces, gathered.loads.force):
         gathered.loads.use(forces, inertia)
 
 
-def _made_of(problem: Problem, copies: int, materials: tuple) -> Problem:
+def _made_of(problem: Problem, members: int, materials: tuple) -> Problem:
     """Return the cached gathered problem with these materials, or a new one if incompatible."""
 
     def make() -> Problem:
-        model = with_materials(repeated(problem.model, copies), materials)
-        device = problem.device.alike(np.dtype(float), model.vertices + 1)
+        model = with_materials(repeated(problem.model, members), materials)
+        device = problem.device.clone(np.dtype(float), model.vertices + 1)
         made = Problem(model, "float64", device=device)
         made.keeps_prepared = True
         return made
 
-    gathered: Problem = problem.shared(f"gathered {copies}", make)
+    gathered: Problem = problem.shared(f"gathered {members}", make)
     if not are_alike(gathered.model, materials):
-        return problem.shared(f"gathered {copies}", make, anew=True)
+        return problem.shared(f"gathered {members}", make, anew=True)
     if problem.layout.varied:
         gathered.use_materials([materials])
     return gathered
 
 
-def repeated(model: Model, copies: int) -> Model:
-    """Return a model with `copies` repetitions of all bodies."""
-    n, every = model.vertices, np.arange(copies)
+def repeated(model: Model, members: int) -> Model:
+    """Return a model with `members` repetitions of all bodies."""
+    n, every = model.vertices, np.arange(members)
 
     def shifted(ids: np.ndarray) -> np.ndarray:
         moved = ids[None] + (every * n).astype(ids.dtype).reshape(-1, *[1] * ids.ndim)
         return moved.reshape(-1, *ids.shape[1:])
 
     def tiled(values: np.ndarray) -> np.ndarray:
-        return np.tile(values, (copies, *[1] * (values.ndim - 1)))
+        return np.tile(values, (members, *[1] * (values.ndim - 1)))
 
     def again(term: Any) -> Any:
-        many = _many([term.material] * copies, len(term.vertices))
+        many = _many([term.material] * members, len(term.vertices))
         return replace(
             term,
             vertices=shifted(term.vertices),

@@ -131,7 +131,7 @@ def prepare(problem: Problem) -> None:
     twin.shared("linearization", lambda: Linearization(twin))
 
 
-def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> ErrorEstimate:
+def certify(problem: Problem, member: int = 0, exact: Problem | None = None) -> ErrorEstimate:
     """Estimate the error of the problem's u.
 
     Args:
@@ -141,7 +141,7 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Er
             rounding.
     """
     began = perf_counter()
-    twin = exact or (touching_twin(problem, copy) if problem.contacts else exact_twin(problem, copy))
+    twin = exact or (touching_twin(problem, member) if problem.contacts else exact_twin(problem, member))
     twin.follower_loads.sync()
     balance = twin.balance()
     linear: Linearization = twin.shared("linearization", lambda: Linearization(twin))
@@ -163,22 +163,22 @@ def certify(problem: Problem, copy: int = 0, exact: Problem | None = None) -> Er
     elif follows:  # r · d may have either sign
         bodies = tuple(replace(body, energy_error=abs(body.energy_error)) for body in bodies)
     if exact is not None:
-        moved = vectors_of(problem.states, problem.u, [copy])[0] - states.vectors(states.u)[0]
+        moved = vectors_of(problem.states, problem.u, [member])[0] - states.vectors(states.u)[0]
         bodies = tuple(map(_farther, bodies, _lengths(twin.model, moved)))
     stable = follows or not direction.filtered or direction.adrift
     stable = stable or (bool(problem.contacts) and _hardly(direction, linear))
     if not stable and problem.contacts and problem.contacts.rough:
-        stable = _held_by_friction(problem, copy)
+        stable = _held_by_friction(problem, member)
     return ErrorEstimate(bodies, stable, direction.curvature, perf_counter() - began)
 
 
-def _held_by_friction(problem: Problem, copy: int) -> bool:
+def _held_by_friction(problem: Problem, member: int) -> bool:
     """True if the energy has no direction of decrease that keeps all frictional contacts at rest.
 
     Sliding of such a vertex costs frictional work of first order in its path; negative curvature gains work
     of second order only.
     """
-    twin = touching_twin(problem, copy, sliding=False)
+    twin = touching_twin(problem, member, sliding=False)
     linear = twin.shared("linearization", lambda: Linearization(twin))
     direction = linear.direction(ACCURACY, 0.0, probe=True)
     return not direction.filtered or direction.adrift or _hardly(direction, linear)
@@ -255,14 +255,14 @@ def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[in
     """
     found: dict[int, ErrorEstimate] = {}
     room = room_for(problem)
-    moving = [copy for copy, balance in balances.items() if not balance.at_rest and balance.residual > 0]
+    moving = [member for member, balance in balances.items() if not balance.at_rest and balance.residual > 0]
     groups = range(0, len(moving), room) if room > 1 and len(moving) > 1 else ()
     for first in groups:
         found |= _certify_together(problem, moving[first : first + room])
-    return found | {copy: certify(problem, copy) for copy in balances if copy not in found}
+    return found | {member: certify(problem, member) for member in balances if member not in found}
 
 
-def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, ErrorEstimate]:
+def _certify_together(problem: Problem, members: Sequence[int]) -> dict[int, ErrorEstimate]:
     """Estimate errors by one linear solve of several batch members.
 
     If the solve meets negative curvature, it is repeated without the members that caused it. Members whose
@@ -272,8 +272,8 @@ def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Erro
     Returns:
         Error estimates of the members that could be solved; the others are left out.
     """
-    began, model, room = perf_counter(), problem.model, size_for(problem, len(copies))
-    gathered = gather(problem, [*copies, *[copies[-1]] * (room - len(copies))])
+    began, model, room = perf_counter(), problem.model, size_for(problem, len(members))
+    gathered = gather(problem, [*members, *[members[-1]] * (room - len(members))])
     if not gathered.balance().finite:
         return {}
     linear: Linearization = gathered.shared("linearization", lambda: Linearization(gathered, each=False))
@@ -281,32 +281,34 @@ def _certify_together(problem: Problem, copies: Sequence[int]) -> dict[int, Erro
     forces = np.where(model.free[:, None], states.vectors(states.net)[0].reshape(shape), 0)
     direction = linear.direction(ACCURACY, 0.0, probe=True)
     if direction.filtered and not direction.adrift:
-        others = _without_concave(copies, direction.shares, room)
-        return _certify_others(problem, copies, others)
+        others = _without_concave(members, direction.shares, room)
+        return _certify_others(problem, members, others)
     d = states.vectors(direction.d)[0].reshape(shape)
     found = _certificates(problem, d, forces, states.vectors(states.u)[0].reshape(shape))
-    each = (perf_counter() - began) / len(copies)
-    known = {copy: replace(one, seconds=each) for copy, one in zip(copies, found, strict=False)}
+    each = (perf_counter() - began) / len(members)
+    known = {member: replace(one, seconds=each) for member, one in zip(members, found, strict=False)}
     left = _left(linear, direction.left, room)
-    late = [copy for copy, part in zip(copies, left, strict=False) if not part <= ACCURACY]
-    known = {copy: one for copy, one in known.items() if copy not in late}
-    return known | _certify_others(problem, copies, late)
+    late = [member for member, part in zip(members, left, strict=False) if not part <= ACCURACY]
+    known = {member: one for member, one in known.items() if member not in late}
+    return known | _certify_others(problem, members, late)
 
 
 def _left(linear: Linearization, left: np.ndarray, room: int) -> np.ndarray:
     """(room,) largest remaining error of each batch member over its components."""
-    copy = linear.free // (linear.problem.model.vertices // room)
+    member = linear.free // (linear.problem.model.vertices // room)
     most = np.zeros(room)
-    np.maximum.at(most, copy, left[linear.parts.number])
+    np.maximum.at(most, member, left[linear.parts.number])
     return most
 
 
-def _certify_others(problem: Problem, copies: Sequence[int], some: Sequence[int]) -> dict[int, ErrorEstimate]:
+def _certify_others(
+    problem: Problem, members: Sequence[int], some: Sequence[int]
+) -> dict[int, ErrorEstimate]:
     """Estimate errors of a smaller group together; other groups are left to the caller."""
-    return _certify_together(problem, some) if 1 < len(some) < len(copies) else {}
+    return _certify_together(problem, some) if 1 < len(some) < len(members) else {}
 
 
-def _without_concave(copies: Sequence[int], shares: np.ndarray | None, room: int) -> list[int]:
+def _without_concave(members: Sequence[int], shares: np.ndarray | None, room: int) -> list[int]:
     """Drop the batch members along whose part of the direction the energy is concave.
 
     Args:
@@ -320,8 +322,10 @@ def _without_concave(copies: Sequence[int], shares: np.ndarray | None, room: int
     if shares is None:
         return []
     bent = shares.reshape(room, -1).sum(axis=1) < 0
-    bent[len(copies) - 1] |= bent[len(copies) :].any()
-    return [copy for copy, concave in zip(copies, bent, strict=False) if not concave] if bent.any() else []
+    bent[len(members) - 1] |= bent[len(members) :].any()
+    return (
+        [member for member, concave in zip(members, bent, strict=False) if not concave] if bent.any() else []
+    )
 
 
 def _certificates(problem: Problem, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> list[ErrorEstimate]:

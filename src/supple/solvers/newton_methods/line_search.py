@@ -142,9 +142,9 @@ def expand(problem: Problem, move: Move, start: Start, reached: Reached) -> Reac
 
 def present(problem: Problem) -> np.ndarray:
     """Return a copy of u in device memory."""
-    copy = problem.zeros(problem.u.shape)
-    problem.device.assign(copy, problem.u)
-    return copy
+    member = problem.zeros(problem.u.shape)
+    problem.device.assign(member, problem.u)
+    return member
 
 
 def line(problem: Problem, d: np.ndarray) -> Callable[[float], None]:

@@ -69,8 +69,8 @@ class Forecast:
 class Forecasts:
     """Extrapolations of log(relative residual) of all batch members, each to its target `aim` (copies,)."""
 
-    def __init__(self, copies: int) -> None:
-        self.aim = np.full(copies, 1e-4)
+    def __init__(self, batch_size: int) -> None:
+        self.aim = np.full(batch_size, 1e-4)
         self._iterations: list[int] = []
         self._logarithms: list[np.ndarray] = []
 

@@ -212,15 +212,15 @@ class MostTurned(NamedTuple):
 
 
 @do.of(MostTurned)
-def _most_turned(work, place):
-    part, begin = item_number(place), lane_stride(place)
+def _most_turned(work, item):
+    part, begin = item_number(item), lane_stride(item)
     size = -(-work.count // PARTS)
     e, end = part * size + begin[0], min(work.count, (part + 1) * size)
     most = 0.0
     while e < end:
         most = max(most, _turn_of(work.spins, e))
         e += begin[1]
-    most = warp_max(place, most)
+    most = warp_max(item, most)
     if begin[0] == 0:
         work.most[part] = most
 

@@ -82,7 +82,7 @@ class Righting:
         """Return the problem with finite energies, without external forces and inertia."""
         model = self.problem.model
         materials = tuple(_finite_one(material, poisson) for material in materials_of(model))
-        device = self.problem.device.alike(np.dtype(float))
+        device = self.problem.device.clone(np.dtype(float))
         surrogate = Problem(with_materials(model, materials), "float64", device=device)
         follow(surrogate, self.problem)
         surrogate.loads.set(np.zeros_like(model.force))

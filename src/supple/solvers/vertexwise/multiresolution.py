@@ -17,9 +17,9 @@ from supple.problem.loads import Loads, padded
 from supple.problem.vertex_kernels import act, on_records
 from supple.solvers.acceleration.acceleration import NoMemory
 from supple.solvers.launch import iterations
-from supple.solvers.pbng import Sweep, Visit
+from supple.solvers.pbng import Sweep, VertexUpdate
 from supple.solvers.vertexwise.cloth_hierarchy import Layers, is_sheet
-from supple.solvers.vertexwise.tied_groups import no_links
+from supple.solvers.vertexwise.tied_groups import no_tied_groups
 from supple.terms import Term
 
 
@@ -32,7 +32,7 @@ class Stand(NamedTuple):
 
 
 @act.of(Stand)
-def _stand(operation, place, i):
+def _stand(operation, item, i):
     store_record(operation.u, i, record_at(operation.other, operation.stands[i]))
 
 
@@ -129,9 +129,9 @@ class Multiresolution(ABC):
         """Sweep `count` times over layer `number`; number 0 is the original model."""
         p, group = self.problem, self.groups[number]
         batches, colors = group.batches, group.batches.color_start
-        visit = Visit(batches.terms, group.loads.rows, self.u, self.anchor, 1.0, group.rejected)
-        links = p.shared("no links", no_links)
-        sweep = Sweep(visit, colors, color_bounds(colors, 0), links, NoMemory(0), (), p.device.records)
+        update = VertexUpdate(batches.terms, group.loads.rows, self.u, self.anchor, 1.0, group.rejected)
+        tied_groups = p.shared("no tied groups", no_tied_groups)
+        sweep = Sweep(update, colors, color_bounds(colors, 0), tied_groups, NoMemory(0), (), p.device.records)
         phases, widest = count * batches.colors, widest_color(colors)
         p.device.step(iterations, phases, sweep, count, widest=widest)
 

@@ -20,7 +20,7 @@ from supple.terms.base.elastic import corners, force_volume, material_at, measur
 from supple.terms.base.term import confined_force, vertex_force
 from supple.terms.tet import TetRows
 
-FARTHEST = 1e30
+MAX_SQUARE = 1e30
 """Largest |u|² [m²] of an accepted move: a thousand times the largest length, 1e12 m."""
 
 
@@ -32,10 +32,10 @@ def move(vertices, batch, u, before, after, rejected):
     coordinates do not change.
     """
     after = in_ball(vertices.balls, vertices.own, batch, after)
-    finite = dot(after, after) < FARTHEST
-    kept = select3(finite, after, before)
+    finite = dot(after, after) < MAX_SQUARE
+    accepted = select3(finite, after, before)
     if is_leader(batch):
-        scatter(u, vertices.own, batch, 0, put_back(vertices.held, vertices.own, batch, kept))
+        scatter(u, vertices.own, batch, 0, put_back(vertices.held, vertices.own, batch, accepted))
         if not all_lanes(finite):
             store(rejected, batch, 0, load(rejected, batch, 0) + where(finite, 0.0 * after[0], 1.0))
 

@@ -35,7 +35,7 @@ def plate_stiffness(young: float, poisson: float, thickness: float) -> float:
     Returns:
         B [N m].
     """
-    E, nu, h = YOUNG.checked(young), POISSON.checked(poisson), THICKNESS.checked(thickness)
+    E, nu, h = YOUNG.check(young), POISSON.check(poisson), THICKNESS.check(thickness)
     return float(E * h**3 / (12 * (1 - nu**2)))
 
 
@@ -54,7 +54,7 @@ class Bending(ABC):
     rigidity: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rigidity", RIGIDITY.checked(self.rigidity))
+        object.__setattr__(self, "rigidity", RIGIDITY.check(self.rigidity))
 
     @classmethod
     def from_young(cls, young: float, poisson: float, thickness: float, **options: Any) -> Self:
