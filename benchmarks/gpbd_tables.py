@@ -97,7 +97,7 @@ def of_iterations(scene: supple.Scene, solver: supple.GPBD, count: int, device: 
     held = problem.model.prescribed(0.0)
     times = []
     for step in range(23):
-        problem.states.coast(STEP, 0.0, held)
+        problem.states.predict(STEP, 0.0, held)
         run = solver.begin(problem)
         problem.device.wait()
         begin = perf_counter()

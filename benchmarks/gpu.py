@@ -173,7 +173,7 @@ def cube_row(solver: supple.solvers.Solver) -> dict:
 
     def frames() -> None:
         for _ in range(100):
-            problem.states.coast(scene.dt, 0.0, held)
+            problem.states.predict(scene.dt, 0.0, held)
             solver.begin(problem).advance(1)
 
     return {

@@ -16,7 +16,7 @@ import numpy as np
 import supple
 from supple.config.backend import Backend
 from supple.gradients.gradient import gradient_at
-from supple.gradients.polish import Polished, polished, problem_of
+from supple.gradients.polish import Polished, make_problem_at, polish
 from supple.io.machine import machine
 from supple.solvers.newton_methods.newton_system import Linearization
 
@@ -50,8 +50,8 @@ def costs(cells: int) -> dict[str, float]:
     """Seconds of a Newton direction to 1e-2 and 1e-10, of an adjoint and of what follows from it."""
     scene, body = scene_of(cells)
     result = supple.equilibrium(scene)
-    problem = problem_of(result, Backend())
-    state: Polished = polished(problem)  # which moves the problem
+    problem = make_problem_at(result, Backend())
+    state: Polished = polish(problem)  # which moves the problem
     direct = np.random.default_rng(0).normal(size=result.positions.shape)
     problem.loads.set(problem.loads.force + direct)  # a Newton direction for as rough a right-hand side
     found: dict[str, float] = {"vertices": len(direct), "tetrahedra": body.mesh.n_cells}
@@ -96,7 +96,7 @@ def accuracies(cells: int) -> list[dict[str, float]]:
     rows = []
     for tolerance in (1e-3, 1e-4, 1e-6, 1e-8, 1e-10):
         rough = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=tolerance, position_tolerance=None)
-        problem = problem_of(rough, Backend())
+        problem = make_problem_at(rough, Backend())
         balance = problem.balance().relative_residual
         raw = gradient_at(Polished(problem, balance, balance, 0, 0.0), rough, loss)
         mended = supple.gradient(rough, loss)

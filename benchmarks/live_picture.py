@@ -76,8 +76,8 @@ def lift_the_top(session: Session, tab: Tab) -> None:
     top = int(np.argmin(np.linalg.norm(rest - [0.5, 1.0, 0.5], axis=1)))
     session.grab(top, radius=0.06)
     for height in LIFTS:
-        obeyed = session.drag(np.array([0.0, height, 0.0]))
-        wait(tab, lambda obeyed=obeyed: session.snapshot.obeyed >= obeyed)  # type: ignore[misc]
+        executed = session.drag(np.array([0.0, height, 0.0]))
+        wait(tab, lambda executed=executed: session.snapshot.executed >= executed)  # type: ignore[misc]
         settle(session, tab)
 
 

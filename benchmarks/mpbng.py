@@ -54,7 +54,7 @@ def seconds(scene: supple.Scene, solver: Any, count: int) -> float:
         problem.begin_step(scene.dt, scene.dt)
         begin = thread_time()
         run = solver.begin(problem)
-        run.aim(None, count, None)
+        run.set_targets(None, count, None)
         run.advance(count)
         times.append(thread_time() - begin)
     return min(times[1:])

@@ -70,7 +70,7 @@ def seconds(scene: supple.Scene, solver: Any, count: int) -> float:
         problem.begin_step(scene.dt, scene.dt)
         begin = perf_counter()
         run = solver.begin(problem)
-        run.aim(None, count, None)
+        run.set_targets(None, count, None)
         run.advance(count)
         times.append(perf_counter() - begin)
     return min(times[1:])

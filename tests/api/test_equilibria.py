@@ -175,16 +175,16 @@ def test_other_numbers_of_a_material_need_no_new_problem():
     problem, stiffer = Problem(model, "float64"), varied(STIFFER)
     for solver in (supple.PBNG("anderson"), supple.Newton(), supple.FPXPBD()):
         for target in (stiffer, conditions(scene, model, supple.Variation())):
-            assert problem.take([target])
+            assert problem.set_conditions([target])
             fresh = Problem(with_materials(model, target.materials or materials_of(model)), "float64")
-            fresh.take([replace(target, materials=None)])
+            fresh.set_conditions([replace(target, materials=None)])
             for each in (problem, fresh):
                 solver.begin(each).advance(3)
             assert np.array_equal(problem.u, fresh.u)
             assert problem.balance() == fresh.balance()
             assert problem.energy() == fresh.energy()
     uneven = supple.NeoHookean(young=np.linspace(1e3, 2e3, len(upper.mesh.tets)), poisson=0.3)
-    assert not problem.take([varied(uneven)])
+    assert not problem.set_conditions([varied(uneven)])
 
 
 @pytest.mark.parametrize("kind", [supple.materials.PlasticStVK, supple.Corotated])

@@ -16,7 +16,7 @@ from cli_scenes import SAG, SWING, supple, supple_json, write_scene
 
 import supple as supple_library
 from supple.cli.plain_tables import plain
-from supple.io.lock import locked
+from supple.io.lock import hold_lock
 from supple.io.replace_file import replacing
 from supple.runs import saved
 from supple.support import memory
@@ -112,7 +112,7 @@ def test_a_folder_that_another_process_writes_is_left_alone(tmp_path, command):
     folder = tmp_path / "results" / "scene"
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     what = scene if command[0] in ("run", "compare") else "results/scene"
-    with locked(folder):
+    with hold_lock(folder):
         said = refused(command[0], what, *command[1:])
     assert f"results/scene is being written by process {os.getpid()}" in said
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
@@ -120,7 +120,7 @@ def test_a_folder_that_another_process_writes_is_left_alone(tmp_path, command):
 
 def test_an_export_elsewhere_does_not_wait(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
-    with locked(tmp_path / "results" / "scene"):
+    with hold_lock(tmp_path / "results" / "scene"):
         assert supple("export", "results/scene", "--format", "ply", "--output", "elsewhere").exit_code == 0
 
 
@@ -180,7 +180,7 @@ def test_usd_on_a_full_disk_is_no_defect(tmp_path, monkeypatch):
 
 def test_a_full_disk_leaves_no_lock(tmp_path, monkeypatch):
     monkeypatch.setattr("supple.io.lock.os.write", fail(OSError(28, "No space left on device")))
-    with locked(tmp_path):
+    with hold_lock(tmp_path):
         assert (tmp_path / ".lock").exists()
     assert not (tmp_path / ".lock").exists()
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import supple
 from supple.cli import app
 from supple.collision.obstacles.render_meshes import obstacle_triangles, outlines
-from supple.live.viewport import Figure
+from supple.live.viewport import BodyView
 from supple.scene import build_model
 from supple.scene.shapes.obstacle_motion import obstacles_of
 from supple.view.contacts import contact_points
@@ -190,7 +190,7 @@ def test_the_live_page_shows_a_deforming_surface_at_its_time(tmp_path):
     model = build_model(supple.load_scene(path).scene)
     server = Scenery()
     shape = SimpleNamespace(positions=model.rest)
-    figure = Figure(server, 0, surface_of(model), shape, np.zeros(3))
+    figure = BodyView(server, 0, surface_of(model), shape, np.zeros(3))
     shown = outlines(model.obstacles, model.rest)
     for time in (0.0, 0.1, 0.2, 1.0):
         figure.surround(shown, model, time)

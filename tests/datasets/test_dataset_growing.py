@@ -15,7 +15,7 @@ from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.verify import verify
 from supple.io.errors import ResultsError
-from supple.io.lock import locked
+from supple.io.lock import hold_lock
 
 LIMITS = {"max_iterations": 1, "start": "cold", "tolerance": 1e-9}
 
@@ -166,7 +166,7 @@ def test_nobody_writes_into_a_set_that_has_grown_meanwhile(tmp_path):
     shards = Shards(store)
     more = load_spec(spec_of(tmp_path, count=4, shard=4))
     with (
-        locked(store.path, outside=True),
+        hold_lock(store.path, outside=True),
         pytest.raises(ResultsError, match=r"set\.zarr is being written by process"),
     ):
         make_store(more, store.path, grow=True)

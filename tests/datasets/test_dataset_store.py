@@ -234,12 +234,12 @@ def test_a_store_has_its_card_or_is_not_there(tmp_path, monkeypatch):
 
 def test_what_killed_workers_left_is_cleared_and_what_others_write_is_not(tmp_path):
     store = make_store(load_spec(spec_of(tmp_path, count=4)), tmp_path / "set.zarr")
-    mine = replacing.unfinished(store.path / "shards" / "000000.json")
+    mine = replacing.temporary_path(store.path / "shards" / "000000.json")
     host, process = mine.name.split("_")[1:3]
     dead = mine.with_name(mine.name.replace(f"_{process}_", "_999999999_"))
     elsewhere = mine.with_name(mine.name.replace(f"_{host}_", "_another_"))
     old = elsewhere.with_name(elsewhere.name.replace("000000", "000001"))
-    beside = replacing.unfinished(store.path).name.replace(f"_{process}_", "_999999999_")
+    beside = replacing.temporary_path(store.path).name.replace(f"_{process}_", "_999999999_")
     (tmp_path / beside).mkdir()
     for path in (mine, dead, elsewhere, old):
         path.touch()

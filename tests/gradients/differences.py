@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import supple
-from supple.gradients.inputs import changed, inputs_of, pulled
+from supple.gradients.inputs import input_derivative, parse_inputs, replace_inputs
 
 
 class Loss:
@@ -48,10 +48,10 @@ def check(
 ) -> supple.gradients.Gradient:
     """Every input alone and all together: along a direction in which each adds about as much to the slope, so
     that an error of one of them shows."""
-    pairs = inputs_of(scene, given)
+    pairs = parse_inputs(scene, given)
     inputs = [each for each, _ in pairs]
     values = [np.asarray(value, float) for _, value in pairs]
-    base = changed(scene, inputs, values)
+    base = replace_inputs(scene, inputs, values)
     loss = Loss(base.bodies[-1].vertices.stop)
     result = supple.equilibrium(base, solver=solver, tolerance=1e-4)
     found = supple.gradient(result, loss.gradient)
@@ -60,7 +60,7 @@ def check(
     rng = np.random.default_rng(1)
     directions, slopes = [], []
     for each, value in zip(inputs, values, strict=True):
-        own = pulled(found, scene, each, value)
+        own = input_derivative(found, scene, each, value)
         assert own.shape == value.shape
         size = np.abs(value).max() or 1.0
         d = size * rng.uniform(0.5, 1.0, value.shape) * np.where(own < 0, -1, 1)
@@ -73,7 +73,7 @@ def check(
 
     def at(t: float) -> float:
         moved = [v + t * s * d for v, s, d in zip(values, scales, directions, strict=True)]
-        return loss(exact(changed(scene, inputs, moved), found.positions, solver))
+        return loss(exact(replace_inputs(scene, inputs, moved), found.positions, solver))
 
     h = step / max(scales)
     slope = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)

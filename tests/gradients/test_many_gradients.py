@@ -29,11 +29,11 @@ def varied():
 
 
 def figures(body):
-    def of(found):
+    def member_of_row(found):
         own = found.body(body)
         return np.concatenate([found.gravity, found.pins["hand"].ravel(), [own.young, own.density]])
 
-    return of
+    return member_of_row
 
 
 def weights(x):

@@ -8,7 +8,7 @@ import pytest
 import pyvista
 
 from supple.io import SavedFrame, read_frame, write_frame, write_pvd
-from supple.io.bodies import Joined
+from supple.io.bodies import JoinedBodies
 from supple.io.replace_file import replacing
 from supple.meshes import block
 
@@ -23,7 +23,7 @@ def frame():
 @pytest.fixture
 def rest():
     mesh = block(2)
-    return Joined([mesh], np.arange(mesh.n_tets, dtype=np.int32) % 2, mesh.points, mesh.volumes)
+    return JoinedBodies([mesh], np.arange(mesh.n_tets, dtype=np.int32) % 2, mesh.points, mesh.volumes)
 
 
 def test_npz_is_exact(tmp_path, frame, rest):

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from supple.io import ResultsError, ResultsFolder
-from supple.io.lock import NAME, locked
+from supple.io.lock import LOCK_NAME, hold_lock
 
 HOLD = """
 import sys, time
@@ -32,7 +32,7 @@ def holder(tmp_path):
 
 def test_the_second_is_told_who_the_first_is(tmp_path, holder):
     sentence = rf"is being written by process {holder.pid} on \S+, since 2"
-    with pytest.raises(ResultsError, match=sentence), locked(tmp_path):
+    with pytest.raises(ResultsError, match=sentence), hold_lock(tmp_path):
         pass
 
 
@@ -40,25 +40,25 @@ def test_the_second_is_told_who_the_first_is(tmp_path, holder):
 def test_the_lock_of_a_killed_process_is_gone(tmp_path, holder):
     holder.send_signal(signal.SIGKILL)
     holder.wait()
-    assert (tmp_path / NAME).exists()
-    with locked(tmp_path):
+    assert (tmp_path / LOCK_NAME).exists()
+    with hold_lock(tmp_path):
         pass
     assert not list(tmp_path.iterdir())
 
 
 def test_a_lock_ends_with_its_block_even_after_a_failure(tmp_path):
-    with pytest.raises(KeyboardInterrupt), locked(tmp_path):
+    with pytest.raises(KeyboardInterrupt), hold_lock(tmp_path):
         raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
-    with locked(tmp_path), pytest.raises(ResultsError, match=f"process {os.getpid()}"), locked(tmp_path):
+    with hold_lock(tmp_path), pytest.raises(ResultsError, match=f"process {os.getpid()}"), hold_lock(tmp_path):
         pass
 
 
 def test_a_run_removes_what_a_killed_one_left_unfinished(tmp_path):
     (tmp_path / ".unfinished_4711_frame_0001.npz").touch()
     (tmp_path / ".unfinished_4711_positions.zarr").mkdir()
-    with ResultsFolder(tmp_path).locked():
-        assert [file.name for file in tmp_path.iterdir()] == [NAME]
+    with ResultsFolder(tmp_path).hold_lock():
+        assert [file.name for file in tmp_path.iterdir()] == [LOCK_NAME]
 
 
 def test_a_file_system_without_locks_is_used_with_a_warning(tmp_path, monkeypatch, caplog):
@@ -66,6 +66,6 @@ def test_a_file_system_without_locks_is_used_with_a_warning(tmp_path, monkeypatc
         raise OSError(38, "Function not implemented")
 
     monkeypatch.setattr("supple.io.lock._lock", refuse)
-    with locked(tmp_path):
+    with hold_lock(tmp_path):
         pass
     assert "without locks" in caplog.text

@@ -8,14 +8,14 @@ import sys
 import pytest
 
 from supple.io import replace_file as module
-from supple.io.replace_file import is_abandoned, replacing, replacing_folder, restore_replaced, unfinished
+from supple.io.replace_file import is_abandoned, replacing, replacing_folder, restore_replaced, temporary_path
 
 
 def test_a_folder_in_the_way_is_named_and_nothing_is_left(tmp_path):
     film = tmp_path / "film.mp4"
     film.mkdir()
-    with pytest.raises(OSError, match=r"film\.mp4'$") as caught, replacing(film) as unfinished:
-        unfinished.touch()
+    with pytest.raises(OSError, match=r"film\.mp4'$") as caught, replacing(film) as temporary_path:
+        temporary_path.touch()
     assert caught.value.filename == str(film)
     assert ".unfinished" not in str(caught.value)
     assert os.listdir(tmp_path) == ["film.mp4"]
@@ -23,15 +23,15 @@ def test_a_folder_in_the_way_is_named_and_nothing_is_left(tmp_path):
 
 def test_a_missing_folder_is_named(tmp_path):
     path = tmp_path / "missing" / "film.mp4"
-    with pytest.raises(FileNotFoundError) as caught, replacing(path) as unfinished:
-        unfinished.write_text("frames")
+    with pytest.raises(FileNotFoundError) as caught, replacing(path) as temporary_path:
+        temporary_path.write_text("frames")
     assert caught.value.filename == str(path)
 
 
 def test_files_in_a_folder_are_named(tmp_path):
     path = tmp_path / "frames.zarr"
-    with pytest.raises(FileNotFoundError) as caught, replacing_folder(path) as unfinished:
-        (unfinished / "chunk").write_text("numbers")
+    with pytest.raises(FileNotFoundError) as caught, replacing_folder(path) as temporary_path:
+        (temporary_path / "chunk").write_text("numbers")
     assert caught.value.filename == str(path / "chunk")
 
 
@@ -44,7 +44,7 @@ def test_other_files_keep_their_names(tmp_path):
 def test_names_are_nobody_else_s(tmp_path):
     """Two processes of the same number on two machines may write the same file of a shared disk, and two
     threads of one process as well."""
-    first, second = unfinished(tmp_path / "a.json"), unfinished(tmp_path / "a.json")
+    first, second = temporary_path(tmp_path / "a.json"), temporary_path(tmp_path / "a.json")
     assert first != second
     assert str(os.getpid()) in first.name
     assert not is_abandoned(first)

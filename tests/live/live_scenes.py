@@ -60,7 +60,7 @@ def scene_file(folder: Path, text: str = BLOCK) -> supple.scene.SceneFile:
 
 class _Run:
     check_every, patience, colors, rejected = 1, 10, 0, 0
-    guarded = recovers = False
+    guard_server = recovers = False
 
     def __init__(self, solver, problem):
         self.solver, self.problem, self.notes = solver, problem, []
@@ -115,7 +115,7 @@ def simulation(folder, text=BLOCK, **settings):
 def settle(live, updates=400):
     """Update until all forces balance."""
     for _ in range(updates):
-        if live.stale:
+        if live.needs_preparation:
             live.prepare()
         if live.rest():
             return live.tracks[0].positions

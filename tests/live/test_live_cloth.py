@@ -10,7 +10,7 @@ from live_scenes import simulation
 
 import supple
 from supple.live.save import save_scene
-from supple.live.settings import changed_material
+from supple.live.settings import change_material
 
 FLAG = """
 quasistatic = false
@@ -77,7 +77,7 @@ def test_what_fabrics_cannot_be_is_said_and_undone(flag, change, sentence):
 def test_a_fabric_may_be_stiffer_but_files_cannot_say_so(flag, tmp_path):
     pytest.importorskip("tomli_w", reason="saving needs tomli-w: pip install 'supple[view]'")
     (soft,) = flag.settings.materials
-    stiff = changed_material(soft, "FabricMembrane", {"stiffness": "3"})
+    stiff = change_material(soft, "FabricMembrane", {"stiffness": "3"})
     flag.change(replace(flag.settings, materials=(stiff,)))
     flag.prepare()
     flag.update()

@@ -13,7 +13,7 @@ from supple.live import Session
 from supple.live.controls import Controls
 from supple.live.page import PinFolder
 
-PATIENCE = 60
+TYPING_DELAY = 60
 
 
 class Control:
@@ -86,7 +86,7 @@ def controls(gui, session, refusals):
 
 
 def until(condition):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TYPING_DELAY
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -99,7 +99,7 @@ def test_what_was_chosen_is_not_taken_back_by_a_session_that_has_not_obeyed_yet(
     gui["Material"].set("neo_hookean")
     controls.follow(session.snapshot)
     session.start()
-    until(lambda: session.snapshot.obeyed == 2)
+    until(lambda: session.snapshot.executed == 2)
     controls.follow(session.snapshot)
     (material,) = session.snapshot.settings.materials
     assert type(material) is supple.NeoHookean
@@ -111,7 +111,7 @@ def test_what_a_session_refuses_is_taken_back(session, gui, controls):
     gui["Solver"].set("block_xpbd")
     gui["Material"].set("stvk")
     session.start()
-    until(lambda: session.snapshot.obeyed == 2 and session.snapshot.status == "Paused.")
+    until(lambda: session.snapshot.executed == 2 and session.snapshot.status == "Paused.")
     controls.follow(session.snapshot)
     assert (gui["Solver"].value, gui["Material"].value) == ("pbng", "corotated")
 
@@ -123,7 +123,7 @@ def test_numbers_and_options_stay_as_they_were_typed(session, gui, controls, ref
     gui["Acceleration"].set("sor")
     until(lambda: session._ordered)
     session.start()
-    until(lambda: session.snapshot.obeyed == session._ordered)
+    until(lambda: session.snapshot.executed == session._ordered)
     controls.follow(session.snapshot)
     shown = gui["E [Pa]"].value, gui["Options"].value, gui["Time step [s]"].value
     assert shown == ("2e4", "omega=1.50 , tied_groups=false", "2.5e-2")
@@ -138,7 +138,7 @@ def test_a_long_number_is_not_rounded_by_changing_another(session, gui, controls
     until(lambda: session._ordered)
     gui["ν"].set(0.25)
     session.start()
-    until(lambda: session.snapshot.obeyed == 2)
+    until(lambda: session.snapshot.executed == 2)
     assert session.snapshot.settings.materials[0] == supple.Corotated(young=12345.6789, poisson=0.25)
 
 
@@ -162,9 +162,9 @@ def test_a_pin_stays_where_it_was_typed_to_be(session, gui):
     time.sleep(0.6)
     assert shown() == (2.0, (0.0, 100.0, 0.0)), "not yet obeyed"
     session.start()
-    until(lambda: session.snapshot.obeyed == 2)
+    until(lambda: session.snapshot.executed == 2)
     assert shown() == (2.0, (0.0, 100.0, 0.0)), "obeyed"
     assert session.snapshot.handles[0].stretch[1] == 2
     session.reset()
-    until(lambda: session.snapshot.obeyed == 3)
+    until(lambda: session.snapshot.executed == 3)
     assert shown() == (1.0, (0.0, 0.0, 0.0)), "changed elsewhere"

@@ -10,7 +10,7 @@ from live_scenes import scene_file
 
 import supple
 from supple.io.formats.colors import to_linear
-from supple.live.gltf_surface import Scale, painted
+from supple.live.gltf_surface import Scale, encode_surface
 from supple.live.page import legend, status
 from supple.live.residual_plot import _columns
 from supple.live.settings import (
@@ -18,11 +18,11 @@ from supple.live.settings import (
     file_settings,
     make_solver,
     options_text,
-    typed_number,
+    parse_number,
 )
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Notice, snapshot_of
-from supple.live.viewport import PAPER, rgb
+from supple.live.viewport import BACKGROUND_COLORS, rgb
 from supple.solvers import SOLVERS
 from supple.view.fields import FIELDS
 from supple.view.render.surface import surface_of
@@ -46,7 +46,7 @@ def test_painted_surfaces_are_read_back_as_they_were_meant(snapshot):
     surface = surface_of(snapshot.model)
     corners = surface.corners(snapshot.shapes[0].positions)
     colors = np.random.default_rng(0).uniform(size=(len(corners), 3))
-    data = painted(surface, corners, colors)
+    data = encode_surface(surface, corners, colors)
     read = trimesh.load(io.BytesIO(data), file_type="glb", process=False).to_geometry()
     np.testing.assert_allclose(read.vertices, corners, atol=1e-6)
     np.testing.assert_array_equal(read.faces, surface.triangles)
@@ -59,7 +59,7 @@ def test_categories_are_not_blended(snapshot):
     surface = surface_of(snapshot.model)
     corners = surface.corners(snapshot.shapes[0].positions)
     colors = np.eye(3)[np.arange(len(corners)) % 3]
-    data = painted(surface, corners, colors, separate=True)
+    data = encode_surface(surface, corners, colors, separate=True)
     read = trimesh.load(io.BytesIO(data), file_type="glb", process=False).to_geometry()
     shown = stored_colors(data)[read.faces]
     assert (shown == shown[:, :1]).all()
@@ -121,7 +121,7 @@ def test_options_are_typed_as_words():
 @pytest.mark.parametrize("text", ["", "soft", "nan", "inf", "1e5 Pa"])
 def test_what_is_no_number_is_refused(text):
     with pytest.raises(ValueError, match="E must be a number"):
-        typed_number(text, "E")
+        parse_number(text, "E")
 
 
 @pytest.mark.parametrize(
@@ -143,6 +143,6 @@ def brightness(color):
 def test_no_body_vanishes_in_front_of_the_background(name):
     """White on white, as a body without strain was."""
     shades = sorted(map(brightness, FIELDS[name].colors))
-    light, dark = brightness(PAPER["light"]), brightness(PAPER["dark"])
+    light, dark = brightness(BACKGROUND_COLORS["light"]), brightness(BACKGROUND_COLORS["dark"])
     assert (shades[-1] + 0.05) / (light + 0.05) > 1.4 or name in ("ordering", "body")
     assert (shades[0] + 0.05) / (dark + 0.05) > 1.4

@@ -34,7 +34,7 @@ def test_obstacles_move_as_their_motions_have_them_and_where_hands_put_them(tmp_
     assert not live.rest()
     assert settle(live)[:, 1].max() == pytest.approx(0.8, abs=1e-6)
     live.reset()
-    assert not live.carried.offsets.any()
+    assert not live.offset_obstacles.offsets.any()
 
 
 DROPPED = """
@@ -62,7 +62,7 @@ def test_a_rigid_body_falls_and_comes_to_rest_as_in_a_run(tmp_path):
     first = live.tracks[0]
     for _ in range(10):
         live.update()
-    live.stale = True
+    live.needs_preparation = True
     live.prepare()  # a solver that is built anew goes on from there
     for _ in range(10):
         live.update()

@@ -30,7 +30,7 @@ FLAGS = [
 VIEW = {"x": 0, "y": 150, "width": 650, "height": 550}
 """Where the body is, left of the panel and below notifications."""
 
-PATIENCE = 90
+TYPING_DELAY = 90
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +61,16 @@ def tab(browser, live):
 
 def opened(browser, url):
     tab = browser.new_page(viewport={"width": 1000, "height": 720})
-    tab.set_default_timeout(PATIENCE * 1000)
+    tab.set_default_timeout(TYPING_DELAY * 1000)
     tab.goto(url)
-    tab.get_by_role("button", name="Play").wait_for(timeout=PATIENCE * 1000)
-    tab.get_by_text("Paused.").wait_for(timeout=PATIENCE * 1000)
+    tab.get_by_role("button", name="Play").wait_for(timeout=TYPING_DELAY * 1000)
+    tab.get_by_text("Paused.").wait_for(timeout=TYPING_DELAY * 1000)
     until(lambda: covered(tab) > 0.02, "the body is drawn")
     return tab
 
 
 def until(condition, what):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TYPING_DELAY
     while not condition():
         assert time.monotonic() < end, f"never happened: {what}"
         time.sleep(0.1)
@@ -101,9 +101,9 @@ def test_the_canvas_draws_the_body(tab):
 def test_play_moves_the_body_and_reset_brings_it_back(tab, live):
     session, before = live[0], pixels(tab)
     tab.get_by_role("button", name="Play").click()
-    tab.get_by_text("In balance.").wait_for(timeout=PATIENCE * 1000)
+    tab.get_by_text("In balance.").wait_for(timeout=TYPING_DELAY * 1000)
     until(lambda: np.abs(pixels(tab) - before).max(axis=2).mean() > 2, "the picture changes")
-    tab.locator(".uplot canvas").wait_for(timeout=PATIENCE * 1000)
+    tab.locator(".uplot canvas").wait_for(timeout=TYPING_DELAY * 1000)
     tab.get_by_role("button", name="Reset").click()
     until(lambda: session.snapshot.updates == 0, "the session is reset")
     until(lambda: np.abs(pixels(tab) - before).max(axis=2).mean() < 1, "the picture is as before")
@@ -137,11 +137,11 @@ def test_dragging_moves_the_surface(tab, live):
     tab.mouse.down()
     tab.mouse.move(x, y - 20, steps=3)
     tab.mouse.move(x, y - 60, steps=5)
-    until(lambda: len(session.snapshot.held) > 0, "something is held")
-    held = session.snapshot.held
+    until(lambda: len(session.snapshot.grabbed) > 0, "something is held")
+    held = session.snapshot.grabbed
     until(lambda: lifted(session, held, before) > 0.03, "what is held rises with the mouse")
     tab.mouse.up()
-    until(lambda: not len(session.snapshot.held), "it is let go")
+    until(lambda: not len(session.snapshot.grabbed), "it is let go")
     until(lambda: abs(lifted(session, held, before)) < 0.01, "the body springs back")
     tab.get_by_role("button", name="Reset").click()
 
@@ -156,11 +156,11 @@ def test_a_bad_number_shows_a_message_and_changes_nothing(tab, live):
     field = control(tab, "E [Pa]")
     field.fill("soft")
     tab.get_by_text("must be a number such as 1e5 or 0.01, got 'soft'").first.wait_for(
-        timeout=PATIENCE * 1000
+        timeout=TYPING_DELAY * 1000
     )
     assert session.snapshot.settings == settings
     field.fill("-5")
-    tab.get_by_text("young must be positive").first.wait_for(timeout=PATIENCE * 1000)
+    tab.get_by_text("young must be positive").first.wait_for(timeout=TYPING_DELAY * 1000)
     field.fill("2e4")
     until(lambda: session.snapshot.settings.materials[0].young == pytest.approx(2e4), "a good one counts")
     until(lambda: not tab.get_by_text("young must be positive").count(), "the message goes away")
@@ -170,10 +170,10 @@ def test_a_bad_number_shows_a_message_and_changes_nothing(tab, live):
 def test_a_message_goes_away_with_the_option_that_it_is_about(tab, live):
     """Also while the session is busy and shows nothing new."""
     free = threading.Event()
-    live[0].ask(lambda simulation: free.wait(3 * PATIENCE))
+    live[0].ask(lambda simulation: free.wait(3 * TYPING_DELAY))
     field = tab.locator("label", has_text="Options").first.locator("xpath=../../..").locator("input").last
     field.fill("omego=1")
-    tab.get_by_text("has no option 'omego'").first.wait_for(timeout=PATIENCE * 1000)
+    tab.get_by_text("has no option 'omego'").first.wait_for(timeout=TYPING_DELAY * 1000)
     field.fill("")
     until(lambda: not tab.get_by_text("has no option 'omego'").count(), "the message goes away")
     free.set()
@@ -210,7 +210,7 @@ def test_two_tabs_show_the_same_and_one_may_close(browser, tab, live):
 
 def test_the_page_answers_while_the_session_is_busy(tab, live):
     session, free = live[0], threading.Event()
-    session.ask(lambda simulation: free.wait(PATIENCE))
+    session.ask(lambda simulation: free.wait(TYPING_DELAY))
     field = control(tab, "E [Pa]")
     field.fill("worse")
     tab.get_by_text("got 'worse'").first.wait_for(timeout=5000)

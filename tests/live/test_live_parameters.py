@@ -10,7 +10,7 @@ from test_live_controls import Gui
 import supple
 from supple.live.controls import MaterialFolder, ParameterControl
 from supple.live.save import scene_table
-from supple.live.settings import as_given, file_settings
+from supple.live.settings import file_settings, short_parameters
 from supple.live.simulation import Simulation
 from supple.materials import MATERIALS
 
@@ -61,7 +61,7 @@ def test_such_a_material_is_saved_as_a_scene_file_has_it(file, tmp_path):
     simulation.change(replace(simulation.settings, materials=(made,)))
     saved = scene_table(simulation, tmp_path)["solid"][0]["material"]
     assert saved == {"fibers": {**made.given(), "fiber": [0.0, 0.6, 0.8]}}
-    assert as_given(made) == made.given()
+    assert short_parameters(made) == made.given()
 
 
 @pytest.mark.parametrize("name", MATERIALS)

@@ -11,7 +11,7 @@ import supple
 from supple.live import Session
 from supple.live.save import save_scene
 
-PATIENCE = 60
+TYPING_DELAY = 60
 """Seconds that something may take; kernels may have to be compiled."""
 
 
@@ -36,7 +36,7 @@ def begin(tmp_path):
 
 def until(session, condition):
     """The first snapshot that fulfils a condition."""
-    snapshot, end = session.snapshot, time.monotonic() + PATIENCE
+    snapshot, end = session.snapshot, time.monotonic() + TYPING_DELAY
     while not condition(snapshot):
         assert time.monotonic() < end, f"{snapshot.status} {session.notices}"
         snapshot = session.wait(snapshot.version, 1.0)
@@ -132,9 +132,9 @@ def test_grabbing_moves_the_body_while_it_plays(begin):
     session.grab(vertex)
     session.drag(np.array([0, 0.2, 0]))
     moved = until(session, lambda s: s.shapes[0].positions[vertex][1] > before[1] + 0.19)
-    assert vertex in moved.held
+    assert vertex in moved.grabbed
     session.release()
-    until(session, lambda s: not len(s.held))
+    until(session, lambda s: not len(s.grabbed))
 
 
 def test_it_follows_a_change_of_solver_and_precision(begin):

@@ -8,7 +8,7 @@ from live_scenes import BLOCK, LOOSE, SWING, Exploding, settle, simulation
 from scipy.spatial.transform import Rotation
 
 import supple
-from supple.live.checkpoints import spread
+from supple.live.checkpoints import extent_ratio
 from supple.live.pins import Placement
 from supple.live.solver_track import DivergedError
 
@@ -120,7 +120,7 @@ def test_what_is_grabbed_follows_the_hand_and_returns_when_let_go(tmp_path):
     before = settle(live).copy()
     corner = int(np.argmin(np.linalg.norm(live.model.rest - [0.5, 1, 0.5], axis=1)))
     live.grab(corner, radius=0.3, hand="left")
-    held = live.pins.held
+    held = live.pins.grabbed
     assert corner in held
     assert len(held) == np.count_nonzero(np.linalg.norm(live.model.rest - [0.5, 1, 0.5], axis=1) <= 0.3)
     live.drag([0, 0.3, 0.1], hand="left")
@@ -136,11 +136,11 @@ def test_two_hands_hold_different_parts_and_what_is_kept_stays(tmp_path):
     live.grab(free[0], 0.0, "left")
     live.grab(free[-1], 0.0, "right")
     live.release("left", keep=True)
-    assert set(live.pins.held) == {free[0], free[-1]}
+    assert set(live.pins.grabbed) == {free[0], free[-1]}
     live.release("right", keep=False)
-    assert set(live.pins.held) == {free[0]}
+    assert set(live.pins.grabbed) == {free[0]}
     live.release_all()
-    assert not len(live.pins.held)
+    assert not len(live.pins.grabbed)
 
 
 def test_a_pinned_vertex_cannot_be_grabbed(tmp_path):
@@ -222,7 +222,7 @@ def test_a_body_that_explodes_slowly_goes_back_to_when_it_was_whole(tmp_path):
     assert f"at t = {live.time:.3g} s" in str(told.value)
     assert seen[live.updates] == live.time
     assert seen[-1] > live.time
-    assert spread(live.model, live.tracks[0].positions, live.pins.prescribed(live.time)) < 10
+    assert extent_ratio(live.model, live.tracks[0].positions, live.pins.prescribed(live.time)) < 10
     assert not live.tracks[0].velocities.any()
     assert [number for number, _ in live.tracks[0].history] == list(range(1, live.updates + 1))
 
@@ -230,9 +230,9 @@ def test_a_body_that_explodes_slowly_goes_back_to_when_it_was_whole(tmp_path):
 def test_what_falls_or_is_held_apart_has_not_exploded(tmp_path):
     live = simulation(tmp_path, LOOSE)
     model, rest, none = live.model, live.model.rest, np.empty((0, 3))
-    assert spread(model, rest - 1e6, none) == pytest.approx(1)
-    assert spread(model, rest * [50, 1, 1], none) == pytest.approx(50)
-    assert spread(model, rest * [50, 1, 1], np.array([[0, 0, 0], [50, 0, 0]])) == pytest.approx(1)
+    assert extent_ratio(model, rest - 1e6, none) == pytest.approx(1)
+    assert extent_ratio(model, rest * [50, 1, 1], none) == pytest.approx(50)
+    assert extent_ratio(model, rest * [50, 1, 1], np.array([[0, 0, 0], [50, 0, 0]])) == pytest.approx(1)
 
 
 def test_all_solvers_go_back_to_the_same_moment(tmp_path):
@@ -257,7 +257,7 @@ def test_a_refused_material_of_the_same_numbers_is_undone(tmp_path):
     live.change(replace(sound, materials=(supple.StableNeoHookean(young=1e4, poisson=0.3),)))
     with pytest.raises(ValueError, match="block_xpbd needs"):
         live.prepare()
-    assert live.stale
+    assert live.needs_preparation
     live.prepare()
     assert live.settings is sound
     assert type(live.model.terms[0].material) is supple.Corotated

@@ -100,11 +100,11 @@ def test_what_has_flowed_stays_so_where_a_hand_grabs(tmp_path):
     live = simulation(tmp_path, SCENES["plastic"], precision="float64")
     for _ in range(8):
         live.update()
-    (flowed,) = live.tracks[0]._problem.history.take()
+    (flowed,) = live.tracks[0]._problem.history.get_variables()
     assert any(np.abs(values - values[0]).max() > 1e-4 for values in flowed.values())
-    live.stale = True
+    live.needs_preparation = True
     live.prepare()
-    (again,) = live.tracks[0]._problem.history.take()
+    (again,) = live.tracks[0]._problem.history.get_variables()
     for name, values in flowed.items():
         np.testing.assert_array_equal(again[name], values)
     stiff = supple.NeoHookean(young=1e4, poisson=0.3)

@@ -9,7 +9,7 @@ from live_scenes import scene_file
 from typer.testing import CliRunner
 
 from supple.cli import app
-from supple.live.server import free_port, guarded, visitors
+from supple.live.server import access_rules, free_port, guard_server
 
 LOCAL = "127.0.0.1"
 FOREIGN = "http://evil.example"
@@ -25,7 +25,7 @@ def page(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("visitors")
     session = Session(scene_file(folder))
-    page = Page(session, LOCAL, free_port(LOCAL, 8500), folder, visitors(LOCAL, [PROXY]))
+    page = Page(session, LOCAL, free_port(LOCAL, 8500), folder, access_rules(LOCAL, [PROXY]))
     session.start()
     yield page
     page.close()
@@ -158,10 +158,10 @@ def test_a_browser_keeps_the_token_as_a_cookie(page):
 
 
 def test_every_page_has_a_token_of_its_own():
-    tokens = {visitors(LOCAL).token for _ in range(20)}
+    tokens = {access_rules(LOCAL).token for _ in range(20)}
     assert len(tokens) == 20
     assert min(map(len, tokens)) >= 32
-    assert not any(token in repr(visitors(LOCAL)) for token in tokens)
+    assert not any(token in repr(access_rules(LOCAL)) for token in tokens)
 
 
 @pytest.mark.parametrize("path", ["/" + 3000 * "a", "/%00", "/../../etc/passwd", "/" + 40 * "a/"])
@@ -211,22 +211,22 @@ def test_the_tab_has_the_title_of_the_scene(page, encoding):
 
 def test_a_server_that_goes_past_the_door_is_not_left_open():
     """As another version of viser might."""
-    with pytest.raises(RuntimeError, match="cannot guard"), guarded(visitors(LOCAL), "title"):
+    with pytest.raises(RuntimeError, match="cannot guard"), guard_server(access_rules(LOCAL), "title"):
         pass
 
 
 def test_the_host_that_was_chosen_is_home():
-    assert visitors("Box").refusal(["box:8080"], ["http://box:8080"]) is None
-    assert visitors("").refusal([""], []) is not None
+    assert access_rules("Box").refusal(["box:8080"], ["http://box:8080"]) is None
+    assert access_rules("").refusal([""], []) is not None
 
 
 @pytest.mark.parametrize("origin", ["http://box:8080/", "HTTP://BOX:8080", "http://box:8080"])
 def test_origins_are_compared_as_browsers_write_them(origin):
-    assert visitors(LOCAL, [origin]).refusal(["localhost:8080"], ["http://box:8080"]) is None
+    assert access_rules(LOCAL, [origin]).refusal(["localhost:8080"], ["http://box:8080"]) is None
 
 
 def test_a_usual_port_goes_without_saying():
-    assert visitors(LOCAL, ["https://box:443"]).refusal(["box"], ["https://box"]) is None
+    assert access_rules(LOCAL, ["https://box:443"]).refusal(["box"], ["https://box"]) is None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import supple
 from supple.live.controls import Controls
 from supple.live.save import save_scene
 from supple.live.settings import file_settings
-from supple.live.wind import FASTEST
+from supple.live.wind import MAX_SLIDER_SPEED
 
 CURTAIN = """
 quasistatic = false
@@ -83,7 +83,7 @@ def test_directions_are_those_of_cameras_and_stay_when_the_wind_dies_down(tmp_pa
     shown.show(live.settings)
     assert (gui["Towards [°]"].value, gui["Rising [°]"].value) == (90.0, 90.0)
     shown.show(replace(live.settings, winds=((0.0, 0.0, 31.0),)))
-    assert gui["Speed [m/s]"].value == gui["Speed [m/s]"].max == 31 > FASTEST
+    assert gui["Speed [m/s]"].value == gui["Speed [m/s]"].max == 31 > MAX_SLIDER_SPEED
     assert gui["Towards [°]"].value == pytest.approx(0)
 
 

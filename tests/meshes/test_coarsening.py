@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import supple
-from supple.meshes.coarsening import coarser
+from supple.meshes.coarsening import coarsen_surface
 from supple.meshes.measures import area_vectors, areas
 
 SHEETS = {
@@ -25,7 +25,7 @@ EVERY = pytest.mark.parametrize("name", [*SHEETS, *CURVED])
 def coarse(mesh, first=()):
     before = np.zeros(mesh.n_vertices, bool)
     before[list(first)] = True
-    return coarser(mesh.points, mesh.triangles, before)
+    return coarsen_surface(mesh.points, mesh.triangles, before)
 
 
 @EVERY
@@ -94,11 +94,11 @@ def test_other_vertices_do_not_matter():
     mesh = SHEETS["equilateral"]
     alone = coarse(mesh)
     points = np.concatenate([np.ones((5, 3)), mesh.points, np.ones((3, 3))])
-    found = coarser(points, mesh.triangles + 5, np.zeros(len(points), bool))
+    found = coarsen_surface(points, mesh.triangles + 5, np.zeros(len(points), bool))
     np.testing.assert_array_equal(found.vertices, alone.vertices + 5)
     np.testing.assert_array_equal(found.triangles, alone.triangles)
 
 
 def test_a_surface_of_one_triangle_has_no_coarser_one():
-    found = coarser(np.eye(3), np.array([[0, 1, 2]]), np.zeros(3, bool))
+    found = coarsen_surface(np.eye(3), np.array([[0, 1, 2]]), np.zeros(3, bool))
     assert len(found.vertices) == len(found.triangles) == len(found.bound) == 0

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import supple
 from supple.meshes import MeshError, block, load_mesh, merge, save_mesh
-from supple.meshes.files.load_save import deformation_gradients, deformed_data
+from supple.meshes.files.load_save import deform_data, deformation_gradients
 
 PLAIN = block((2, 1, 1))
 
@@ -95,7 +95,7 @@ def test_a_fiber_stays_along_the_line_that_it_was_drawn_on(mesh):
     edge = moved.points[moved.tets[:, 1]] - moved.points[moved.tets[:, 0]]
     expected = edge / np.linalg.norm(edge, axis=1, keepdims=True)
     np.testing.assert_allclose(moved.cell_data["along"], expected, atol=1e-12)
-    now, _ = deformed_data(PLAIN.with_data(cell_data={"along": along}), PLAIN.points @ A.T)
+    now, _ = deform_data(PLAIN.with_data(cell_data={"along": along}), PLAIN.points @ A.T)
     np.testing.assert_allclose(now["along"], expected, atol=1e-12)
     gradients = deformation_gradients(PLAIN, PLAIN.points @ A.T + 3)
     np.testing.assert_allclose(gradients, np.broadcast_to(A, gradients.shape), atol=1e-12)

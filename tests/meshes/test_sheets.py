@@ -7,7 +7,7 @@ import supple
 from supple.meshes.closest_point import closest_in_body
 from supple.meshes.edges import Edges
 from supple.meshes.generators.sheets import PATTERNS, SHEETS
-from supple.meshes.quality import problems, rest_corners
+from supple.meshes.quality import find_problems, rest_corners
 
 MADE = {
     "sheet": {"cells": (5, 4), "size": (1, 2)},
@@ -21,7 +21,7 @@ MADE = {
 @pytest.mark.parametrize("kind", SHEETS)
 def test_generated_surfaces_are_sound(kind):
     mesh = getattr(supple.meshes, kind)(**MADE[kind])
-    assert list(problems(mesh)) == []
+    assert list(find_problems(mesh)) == []
     assert mesh.n_components == 1
     vertices, triangles = SHEETS[kind](**MADE[kind])
     assert mesh.n_triangles == triangles
@@ -190,11 +190,11 @@ def twisted_band(half_turns, joined=True, around=12, across=2):
 @pytest.mark.parametrize("half_turns", [0, 1, 2, 3])
 def test_bands_of_one_side_are_told_from_those_of_two(half_turns):
     mesh = twisted_band(half_turns)
-    said = list(problems(mesh))
+    said = list(find_problems(mesh))
     assert Edges(mesh.triangles).one_sided == bool(half_turns % 2)
     assert ("one side only" in " ".join(said)) == bool(half_turns % 2)
     assert len(said) == half_turns % 2
-    assert list(problems(twisted_band(half_turns, joined=False))) == []
+    assert list(find_problems(twisted_band(half_turns, joined=False))) == []
 
 
 def test_a_moebius_strip_is_cut_and_sewn():

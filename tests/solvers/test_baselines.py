@@ -278,7 +278,7 @@ def test_with_the_primary_kept_whole_bodies_are_unstable():
 
 def test_kept_primaries_are_for_steps_of_time():
     problem = family.placed(bar())
-    problem.loads.use(problem.loads.force, 0 * problem.loads.inertia)
+    problem.loads.set_forces_and_inertia(problem.loads.force, 0 * problem.loads.inertia)
     with pytest.raises(ValueError, match="for one step of time"):
         XPBD(primary="kept").begin(problem)
     with pytest.raises(ValueError, match="compliant pairs"):

@@ -4,7 +4,7 @@ import numpy as np
 
 import supple
 from supple.problem import Problem
-from supple.solvers.newton_methods.active_set import BesideObstacles
+from supple.solvers.newton_methods.active_set import ActiveSetNewton
 
 
 def _resting_block():
@@ -28,7 +28,7 @@ def test_rejected_newton_steps_are_tried_ever_less_often():
             tried.append(len(tried))
             self.twin.u[:-1, 0] += 0.1 * np.arange(len(self.twin.u) - 1)
 
-    run = BesideObstacles(problem, Astray, 1e-8)
+    run = ActiveSetNewton(problem, Astray, 1e-8)
     for _ in range(40):
         run.step()
         run.observe(problem.balance())

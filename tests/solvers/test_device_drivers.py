@@ -172,9 +172,9 @@ def test_what_waits_is_done_with_what_was_said_then(fake_device):  # noqa: F811
         problem.states.set_velocities(np.ones((model.vertices, 3)))
         problem.begin_step(0.5)
         problem.begin_step(0.5)
-        problem.states.coast(0.1, 0.0, model.prescribed(0.6))
+        problem.states.predict(0.1, 0.0, model.prescribed(0.6))
         problem.states.set_velocities(np.full((model.vertices, 3), 2.0))
-        problem.states.coast(0.1, 0.0, model.prescribed(0.7))
+        problem.states.predict(0.1, 0.0, model.prescribed(0.7))
         for array in (problem.u, problem.states.last, problem.states.velocity, problem.states.anchor):
             problem.device.download(array)
     here, there = problems
@@ -349,9 +349,9 @@ def test_velocities_of_frames_are_rounded_once(device, precision):
     last = rng.normal(size=problem.model.rest.shape)
     problem.positions = problem.model.rest + last
     states.set_velocities(rng.normal(size=last.shape))
-    states.coast(0.003, 0.1, problem.model.rest[problem.model.pinned])
+    states.predict(0.003, 0.1, problem.model.rest[problem.model.pinned])
     u, last = (states.vectors(records).astype(float) for records in (states.u, states.last))
-    states.settle(states.last, 0.003, 0.1)
+    states.update_velocity(states.last, 0.003, 0.1)
     expected = ((1 - 0.1) * (u - last) / 0.003).astype(precision)
     assert np.array_equal(states.vectors(states.velocity), expected)
     assert np.array_equal(problem.state.velocities, expected[0])

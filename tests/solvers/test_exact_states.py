@@ -81,14 +81,14 @@ def test_the_exact_state_is_what_was_rounded():
     problem = make_problem(stiff(), True, supple.Backend(precision="float32"))
     problem.begin_step(np.inf)
     run = Hybrid(max_predicted_sweeps=0).begin(problem)
-    assert run.exact.dtype == np.float64
+    assert run.float64_problem.dtype == np.float64
     for _ in range(2):
         run.advance(1)
-    u = run.exact.u
+    u = run.float64_problem.u
     assert np.abs(u).max() > 0
     np.testing.assert_array_equal(problem.u, u.astype(np.float32))
 
 
 def test_problems_in_float64_are_their_own():
     problem = make_problem(stiff(), True, supple.Backend())
-    assert Hybrid(max_predicted_sweeps=0).begin(problem).exact is None
+    assert Hybrid(max_predicted_sweeps=0).begin(problem).float64_problem is None

@@ -12,7 +12,7 @@ from supple.scene import build_model
 from supple.scene.variations import conditions
 from supple.solve.loop import solve_batch
 from supple.solvers import Hybrid
-from supple.solvers.newton_methods.batched_newton import NewtonTogether
+from supple.solvers.newton_methods.batched_newton import BatchedNewton
 from supple.solvers.newton_methods.block_diagonal import room_for
 from supple.solvers.newton_methods.error_estimate import certify, certify_copies
 
@@ -98,7 +98,7 @@ def test_energies_of_copies_add_up(inertia):
     problem = problem_of(scene, [supple.Variation(gravity=(0, -g, 0)) for g in (9.8, 4.0, 0.1)])
     if inertia:
         problem.set_inertia(0.01, problem.model.rest)
-    newton = NewtonTogether(problem, [0, 1, 2], 1e-6, None, 1.0)
+    newton = BatchedNewton(problem, [0, 1, 2], 1e-6, None, 1.0)
     model, changes = newton.gathered.model, []
     noise = np.random.default_rng(0).normal(size=model.rest.shape) * model.free[:, None]
     for energy in (newton.gathered.energy, lambda: newton._energies()[0].sum()):

@@ -26,9 +26,9 @@ from supple import PBNG, Newton, Outcome
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import Hybrid
-from supple.solvers.newton_methods.float64_problem import exact_twin
+from supple.solvers.newton_methods.float64_problem import to_float64
 from supple.solvers.newton_methods.line_search import Start, first_lower
-from supple.solvers.newton_methods.rate_estimate import Allowance, TimeEstimate
+from supple.solvers.newton_methods.rate_estimate import RateEstimate, TimeBudget
 
 
 def slender(kind, gravity=0.1):
@@ -224,16 +224,16 @@ def test_options_are_checked(options, said):
 
 def test_forecasts():
     """A steady rate is carried on; without one there is no end."""
-    steady, stuck, short = TimeEstimate(1e-8), TimeEstimate(1e-8), TimeEstimate(1e-8)
+    steady, stuck, short = RateEstimate(1e-8), RateEstimate(1e-8), RateEstimate(1e-8)
     for k in range(5):
-        steady.see(10 * k, 10.0**-k)
-        stuck.see(10 * k, 0.5)
-    short.see(10, 0.1)
+        steady.record(10 * k, 10.0**-k)
+        stuck.record(10 * k, 0.5)
+    short.record(10, 0.1)
     assert steady.remaining == pytest.approx(40)
     assert stuck.remaining == math.inf
     assert short.remaining == 0
     before = steady.remaining
-    steady.see(50, math.inf)
+    steady.record(50, math.inf)
     assert before < steady.remaining < math.inf
 
 
@@ -309,20 +309,20 @@ def test_negative_curvature_of_few_elements_is_found():
 def test_time_that_is_left():
     """A first Newton step waits until it is known how long sweeps take; later ones take as long as the
     last."""
-    allowance, endless = Allowance(10.0), Allowance(None)
+    allowance, endless = TimeBudget(10.0), TimeBudget(None)
     assert endless.allows_newton
     assert not allowance.allows_newton
     for each in (allowance, endless):
-        with each.sweeping(5):
+        with each.charge_sweeps(5):
             pass
-        with each.stepping(1):
+        with each.charge_steps(1):
             pass
         assert each.allows_newton
         assert each.allows_step
     assert 0 < allowance.step < 10.0
     allowance.left = 0.5 * allowance.step
     assert not allowance.allows_step
-    with allowance.sweeping(1):
+    with allowance.charge_sweeps(1):
         pass
     assert not allowance.allows_step
 
@@ -342,9 +342,9 @@ def test_twins_are_held_at_the_same_places():
     scene.pin(body.where(face(0, 0)), motion=supple.Translate((0.5, 0, 0)), axes="x")
     problem = Problem(build_model(scene, True), "float32")
     problem.begin_step(math.inf)
-    twin = exact_twin(problem)
-    assert np.abs(twin.states.held_at).max() == pytest.approx(0.5)
-    np.testing.assert_allclose(twin.states.held_at, problem.states.held_at)
+    twin = to_float64(problem)
+    assert np.abs(twin.states.constrained_at).max() == pytest.approx(0.5)
+    np.testing.assert_allclose(twin.states.constrained_at, problem.states.constrained_at)
 
 
 @pytest.mark.parametrize("contrast", [1e3, 1e6])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from supple.problem import Balances
-from supple.solvers.newton_methods.rate_estimate import LOOKS, Forecasts, TimeEstimate
+from supple.solvers.newton_methods.rate_estimate import FIT_POINTS, BatchRateEstimates, RateEstimate
 
 
 def some_figures(copies, bodies, seed=0):
@@ -49,22 +49,22 @@ def test_forecasts_of_many_are_those_of_each():
     relative_residuals = np.exp(-np.cumsum(rng.uniform(-0.3, 1, (12, 9)), axis=0))
     relative_residuals[5, ::2] = np.inf
     relative_residuals[:, 3] = 0.5
-    aims = 10.0 ** rng.uniform(-8, -1, 9)
-    many, each = Forecasts(9), [TimeEstimate(aim) for aim in aims]
-    many.aim[:] = aims
+    targets = 10.0 ** rng.uniform(-8, -1, 9)
+    many, each = BatchRateEstimates(9), [RateEstimate(target) for target in targets]
+    many.target[:] = targets
     assert not many.remaining.any()
     for look, row in enumerate(relative_residuals):
-        many.see(10 * look, row)
+        many.record(10 * look, row)
         for one, relative_residual in zip(each, row, strict=True):
-            one.see(10 * look, float(relative_residual))
-        expected = [one.remaining if look + 1 >= LOOKS else 0.0 for one in each]
+            one.record(10 * look, float(relative_residual))
+        expected = [one.remaining if look + 1 >= FIT_POINTS else 0.0 for one in each]
         np.testing.assert_allclose(many.remaining, expected, rtol=1e-12)
     assert np.isinf(many.remaining[3])
 
 
 def test_a_rise_in_the_first_sweeps_is_no_reason_to_leave():
     """As seen of 32,768 vertices, which arrive at 1e-4 after 550 sweeps."""
-    forecasts = Forecasts(1)
+    estimates = BatchRateEstimates(1)
     for look, relative_residual in enumerate((5.8e-2, 6.3e-2, 4.5e-2, 3.6e-2, 2.9e-2), 1):
-        forecasts.see(10 * look, np.array([relative_residual]))
-        assert forecasts.remaining[0] < 1000
+        estimates.record(10 * look, np.array([relative_residual]))
+        assert estimates.remaining[0] < 1000

@@ -23,7 +23,7 @@ def test_figures_are_those_of_the_present_state():
         lambda p: p.loads.set(force),
         lambda p: p.use_materials([stiffer]),
         lambda p: p.set_inertia(0.1, model.rest),
-        lambda p: p.take([Conditions(model.rest[model.pinned], force, initial=moved)]),
+        lambda p: p.set_conditions([Conditions(model.rest[model.pinned], force, initial=moved)]),
     ]
     before = figures(problem)
     for number, change in enumerate(changes):

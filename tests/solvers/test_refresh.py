@@ -120,7 +120,7 @@ def test_without_springs_it_is_the_problem_without_the_term(method, quasistatic)
     model = MODELS["cantilever"]
     found = []
     for problem in (Problem(model, "float64"), changing(model)):
-        if problem.layout.room is not None:
+        if problem.layout.dynamic_batches is not None:
             problem.refresh(1, springs(model, 12))
             problem.refresh(1, springs(model, 0))
         if quasistatic:
@@ -212,9 +212,9 @@ def test_other_materials_reach_vertices_that_are_not_at_home():
     model = MODELS["graded"]
     problem = changing(model, capacity=12)
     problem.refresh(1, springs(model, 12))
-    assert len(problem.layout.room.moved)
+    assert len(problem.layout.dynamic_batches.moved)
     softer = material("neo_hookean", young=np.linspace(900, 300, len(model.tets)))
-    assert problem.take([Conditions(model.rest[model.pinned], model.force, (softer,))])
+    assert problem.set_conditions([Conditions(model.rest[model.pinned], model.force, (softer,))])
     perturbed(problem, 0.02)
     for count in (12, 5, 30):
         problem.refresh(1, springs(model, count))

@@ -15,7 +15,7 @@ from supple.config.backend import Backend
 from supple.kernels import RECORD
 from supple.model.model import Conditions, Model, Step
 from supple.problem import Problem
-from supple.problem.material_update import are_alike, with_materials
+from supple.problem.material_update import have_same_layout, with_materials
 from supple.problem.reductions import PARTS
 from supple.scene import Scene, SceneFile, Variation, build_model
 from supple.scene.constraints.rigid_support import Support
@@ -27,7 +27,7 @@ from supple.solve.loop import make_device, solve_batch
 from supple.solve.options import Options, Request, check_callbacks, resolve_request, takes_options
 from supple.solve.report import Report
 from supple.solvers import Solver
-from supple.solvers.newton_methods.float64_problem import bring_back
+from supple.solvers.newton_methods.float64_problem import write_back
 from supple.support.arguments import check_integer, iterate_argument
 
 DEFAULT_BATCH_SIZE = 1024
@@ -164,7 +164,7 @@ class BatchSolver:
             A problem that holds the solutions until the next batch, the conditions, and the reports.
         """
         request, began = self._request, perf_counter()
-        if self._problem is None or not self._problem.take(chunk):
+        if self._problem is None or not self._problem.set_conditions(chunk):
             self._problem = None  # free its device memory before the next is allocated
             self._problem = make_problem_under(self._model, chunk, request.backend)
         reports = solve_batch(self._problem, request.solver, request.stop, began=began)
@@ -185,7 +185,7 @@ class BatchSolver:
         report = solve_along(c.path, c, single, request.solver, request.stop, failed)
         if report is None:
             return failed
-        bring_back(single, problem, member)
+        write_back(single, problem, member)
         return report
 
     def end(self) -> None:
@@ -200,10 +200,10 @@ class BatchSolver:
 def make_problem_under(model: Model, chunk: list[Conditions], backend: Backend) -> Problem:
     """Create a problem for these conditions; compatible conditions can replace them later."""
     materials = [c.materials for c in chunk if c.materials is not None]
-    is_common = len(chunk) == 1 and all(are_alike(model, materials) for materials in materials)
+    is_common = len(chunk) == 1 and all(have_same_layout(model, materials) for materials in materials)
     where, varied = make_device(backend.device, model, len(chunk)), bool(materials) and not is_common
     problem = Problem(model, backend.precision, backend.threads, where, varied)
-    problem.take(chunk)
+    problem.set_conditions(chunk)
     return problem
 
 

@@ -99,12 +99,12 @@ class BatchedStates:
     def get_states(self) -> list[State]:
         """Return the states of all batch members."""
         self._time_loop.finish_frame()
-        return self._time_loop.problem.states.take()
+        return self._time_loop.problem.states.get_states()
 
     def set_states(self, states: list[State]) -> None:
         """Set the states of all batch members."""
         self._time_loop.move_obstacles()
-        self._time_loop.problem.states.put(states)
+        self._time_loop.problem.states.set_states(states)
         self._time_loop.begin()
 
     def advance(self, forces: np.ndarray | None, pins: np.ndarray | None) -> list[Report]:

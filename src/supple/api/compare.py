@@ -215,7 +215,7 @@ def begin_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
     problem.states.set_velocities(v)
     time = (frame - 1) * scene.dt + dt
     if scene.integrator in RULES:
-        problem.history.move_on([])
+        problem.history.set_motions([])
         rule = SecondOrderIntegrator(problem, RULES[scene.integrator], dt)
         rule.prepare_history(time, None)
         problem.begin_step(time, dt)

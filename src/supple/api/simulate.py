@@ -12,7 +12,7 @@ import numpy as np
 from supple.model.model import Model, Step, latest
 from supple.model.state import State
 from supple.problem import Problem
-from supple.problem.history import checked_history
+from supple.problem.history import check_history
 from supple.problem.material_update import changing_materials
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.scene import scene_of
@@ -257,7 +257,7 @@ def equilibrium(
 
 def _make_step(problem: Problem, time: float) -> Step:
     """Forces, parameters and history variables at an equilibrium at a time [s]."""
-    materials, (history, *_) = changing_materials(problem.model), problem.history.take()
+    materials, (history, *_) = changing_materials(problem.model), problem.history.get_variables()
     return Step(np.inf, problem.positions, problem.loads.force, materials, time, history)
 
 
@@ -387,7 +387,7 @@ def validate_state(state: State, model: Model) -> State:
     return State(
         check_vectors("displacements of the state", state.displacements, model.vertices),
         check_vectors("velocities of the state", state.velocities, model.vertices, limit=MAX_MAGNITUDE),
-        checked_history(model, state.history),
+        check_history(model, state.history),
     )
 
 

@@ -23,7 +23,7 @@ from supple.cli.commands.schema import schema
 from supple.cli.commands.verify import verify
 from supple.cli.commands.view import view
 from supple.cli.console import catch_sigterm, handle_errors, say
-from supple.cli.plain_tables import write_plainly
+from supple.cli.plain_tables import use_ascii_replacements
 
 app = typer.Typer(
     help="Position-based simulation of hyperelastic solids and cloth.",
@@ -82,5 +82,5 @@ def _options(
 def main() -> None:
     """Entry point of the `supple` executable; see also supple_command."""
     catch_sigterm()
-    write_plainly(sys.stdout, sys.stderr)
+    use_ascii_replacements(sys.stdout, sys.stderr)
     app()

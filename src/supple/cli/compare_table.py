@@ -13,7 +13,7 @@ from rich.text import Text
 from supple.cli.console import stdout
 from supple.runs.comparison import COLUMNS, Entry
 
-FIRST_HALF = 4
+N_FIRST_COLUMNS = 4
 """Number of columns in the first table if the terminal is too narrow for one table."""
 
 
@@ -32,7 +32,7 @@ def print_table(console: Console, trials: list[Entry]) -> None:
     if Measurement.get(console, console.options.update(width=1000), full_table).maximum <= console.width:
         console.print(full_table)
         return
-    for half in (names[:FIRST_HALF], names[FIRST_HALF:]):
+    for half in (names[:N_FIRST_COLUMNS], names[N_FIRST_COLUMNS:]):
         console.print(_table(trials, half))
         console.print()
 

@@ -39,7 +39,7 @@ ScenePath = Annotated[
     Path, typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False)
 ]
 
-LONGEST_WORD = 1000
+MAX_WORD_LENGTH = 1000
 """Maximum number of characters of a word in an error message; most paths are shorter."""
 
 PIPE_WIDTH = 140
@@ -147,7 +147,7 @@ def handle_errors(as_json: bool) -> Iterator[None]:
 
 def _end(code: int, sentence: str, as_json: bool) -> NoReturn:
     """Print the reason and exit; closed streams are ignored."""
-    sentence = shorten_words(sentence, LONGEST_WORD)
+    sentence = shorten_words(sentence, MAX_WORD_LENGTH)
     with suppress(OSError):
         if sentence:
             errors.print(
@@ -182,7 +182,7 @@ def note(sentence: str) -> None:
     errors.print(Text.assemble(("note:", "yellow"), " ", sentence))
 
 
-class AnnounceCompilation(logging.Handler):
+class CompilationHandler(logging.Handler):
     """Log handler that announces kernel compilation once and prints warnings."""
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ def attach_handler(handler: logging.Handler) -> Iterator[None]:
 
 
 def announce_compilation() -> AbstractContextManager[None]:
-    return attach_handler(AnnounceCompilation())
+    return attach_handler(CompilationHandler())
 
 
 _UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}

@@ -39,7 +39,7 @@ from supple.support.arguments import suggest_name
 from supple.support.text import format_duration
 
 
-def shipped_scenes() -> dict[str, Path]:
+def list_scene_files() -> dict[str, Path]:
     """Paths of the bundled scenes by name, in the installed package or in a repository."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "scenes", package.parents[1] / "scenes"):
@@ -49,7 +49,7 @@ def shipped_scenes() -> dict[str, Path]:
     return {}
 
 
-class ShowTetrahedralization(logging.Handler):
+class TetrahedralizationHandler(logging.Handler):
     """Log handler that shows the current step and elapsed time on a terminal, and a single line elsewhere."""
 
     def __init__(self, status: Status) -> None:
@@ -73,7 +73,7 @@ def show_tetrahedralization() -> Iterator[None]:
     """Show the progress of tetrahedralization within the context."""
     status = Status("", console=errors)
     try:
-        with attach_handler(ShowTetrahedralization(status)):
+        with attach_handler(TetrahedralizationHandler(status)):
             yield
     finally:
         status.stop()
@@ -189,7 +189,7 @@ def load_file(path: Path) -> SceneFile:
         FileNotFoundError: There is neither; the message suggests similar names.
     """
     if not path.exists():
-        shipped = shipped_scenes()
+        shipped = list_scene_files()
         if str(path) not in shipped:
             known = [*(str(other) for other in sorted(path.parent.glob("*.toml"))), *shipped]
             raise FileNotFoundError(f"there is no scene file {path}; {suggest_name(str(path), known)}")

@@ -9,7 +9,7 @@ import codecs
 import unicodedata
 from typing import TextIO
 
-PLAIN = {
+ASCII_REPLACEMENTS = {
     "·": "-",
     "–": "-",
     "—": "-",
@@ -28,30 +28,30 @@ PLAIN = {
 }
 
 
-def plain(letter: str) -> str:
+def replace_letter(letter: str) -> str:
     """ASCII replacement of a character: nu for ν, e for é, ... for …, ? without a close match."""
-    if letter in PLAIN:
-        return PLAIN[letter]
+    if letter in ASCII_REPLACEMENTS:
+        return ASCII_REPLACEMENTS[letter]
     name = unicodedata.name(letter, "")
     if name.startswith("GREEK"):
         return name.split()[-1].lower()
     return unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode() or "?"
 
 
-def _in_plain_letters(error: UnicodeError) -> tuple[str | bytes, int]:
+def _replace_unencodable(error: UnicodeError) -> tuple[str | bytes, int]:
     """Encoding error handler that writes ASCII replacements; undecodable bytes of file names are kept."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     letters = error.object[error.start : error.end]
     if all("\udc80" <= letter <= "\udcff" for letter in letters):
         return bytes(ord(letter) - 0xDC00 for letter in letters), error.end
-    return "".join(map(plain, letters)), error.end
+    return "".join(map(replace_letter, letters)), error.end
 
 
-codecs.register_error("supple.plain", _in_plain_letters)
+codecs.register_error("supple.plain", _replace_unencodable)
 
 
-def write_plainly(*streams: TextIO) -> None:
+def use_ascii_replacements(*streams: TextIO) -> None:
     """Replace characters that a stream cannot encode by ASCII."""
     for stream in streams:
         if hasattr(stream, "reconfigure"):

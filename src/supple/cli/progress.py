@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from supple.solve.report import Report
 
 
-SETUP = 6e-6
+SETUP_SECONDS_PER_CELL = 6e-6
 """Setup time per cell on one core [s]."""
 
 
 def setup_seconds(cells: int) -> float:
     """Approximate setup time of a mesh with the given number of tetrahedra and triangles [s]."""
-    return SETUP * cells
+    return SETUP_SECONDS_PER_CELL * cells
 
 
 class TimeEstimate:
@@ -38,17 +38,17 @@ class TimeEstimate:
 
     def __init__(self, stop: StopCriteria) -> None:
         self.stop = stop
-        self._seen: list[tuple[float, float]] = []
+        self._samples: list[tuple[float, float]] = []
         self._iteration = 0
 
     def see(self, iteration: int, relative_residual: float, seconds: float) -> None:
         self._iteration = iteration
         if 0 < relative_residual < math.inf:
-            self._seen.append((seconds, math.log(relative_residual)))
+            self._samples.append((seconds, math.log(relative_residual)))
 
     @property
     def seconds(self) -> float:
-        return self._seen[-1][0] if self._seen else 0.0
+        return self._samples[-1][0] if self._samples else 0.0
 
     @property
     def left(self) -> float | None:
@@ -67,10 +67,10 @@ class TimeEstimate:
 
         The rate covers the second half of the elapsed time, since early iterations converge much faster.
         """
-        if self.stop.tolerance is None or len(self._seen) < 3:
+        if self.stop.tolerance is None or len(self._samples) < 3:
             return None
-        now, level = self._seen[-1]
-        then, before = next(point for point in self._seen if point[0] >= now / 2)
+        now, level = self._samples[-1]
+        then, before = next(point for point in self._samples if point[0] >= now / 2)
         if now <= then or level >= before:
             return None
         return max(0.0, level - math.log(self.stop.tolerance)) * (now - then) / (before - level)
@@ -84,7 +84,7 @@ class TimeEstimate:
         return None if self.stop.time_limit is None else max(0.0, self.stop.time_limit - self.seconds)
 
 
-SILENCE = 30.0
+LINE_INTERVAL = 30.0
 """Seconds between progress lines without a progress bar."""
 
 
@@ -155,7 +155,7 @@ class RunProgress(_Bar):
         if left is not None:
             status += f"  {self._time_left(left)}"
         self.show(self._frame, (self.done + self._estimate.fraction) / self.frames, status)
-        if self._in_lines and perf_counter() > self._said + SILENCE:
+        if self._in_lines and perf_counter() > self._said + LINE_INTERVAL:
             self._said = perf_counter()
             errors.print(f"{self._frame}: {status}")
 
@@ -171,7 +171,7 @@ class RunProgress(_Bar):
         left = (self.frames - self.done) * self._seconds
         return (
             f"; {_format_seconds(left)} left, about"
-            if self.done == self._first + 1 and left > SILENCE
+            if self.done == self._first + 1 and left > LINE_INTERVAL
             else ""
         )
 

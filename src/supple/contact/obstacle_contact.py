@@ -450,7 +450,7 @@ def _displace(contacts: Contacts, moves: np.ndarray) -> None:
     records = np.zeros((len(moves) + 1, RECORD), contacts.dtype)
     records[:-1, :3] = moves
     states = contacts.states
-    contacts.device.on_records(Displace(states.u, records, 0), states.prescribing)
+    contacts.device.on_records(Displace(states.u, records, 0), states.dirichlet_operation)
 
 
 def _is_touched(contacts: Contacts, motion: RigidMotion) -> bool:

@@ -11,14 +11,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.api.simulate import Result
-from supple.gradients.gradient import ACCURACY, Loss, direct_at, report_of
-from supple.gradients.polish import MOST_STEPS, NEAR, TARGET, Polished, acting, same_shape
+from supple.gradients.gradient import ACCURACY, Loss, evaluate_loss, make_report
+from supple.gradients.polish import (
+    MAX_STEPS,
+    NEWTON_RESIDUAL,
+    TARGET_RESIDUAL,
+    Polished,
+    is_compatible,
+    model_of_step,
+)
 from supple.gradients.report import GradientReport, NoGradientError
-from supple.gradients.system import UNSOLVED, Solved, System
+from supple.gradients.system import MAX_RESIDUAL, System, SystemSolution
 from supple.kernels import compilation
 from supple.model.model import Model
 from supple.problem import Problem
-from supple.problem.material_update import are_alike, materials_of, with_materials
+from supple.problem.material_update import have_same_layout, materials_of, with_materials
 from supple.solvers.newton_methods.block_diagonal import joined, most_gathered, repeated
 from supple.solvers.newton_methods.line_search import line
 
@@ -35,11 +42,11 @@ class Adjoint(NamedTuple):
 
     positions: np.ndarray
     direct: np.ndarray
-    found: np.ndarray
+    adjoint: np.ndarray
     report: GradientReport
 
 
-class SideBySide:
+class BatchedAdjoint:
     """Batched solver for groups of results.
 
     The batch is as large as the largest group so far, and its problem is reused for results of the same
@@ -49,7 +56,7 @@ class SideBySide:
     def __init__(self) -> None:
         self._problem: Problem | None = None
         self._model: Model | None = None
-        self._copies = 0
+        self._batch_size = 0
 
     def adjoints(self, problem: Problem, results: Sequence[Result], losses: Sequence[Loss]) -> list[Any]:
         """Solve the adjoint systems of several results.
@@ -64,115 +71,131 @@ class SideBySide:
             equilibrium, unstable, or with a loss that changes along a zero-energy motion.
         """
         alone: list[Any] = [None] * len(results)
-        alike = [k for k, result in enumerate(results) if _goes(problem, result)]
-        if len(alike) < 2 or most_gathered(problem) < 2:
+        batchable = [k for k, result in enumerate(results) if _is_batchable(problem, result)]
+        if len(batchable) < 2 or most_gathered(problem) < 2:
             return alone
         try:
-            together = self._gathered(problem, [results[k] for k in alike])
-            found = _solved(together, self._copies, [losses[k] for k in alike])
+            together = self._gather(problem, [results[k] for k in batchable])
+            found = _solve_batch(together, self._batch_size, [losses[k] for k in batchable])
         except NoGradientError:
             return alone
-        for k, one in zip(alike, found, strict=True):
+        for k, one in zip(batchable, found, strict=True):
             alone[k] = one
         return alone
 
-    def _gathered(self, problem: Problem, results: Sequence[Result]) -> Problem:
+    def _gather(self, problem: Problem, results: Sequence[Result]) -> Problem:
         """Batched problem at the positions of all results; unused batch members repeat the last."""
-        self._copies = max(self._copies, len(results))
-        every = [*results, *[results[-1]] * (self._copies - len(results))]
-        models = [acting(result.model, result.step) for result in every]
+        self._batch_size = max(self._batch_size, len(results))
+        all_results = [*results, *[results[-1]] * (self._batch_size - len(results))]
+        models = [model_of_step(result.model, result.step) for result in all_results]
         materials = joined([materials_of(model) for model in models], problem.model, True)
-        made, size = self._problem, self._copies * problem.model.vertices
-        fits = made is not None and made.model.vertices == size and are_alike(made.model, materials)
-        if made is not None and fits and self._model is not None and same_shape(self._model, problem.model):
-            made.use_materials([materials])
+        batched_problem, size = self._problem, self._batch_size * problem.model.vertices
+        fits = (
+            batched_problem is not None
+            and batched_problem.model.vertices == size
+            and have_same_layout(batched_problem.model, materials)
+        )
+        if (
+            batched_problem is not None
+            and fits
+            and self._model is not None
+            and is_compatible(self._model, problem.model)
+        ):
+            batched_problem.use_materials([materials])
         else:
-            made = self._problem = _made(problem, self._copies, materials)
+            batched_problem = self._problem = _make_problem(problem, self._batch_size, materials)
             self._model = problem.model
-        made.loads.set(np.concatenate([model.force for model in models]))
-        made.positions = np.concatenate([result.positions for result in every])
+        batched_problem.loads.set(np.concatenate([model.force for model in models]))
+        batched_problem.positions = np.concatenate([result.positions for result in all_results])
         pinned = problem.model.pinned
         if problem.model.held is not None:
-            made.states.aim(np.concatenate([result.positions[pinned] for result in every]))
-        return made
+            batched_problem.states.set_targets(
+                np.concatenate([result.positions[pinned] for result in all_results])
+            )
+        return batched_problem
 
 
-def _goes(problem: Problem, result: Result) -> bool:
+def _is_batchable(problem: Problem, result: Result) -> bool:
     """True for equilibria of the problem's model without history variables."""
-    still = result.step is None or (math.isinf(result.step.dt) and not result.step.history)
-    still = still and (result.state is None or not result.state.history)
-    return still and not result.model.changing and same_shape(problem.model, result.model)
+    is_static = result.step is None or (math.isinf(result.step.dt) and not result.step.history)
+    is_static = is_static and (result.state is None or not result.state.history)
+    return is_static and not result.model.changing and is_compatible(problem.model, result.model)
 
 
-def _made(problem: Problem, copies: int, materials: tuple[Any, ...]) -> Problem:
+def _make_problem(problem: Problem, batch_size: int, materials: tuple[Any, ...]) -> Problem:
     """Batched problem with copies of a model as separate bodies."""
-    model = with_materials(repeated(problem.model, copies), materials)
-    made = Problem(model, "float64", device=problem.device.clone(np.dtype(float), model.vertices + 1))
-    made.keeps_prepared = True
-    return made
+    model = with_materials(repeated(problem.model, batch_size), materials)
+    batched_problem = Problem(
+        model, "float64", device=problem.device.clone(np.dtype(float), model.vertices + 1)
+    )
+    batched_problem.keeps_prepared = True
+    return batched_problem
 
 
-class _Balanced(NamedTuple):
+class _Residuals(NamedTuple):
     """Residual [N] and relative residual of each batch member (batch,)."""
 
     residual: np.ndarray
     relative_residual: np.ndarray
 
 
-def _balanced(problem: Problem, copies: int) -> _Balanced:
+def _evaluate_residuals(problem: Problem, batch_size: int) -> _Residuals:
     bodies = problem.balance().bodies
     residual, relative_residual = (
-        np.array([getattr(body, name) for body in bodies]).reshape(copies, -1)
+        np.array([getattr(body, name) for body in bodies]).reshape(batch_size, -1)
         for name in ("residual", "relative_residual")
     )
-    return _Balanced(np.sqrt(np.square(residual).sum(axis=1)), relative_residual.max(axis=1))
+    return _Residuals(np.sqrt(np.square(residual).sum(axis=1)), relative_residual.max(axis=1))
 
 
-def _solved(problem: Problem, copies: int, losses: Sequence[Loss]) -> list[Adjoint | None]:
-    shape = copies, problem.model.vertices // copies, 3
-    with _timed(len(losses)) as polishing:
-        start, before = problem.positions.reshape(shape), _balanced(problem, copies)
-        steps, good = _polish(problem, copies)
-        x, relative_residual = problem.positions.reshape(shape), _balanced(problem, copies).relative_residual
-    good &= relative_residual <= NEAR
+def _solve_batch(problem: Problem, batch_size: int, losses: Sequence[Loss]) -> list[Adjoint | None]:
+    shape = batch_size, problem.model.vertices // batch_size, 3
+    with _measure_time(len(losses)) as polishing:
+        start, before = problem.positions.reshape(shape), _evaluate_residuals(problem, batch_size)
+        steps, valid = _polish(problem, batch_size)
+        x, relative_residual = (
+            problem.positions.reshape(shape),
+            _evaluate_residuals(problem, batch_size).relative_residual,
+        )
+    valid &= relative_residual <= NEWTON_RESIDUAL
     direct = np.zeros(shape)
-    direct[: len(losses)] = _directs(losses, x)
-    with _timed(len(losses)) as solving:
-        system = System(problem, copies)
+    direct[: len(losses)] = _evaluate_losses(losses, x)
+    with _measure_time(len(losses)) as solving:
+        system = System(problem, batch_size)
         system.probe()
         assembly = system.assembly
         b = assembly.unheld(direct.reshape(-1, 3)[assembly.free].ravel()).reshape(-1, 3)
-        solved, good = _solve_good(system, b, ACCURACY, good & system.stable)
-    found = np.zeros(shape)
-    found.reshape(-1, 3)[assembly.free] = assembly.unheld(solved.x.ravel()).reshape(-1, 3)
-    moved = np.abs(x - start).reshape(copies, -1).max(axis=1)
+        solved, valid = _solve_valid(system, b, ACCURACY, valid & system.stable)
+    adjoint = np.zeros(shape)
+    adjoint.reshape(-1, 3)[assembly.free] = assembly.unheld(solved.x.ravel()).reshape(-1, 3)
+    moved = np.abs(x - start).reshape(batch_size, -1).max(axis=1)
 
-    def one(k: int) -> Adjoint:
-        figures = (
+    def make_adjoint(k: int) -> Adjoint:
+        statistics = (
             float(relative_residual[k]),
             float(before.relative_residual[k]),
             int(steps[k]),
             float(moved[k]),
         )
-        state = Polished(problem, *figures, seconds=polishing[0])
-        return Adjoint(x[k], direct[k], found[k], report_of(state, solved, system, solving[0], k))
+        state = Polished(problem, *statistics, seconds=polishing[0])
+        return Adjoint(x[k], direct[k], adjoint[k], make_report(state, solved, system, solving[0], k))
 
-    return [one(k) if good[k] else None for k in range(len(losses))]
+    return [make_adjoint(k) if valid[k] else None for k in range(len(losses))]
 
 
-def _directs(losses: Sequence[Loss], x: np.ndarray) -> list[np.ndarray]:
+def _evaluate_losses(losses: Sequence[Loss], x: np.ndarray) -> list[np.ndarray]:
     """∂L/∂x (n, 3) at the positions x (batch, n, 3) of each member.
 
     If one fails, a NoGradientError causes separate solves, so that the gradients before it are returned.
     """
     try:
-        return [direct_at(loss, x[k]) for k, loss in enumerate(losses)]
+        return [evaluate_loss(loss, x[k]) for k, loss in enumerate(losses)]
     except Exception as error:
         raise NoGradientError("A function of the positions has no derivative.") from error
 
 
 @contextmanager
-def _timed(parts: int) -> Iterator[list[float]]:
+def _measure_time(parts: int) -> Iterator[list[float]]:
     """Measure the time per member, without compilation, into the returned list [s]."""
     found = [0.0]
     with compilation() as compiled:
@@ -181,9 +204,9 @@ def _timed(parts: int) -> Iterator[list[float]]:
         found[0] = (perf_counter() - began - compiled.seconds) / parts
 
 
-def _solve_good(
-    system: System, b: np.ndarray, accuracy: float, good: np.ndarray
-) -> tuple[Solved, np.ndarray]:
+def _solve_valid(
+    system: System, b: np.ndarray, accuracy: float, valid: np.ndarray
+) -> tuple[SystemSolution, np.ndarray]:
     """Solve H x = b for valid batch members.
 
     Members with negative curvature are excluded, and the others are solved again.
@@ -192,44 +215,44 @@ def _solve_good(
         Solution, and the members (batch,) with a valid one.
     """
     while True:
-        solved = system.solve(b * good[system.of][:, None], accuracy)
-        if solved.iterations or not good.any() or system.stable[good].all():
-            return solved, good & (solved.residual <= UNSOLVED) & ~solved.flat
-        good = good & system.stable
+        solved = system.solve(b * valid[system.member_of_row][:, None], accuracy)
+        if solved.iterations or not valid.any() or system.stable[valid].all():
+            return solved, valid & (solved.residual <= MAX_RESIDUAL) & ~solved.flat
+        valid = valid & system.stable
 
 
-def _polish(problem: Problem, copies: int) -> tuple[np.ndarray, np.ndarray]:
+def _polish(problem: Problem, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
     """Take full Newton steps for each batch member while they reduce its forces.
 
     Returns:
         Number of steps (batch,), and valid members (batch,).
     """
-    steps, good = np.zeros(copies, int), np.ones(copies, bool)
-    balance = _balanced(problem, copies)
-    good &= balance.relative_residual <= NEAR
-    going = good & (balance.relative_residual > TARGET)
-    for _ in range(MOST_STEPS):
-        if not going.any():
+    steps, valid = np.zeros(batch_size, int), np.ones(batch_size, bool)
+    balance = _evaluate_residuals(problem, batch_size)
+    valid &= balance.relative_residual <= NEWTON_RESIDUAL
+    active = valid & (balance.relative_residual > TARGET_RESIDUAL)
+    for _ in range(MAX_STEPS):
+        if not active.any():
             break
-        system = System(problem, copies)
+        system = System(problem, batch_size)
         assembly = system.assembly
         forces = assembly.unheld(assembly.restrict(problem.states.net)).reshape(-1, 3)
-        solved, fit = _solve_good(system, forces, ACCURACY, going)
-        good &= fit | ~going
-        going = fit
-        before = problem.positions.reshape(copies, -1, 3)
-        _move(problem, assembly.free, solved.x * going[system.of][:, None])
-        reached = _balanced(problem, copies)
-        worse = going & ~(reached.residual < balance.residual)
+        solved, fit = _solve_valid(system, forces, ACCURACY, active)
+        valid &= fit | ~active
+        active = fit
+        before = problem.positions.reshape(batch_size, -1, 3)
+        _move(problem, assembly.free, solved.x * active[system.member_of_row][:, None])
+        reached = _evaluate_residuals(problem, batch_size)
+        worse = active & ~(reached.residual < balance.residual)
         if worse.any():
-            now = problem.positions.reshape(copies, -1, 3)
-            problem.positions = np.where(worse[:, None, None], before, now).reshape(-1, 3)
-            reached = _balanced(problem, copies)
-        going &= ~worse
-        steps += going
+            current = problem.positions.reshape(batch_size, -1, 3)
+            problem.positions = np.where(worse[:, None, None], before, current).reshape(-1, 3)
+            reached = _evaluate_residuals(problem, batch_size)
+        active &= ~worse
+        steps += active
         balance = reached
-        going &= balance.relative_residual > TARGET
-    return steps, good
+        active &= balance.relative_residual > TARGET_RESIDUAL
+    return steps, valid
 
 
 def _move(problem: Problem, free: np.ndarray, d: np.ndarray) -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.gradients.elements import response
-from supple.gradients.parameters import as_given, declared, derivative
+from supple.gradients.elements import element_response
+from supple.gradients.parameters import as_given, differentiable_parameters, parameter_derivative
 from supple.materials import is_per_element
 from supple.model.model import Model
 from supple.problem.element_quantities import is_deformed
@@ -20,21 +20,23 @@ if TYPE_CHECKING:
     from supple.gradients.gradient import Gradient
 
 
-def groups_of(model: Model) -> list[list[Any]]:
+def element_groups(model: Model) -> list[list[Any]]:
     """Bodies, or portions of bodies, per elasticity term of a model, in element order."""
     return elastic_groups([body for body in model.bodies if isinstance(body, Body)])
 
 
-def densities_of(part: Any) -> np.ndarray:
+def cell_densities(part: Any) -> np.ndarray:
     """(k,) cell densities of a body or a portion [kg/m³]; 0 for viscous branches."""
     body = getattr(part, "body", part)
-    every = np.broadcast_to(densities(body.regions, body.density, body.n_cells), body.n_cells)
+    all_densities = np.broadcast_to(densities(body.regions, body.density, body.n_cells), body.n_cells)
     return (
-        np.zeros(part.n_cells) if getattr(part, "branch", 0) else every[getattr(part, "numbers", slice(None))]
+        np.zeros(part.n_cells)
+        if getattr(part, "branch", 0)
+        else all_densities[getattr(part, "numbers", slice(None))]
     )
 
 
-def volume_forces_of(model: Model, part: Any, time: float) -> np.ndarray:
+def volume_forces(model: Model, part: Any, time: float) -> np.ndarray:
     """(k, 3) volume forces on cells of a body or a portion at a time [s] [N/m³]; 0 for viscous branches."""
     body = getattr(part, "body", part)
     total = np.zeros((body.n_cells, 3))
@@ -51,14 +53,14 @@ class BodyGradient:
     regions; `region(name)` has those of a region.
     """
 
-    def __init__(self, whole: Gradient, body: Body, part: Any = None) -> None:
-        self._whole, self._body = whole, body
+    def __init__(self, gradient: Gradient, body: Body, part: Any = None) -> None:
+        self._gradient, self._body = gradient, body
         self._part = body.parts[0] if part is None else part
-        self._found: dict[str, np.ndarray] = {}
+        self._derivatives: dict[str, np.ndarray] = {}
 
     def region(self, name: str) -> BodyGradient:
         """Derivatives with respect to properties of one region."""
-        return BodyGradient(self._whole, self._body, region_named(self._body, name))
+        return BodyGradient(self._gradient, self._body, region_named(self._body, name))
 
     @property
     def density(self) -> float:
@@ -66,20 +68,20 @@ class BodyGradient:
         body = self._body
         own = self._numbers
         if self._part.name == body.name:
-            apart = [region.where for region in body.regions if region.density is not None]
-            own = np.setdiff1d(np.arange(body.n_cells), np.concatenate([np.empty(0, int), *apart]))
-        by_mass = self._whole._by_mass[body.cells].mean(axis=1)
+            separate = [region.where for region in body.regions if region.density is not None]
+            own = np.setdiff1d(np.arange(body.n_cells), np.concatenate([np.empty(0, int), *separate]))
+        by_mass = self._gradient._by_mass[body.cells].mean(axis=1)
         return float((body.rest_measures * by_mass)[own].sum())
 
     @property
     def forces(self) -> np.ndarray:
         """(k, 3) derivatives with respect to forces on the body's vertices [1/N]."""
-        return self._whole.forces[self._body.vertices]
+        return self._gradient.forces[self._body.vertices]
 
     @property
     def rest(self) -> np.ndarray:
         """(k, 3) derivatives with respect to rest positions of the body's vertices [1/m]."""
-        return self._whole.rest[self._body.vertices]
+        return self._gradient.rest[self._body.vertices]
 
     def per_element(self, name: str) -> np.ndarray:
         """Derivatives with respect to a material parameter, separately per cell.
@@ -91,9 +93,9 @@ class BodyGradient:
             (m, ...) derivatives; 0 for cells of another material.
         """
         parameter = self._parameter(name)
-        if name not in self._found:
-            self._found[name] = self._derivative(name)
-        return as_given(parameter, self._found[name])
+        if name not in self._derivatives:
+            self._derivatives[name] = self._derivative(name)
+        return as_given(parameter, self._derivatives[name])
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -105,7 +107,7 @@ class BodyGradient:
         return float(total) if np.ndim(total) == 0 else total
 
     def _parameter(self, name: str) -> Any:
-        known = declared(self._part.material)
+        known = differentiable_parameters(self._part.material)
         if name not in known:
             raise AttributeError(
                 f"{type(self._part.material).__name__} of {self._body.name!r} has no parameter {name!r}; "
@@ -115,8 +117,8 @@ class BodyGradient:
 
     def _derivative(self, name: str) -> np.ndarray:
         """(m, size) derivatives -∂(V P : G)/∂θ of the body's elements."""
-        whole, problem = self._whole, self._whole._problem
-        k, first = self._place()
+        gradient, problem = self._gradient, self._gradient._problem
+        k, first = self._locate()
         if not is_deformed(problem, k):
             raise ValueError(
                 f"{self._body.name!r} is of a fabric, by whose parameters cannot be differentiated yet."
@@ -124,11 +126,11 @@ class BodyGradient:
         term: Any = problem.model.terms[k]
 
         def work(material: Any) -> np.ndarray:
-            return response(problem, k, whole.forces, material).work
+            return element_response(problem, k, gradient.forces, material).work
 
-        found = -derivative(term.material, name, len(term.vertices), work)
-        rows = np.zeros((self._body.n_cells, found.shape[1]))
-        rows[self._numbers] = found[first : first + self._part.n_cells]
+        derivatives = -parameter_derivative(term.material, name, len(term.vertices), work)
+        rows = np.zeros((self._body.n_cells, derivatives.shape[1]))
+        rows[self._numbers] = derivatives[first : first + self._part.n_cells]
         return rows
 
     @property
@@ -136,9 +138,9 @@ class BodyGradient:
         """Cell numbers of this portion within the body."""
         return getattr(self._part, "numbers", slice(None))
 
-    def _place(self) -> tuple[int, int]:
+    def _locate(self) -> tuple[int, int]:
         """Term number of the body, and number of its first element."""
-        for k, group in enumerate(groups_of(self._whole.model)):
+        for k, group in enumerate(element_groups(self._gradient.model)):
             first = 0
             for part in group:
                 if part.name == self._part.name:

@@ -36,7 +36,7 @@ class Response:
         return self.term.volume * np.einsum("eij,eij->e", self.P, self.G)
 
 
-def response(problem: Problem, index: int, along: np.ndarray, material: Any = None) -> Response:
+def element_response(problem: Problem, index: int, along: np.ndarray, material: Any = None) -> Response:
     """Compute a term's element response to λ (n, 3), at the problem's u.
 
     `material` replaces the term's material by another of the same class.
@@ -58,7 +58,7 @@ def at_corners(A: np.ndarray, term: Any) -> np.ndarray:
     return term.gradients @ A.transpose(0, 2, 1)
 
 
-def scattered(vertices: np.ndarray, vectors: np.ndarray, count: int) -> np.ndarray:
+def scatter(vertices: np.ndarray, vectors: np.ndarray, count: int) -> np.ndarray:
     """(count, 3) sums at the vertices of corner vectors (m, k, 3), for corners (m, k)."""
     flat = vertices.ravel()
     return np.stack([np.bincount(flat, v, count) for v in vectors.reshape(-1, 3).T], axis=1)
@@ -73,9 +73,9 @@ def hessian_product(problem: Problem, along: np.ndarray, tets: dict[int, Respons
     problem.device.download(problem.u)
     for k, term in enumerate(problem.model.terms):
         if k in tets:
-            found = tets[k]
-            V = found.term.volume[:, None, None]
-            vectors = at_corners(V * found.differential, found.term)
+            response = tets[k]
+            V = response.term.volume[:, None, None]
+            vectors = at_corners(V * response.differential, response.term)
         elif len(term.vertices):
             blocks = term.hessian_blocks(
                 host_elements(problem, k), problem.u, "exact", problem.device.threads
@@ -83,16 +83,18 @@ def hessian_product(problem: Problem, along: np.ndarray, tets: dict[int, Respons
             vectors = np.einsum("eabij,ebj->eai", blocks, along[term.vertices])
         else:
             continue
-        total += scattered(term.vertices, vectors, len(along))
+        total += scatter(term.vertices, vectors, len(along))
     return total
 
 
-def shape_product(found: Response) -> np.ndarray:
+def shape_product(response: Response) -> np.ndarray:
     """A (m, 3, 3) with Σ A gₐ · δXₐ = -δ(V P : G) for tetrahedra with rest displacements δXₐ.
 
     Positions are fixed. With M = Σ δXₐ gₐᵀ, δF = -F M, δG = -G M and δV = V tr M, so that A = V (Fᵀ δP + Gᵀ P
     - (P : G) I).
     """
-    V = found.term.volume[:, None, None]
-    stretched = found.F.transpose(0, 2, 1) @ found.differential + found.G.transpose(0, 2, 1) @ found.P
-    return V * stretched - found.work[:, None, None] * np.eye(3)
+    V = response.term.volume[:, None, None]
+    stretched = (
+        response.F.transpose(0, 2, 1) @ response.differential + response.G.transpose(0, 2, 1) @ response.P
+    )
+    return V * stretched - response.work[:, None, None] * np.eye(3)

@@ -18,20 +18,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.api.simulate import Frame, Result
-from supple.gradients.body import BodyGradient, densities_of, groups_of, volume_forces_of
+from supple.gradients.body import BodyGradient, cell_densities, element_groups, volume_forces
 from supple.gradients.elements import (
     Response,
     are_tets,
     at_corners,
+    element_response,
     hessian_product,
-    response,
-    scattered,
+    scatter,
     shape_product,
 )
-from supple.gradients.pinning import motion_slopes, pull_through_motions, shares_of
-from supple.gradients.polish import Polished, polished_in_time, problem_of
-from supple.gradients.report import EXACT, GradientReport, NoGradientError
-from supple.gradients.system import Solved, System
+from supple.gradients.pinning import motion_derivatives, pinned_rest_derivatives, split_by_pin
+from supple.gradients.polish import Polished, make_problem_at, polish_timed
+from supple.gradients.report import EXACT_RESIDUAL, GradientReport, NoGradientError
+from supple.gradients.system import System, SystemSolution
 from supple.kernels import compilation
 from supple.meshes.measures import area_vectors
 from supple.model.model import Model, Step
@@ -78,56 +78,56 @@ def gradient(result: Result, loss: Loss, **options: Unpack[BackendOptions]) -> G
             f"got {format_value(result)}"
         )
     backend = resolve_backend(options)
-    return gradient_at(polished_in_time(lambda: problem_of(result, backend)), result, loss)
+    return gradient_at(polish_timed(lambda: make_problem_at(result, backend)), result, loss)
 
 
 def gradient_at(state: Polished, result: Result, loss: Loss) -> Gradient:
     """Compute the gradient at a polished result."""
-    direct = direct_at(loss, state.problem.positions)
+    direct = evaluate_loss(loss, state.problem.positions)
     with compilation() as compiled:
         began = perf_counter()
-        found, solved, system = adjoint(state.problem, direct)
+        adjoint, solved, system = solve_adjoint(state.problem, direct)
         seconds = perf_counter() - began - compiled.seconds
-    return made_at(state, result, direct, found, report_of(state, solved, system, seconds))
+    return assemble_gradient(state, result, direct, adjoint, make_report(state, solved, system, seconds))
 
 
-def direct_at(loss: Loss, x: np.ndarray) -> np.ndarray:
+def evaluate_loss(loss: Loss, x: np.ndarray) -> np.ndarray:
     """∂L/∂x (n, 3) at positions x (n, 3) [m]."""
     return check_vectors("∂L/∂x", loss(x) if callable(loss) else loss, len(x), limit=MAX_MAGNITUDE)
 
 
-def made_at(
-    state: Polished, result: Result, direct: np.ndarray, found: np.ndarray, report: GradientReport
+def assemble_gradient(
+    state: Polished, result: Result, direct: np.ndarray, adjoint: np.ndarray, report: GradientReport
 ) -> Gradient:
     """Assemble the gradient at a polished result from ∂L/∂x and λ (n, 3)."""
     time = result.time if isinstance(result, Frame) else math.inf
     x, problem = state.problem.positions, state.problem
-    return Gradient(report, x, found, result.model, result.step, time, problem, direct)
+    return Gradient(report, x, adjoint, result.model, result.step, time, problem, direct)
 
 
-def adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, Solved, System]:
+def solve_adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, SystemSolution, System]:
     """Solve H λ = ∂L/∂x for λ (n, 3), zero along constrained directions."""
     system = System(problem)
     system.probe()
     assembly = system.assembly
     b = assembly.unheld(direct[assembly.free].ravel())
     solved = system.solve(b.reshape(-1, 3), ACCURACY)
-    found = np.zeros_like(direct)
-    found[assembly.free] = assembly.unheld(solved.x.ravel()).reshape(-1, 3)
-    return found, solved, system
+    adjoint = np.zeros_like(direct)
+    adjoint[assembly.free] = assembly.unheld(solved.x.ravel()).reshape(-1, 3)
+    return adjoint, solved, system
 
 
-def report_of(
-    state: Polished, solved: Solved, system: System, seconds: float, copy: int = 0
+def make_report(
+    state: Polished, solved: SystemSolution, system: System, seconds: float, member: int = 0
 ) -> GradientReport:
     """Report of one batch member; `seconds` is the time of the adjoint system [s]."""
-    notes, stable = [], bool(system.stable[copy])
+    notes, stable = [], bool(system.stable[member])
     if not stable:
         notes.append(
             "the equilibrium is not stable: in some direction the energy falls, so that a body would leave "
             "it; the gradient is that of this state nevertheless"
         )
-    if state.relative_residual > EXACT:
+    if state.relative_residual > EXACT_RESIDUAL:
         notes.append(
             f"the state is balanced to {state.relative_residual:.1e} only, so that the gradient may be "
             "off by a part "
@@ -142,8 +142,8 @@ def report_of(
         moved=state.moved,
         linear_solver=solved.solver,
         iterations=solved.iterations,
-        residual=float(solved.residual[copy]),
-        curvature=float(system.curvature[copy]),
+        residual=float(solved.residual[member]),
+        curvature=float(system.curvature[member]),
         stable=stable,
         contacts=state.contacts,
         grazing=state.grazing,
@@ -187,7 +187,7 @@ class Gradient:
 
         For a pin along some directions only, the derivatives along these.
         """
-        return shares_of(self.model, self._held)
+        return split_by_pin(self.model, self._by_pins)
 
     def motion(
         self, pin: str, make: Callable[[np.ndarray], Callable[..., np.ndarray]], values: ArrayLike
@@ -204,17 +204,17 @@ class Gradient:
         if pin not in self.pins:
             raise ValueError(f"there is no pin {pin!r}; {suggest_name(pin, self.pins)}")
         (rest,) = (self.model.rest[vertices] for name, vertices, _ in self.model.supports if name == pin)
-        return motion_slopes(make, np.asarray(values, float), rest, self._time, self.pins[pin])
+        return motion_derivatives(make, np.asarray(values, float), rest, self._time, self.pins[pin])
 
     @property
     def pressures(self) -> np.ndarray:
         """Derivatives with respect to pressures [1/Pa], in order of addition."""
-        found = []
+        by_pressure = []
         for term in self.model.terms:
             if term.presses:
                 areas = area_vectors(self.positions, term.vertices)
-                found.append(np.einsum("ti,tai->", areas, self.forces[term.vertices]) / 3)
-        return np.array(found)
+                by_pressure.append(np.einsum("ti,tai->", areas, self.forces[term.vertices]) / 3)
+        return np.array(by_pressure)
 
     @cached_property
     def rest(self) -> np.ndarray:
@@ -233,10 +233,10 @@ class Gradient:
             raise ValueError(
                 f"The rest shape of cloth cannot be differentiated by yet, and the scene has {comma_list(cloth)}."
             )
-        tied = {term.name: None for term in self.model.terms if term.depends_on_rest}
-        if tied:
+        rest_dependent = {term.name: None for term in self.model.terms if term.depends_on_rest}
+        if rest_dependent:
             raise NoGradientError(
-                f"The scene has {comma_list(tied)} that are computed from the rest shape, which cannot be "
+                f"The scene has {comma_list(rest_dependent)} that are computed from the rest shape, which cannot be "
                 "differentiated by yet. Attach vertices to vertices or to fixed points without keep_offset, "
                 "and give springs a rest_length."
             )
@@ -248,8 +248,8 @@ class Gradient:
         total = np.zeros_like(self.positions)
         for found in self._tets.values():
             A = shape_product(found) + self._volume_changes(found)
-            total += scattered(found.term.vertices, at_corners(A, found.term), len(total))
-        pinned = pull_through_motions(self.model, self.positions, self._time, self.pins)
+            total += scatter(found.term.vertices, at_corners(A, found.term), len(total))
+        pinned = pinned_rest_derivatives(self.model, self.positions, self._time, self.pins)
         return total + pinned
 
     @property
@@ -309,13 +309,13 @@ class Gradient:
         """Responses of all terms of tetrahedra, by term number."""
         problem = self._problem
         return {
-            k: response(problem, k, self.forces)
+            k: element_response(problem, k, self.forces)
             for k in range(len(problem.model.terms))
             if are_tets(problem, k)
         }
 
     @cached_property
-    def _held(self) -> np.ndarray:
+    def _by_pins(self) -> np.ndarray:
         """(k, 3) ∂L/∂x - H λ of the pinned vertices, along their constrained directions."""
         whole = self._direct - hessian_product(self._problem, self.forces, self._tets)
         return self.model.along(whole[self.model.pinned])
@@ -335,9 +335,9 @@ class Gradient:
         δV = V tr M as in `shape_product`.
         """
         (number,) = (k for k, response in self._tets.items() if response is found)
-        group, corners = groups_of(self.model)[number], found.term.vertices
-        density = np.concatenate([densities_of(part) for part in group])
-        force = np.concatenate([volume_forces_of(self.model, part, self._time) for part in group])
+        group, corners = element_groups(self.model)[number], found.term.vertices
+        density = np.concatenate([cell_densities(part) for part in group])
+        force = np.concatenate([volume_forces(self.model, part, self._time) for part in group])
         by_volume = density * self._by_mass[corners].sum(axis=1)
         by_volume += np.einsum("ei,eai->e", force, self.forces[corners])
         return (found.term.volume / 4 * by_volume)[:, None, None] * np.eye(3)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from supple.gradients.gradient import Gradient
-from supple.gradients.parameters import declared
+from supple.gradients.parameters import differentiable_parameters
 from supple.meshes import TetMesh
 from supple.scene import Body, Scene, SceneError, VertexSet
 from supple.scene.arguments import number, vector
@@ -17,7 +17,7 @@ from supple.scene.body_validation import check_parameters
 from supple.scene.loads.forces import Load, body_forces
 from supple.support.arguments import check_vectors, comma_list, format_value, suggest_name
 
-WHOLE = ("gravity", "forces", "rest", "pressures")
+SCENE_INPUTS = ("gravity", "forces", "rest", "pressures")
 """Inputs of the whole scene. Densities and material parameters belong to bodies, positions to pins."""
 
 
@@ -38,59 +38,59 @@ class Input:
         return self.kind if self.name is None else f"{self.kind} of {self.name!r}"
 
 
-def inputs_of(scene: Scene, given: Mapping[str, Any]) -> list[tuple[Input, Any]]:
+def parse_inputs(scene: Scene, given: Mapping[str, Any]) -> list[tuple[Input, Any]]:
     """Parse keyword inputs to pairs of input and value.
 
     Args:
         scene: Scene.
         given: Value by keyword, or a dictionary of values per body or pin.
     """
-    found: list[tuple[Input, Any]] = []
+    inputs: list[tuple[Input, Any]] = []
     for kind, value in given.items():
-        if kind in WHOLE:
-            found.append((Input(kind), value))
+        if kind in SCENE_INPUTS:
+            inputs.append((Input(kind), value))
         elif kind == "pins":
-            found += _named(kind, value, [pin.name for pin in scene.pins])
+            inputs += _parse_named(kind, value, [pin.name for pin in scene.pins])
         else:
-            found += _named(kind, value, _bodies_with(scene, kind))
-    if not found:
+            inputs += _parse_named(kind, value, _bodies_with(scene, kind))
+    if not inputs:
         known = ["gravity", "forces", "pins", "density", "rest", "pressures"]
         raise ValueError(
             f"nothing is given to differentiate by: {comma_list(known)}, or a parameter of a material"
         )
-    return found
+    return inputs
 
 
 def _bodies_with(scene: Scene, kind: str) -> list[str]:
     """Names of bodies with a given parameter."""
-    known = {body.name: ["density", *declared(body.material)] for body in scene.bodies}
+    known = {body.name: ["density", *differentiable_parameters(body.material)] for body in scene.bodies}
     able = [name for name, parameters in known.items() if kind in parameters]
     if not able:
         every = sorted({parameter for parameters in known.values() for parameter in parameters})
         raise ValueError(
-            f"the scene has nothing called {kind!r}; {suggest_name(kind, [*WHOLE, 'pins', *every])}"
+            f"the scene has nothing called {kind!r}; {suggest_name(kind, [*SCENE_INPUTS, 'pins', *every])}"
         )
     return able
 
 
-def _named(kind: str, value: Any, names: list[str]) -> list[tuple[Input, Any]]:
+def _parse_named(kind: str, value: Any, names: list[str]) -> list[tuple[Input, Any]]:
     if not isinstance(value, Mapping):
         if len(names) != 1:
             raise ValueError(f"{kind} is for {comma_list(names)}: say for which, {kind}={{name: ...}}")
         return [(Input(kind, names[0]), value)]
-    found = []
+    inputs = []
     for key, one in value.items():
         name = getattr(key, "name", key)
         if name not in names:
             raise ValueError(
                 f"{kind} of {format_value(name)}: there is only that of {comma_list(names) or 'nothing'}"
             )
-        found.append((Input(kind, name), one))
-    return found
+        inputs.append((Input(kind, name), one))
+    return inputs
 
 
 @dataclass(frozen=True, eq=False)
-class At:
+class FixedPositions:
     """Motion that keeps vertices at positions (k, 3) [m]."""
 
     positions: np.ndarray
@@ -99,10 +99,10 @@ class At:
         return self.positions
 
 
-def changed(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray]) -> Scene:
+def replace_inputs(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray]) -> Scene:
     """Return a copy of the scene with replaced properties."""
     given = dict(zip(inputs, values, strict=True))
-    bodies = {body.name: _changed_body(body, given) for body in scene.bodies}
+    bodies = {body.name: _replace_body(body, given) for body in scene.bodies}
 
     def on(chosen: VertexSet) -> VertexSet:
         return VertexSet(bodies[chosen.body.name], chosen.indices)
@@ -110,7 +110,7 @@ def changed(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray])
     new = replace(scene)
     new.bodies = list(bodies.values())
     new.pins = [replace(pin, on=on(pin.on), motion=_motion(pin, given)) for pin in scene.pins]
-    new.loads = [_carried(load, on(load.on)) for load in scene.loads]
+    new.loads = [_transfer_load(load, on(load.on)) for load in scene.loads]
     new.varied = [replace(each, body=bodies[each.body.name]) for each in scene.varied]
     new.inflations = [replace(each, body=bodies[each.body.name]) for each in scene.inflations]
     new.turning = [replace(each, body=bodies[each.body.name]) for each in scene.turning]
@@ -123,17 +123,17 @@ def changed(scene: Scene, inputs: Sequence[Input], values: Sequence[np.ndarray])
         rows = check_vectors("forces [N]", forces, scene.bodies[-1].vertices.stop, SceneError)
         new.loads += [Load(body.all, rows[body.vertices].copy()) for body in new.bodies]
     if (pressures := given.get(Input("pressures"))) is not None:
-        new.inflations = _inflated(new.inflations, pressures)
+        new.inflations = _set_pressures(new.inflations, pressures)
     return new
 
 
-def _carried(load: Load, on: VertexSet) -> Load:
+def _transfer_load(load: Load, on: VertexSet) -> Load:
     """Transfer a load to equal vertices of a changed body, whose volumes may differ."""
     force = load.force if load.per_volume is None else body_forces(on.body, load.per_volume)
     return replace(load, on=on, force=force)
 
 
-def _inflated(inflations: list[Any], pressures: np.ndarray) -> list[Any]:
+def _set_pressures(inflations: list[Any], pressures: np.ndarray) -> list[Any]:
     if np.shape(pressures) != (len(inflations),):
         raise SceneError(
             f"pressures [Pa] must be one for each of the {len(inflations)} that the scene has, shape "
@@ -149,21 +149,23 @@ def _motion(pin: Any, given: Mapping[Input, np.ndarray]) -> Any:
     positions = given.get(Input("pins", pin.name))
     if positions is None:
         return pin.motion
-    return At(check_vectors(f"positions of pin {pin.name!r} [m]", positions, len(pin.on), SceneError))
+    return FixedPositions(
+        check_vectors(f"positions of pin {pin.name!r} [m]", positions, len(pin.on), SceneError)
+    )
 
 
-def _changed_body(body: Body, given: Mapping[Input, np.ndarray]) -> Body:
+def _replace_body(body: Body, given: Mapping[Input, np.ndarray]) -> Body:
     changes: dict[str, Any] = {}
-    own = {
+    values = {
         each.kind: value for each, value in given.items() if each.name == body.name and each.kind != "pins"
     }
-    if "density" in own:
-        changes["density"] = number(float(own.pop("density")), f"density of {body.name!r}", above=0)
-    if own:
-        changes["material"] = _material(body, own)
+    if "density" in values:
+        changes["density"] = number(float(values.pop("density")), f"density of {body.name!r}", above=0)
+    if values:
+        changes["material"] = _material(body, values)
     rest = given.get(Input("rest"))
     if rest is not None:
-        changes["mesh"] = _moved_mesh(body, rest)
+        changes["mesh"] = _move_mesh(body, rest)
     return replace(body, **changes) if changes else body
 
 
@@ -171,10 +173,10 @@ def _material(body: Body, own: Mapping[str, np.ndarray]) -> Any:
     """Material with replaced parameters, either declared or stored ones."""
     kind = type(body.material)
     values = {name: float(value) if np.ndim(value) == 0 else np.asarray(value) for name, value in own.items()}
-    users = {p.name for p in kind.parameters}
-    if values.keys() <= users:
+    declared = {p.name for p in kind.parameters}
+    if values.keys() <= declared:
         material = kind(**(body.material.given() | values))
-    elif not values.keys() & users:
+    elif not values.keys() & declared:
         material = kind.of_stored(**(body.material._asdict() | values))
     else:
         raise SceneError(
@@ -184,7 +186,7 @@ def _material(body: Body, own: Mapping[str, np.ndarray]) -> Any:
     return material
 
 
-def _moved_mesh(body: Body, rest: np.ndarray) -> TetMesh:
+def _move_mesh(body: Body, rest: np.ndarray) -> TetMesh:
     if not isinstance(body.mesh, TetMesh):
         raise SceneError(f"The rest shape of {body.name!r} cannot be differentiated by yet: it is cloth.")
     stop = body.vertices.stop
@@ -197,18 +199,18 @@ def _moved_mesh(body: Body, rest: np.ndarray) -> TetMesh:
     return TetMesh(rest[body.vertices], mesh.tets, cell_data=cells, point_data=vertices)
 
 
-def pulled(found: Gradient, scene: Scene, each: Input, value: np.ndarray) -> np.ndarray:
+def input_derivative(gradient: Gradient, scene: Scene, item: Input, value: np.ndarray) -> np.ndarray:
     """Derivative of L with respect to an input, in the input's shape."""
-    if each.kind in WHOLE:
-        return np.reshape(getattr(found, each.kind), value.shape)
-    if each.kind == "pins":
-        return found.pins[str(each.name)]
-    (body,) = (body for body in found.model.bodies if body.name == each.name)
-    own = found.body(body)  # type: ignore[arg-type]
-    if each.kind == "density":
-        return np.reshape(own.density, value.shape)
-    derivative = own.per_element(each.kind)
-    parameter = declared(body.material)[each.kind]  # type: ignore[attr-defined]
+    if item.kind in SCENE_INPUTS:
+        return np.reshape(getattr(gradient, item.kind), value.shape)
+    if item.kind == "pins":
+        return gradient.pins[str(item.name)]
+    (body,) = (body for body in gradient.model.bodies if body.name == item.name)
+    properties = gradient.body(body)  # type: ignore[arg-type]
+    if item.kind == "density":
+        return np.reshape(properties.density, value.shape)
+    derivative = properties.per_element(item.kind)
+    parameter = differentiable_parameters(body.material)[item.kind]  # type: ignore[attr-defined]
     if parameter.kind == "direction":  # only its orientation counts
         derivative = derivative / np.linalg.norm(value, axis=-1, keepdims=True)
     return derivative if derivative.shape == value.shape else derivative.sum(axis=0).reshape(value.shape)

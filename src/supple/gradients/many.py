@@ -12,9 +12,9 @@ import numpy as np
 
 from supple.api.simulate import Result
 from supple.config.backend import Backend
-from supple.gradients.batch import Adjoint, SideBySide
-from supple.gradients.gradient import Gradient, Loss, gradient_at, made_at
-from supple.gradients.polish import Polished, polished_in_time, problem_of
+from supple.gradients.batch import Adjoint, BatchedAdjoint
+from supple.gradients.gradient import Gradient, Loss, assemble_gradient, gradient_at
+from supple.gradients.polish import Polished, make_problem_at, polish_timed
 from supple.gradients.report import NoGradientError
 from supple.problem import Problem
 from supple.solve.options import BackendOptions, resolve_backend, takes_options
@@ -30,7 +30,7 @@ Pairs = Iterator[tuple[Result, Loss]]
 def gradients(
     results: Iterable[Result],
     loss: Loss | Iterable[Loss],
-    take: Callable[[Gradient], T],
+    transform: Callable[[Gradient], T],
     *,
     batch_size: int | None = None,
     **options: Unpack[BackendOptions],
@@ -52,11 +52,12 @@ def gradients(
         **options: backend: as for `gradient`.
 
     Returns:
-        Iterator over the results of `take`.
+        Iterator over the results of `transform`.
     """
-    if not callable(take):
+    if not callable(transform):
         raise TypeError(
-            "take is a function of a gradient, such as lambda found: found.gravity; got " + format_value(take)
+            "take is a function of a gradient, such as lambda found: found.gravity; got "
+            + format_value(transform)
         )
     if batch_size is not None:
         check_integer("batch_size", batch_size)
@@ -64,16 +65,16 @@ def gradients(
     losses: Iterator[Any] = (
         repeat(loss) if same else iterate_argument(loss, "loss is ∂L/∂x, or one for each result")
     )
-    given = iterate_argument(
+    result_list = iterate_argument(
         results, "results are a list or an iterator of results, as equilibria gives them"
     )
     backend = resolve_backend(options)
 
     def found() -> Iterator[T]:
-        for one in attempted(_pairs(given, losses), backend, batch_size):
+        for one in try_gradients(_pairs(result_list, losses), backend, batch_size):
             if isinstance(one, NoGradientError):
                 raise one
-            yield take(one)
+            yield transform(one)
 
     return found()
 
@@ -83,28 +84,28 @@ def _pairs(results: Iterator[Any], losses: Iterator[Any]) -> Pairs:
         if not isinstance(result, Result):
             raise TypeError(f"results[{number}] must be a result of supple, got {format_value(result)}")
         try:
-            own = next(losses)
+            own_loss = next(losses)
         except StopIteration:
             few = f"there are losses for the first {number} results only; give one for each"
             raise ValueError(few) from None
-        yield result, own
+        yield result, own_loss
 
 
-def attempted(
+def try_gradients(
     pairs: Pairs, backend: Backend, batch_size: int | None = None
 ) -> Iterator[Gradient | NoGradientError]:
     """Yield one gradient, or NoGradientError, per result.
 
     If reading the results raises an error, the gradients before it are yielded first.
     """
-    together, problem, error = SideBySide(), None, None
+    batched, problem, error = BatchedAdjoint(), None, None
     while error is None:
         chunk: list[tuple[Result, Loss]] = []
         try:
             for pair in pairs:
                 chunk.append(pair)
                 with suppress(NoGradientError):  # reported in its turn
-                    problem = problem or _problem_of(pair[0], backend, None)
+                    problem = problem or _make_problem(pair[0], backend, None)
                 if problem is None or len(chunk) == (batch_size or most_gathered(problem)):
                     break
         except Exception as raised:
@@ -113,33 +114,33 @@ def attempted(
             return
         known: list[Any] = [None] * len(chunk)
         if problem is not None and len(chunk) > 1:
-            known = together.adjoints(problem, *zip(*chunk, strict=True))
+            known = batched.adjoints(problem, *zip(*chunk, strict=True))
         for (result, loss), adjoint in zip(chunk, known, strict=True):
             try:
-                problem, found = _found(result, loss, adjoint, backend, problem)
+                problem, gradient = _gradient_of(result, loss, adjoint, backend, problem)
             except NoGradientError as none:
                 yield none
             else:
-                yield found
+                yield gradient
     raise error
 
 
-def _found(
+def _gradient_of(
     result: Result, loss: Loss, adjoint: Adjoint | None, backend: Backend, known: Problem | None
 ) -> tuple[Problem, Gradient]:
     """Gradient of one result, and a problem for reuse by the next."""
     if adjoint is None:
-        problem = _problem_of(result, backend, known)
-        return problem, gradient_at(polished_in_time(lambda: problem), result, loss)
+        problem = _make_problem(result, backend, known)
+        return problem, gradient_at(polish_timed(lambda: problem), result, loss)
     problem, report = (
-        _problem_of(replace(result, positions=adjoint.positions), backend, known),
+        _make_problem(replace(result, positions=adjoint.positions), backend, known),
         adjoint.report,
     )
     state = Polished(problem, report.relative_residual, report.before, report.steps, report.moved)
-    return problem, made_at(state, result, adjoint.direct, adjoint.found, report)
+    return problem, assemble_gradient(state, result, adjoint.direct, adjoint.found, report)
 
 
-def _problem_of(result: Result, backend: Backend, known: Problem | None) -> Problem:
-    problem = problem_of(result, backend, known)
+def _make_problem(result: Result, backend: Backend, known: Problem | None) -> Problem:
+    problem = make_problem_at(result, backend, known)
     problem.keeps_prepared = True
     return problem

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from supple.api.simulate import Frame, simulate
 from supple.gradients.gradient import Gradient, gradient_at
-from supple.gradients.polish import Polished, problem_of
+from supple.gradients.polish import Polished, make_problem_at
 from supple.gradients.report import GradientReport, NoGradientError
 from supple.materials import evolving
 from supple.model.state import State
@@ -98,7 +98,7 @@ def motion_gradient(
         NoGradientError: The motion depends on the past in other ways than by positions and velocities.
     """
     owner = scene_of(scene)
-    _refuse(owner)
+    _check_scene(owner)
     if not callable(loss):
         raise TypeError(
             f"loss is a function of the number of a frame and its positions, got {format_value(loss)}"
@@ -106,12 +106,12 @@ def motion_gradient(
     every = check_integer("checkpoints", checkpoints)
     parts = check_integer("substeps", owner.substeps if substeps is None else substeps)
     count = parts * check_integer("frames", owner.frames if frames is None else frames)
-    lost = owner.damping if damping is None else damping
+    velocity_loss = owner.damping if damping is None else damping
     options.setdefault("tolerance", TOLERANCE)
     schedule: dict[str, Any] = {
         "dt": check_positive("dt", owner.dt if dt is None else dt, "s") / parts,
         "substeps": 1,
-        "damping": lost,
+        "damping": velocity_loss,
         "quasistatic": False,
     }
 
@@ -119,13 +119,13 @@ def motion_gradient(
         limits: dict[str, Any] = {"first_frame": first, "frames": last, "initial": begin, "velocities": speed}
         return list(simulate(scene, solver=solver, **schedule, **limits, **options))
 
-    kept, found = _forward(steps, count, every, initial, velocities, parts)
-    back = _Backward(loss, float(lost), parts, wanted or {}, resolve_backend(options))
-    for first in sorted(kept, reverse=True):
-        begin, speed = kept[first]
+    checkpoint_states, found = _forward(steps, count, every, initial, velocities, parts)
+    backward = _Backward(loss, float(velocity_loss), parts, wanted or {}, resolve_backend(options))
+    for first in sorted(checkpoint_states, reverse=True):
+        begin, speed = checkpoint_states[first]
         for frame in reversed(steps(first, min(first + every - 1, count), begin, speed)):
-            back.through(frame)
-    total = back.total
+            backward.add_step(frame)
+    total = backward.total
     assert total is not None
     total.frames = found
     return total
@@ -139,17 +139,17 @@ def _forward(
     Returns:
         Start of each stretch between checkpoints, by its first step, and positions of all frames.
     """
-    kept: dict[int, tuple[Any, Any]] = {}
+    checkpoint_states: dict[int, tuple[Any, Any]] = {}
     found, begin, speed = [], initial, velocities
     for first in range(1, count + 1, every):
-        kept[first] = begin, speed
+        checkpoint_states[first] = begin, speed
         done = steps(first, min(first + every - 1, count), begin, speed)
         found += [frame.positions for frame in done if frame.index % parts == 0]
         begin, speed = done[-1].state, None
-    return kept, found
+    return checkpoint_states, found
 
 
-def _refuse(scene: Scene) -> None:
+def _check_scene(scene: Scene) -> None:
     """Raise a NoGradientError for scenes with path dependence beyond positions and velocities."""
     if scene.integrator != "backward_euler":
         raise NoGradientError(
@@ -177,45 +177,45 @@ class _Backward:
         self, loss: Loss, damping: float, parts: int, wanted: Mapping[Body, Sequence[str]], backend: Any
     ) -> None:
         self._loss, self._keep, self._parts = loss, 1.0 - damping, parts
-        self._wanted, self._backend = wanted, backend
+        self._parameters, self._backend = wanted, backend
         self._problem: Problem | None = None
-        self._ahead: dict[int, np.ndarray] = {}
+        self._pending: dict[int, np.ndarray] = {}
         self.total: MotionGradient | None = None
 
-    def through(self, frame: Frame) -> None:
+    def add_step(self, frame: Frame) -> None:
         """Add the derivatives of one step."""
         k, x = frame.index, frame.positions
-        direct = self._ahead.pop(k, np.zeros_like(x))
-        given = self._loss(k // self._parts, x) if k % self._parts == 0 else None
-        if given is not None:
+        direct = self._pending.pop(k, np.zeros_like(x))
+        derivative = self._loss(k // self._parts, x) if k % self._parts == 0 else None
+        if derivative is not None:
             direct = direct + check_vectors(
-                f"∂L/∂x of frame {k // self._parts}", given, len(x), limit=MAX_MAGNITUDE
+                f"∂L/∂x of frame {k // self._parts}", derivative, len(x), limit=MAX_MAGNITUDE
             )
-        self._problem = problem_of(frame, self._backend, self._problem)
+        self._problem = make_problem_at(frame, self._backend, self._problem)
         balance = self._problem.balance().relative_residual
-        found = gradient_at(Polished(self._problem, balance, balance, 0, 0.0), frame, direct)
-        self._add(found, k)
+        gradient = gradient_at(Polished(self._problem, balance, balance, 0, 0.0), frame, direct)
+        self._add(gradient, k)
 
-    def _add(self, found: Gradient, k: int) -> None:
-        by_anchor = found.initial_positions
+    def _add(self, gradient: Gradient, k: int) -> None:
+        by_anchor = gradient.initial_positions
         if self.total is None:
             zeros = [np.zeros_like(by_anchor) for _ in range(3)]
             self.total = MotionGradient(zeros[0], np.zeros(3), zeros[1], zeros[2])
         total, one = self.total, 0 if k == 1 else 1
-        total.forces += found.forces
-        total.gravity += found.gravity
-        total.reports.append(found.report)
-        for body, names in self._wanted.items():
+        total.forces += gradient.forces
+        total.gravity += gradient.gravity
+        total.reports.append(gradient.report)
+        for body, names in self._parameters.items():
             for name in names:
                 before = total.parameters.get((body, name), 0.0)
-                total.parameters[body, name] = before + getattr(found.body(body), name)
-        self._give(k - 1, (1.0 + one * self._keep) * by_anchor)
+                total.parameters[body, name] = before + getattr(gradient.body(body), name)
+        self._add_pending(k - 1, (1.0 + one * self._keep) * by_anchor)
         if k == 1:
-            total.initial_velocities += found.initial_velocities
-            total.initial_positions += self._ahead.pop(0)
+            total.initial_velocities += gradient.initial_velocities
+            total.initial_positions += self._pending.pop(0)
         else:
-            self._give(k - 2, -self._keep * by_anchor)
+            self._add_pending(k - 2, -self._keep * by_anchor)
 
-    def _give(self, k: int, vectors: np.ndarray) -> None:
+    def _add_pending(self, k: int, vectors: np.ndarray) -> None:
         """Add a later step's contribution to ∂L/∂x of step k, 0 for the initial state."""
-        self._ahead[k] = self._ahead.get(k, 0.0) + vectors
+        self._pending[k] = self._pending.get(k, 0.0) + vectors

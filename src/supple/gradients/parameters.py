@@ -18,12 +18,12 @@ STEP = 1e-3
 """Step size relative to the parameter, or to its distance from an open bound."""
 
 
-def declared(material: Material) -> dict[str, Parameter]:
+def differentiable_parameters(material: Material) -> dict[str, Parameter]:
     """Differentiable parameters of a material by name, declared and stored ones."""
     return {p.name: p for p in (*material.stored, *material.parameters)}
 
 
-def derivative(
+def parameter_derivative(
     material: Material, name: str, count: int, work: Callable[[Material], np.ndarray]
 ) -> np.ndarray:
     """Differentiate an element quantity with respect to the element's own parameter, by finite differences.
@@ -39,26 +39,26 @@ def derivative(
     Returns:
         (count, size) derivatives.
     """
-    parameter = declared(material)[name]
+    parameter = differentiable_parameters(material)[name]
     values = table_of(getattr(material, name), count)
-    found = np.empty((count, parameter.size))
+    derivatives = np.empty((count, parameter.size))
     for k in range(parameter.size):
-        h, (places, weights) = _step(material, parameter, values[:, k])
-        shifted = [work(_moved(material, name, k, place * h)) for place in places]
-        found[:, k] = sum(w * value for w, value in zip(weights, shifted, strict=True)) / h
+        h, (offsets, weights) = _step(material, parameter, values[:, k])
+        shifted = [work(_shift_parameter(material, name, k, offset * h)) for offset in offsets]
+        derivatives[:, k] = sum(w * value for w, value in zip(weights, shifted, strict=True)) / h
     if parameter.kind == "direction":
-        found -= np.einsum("ei,ei->e", found, values)[:, None] * values
-    return found
+        derivatives -= np.einsum("ei,ei->e", derivatives, values)[:, None] * values
+    return derivatives
 
 
-def as_given(parameter: Parameter, found: np.ndarray) -> np.ndarray:
+def as_given(parameter: Parameter, derivatives: np.ndarray) -> np.ndarray:
     """Convert derivatives (..., size) to the shape of the parameter's argument.
 
     For a symmetric matrix A, the result is B with δL = B : δA.
     """
     if parameter.kind == "symmetric":
-        found = found * np.array([1, 1, 1, 0.5, 0.5, 0.5])
-    return found[..., 0] if parameter.kind == "scalar" else parameter.as_given(found)
+        derivatives = derivatives * np.array([1, 1, 1, 0.5, 0.5, 0.5])
+    return derivatives[..., 0] if parameter.kind == "scalar" else parameter.as_given(derivatives)
 
 
 def _step(material: Material, parameter: Parameter, values: np.ndarray) -> tuple[Any, tuple[Any, Any]]:
@@ -88,19 +88,19 @@ def _is_near(values: np.ndarray, bound: float | None, h: np.ndarray) -> np.ndarr
     return np.zeros(len(values), bool) if bound is None else np.abs(values - bound) < 2 * h
 
 
-def _moved(material: Material, name: str, number: int, step: Any) -> Material:
+def _shift_parameter(material: Material, name: str, number: int, step: Any) -> Material:
     """Material with one parameter number changed; unchecked, because steps may leave bounds."""
     value = getattr(material, name)
-    moved: Any
+    changed: Any
     if isinstance(value, np.ndarray):
-        moved = value.copy()
-        moved[(..., number) if value.ndim > 1 else ...] += step
+        changed = value.copy()
+        changed[(..., number) if value.ndim > 1 else ...] += step
     elif isinstance(value, tuple):
-        moved = tuple(v + step if k == number else v for k, v in enumerate(value))
+        changed = tuple(v + step if k == number else v for k, v in enumerate(value))
     else:
-        moved = value + step
+        changed = value + step
     if name not in {p.name for p in material.parameters}:
-        return material._replace(**{name: moved})
-    given = {p.name: getattr(material, p.name) for p in material.parameters} | {name: moved}
+        return material._replace(**{name: changed})
+    given = {p.name: getattr(material, p.name) for p in material.parameters} | {name: changed}
     stored = type(material).store(**given)
     return type(material)._make(stored[field] for field in material._fields)

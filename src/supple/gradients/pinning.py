@@ -16,11 +16,11 @@ STEP = 1e-5
 MOTION_STEP = 1e-3
 """Finite difference step of motion parameters, relative to the larger of 1 and their magnitude."""
 
-AS_SAID = 1e-9
+POSITION_TOLERANCE = 1e-9
 """Largest deviation of vertices from their motion, relative to the size of the pinned set."""
 
 
-def shares_of(model: Model, held: np.ndarray) -> dict[str, np.ndarray]:
+def split_by_pin(model: Model, derivatives: np.ndarray) -> dict[str, np.ndarray]:
     """Distribute derivatives (k, 3) with respect to pinned positions among the pins, by name.
 
     A vertex with several pins is divided according to the directions constrained by each.
@@ -28,10 +28,10 @@ def shares_of(model: Model, held: np.ndarray) -> dict[str, np.ndarray]:
     supports = model.supports or (("pins", model.pinned, None),)
     holding = Holding([Part(vertices, model.rest[vertices], along) for _, vertices, along in supports])
     names = [name for name, _, _ in supports]
-    return dict(zip(names, holding.shares(held), strict=True))
+    return dict(zip(names, holding.shares(derivatives), strict=True))
 
 
-def pull_through_motions(
+def pinned_rest_derivatives(
     model: Model, positions: np.ndarray, time: float, pins: dict[str, np.ndarray]
 ) -> np.ndarray:
     """Derivatives with respect to rest positions of pinned vertices, which follow the scene's motions.
@@ -54,26 +54,28 @@ def pull_through_motions(
             total[vertices] += pins[name]
         return total
     for pin in model.prescribed.pins:
-        X, vertices, found = pin.on.points, pin.on.vertices, pins[pin.name]
+        X, vertices, derivatives = pin.on.points, pin.on.vertices, pins[pin.name]
         if pin.motion is None:
-            total[vertices] += found
+            total[vertices] += derivatives
             continue
         size = float(np.ptp(X, axis=0).max(initial=0.0)) + float(np.abs(X).max(initial=0.0)) + 1e-12
-        away = pin.motion(X, time) - positions[vertices]
-        there = np.abs(_along(away, pin.directions)).max(axis=1, initial=0.0) <= AS_SAID * size
+        deviation = pin.motion(X, time) - positions[vertices]
+        follows_motion = (
+            np.abs(_along(deviation, pin.directions)).max(axis=1, initial=0.0) <= POSITION_TOLERANCE * size
+        )
         for axis in range(3):
             shift = STEP * size * np.eye(3)[axis]
             moved = (pin.motion(X + shift, time) - pin.motion(X - shift, time)) / (2 * STEP * size)
-            total[vertices, axis] += np.where(there, np.einsum("ki,ki->k", moved, found), 0.0)
+            total[vertices, axis] += np.where(follows_motion, np.einsum("ki,ki->k", moved, derivatives), 0.0)
     return total
 
 
-def motion_slopes(
+def motion_derivatives(
     make: Callable[[np.ndarray], Callable[..., np.ndarray]],
     values: np.ndarray,
     rest: np.ndarray,
     time: float,
-    pulled: np.ndarray,
+    by_positions: np.ndarray,
 ) -> np.ndarray:
     """Derivatives with respect to motion parameters, by central differences of fourth order.
 
@@ -84,14 +86,14 @@ def motion_slopes(
         time: Time [s].
         pulled: (k, 3) derivatives with respect to the positions of the motion.
     """
-    found = np.zeros_like(values)
-    for place in np.ndindex(values.shape):
-        h = MOTION_STEP * max(1.0, abs(float(values[place])))
+    derivatives = np.zeros_like(values)
+    for index in np.ndindex(values.shape):
+        h = MOTION_STEP * max(1.0, abs(float(values[index])))
         for offset, weight in zip((-2, -1, 1, 2), (1, -8, 8, -1), strict=True):
             moved = values.copy()
-            moved[place] += offset * h
-            found[place] += weight / (12 * h) * float((make(moved)(rest, time) * pulled).sum())
-    return found
+            moved[index] += offset * h
+            derivatives[index] += weight / (12 * h) * float((make(moved)(rest, time) * by_positions).sum())
+    return derivatives
 
 
 def _along(vectors: np.ndarray, directions: np.ndarray | None) -> np.ndarray:

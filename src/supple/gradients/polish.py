@@ -24,23 +24,23 @@ from supple.kernels import compilation
 from supple.model.model import Model, Step
 from supple.problem import Problem
 from supple.problem.history import evolving_parameters
-from supple.problem.material_update import are_alike, materials_of
+from supple.problem.material_update import have_same_layout, materials_of
 from supple.scene.loads.cavities import Gas
 from supple.scene.loads.follower_loads import Turning
 from supple.solve.loop import make_device, solve
 from supple.solvers import default_solver
-from supple.solvers.newton_methods.active_set import STICKS, touching_twin
+from supple.solvers.newton_methods.active_set import STICKS, active_set_problem
 from supple.solvers.newton_methods.line_search import line
 from supple.support.arguments import comma_list
 from supple.support.text import pluralize
 
-TARGET = 1e-11
+TARGET_RESIDUAL = 1e-11
 """Relative residual at which Newton steps stop."""
 
-NEAR = 1e-3
+NEWTON_RESIDUAL = 1e-3
 """Relative residual below which full Newton steps are tried."""
 
-MOST_STEPS = 12
+MAX_STEPS = 12
 """Maximum number of Newton steps. From NEAR they square the relative residual, so four or five suffice unless
 rounding intervenes."""
 
@@ -48,7 +48,7 @@ ACCURACY = 1e-9
 """Relative residual of the linear systems of Newton steps."""
 
 
-UNMOVED = 1e-6
+MAX_SLIP = 1e-6
 """Largest slip of a vertex that sticks at its rest position, relative to the mean edge length."""
 
 
@@ -66,7 +66,7 @@ class Polished:
     seconds: float = 0.0
 
 
-def acting(model: Model, step: Step | None) -> Model:
+def model_of_step(model: Model, step: Step | None) -> Model:
     """Model with constant loads and materials of a step."""
     force = model.force_at(math.inf) if step is None or step.force is None else step.force
     materials = (None if step is None else step.materials) or {}
@@ -77,7 +77,7 @@ def acting(model: Model, step: Step | None) -> Model:
     return replace(model, force=force, varying=(), terms=terms, changing=())
 
 
-def refuse_unknown(result: Result) -> None:
+def check_differentiable(result: Result) -> None:
     """Raise a NoGradientError for effects missing from the Hessian."""
     if result.model.grid is not None:
         raise NoGradientError(
@@ -99,21 +99,21 @@ def refuse_unknown(result: Result) -> None:
             "Friction between bodies cannot be differentiated through: its forces are no derivatives of an "
             "energy."
         )
-    if result.stages and (flowed := flowed_before(result)):
+    if result.stages and (plastic := plastic_bodies(result)):
         raise NoGradientError(
-            f"Elements of {comma_list(flowed)} flowed in earlier load steps, so that the result depends on its "
+            f"Elements of {comma_list(plastic)} flowed in earlier load steps, so that the result depends on its "
             "path, which cannot be differentiated through yet. Solve with load_steps=1, or take central "
             "differences of whole solves."
         )
-    moving = result.step is not None and math.isfinite(result.step.dt)
+    is_dynamic = result.step is not None and math.isfinite(result.step.dt)
     viscous = [body.name for body in result.model.bodies if getattr(body, "viscosity", ())]
-    if moving and viscous:
+    if is_dynamic and viscous:
         raise NoGradientError(
             f"Motions of viscous bodies, {comma_list(viscous)}, cannot be differentiated yet."
         )
 
 
-def flowed_before(result: Result) -> list[str]:
+def plastic_bodies(result: Result) -> list[str]:
     """Names of bodies of rate-independent materials, if any of them flowed in earlier load steps."""
     first, last = (one.step.history if one.step else {} for one in (result.stages[0], result))
     names = {name for name, *_ in evolving_parameters(result.model)}
@@ -124,15 +124,15 @@ def flowed_before(result: Result) -> list[str]:
     return [name for name, material in materials if getattr(material, "rate_independent", False)]
 
 
-def problem_of(result: Result, backend: Backend, known: Problem | None = None) -> Problem:
+def make_problem_at(result: Result, backend: Backend, known: Problem | None = None) -> Problem:
     """Float64 problem with a result as its solution, at the result's positions.
 
     A compatible known problem, of the same bodies under other loads or with other materials, is reused.
     """
-    refuse_unknown(result)
-    model, step = acting(result.model, result.step), result.step
-    suits = known is not None and not result.model.changing and same_shape(known.model, model)
-    if known is None or not suits or not _goes_over(known, materials_of(model)):
+    check_differentiable(result)
+    model, step = model_of_step(result.model, result.step), result.step
+    is_reusable = known is not None and not result.model.changing and is_compatible(known.model, model)
+    if known is None or not is_reusable or not _set_materials(known, materials_of(model)):
         problem = Problem(model, "float64", backend.threads, make_device(backend.device, model))
     else:
         problem = known
@@ -141,7 +141,7 @@ def problem_of(result: Result, backend: Backend, known: Problem | None = None) -
         problem.state = replace(result.state, displacements=result.positions - model.rest)
     problem.positions = result.positions
     if model.held is not None:
-        problem.states.aim(result.positions[model.pinned])
+        problem.states.set_targets(result.positions[model.pinned])
     if step is not None and math.isfinite(step.dt):
         if step.anchor is None:
             raise NoGradientError(
@@ -155,18 +155,18 @@ def problem_of(result: Result, backend: Backend, known: Problem | None = None) -
     return problem
 
 
-def same_shape(one: Model, other: Model) -> bool:
+def is_compatible(one: Model, other: Model) -> bool:
     """True for models with equal rest positions, constraints and terms; materials may differ."""
     return (
         np.array_equal(one.rest, other.rest)
         and np.array_equal(one.pinned, other.pinned)
-        and _alike(one.held, other.held)
+        and _is_equal(one.held, other.held)
         and len(one.terms) == len(other.terms)
-        and all(map(_alike, one.terms, other.terms))
+        and all(map(_is_equal, one.terms, other.terms))
     )
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _is_equal(one: Any, other: Any) -> bool:
     """Compare two terms, or parts of terms, except for materials."""
     if one is other:
         return True
@@ -176,49 +176,49 @@ def _alike(one: Any, other: Any) -> bool:
         return np.array_equal(one, other)
     if is_dataclass(one):
         names = (field.name for field in fields(one) if field.name != "material")
-        return all(_alike(getattr(one, name), getattr(other, name)) for name in names)
+        return all(_is_equal(getattr(one, name), getattr(other, name)) for name in names)
     if isinstance(one, tuple | list):
-        return len(one) == len(other) and all(map(_alike, one, other))
+        return len(one) == len(other) and all(map(_is_equal, one, other))
     return bool(one == other)
 
 
-def _goes_over(problem: Problem, materials: tuple[Any, ...]) -> bool:
+def _set_materials(problem: Problem, materials: tuple[Any, ...]) -> bool:
     """Try to set a problem's materials; False for incompatible materials."""
     if problem.layout.materials == [materials]:
         return True
-    if not are_alike(problem.model, materials):
+    if not have_same_layout(problem.model, materials):
         return False
     problem.use_materials([materials])
     return True
 
 
-def polished_in_time(make: Callable[[], Problem]) -> Polished:
+def polish_timed(make: Callable[[], Problem]) -> Polished:
     """Create and polish a problem; the result includes the total time [s]."""
     with compilation() as compiled:
         began = perf_counter()
-        state = polished(make())
+        state = polish(make())
         return replace(state, seconds=perf_counter() - began - compiled.seconds)
 
 
-def polished(problem: Problem) -> Polished:
+def polish(problem: Problem) -> Polished:
     """Refine a problem's state by Newton steps; solve first if far from equilibrium."""
     start, before = problem.positions, problem.balance().relative_residual
     contacts = grazing = 0
-    if not before <= NEAR:
+    if not before <= NEWTON_RESIDUAL:
         solve(problem, default_solver(), StopCriteria(tolerance=1e-6))
     if problem.contacts:
-        contacts, grazing = _touching(problem)
-        _refuse_sliding(problem)
-        problem = touching_twin(problem)
+        contacts, grazing = _count_contacts(problem)
+        _check_sliding(problem)
+        problem = active_set_problem(problem)
     steps, relative_residual = _newton(problem)
-    if not relative_residual <= NEAR:
+    if not relative_residual <= NEWTON_RESIDUAL:
         raise NoGradientError(
             "There is no equilibrium to take a gradient at: forces are out of balance by "
             f"{relative_residual:.1e}, "
             "and neither Newton steps nor the default solver get closer."
         )
-    moved = float(np.abs(problem.positions - start).max(initial=0.0))
-    return Polished(problem, relative_residual, before, steps, moved, contacts, grazing)
+    displacement = float(np.abs(problem.positions - start).max(initial=0.0))
+    return Polished(problem, relative_residual, before, steps, displacement, contacts, grazing)
 
 
 def _newton(problem: Problem) -> tuple[int, float]:
@@ -228,8 +228,8 @@ def _newton(problem: Problem) -> tuple[int, float]:
         Number of steps, and the final relative residual.
     """
     balance = problem.balance()
-    for step in range(MOST_STEPS):
-        if balance.at_rest or balance.relative_residual <= TARGET:
+    for step in range(MAX_STEPS):
+        if balance.at_rest or balance.relative_residual <= TARGET_RESIDUAL:
             return step, balance.relative_residual
         try:
             direction = _direction(problem)
@@ -242,7 +242,7 @@ def _newton(problem: Problem) -> tuple[int, float]:
             move(0.0)
             return step, problem.balance().relative_residual
         balance = reached
-    return MOST_STEPS, balance.relative_residual
+    return MAX_STEPS, balance.relative_residual
 
 
 def _direction(problem: Problem) -> np.ndarray:
@@ -250,43 +250,43 @@ def _direction(problem: Problem) -> np.ndarray:
     system = System(problem)
     assembly = system.assembly
     forces = assembly.unheld(assembly.restrict(problem.states.net))
-    found = system.solve(forces.reshape(-1, 3), ACCURACY)
+    solution = system.solve(forces.reshape(-1, 3), ACCURACY)
     records = np.zeros((problem.model.vertices + 1, 4))
-    records[assembly.free, :3] = found.x
+    records[assembly.free, :3] = solution.x
     problem.device.upload(records)
     return records
 
 
-def _refuse_sliding(problem: Problem) -> None:
+def _check_sliding(problem: Problem) -> None:
     """Refuse friction on obstacles unless all affected vertices stick at their rest positions.
 
     Such a vertex has a constant position. The position of a sliding vertex depends on its path, and its
     friction on the normal force and on the direction of the slip.
     """
     normals, _, forces, which = problem.contacts.found(0)
-    push = np.einsum("pni,pni->pn", normals, forces)
-    rub = np.linalg.norm(forces - push[..., None] * normals, axis=2)
-    limit = problem.contacts.coefficients(0) * push
+    normal_force = np.einsum("pni,pni->pn", normals, forces)
+    friction = np.linalg.norm(forces - normal_force[..., None] * normals, axis=2)
+    limit = problem.contacts.coefficients(0) * normal_force
     u = problem.positions - problem.model.rest
     slip = np.linalg.norm(u - np.einsum("pni,ni->pn", normals, u)[..., None] * normals, axis=2)
-    sticks = (rub < STICKS * limit) & (slip <= UNMOVED * problem.model.mean_edge)
+    sticks = (friction < STICKS * limit) & (slip <= MAX_SLIP * problem.model.mean_edge)
     slid = (limit > 0) & ~sticks
     if slid.any():
         assert problem.model.obstacles is not None
         names = problem.model.obstacles.names
-        touched = comma_list({names[k]: None for k in which[slid] if 0 <= k < len(names)})
+        names_in_contact = comma_list({names[k]: None for k in which[slid] if 0 <= k < len(names)})
         raise NoGradientError(
             f"Friction cannot be differentiated through where vertices have slid, and "
-            f"{pluralize(int(slid.any(axis=0).sum()), 'vertex', 'vertices')} slid along {touched}: the result "
+            f"{pluralize(int(slid.any(axis=0).sum()), 'vertex', 'vertices')} slid along {names_in_contact}: the result "
             "depends on its path. Set friction=0 for this obstacle, or take central differences of whole "
             "solves from the same start."
         )
 
 
-def _touching(problem: Problem) -> tuple[int, int]:
+def _count_contacts(problem: Problem) -> tuple[int, int]:
     """Number of vertices in contact with obstacles, and number with negligible contact force."""
     problem.balance()
     _, _, forces, _ = problem.contacts.found(0)
-    push = np.linalg.norm(forces, axis=2).max(axis=0)
-    largest = push.max(initial=0.0)
-    return int((push > 0).sum()), int(((push > 0) & (push < 1e-6 * largest)).sum())
+    force = np.linalg.norm(forces, axis=2).max(axis=0)
+    largest = force.max(initial=0.0)
+    return int((force > 0).sum()), int(((force > 0) & (force < 1e-6 * largest)).sum())

@@ -7,7 +7,7 @@ from typing import Any
 
 from supple.support.text import pluralize
 
-EXACT = 1e-8
+EXACT_RESIDUAL = 1e-8
 """Relative residual below which gradients are accurate to about five digits."""
 
 

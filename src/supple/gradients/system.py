@@ -24,26 +24,26 @@ from supple.linear.multilevel.hierarchy import as_records
 from supple.problem import Problem
 from supple.problem.diagnostics import stiffness_of
 
-ITERATIONS = 2000
+MAX_ITERATIONS = 2000
 """Iteration limit of conjugate gradients."""
 
-REFINEMENTS = 3
+MAX_REFINEMENTS = 3
 """Maximum number of iterative refinements."""
 
-MOST_FACTORIZED = 60_000
+MAX_FACTORIZED = 60_000
 """Largest number of unknowns for the factorization of an indefinite matrix; beyond, MINRES."""
 
-SINGULAR = 1e-12
+CURVATURE_TOLERANCE = 1e-12
 """Curvature regarded as 0, relative to the largest vertex stiffness."""
 
-UNSOLVED = 1e-5
+MAX_RESIDUAL = 1e-5
 """Relative residual above which a system counts as unsolved."""
 
-PROBED = 1e-2
+PROBE_TOLERANCE = 1e-2
 """Tolerance of the solve with a random right-hand side that searches for negative curvature."""
 
 
-class Solved(NamedTuple):
+class SystemSolution(NamedTuple):
     """Solution of a system.
 
     Attributes:
@@ -73,16 +73,18 @@ class System:
         curvature: (batch,) smallest observed p · H p / |p|² [N/m].
     """
 
-    def __init__(self, problem: Problem, copies: int = 1) -> None:
-        self.problem, self.copies = problem, copies
+    def __init__(self, problem: Problem, batch_size: int = 1) -> None:
+        self.problem, self.batch_size = problem, batch_size
         self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
         levels: Multilevel = problem.shared("multilevel", lambda: Multilevel(self.assembly))
-        self.of = self.assembly.free // max(1, problem.model.vertices // copies)
-        self.curvature, self.stable = np.full(copies, np.inf), np.ones(copies, bool)
+        self.member_of_row = self.assembly.free // max(1, problem.model.vertices // batch_size)
+        self.curvature, self.stable = np.full(batch_size, np.inf), np.ones(batch_size, bool)
         if not problem.balance().finite:
             raise NoGradientError("The gradient does not exist: the forces there are infinite or NaN.")
-        self._stiffest = np.zeros(copies)
-        np.maximum.at(self._stiffest, self.of, 3 * stiffness_of(problem.measures)[self.assembly.free])
+        self._max_stiffness = np.zeros(batch_size)
+        np.maximum.at(
+            self._max_stiffness, self.member_of_row, 3 * stiffness_of(problem.measures)[self.assembly.free]
+        )
         self.matrix = self.assembly.matrix("exact")
         self._preconditioner: Preconditioner | None = None
         try:
@@ -93,10 +95,12 @@ class System:
     def probe(self) -> None:
         """Search for negative curvature along the solution for a random right-hand side."""
         if self._preconditioner is not None:
-            found = self._gradients(self.problem.shared("noise", self._noise), PROBED)
-            self._see(self._here(found.x if found.negative is None else found.negative))
+            solution = self._conjugate_gradients(self.problem.shared("noise", self._noise), PROBE_TOLERANCE)
+            self._record_curvature(
+                self._download(solution.x if solution.negative is None else solution.negative)
+            )
 
-    def solve(self, b: np.ndarray, accuracy: float) -> Solved:
+    def solve(self, b: np.ndarray, accuracy: float) -> SystemSolution:
         """Solve H x = b.
 
         Args:
@@ -110,42 +114,42 @@ class System:
             NoGradientError: The system of a single member cannot be solved.
         """
         if not b.any():
-            exact = np.zeros(self.copies)
-            return Solved(np.zeros_like(b), exact, "none needed", 0, exact > 0)
-        found = self._iterated(b, accuracy)
-        if self.copies > 1:
-            nowhere = np.full(self.copies, np.inf)
-            return found or Solved(np.zeros_like(b), nowhere, "none", 0, nowhere < 0)
-        if found is None or not found.residual[0] <= UNSOLVED:
-            found = self._direct(b.reshape(-1), accuracy)
-        if found.flat[0] or not found.residual[0] <= UNSOLVED:
-            raise NoGradientError(_sentence(found))
-        return found
+            exact = np.zeros(self.batch_size)
+            return SystemSolution(np.zeros_like(b), exact, "none needed", 0, exact > 0)
+        solution = self._solve_iteratively(b, accuracy)
+        if self.batch_size > 1:
+            nowhere = np.full(self.batch_size, np.inf)
+            return solution or SystemSolution(np.zeros_like(b), nowhere, "none", 0, nowhere < 0)
+        if solution is None or not solution.residual[0] <= MAX_RESIDUAL:
+            solution = self._solve_directly(b.reshape(-1), accuracy)
+        if solution.flat[0] or not solution.residual[0] <= MAX_RESIDUAL:
+            raise NoGradientError(_error_message(solution))
+        return solution
 
     def _noise(self) -> np.ndarray:
         """Fixed random right-hand side (f, 4), with components in all directions."""
         return as_records(np.random.default_rng(0).normal(size=self.assembly.size))
 
-    def _gradients(self, b: np.ndarray, accuracy: float) -> Solution:
+    def _conjugate_gradients(self, b: np.ndarray, accuracy: float) -> Solution:
         """Conjugate gradients for padded vectors b (f, 4)."""
         M = self._preconditioner
         assert M is not None
-        if self.copies == 1:
-            return solve(self.matrix, b, M, accuracy, 0.0, ITERATIONS)[0]
-        return solve_apart(self.matrix, b, M, accuracy, ITERATIONS, self.of)[0]
+        if self.batch_size == 1:
+            return solve(self.matrix, b, M, accuracy, 0.0, MAX_ITERATIONS)[0]
+        return solve_apart(self.matrix, b, M, accuracy, MAX_ITERATIONS, self.member_of_row)[0]
 
-    def _iterated(self, b: np.ndarray, accuracy: float) -> Solved | None:
+    def _solve_iteratively(self, b: np.ndarray, accuracy: float) -> SystemSolution | None:
         """Solve by conjugate gradients with iterative refinement; None for negative curvature."""
         x, left, iterations = np.zeros_like(b), b, 0
         size = self._lengths(b)
         size[size == 0] = 1.0
-        for _ in range(REFINEMENTS if self._preconditioner is not None else 0):
-            found = self._gradients(as_records(left.reshape(-1)), 0.1 * accuracy)
-            iterations += found.iterations
-            if found.negative is not None:
-                self._see(self._here(found.negative))
+        for _ in range(MAX_REFINEMENTS if self._preconditioner is not None else 0):
+            solution = self._conjugate_gradients(as_records(left.reshape(-1)), 0.1 * accuracy)
+            iterations += solution.iterations
+            if solution.negative is not None:
+                self._record_curvature(self._download(solution.negative))
                 return None
-            x = x + self._here(found.x)
+            x = x + self._download(solution.x)
             product = self._product(x)
             left = b - product
             if (self._lengths(left) <= accuracy * size).all():
@@ -153,21 +157,21 @@ class System:
         if not iterations:
             return None
         residual = self._lengths(left) / size
-        return Solved(x, residual, "multilevel CG", iterations, self._see(x, product))
+        return SystemSolution(x, residual, "multilevel CG", iterations, self._record_curvature(x, product))
 
-    def _direct(self, right: np.ndarray, accuracy: float) -> Solved:
+    def _solve_directly(self, right: np.ndarray, accuracy: float) -> SystemSolution:
         """Solve by a pivoted factorization, or by MINRES for large systems; single member only."""
-        if len(right) > MOST_FACTORIZED:
+        if len(right) > MAX_FACTORIZED:
             diagonal = 1 / np.maximum(np.abs(self._hessian.diagonal()), 1e-300)
             root = np.sqrt(diagonal)
             from scipy.sparse.linalg import LinearOperator
 
             scaled = LinearOperator(self._hessian.shape, lambda v: root * (self._hessian @ (root * v)))
-            counted: list[int] = []
+            steps: list[int] = []
             x, _ = minres(
-                scaled, root * right, rtol=accuracy, maxiter=20_000, callback=lambda _: counted.append(1)
+                scaled, root * right, rtol=accuracy, maxiter=20_000, callback=lambda _: steps.append(1)
             )
-            x, name, iterations = root * x, "MINRES", len(counted)
+            x, name, iterations = root * x, "MINRES", len(steps)
         else:
             name, iterations = "SuperLU", 1
             try:
@@ -177,16 +181,16 @@ class System:
         with np.errstate(all="ignore"):
             product = self._hessian @ x
             residual = float(np.linalg.norm(product - right)) / float(np.linalg.norm(right))
-            flat = self._see(x.reshape(-1, 3), product.reshape(-1, 3))
-        known = np.array([residual if np.isfinite(residual) else np.inf])
-        return Solved(x.reshape(-1, 3), known, name, iterations, flat)
+            flat = self._record_curvature(x.reshape(-1, 3), product.reshape(-1, 3))
+        residuals = np.array([residual if np.isfinite(residual) else np.inf])
+        return SystemSolution(x.reshape(-1, 3), residuals, name, iterations, flat)
 
     @cached_property
     def _hessian(self) -> bsr_matrix:
         """H as a host matrix."""
         return self.assembly.here(self.matrix)
 
-    def _here(self, records: np.ndarray) -> np.ndarray:
+    def _download(self, records: np.ndarray) -> np.ndarray:
         """(f, 3) vectors on the host."""
         self.problem.device.download(records)
         return records[:, :3].copy()
@@ -203,9 +207,9 @@ class System:
 
     def _sums(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """(batch,) a · b per batch member."""
-        return np.bincount(self.of, np.einsum("fi,fi->f", a, b), self.copies)
+        return np.bincount(self.member_of_row, np.einsum("fi,fi->f", a, b), self.batch_size)
 
-    def _see(self, p: np.ndarray, product: np.ndarray | None = None) -> np.ndarray:
+    def _record_curvature(self, p: np.ndarray, product: np.ndarray | None = None) -> np.ndarray:
         """Record the curvature along p (f, 3).
 
         Args:
@@ -217,22 +221,24 @@ class System:
         """
         product = self._product(p) if product is None else product
         with np.errstate(all="ignore"):
-            square, bent = self._sums(p, p), self._sums(p, product)
-            known = (square > 0) & (square < np.inf)
-            curvature = np.where(known, bent / square, np.inf)
+            square, work = self._sums(p, p), self._sums(p, product)
+            is_finite = (square > 0) & (square < np.inf)
+            curvature = np.where(is_finite, work / square, np.inf)
         self.curvature = np.minimum(self.curvature, curvature)
-        self.stable &= curvature >= -SINGULAR * self._stiffest
-        return ~(square < np.inf) | (known & (np.abs(curvature) <= SINGULAR * self._stiffest))
+        self.stable &= curvature >= -CURVATURE_TOLERANCE * self._max_stiffness
+        return ~(square < np.inf) | (
+            is_finite & (np.abs(curvature) <= CURVATURE_TOLERANCE * self._max_stiffness)
+        )
 
 
-def _sentence(found: Solved) -> str:
-    if found.flat[0]:
+def _error_message(solution: SystemSolution) -> str:
+    if solution.flat[0]:
         return (
             "The gradient does not exist: the function changes along a motion that costs no energy, such "
             "as that of a body that nothing holds, or at a point where it begins to buckle. Pin the body,"
             " or take a function that does not change along with it."
         )
     return (
-        f"The gradient could not be computed: {found.solver} ended with a residual of "
-        f"{found.residual[0]:.1e} after {found.iterations:,} iterations; the system is close to singular."
+        f"The gradient could not be computed: {solution.solver} ended with a residual of "
+        f"{solution.residual[0]:.1e} after {solution.iterations:,} iterations; the system is close to singular."
     )

@@ -40,7 +40,7 @@ class SavedBody:
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class JoinedBodies:
     """All bodies at rest.
 
     Attributes:
@@ -71,9 +71,9 @@ class Joined:
         return np.concatenate([measures(x, mesh.cells) for mesh, x in parts])
 
 
-def joined(bodies: Sequence[Part]) -> Joined:
+def joined(bodies: Sequence[Part]) -> JoinedBodies:
     """Concatenate all bodies at rest, for files that combine them."""
-    return Joined(
+    return JoinedBodies(
         [body.mesh for body in bodies],
         np.repeat(np.arange(len(bodies), dtype=np.int32), [body.mesh.n_cells for body in bodies]),
         np.concatenate([body.mesh.points for body in bodies]),

@@ -20,12 +20,12 @@ from supple.support.os_errors import add_path_to_os_errors
 
 CHECKSUMS = "checksums.sha256"
 
-HEAD = "# SHA-256 checksums of the files of this folder, which `supple verify` and `sha256sum -c` compare.\n"
+CHECKSUM_HEADER = "# SHA-256 checksums of the files of this folder, which `supple verify` and `sha256sum -c` compare.\n"
 
-REMOVED = "# removed: "
+REMOVED_PREFIX = "# removed: "
 """Prefix of the line that records the intended deletion of a file."""
 
-ENTRY = re.compile(r"([0-9a-f]{64})  (.+)")
+CHECKSUM_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Checksums:
 def start_checksums(folder: Path) -> None:
     """Start recording the checksums of files written to a folder."""
     with add_path_to_os_errors(folder / CHECKSUMS):
-        (folder / CHECKSUMS).write_text(HEAD, encoding="utf-8")
+        (folder / CHECKSUMS).write_text(CHECKSUM_HEADER, encoding="utf-8")
 
 
 def read_checksums(folder: Path) -> Checksums | None:
@@ -61,19 +61,19 @@ def read_checksums(folder: Path) -> Checksums | None:
         state = path.stat()
     except OSError:
         return None
-    return _parsed(path, state.st_mtime_ns, state.st_size) if path.is_file() else None
+    return _parse_checksums(path, state.st_mtime_ns, state.st_size) if path.is_file() else None
 
 
 @lru_cache(maxsize=8)
-def _parsed(path: Path, time: int, size: int) -> Checksums:
+def _parse_checksums(path: Path, time: int, size: int) -> Checksums:
     """Parse a checksums file; modification time [ns] and size are the cache key."""
     digests: dict[str, list[str]] = {}
     broken = []
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     for number, line in enumerate(lines[:-1], start=1):  # text after the last line break is incomplete
-        if line.startswith(REMOVED):
-            digests.pop(line.removeprefix(REMOVED), None)
-        elif entry := ENTRY.fullmatch(line):
+        if line.startswith(REMOVED_PREFIX):
+            digests.pop(line.removeprefix(REMOVED_PREFIX), None)
+        elif entry := CHECKSUM_LINE.fullmatch(line):
             digests.setdefault(entry[2], []).append(entry[1])
         elif line and not line.startswith("#"):
             broken.append(number)
@@ -103,7 +103,7 @@ def add_checksum(path: Path, content: Path) -> None:
         known = read_checksums(folder)
         of_folder = [old for old in known.digests if old.startswith(f"{name}/")] if known else []
         inside = {file.relative_to(content).as_posix(): file for file in _files_in(content)}
-        lines += [f"{REMOVED}{old}" for old in of_folder if old.removeprefix(f"{name}/") not in inside]
+        lines += [f"{REMOVED_PREFIX}{old}" for old in of_folder if old.removeprefix(f"{name}/") not in inside]
         lines += [f"{digest_of(file)}  {name}/{rest}" for rest, file in inside.items()]
     else:
         lines.append(f"{digest_of(content)}  {name}")
@@ -114,7 +114,7 @@ def delete_with_checksum(path: Path) -> None:
     """Delete a file together with its recorded checksum, if any."""
     folder = _folder_with_checksums(path)
     if folder is not None:
-        _append(folder / CHECKSUMS, [f"{REMOVED}{path.relative_to(folder).as_posix()}"])
+        _append(folder / CHECKSUMS, [f"{REMOVED_PREFIX}{path.relative_to(folder).as_posix()}"])
     path.unlink()
 
 
@@ -140,7 +140,7 @@ def compact_checksums(folder: Path, keep_missing: bool = True) -> None:
     temporary = folder / f".unfinished_{uuid4().hex}_{CHECKSUMS}"
     try:
         with add_path_to_os_errors(folder / CHECKSUMS, temporary):
-            temporary.write_text(HEAD + "".join(lines), encoding="utf-8")
+            temporary.write_text(CHECKSUM_HEADER + "".join(lines), encoding="utf-8")
             os.replace(temporary, folder / CHECKSUMS)
     finally:
         temporary.unlink(missing_ok=True)

@@ -26,7 +26,7 @@ from supple.io.errors import FrameError, ResultsError
 from supple.io.formats import FORMATS, ExportContext, Format, FrameData
 from supple.io.formats.format import AddFrame
 from supple.io.frames import SavedFrame, frame_path, read_frame
-from supple.io.lock import locked
+from supple.io.lock import hold_lock
 from supple.io.results import ResultsFolder
 from supple.meshes import TriMesh
 from supple.model.model import Step
@@ -57,40 +57,40 @@ class ObstacleSurfaces:
 
     @staticmethod
     def of(obstacles: Obstacles | None, context: ExportContext) -> ObstacleSurfaces | None:
-        """Obstacles of a shot; None without visible obstacles."""
+        """Surfaces of obstacles; None without visible obstacles."""
         if obstacles is None:
             return None
         points = np.concatenate([body.mesh.points for body in context.bodies])
         shapes = sorted(outlines(obstacles, points), key=lambda each: int(obstacles.obstacle[each.row]))
-        points = placed(shapes, obstacles, 0.0)
+        outline_points = placed(shapes, obstacles, 0.0)
         first, bodies = len(points), []
         for k, name in enumerate(obstacles.names):
             mine = [i for i, each in enumerate(shapes) if obstacles.obstacle[each.row] == k]
             if mine:
-                starts = np.cumsum([0, *(len(points[i]) for i in mine)])
+                starts = np.cumsum([0, *(len(outline_points[i]) for i in mine)])
                 triangles = np.concatenate(
                     [s + shapes[i].triangles for s, i in zip(starts[:-1], mine, strict=True)]
                 )
-                mesh = TriMesh(np.concatenate([points[i] for i in mine]), triangles)
+                mesh = TriMesh(np.concatenate([outline_points[i] for i in mine]), triangles)
                 own = slice(first, first + int(starts[-1]))
                 bodies.append(SavedBody(name, mesh, own, None, mesh.measures))
                 first = own.stop
         return ObstacleSurfaces(obstacles, tuple(shapes), tuple(bodies)) if bodies else None
 
     def context(self, context: ExportContext) -> ExportContext:
-        """The shot with obstacles as additional bodies."""
+        """The context with obstacles as additional bodies."""
         return replace(context, bodies=[*context.bodies, *self.bodies])
 
-    def moment(self, moment: FrameData, time: float) -> FrameData:
+    def frame_data(self, frame_data: FrameData, time: float) -> FrameData:
         """Append obstacle points at a time [s] to a frame; body fields are 0 there."""
         points = placed(self.shapes, self.obstacles, time)
         cells = sum(body.mesh.n_cells for body in self.bodies)
         vertices = sum(map(len, points))
         fields = Fields(
-            {name: _pad_zeros(values, vertices) for name, values in moment.fields.vertices.items()},
-            {name: _pad_zeros(values, cells) for name, values in moment.fields.cells.items()},
+            {name: _pad_zeros(values, vertices) for name, values in frame_data.fields.vertices.items()},
+            {name: _pad_zeros(values, cells) for name, values in frame_data.fields.cells.items()},
         )
-        return replace(moment, positions=np.concatenate([moment.positions, *points]), fields=fields)
+        return replace(frame_data, positions=np.concatenate([frame_data.positions, *points]), fields=fields)
 
 
 def _pad_zeros(values: np.ndarray, extra: int) -> np.ndarray:
@@ -134,7 +134,7 @@ def export(
     folder = ResultsFolder(check_path(results, "a results folder"))
     indices, context, single = open_results(folder)
     target = _make_folder(folder.path if output is None else check_path(output, "a folder to write to"))
-    with locked(target):
+    with hold_lock(target):
         paths = _write(context, _read(folder.path, indices, watch), chosen, target, values, obstacles, single)
         compact_checksums(target)
     return paths
@@ -195,7 +195,7 @@ def save_frames(
     names = quantities_named(fields)
     values = _field_evaluator(scene, names) if names else None
     _refuse_without_fields(chosen, values)
-    with locked(target):
+    with hold_lock(target):
         frame_data = _with_start(_frame_data(frames, scene, context.dt), scene, initial)
         return _write(context, frame_data, chosen, target, values, obstacles_of(scene))
 
@@ -299,7 +299,7 @@ def _write(
     single: bool = False,
 ) -> dict[str, Path]:
     surfaces = ObstacleSurfaces.of(obstacles, context)
-    with_obstacles = context if surfaces is None else surfaces.context(context)
+    with_obstacles = context if surfaces is None else surfaces.add_to_context(context)
     paths = {format.name: output / format.path for format in formats}
     any_frame = False
     with ExitStack() as stack:
@@ -311,11 +311,11 @@ def _write(
         for frame in frames:
             any_frame = True
             fields = Fields() if values is None else values(frame)
-            moment = FrameData(frame.positions, frame.index, frame.time, fields)
-            with_surfaces = moment if surfaces is None else surfaces.moment(moment, _when(frame, single))
+            frame_data = FrameData(frame.positions, frame.index, frame.time, fields)
+            with_surfaces = frame_data if surfaces is None else surfaces.frame_data(frame_data, _obstacle_time(frame, single))
             for add, format in writers:
-                add(with_surfaces if format.obstacles else moment)
-            del moment, with_surfaces, frame  # keeps one frame in memory
+                add(with_surfaces if format.obstacles else frame_data)
+            del frame_data, with_surfaces, frame  # keeps one frame in memory
         if not any_frame:
             raise ResultsError("there are no frames to write.")
     return paths
@@ -327,14 +327,14 @@ def _open_writer(format: Format, path: Path, context: ExportContext) -> Iterator
     hidden = path.with_name(f".unfinished_{path.name}")
     with add_path_to_os_errors(path, hidden), format.writer(path, context) as add:
 
-        def add_frame(moment: FrameData) -> None:
+        def add_frame(frame_data: FrameData) -> None:
             with add_path_to_os_errors(path, hidden):
-                add(moment)
+                add(frame_data)
 
         yield add_frame
 
 
-def _when(frame: Any, single: bool) -> float:
+def _obstacle_time(frame: Any, single: bool) -> float:
     """Time of the obstacles of a frame [s]; a single equilibrium belongs to the end of all motions."""
     if isinstance(frame, Result):
         return frame.step.time if frame.step is not None else np.inf

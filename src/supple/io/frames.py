@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.io.bodies import Joined
+from supple.io.bodies import JoinedBodies
 from supple.io.checksums import Checksums
 from supple.io.errors import FrameError
 from supple.io.replace_file import replacing
@@ -84,7 +84,7 @@ def frame_path(folder: Path, index: int, suffix: str) -> Path:
     return folder / f"frame_{index:04d}{suffix}"
 
 
-def write_frame(folder: Path, frame: SavedFrame, rest: Joined, fields: Fields | None = None) -> None:
+def write_frame(folder: Path, frame: SavedFrame, rest: JoinedBodies, fields: Fields | None = None) -> None:
     """Write frame_0001.vtu, then frame_0001.npz, so that a frame with an NPZ file is complete.
 
     Args:
@@ -107,7 +107,7 @@ def write_vtu(
     folder: Path,
     index: int,
     positions: np.ndarray,
-    rest: Joined,
+    rest: JoinedBodies,
     fields: Fields | None = None,
 ) -> None:
     """Write frame_0001.vtu.

@@ -20,10 +20,10 @@ from supple.support.os_errors import add_path_to_os_errors
 
 log = logging.getLogger(__name__)
 
-NAME = ".lock"
+LOCK_NAME = ".lock"
 """Lock file; contains the holder, and is deleted on release."""
 
-WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+NO_LOCK_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 """Error codes of file systems without locks."""
 
 if os.name == "nt":
@@ -45,14 +45,14 @@ else:
 
 
 @contextmanager
-def locked(folder: Path, outside: bool = False) -> Iterator[None]:
+def hold_lock(folder: Path, outside: bool = False) -> Iterator[None]:
     """Hold the lock of a folder; a `ResultsError` names the current holder.
 
     Args:
         folder: Folder.
-        beside: Create the lock file next to the folder instead of inside, so that the folder may be replaced.
+        outside: Create the lock file next to the folder instead of inside, so that the folder may be replaced.
     """
-    path = folder.with_name(f"{NAME}_{folder.name}") if outside else folder / NAME
+    path = folder.with_name(f"{LOCK_NAME}_{folder.name}") if outside else folder / LOCK_NAME
     descriptor = _acquire(path, folder)
     try:
         yield
@@ -82,7 +82,7 @@ def _acquire(path: Path, folder: Path) -> int:
                 "another folder with --output."
             ) from None
         except OSError as error:
-            if error.errno not in WITHOUT_LOCKS:
+            if error.errno not in NO_LOCK_ERRORS:
                 os.close(descriptor)
                 raise
             log.warning("%s is on a file system without locks: let no second run write there", folder)

@@ -15,10 +15,10 @@ from uuid import uuid4
 from supple.io.checksums import add_checksum
 from supple.support.os_errors import add_path_to_os_errors
 
-OWN = re.compile(r"\.(unfinished|replaced)_([A-Za-z0-9.-]+)_(\d+)_[0-9a-f]{8}_(.+)")
+TEMPORARY_NAME = re.compile(r"\.(unfinished|replaced)_([A-Za-z0-9.-]+)_(\d+)_[0-9a-f]{8}_(.+)")
 """Names of unfinished and replaced files: state, machine, process and final name."""
 
-LONG_AGO = 24 * 3600.0
+ABANDONED_AFTER = 24 * 3600.0
 """Time [s] without writes after which a process on another machine is considered terminated."""
 
 
@@ -28,7 +28,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
     In results folders with checksums, the checksum is recorded first.
     """
-    temporary = unfinished(path)
+    temporary = temporary_path(path)
     try:
         with add_path_to_os_errors(path, temporary):
             yield temporary
@@ -48,7 +48,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     restores the old one.
     """
     restore_replaced(path)
-    temporary, aside = unfinished(path), _own(path, "replaced")
+    temporary, aside = temporary_path(path), _tagged_path(path, "replaced")
     try:
         with add_path_to_os_errors(path, temporary):
             yield temporary
@@ -75,7 +75,7 @@ def restore_replaced(path: Path) -> None:
 
 def find_leftovers(path: Path, *states: str) -> list[Path]:
     """Temporary files next to a path in the given states: "unfinished" new ones or "replaced" old ones."""
-    matches = ((OWN.match(other.name), other) for other in path.parent.glob(".*"))
+    matches = ((TEMPORARY_NAME.match(other.name), other) for other in path.parent.glob(".*"))
     return [other for match, other in matches if match and match[1] in states and match[4] == path.name]
 
 
@@ -88,12 +88,12 @@ def _delete(aside: Path) -> None:
         shutil.rmtree(doomed, ignore_errors=True)
 
 
-def unfinished(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """Temporary name for an incomplete file or folder."""
-    return _own(path, "unfinished")
+    return _tagged_path(path, "unfinished")
 
 
-def _own(path: Path, state: str) -> Path:
+def _tagged_path(path: Path, state: str) -> Path:
     """Name that is unique across processes and machines with a shared disk."""
     return path.with_name(f".{state}_{_host()}_{os.getpid()}_{uuid4().hex[:8]}_{path.name}")
 
@@ -108,12 +108,12 @@ def is_abandoned(path: Path) -> bool:
     A process of this machine is looked up; one of another machine is considered terminated after LONG_AGO
     without writes.
     """
-    match = OWN.match(path.name)
+    match = TEMPORARY_NAME.match(path.name)
     if match is None:
         return False
     if match[2] != _host():
         try:
-            return time() - path.stat().st_mtime > LONG_AGO
+            return time() - path.stat().st_mtime > ABANDONED_AFTER
         except OSError:
             return False
     return int(match[3]) != os.getpid() and not _alive(int(match[3]))

@@ -17,12 +17,12 @@ import numpy as np
 from supple.io.checksums import CHECKSUMS, check_unchanged, read_checksums
 from supple.io.errors import FrameError, ResultsError
 from supple.io.frames import check_frame, frame_path
-from supple.io.lock import locked
+from supple.io.lock import hold_lock
 from supple.io.replace_file import replacing
 from supple.support.input_files import read_text
 from supple.support.memory import format_bytes, format_count
 
-SMALLEST_FRAME = 2000
+MIN_FRAME_BYTES = 2000
 """Size of a frame's files without positions [bytes]."""
 
 REPORT_SCHEMA = 1
@@ -70,16 +70,16 @@ class ResultsFolder:
         self.path.mkdir(parents=True, exist_ok=True)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def hold_lock(self) -> Iterator[None]:
         """Hold the folder's lock; deletes unfinished files of killed processes."""
-        with locked(self.path):
+        with hold_lock(self.path):
             for file in self.path.glob(".unfinished_*"):
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
             yield
 
     def check_disk_space(self, frames: int, vertices: int) -> None:
         """Raise a ResultsError if disk space is insufficient for this number of frames."""
-        needed, free = frames * (SMALLEST_FRAME + 48 * vertices), shutil.disk_usage(self.path).free
+        needed, free = frames * (MIN_FRAME_BYTES + 48 * vertices), shutil.disk_usage(self.path).free
         if needed > free:
             raise ResultsError(
                 f"{format_count(frames)} frames of {vertices:,} vertices need at least "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.gradients.layer import Layer, layer_of
+from supple.gradients.layer import Layer, make_layer
 from supple.scene import Scene, SceneFile
 from supple.solvers import Solver
 
@@ -42,7 +42,7 @@ def equilibrium(
     Returns:
         (n, 3) equilibrium positions [m]. If there is no equilibrium or no gradient, they are NaN.
     """
-    layer, values = layer_of(scene, solver, initial, given)
+    layer, values = make_layer(scene, solver, initial, given)
     arrays = tuple(jnp.asarray(value, float) for value in values)
     return _function(layer, [array.shape for array in arrays], complaints)(arrays)
 
@@ -59,7 +59,7 @@ def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], complaints: list[
 
     dtype = jnp.zeros(0).dtype
 
-    def told(found: Any) -> Any:
+    def unwrap(found: Any) -> Any:
         """Return a result; record errors and return None for them, since callbacks must not raise."""
         if isinstance(found, Exception) and complaints is not None:
             complaints.append(str(found))
@@ -68,11 +68,11 @@ def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], complaints: list[
     def attempt(compute: Any, count: int) -> list[Any]:
         """Compute results, with errors in place of exceptions."""
         try:
-            return [told(found) for found in compute()]
+            return [unwrap(found) for found in compute()]
         except Exception as error:  # of any kind: callbacks must not raise
-            return [told(error)] * count
+            return [unwrap(error)] * count
 
-    def filled(found: list[Any], lead: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+    def stack(found: list[Any], lead: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
         """Stack arrays; missing ones become NaN."""
         every = [np.full(shape, np.nan) if array is None else array for array in found]
         return np.reshape(every, (*lead, *shape)).astype(dtype)
@@ -80,30 +80,30 @@ def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], complaints: list[
     def solve(values: Any) -> np.ndarray:
         arrays, lead = _flat(values, shapes)
         if lead:
-            found = attempt(lambda: layer.positions_of_many(arrays), len(arrays[0]))
+            found = attempt(lambda: layer.positions_of_batch(arrays), len(arrays[0]))
         else:
             found = attempt(lambda: [layer.positions([array[0] for array in arrays])], 1)
-        return filled(found, lead, (layer.vertices, 3))
+        return stack(found, lead, (layer.vertices, 3))
 
-    def pull(values: Any, direct: Any) -> tuple[np.ndarray, ...]:
+    def pullback(values: Any, direct: Any) -> tuple[np.ndarray, ...]:
         arrays, lead = _flat(values, shapes)
         by = np.asarray(direct, float).reshape(-1, layer.vertices, 3)
         if lead:
-            found = attempt(lambda: layer.pull_many(arrays, by), len(by))
+            found = attempt(lambda: layer.pullback_batch(arrays, by), len(by))
         else:
-            found = attempt(lambda: [layer.pull([array[0] for array in arrays], by[0])], 1)
-        return tuple(filled([g and g[k] for g in found], lead, shape) for k, shape in enumerate(shapes))
+            found = attempt(lambda: [layer.pullback([array[0] for array in arrays], by[0])], 1)
+        return tuple(stack([g and g[k] for g in found], lead, shape) for k, shape in enumerate(shapes))
 
     def call(values: Any) -> jax.Array:
-        there = jax.ShapeDtypeStruct((layer.vertices, 3), dtype)
-        return jax.pure_callback(solve, there, values, vmap_method="broadcast_all")
+        shape = jax.ShapeDtypeStruct((layer.vertices, 3), dtype)
+        return jax.pure_callback(solve, shape, values, vmap_method="broadcast_all")
 
     def forward(values: Any) -> tuple[jax.Array, Any]:
         return _once(call)(values), values
 
     def slopes(values: Any, direct: Any) -> Any:
-        there = tuple(jax.ShapeDtypeStruct(value.shape, value.dtype) for value in values)
-        return jax.pure_callback(pull, there, values, direct, vmap_method="broadcast_all")
+        shapes = tuple(jax.ShapeDtypeStruct(value.shape, value.dtype) for value in values)
+        return jax.pure_callback(pullback, shapes, values, direct, vmap_method="broadcast_all")
 
     def backward(values: Any, direct: Any) -> tuple[Any]:
         return (_once(slopes)(values, direct),)

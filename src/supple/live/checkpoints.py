@@ -8,19 +8,19 @@ import numpy as np
 
 from supple.model.model import Model
 
-LOST = 100.0
+DIVERGENCE_RATIO = 100.0
 """Ratio of body extent to reference size above which a solve has diverged."""
 
-SOUND = 10.0
+MAX_VALID_RATIO = 10.0
 """Largest ratio of body extent to reference size in a state saved for rollback."""
 
-HASTY = 0.2
+MAX_RELATIVE_MOTION = 0.2
 """Largest vertex displacement relative to the mean displacement in the update before a saved state, as a
 fraction of the scene size."""
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class Checkpoint:
     """Saved state of a simulation.
 
     Attributes:
@@ -35,7 +35,7 @@ class Moment:
     states: tuple[tuple[np.ndarray, np.ndarray | None], ...]
 
 
-def spread(model: Model, positions: np.ndarray, held: np.ndarray) -> float:
+def extent_ratio(model: Model, positions: np.ndarray, constrained: np.ndarray) -> float:
     """Largest body extent relative to the reference size; translation does not contribute.
 
     The reference is the extent of the scene at rest or of the constrained points, whichever is larger.
@@ -43,25 +43,27 @@ def spread(model: Model, positions: np.ndarray, held: np.ndarray) -> float:
     Args:
         model: The model.
         positions: (n, 3) positions [m].
-        held: (k, 3) constrained points [m].
+        constrained: (k, 3) constrained points [m].
     """
     extents = [np.ptp(positions[body.vertices], axis=0).max() for body in model.bodies]
-    apart = np.ptp(held, axis=0).max() if len(held) else 0.0
-    return float(max(extents) / max(size(model), apart))
+    constrained_extent = np.ptp(constrained, axis=0).max() if len(constrained) else 0.0
+    return float(max(extents) / max(size(model), constrained_extent))
 
 
-def is_sound(model: Model, before: np.ndarray, after: np.ndarray, held: np.ndarray) -> bool:
+def is_valid_state(model: Model, before: np.ndarray, after: np.ndarray, constrained: np.ndarray) -> bool:
     """True if bodies kept a plausible size and moved little in an update.
 
     Args:
         model: The model.
         before: (n, 3) positions before the update [m].
         after: (n, 3) positions after the update [m].
-        held: (k, 3) constrained points [m].
+        constrained: (k, 3) constrained points [m].
     """
     moved = after - before
-    hurry = np.abs(moved - moved.mean(axis=0)).max() / size(model)
-    return bool(hurry <= HASTY and spread(model, after, held) <= SOUND)
+    relative_motion = np.abs(moved - moved.mean(axis=0)).max() / size(model)
+    return bool(
+        relative_motion <= MAX_RELATIVE_MOTION and extent_ratio(model, after, constrained) <= MAX_VALID_RATIO
+    )
 
 
 def size(model: Model) -> float:

@@ -16,13 +16,13 @@ import numpy as np
 from supple.config.backend import PRECISIONS
 from supple.live.settings import (
     Settings,
+    acceleration_name,
     accelerations,
-    as_given,
-    changed_material,
-    chosen_acceleration,
+    change_material,
     make_solver,
     options_text,
-    typed_number,
+    parse_number,
+    short_parameters,
 )
 from supple.live.snapshot import Snapshot
 from supple.live.wind import WindFolder
@@ -30,9 +30,9 @@ from supple.materials import MATERIALS, Material, Parameter, material_name
 from supple.materials.parameters import SHAPES
 from supple.solvers import SOLVERS, Solver
 
-KINDS = ("quasistatic", "dynamic")
+MODES = ("quasistatic", "dynamic")
 
-MOST_SWEEPS = 50
+MAX_SLIDER_SWEEPS = 50
 """Upper end of the slider for sweeps per update."""
 
 
@@ -49,13 +49,13 @@ class NumberField:
 
     def show(self, value: float) -> None:
         untouched = self.control.value == self._text and self._value == value
-        if not (untouched or _says(self.control.value, value)):
+        if not (untouched or _describes(self.control.value, value)):
             self.control.value = f"{value:.6g}"
         self._value, self._text = value, self.control.value
 
     def read(self) -> float:
         text = self.control.value
-        return self._value if text == self._text else typed_number(text, self._label)
+        return self._value if text == self._text else parse_number(text, self._label)
 
 
 class SolverChoice:
@@ -71,19 +71,19 @@ class SolverChoice:
     def show(self, solver: Solver) -> None:
         self.method.value = solver.name
         self.acceleration.options = accelerations(solver.name)
-        self.acceleration.value = chosen_acceleration(solver)
+        self.acceleration.value = acceleration_name(solver)
         self.acceleration.disabled = len(self.acceleration.options) == 1
-        if not self._says(solver):
+        if not self._describes(solver):
             self.options.value = options_text(solver)
 
-    def _says(self, solver: Solver) -> bool:
+    def _describes(self, solver: Solver) -> bool:
         """True if the entered text describes the given solver, in any notation."""
         try:
-            return self._made() == solver
+            return self._make_solver() == solver
         except ValueError:
             return False
 
-    def _made(self) -> Solver:
+    def _make_solver(self) -> Solver:
         return make_solver(self.method.value, self.acceleration.value, self.options.value)
 
     def read(self, before: Solver) -> Solver:
@@ -91,7 +91,7 @@ class SolverChoice:
         method = self.method.value
         if method != before.name:
             return SOLVERS[method]()
-        return self._made()
+        return self._make_solver()
 
 
 class SolverFolder:
@@ -101,7 +101,12 @@ class SolverFolder:
         with gui.add_folder("Solver"):
             self.first = SolverChoice(gui)
             self.sweeps = gui.add_slider(
-                "Sweeps per update", 0, MOST_SWEEPS, 1, 0, hint="0 is what the scene and its solver say."
+                "Sweeps per update",
+                0,
+                MAX_SLIDER_SWEEPS,
+                1,
+                0,
+                hint="0 is what the scene and its solver say.",
             )
             self.precision = gui.add_dropdown("Precision", PRECISIONS)
             self._tolerance = NumberField(
@@ -115,21 +120,21 @@ class SolverFolder:
             self.sweeps, self.precision, self.compare,
         ]  # fmt: skip
         self.typed = [self.first.options, self.second.options, self._tolerance.control]
-        self._beside: Solver = SOLVERS["xpbd"]()
+        self._second_solver: Solver = SOLVERS["xpbd"]()
 
     def show(self, settings: Settings) -> None:
         self.first.show(settings.solvers[0])
         self.compare.value = len(settings.solvers) > 1
-        self._beside = settings.solvers[1] if self.compare.value else self._beside
-        self.second.show(self._beside)
+        self._second_solver = settings.solvers[1] if self.compare.value else self._second_solver
+        self.second.show(self._second_solver)
         sweeps = settings.sweeps or 0
-        self.sweeps.max = max(MOST_SWEEPS, sweeps)
+        self.sweeps.max = max(MAX_SLIDER_SWEEPS, sweeps)
         self.sweeps.value, self.precision.value = sweeps, settings.precision
         self._tolerance.show(settings.tolerance)
 
     def read(self, before: Settings) -> Settings:
-        self._beside = self.second.read(self._beside)
-        solvers = (self.first.read(before.solvers[0]), *([self._beside] if self.compare.value else []))
+        self._second_solver = self.second.read(self._second_solver)
+        solvers = (self.first.read(before.solvers[0]), *([self._second_solver] if self.compare.value else []))
         return replace(
             before,
             solvers=solvers,
@@ -144,7 +149,7 @@ class ParameterControl:
 
     def __init__(self, gui: Any, parameter: Parameter) -> None:
         self.parameter = parameter
-        self._shown: Any = None
+        self._last_value: Any = None
         hint = parameter.description
         if parameter.slider is None:
             self.control = gui.add_text(parameter.label, "", hint=hint)
@@ -164,13 +169,13 @@ class ParameterControl:
             mean, (low, high) = float(np.mean(value)), self.parameter.slider
             self.control.min, self.control.max = min(low, mean), max(high, mean)
             self.control.value = mean
-        elif not _says(self.control.value, value):
-            self.control.value = _say(value)
-        self._shown = self.control.value
+        elif not _describes(self.control.value, value):
+            self.control.value = _format_numbers(value)
+        self._last_value = self.control.value
 
     def read(self) -> dict[str, Any]:
         """Value entered since the last display, by name; empty if unchanged."""
-        if self.control.value == self._shown:
+        if self.control.value == self._last_value:
             return {}
         value = self.control.value
         if self.parameter.kind != "scalar":
@@ -204,25 +209,27 @@ class MaterialFolder:
         if name not in self.name.options:  # prestrained or user-defined material
             self.name.options = (*self.name.options, name)
         self.name.value = name
-        given = as_given(material)
+        given = short_parameters(material)
         for control in self._parameters:
             control.show(material, given)
 
     def read(self, before: Settings) -> Settings:
         material = before.materials[self.number]
-        shown = [control for control in self._parameters if control.parameter in material.parameters]
-        typed = {name: value for control in shown for name, value in control.read().items()}
+        visible_controls = [
+            control for control in self._parameters if control.parameter in material.parameters
+        ]
+        typed = {name: value for control in visible_controls for name, value in control.read().items()}
         if not typed and self.name.value == material_name(material):
             return before
         materials = list(before.materials)
-        materials[self.number] = changed_material(material, self.name.value, typed)
+        materials[self.number] = change_material(material, self.name.value, typed)
         return replace(before, materials=tuple(materials))
 
 
 def _numbers(text: str, parameter: Parameter) -> Any:
     """Parse the components of a direction or tensor."""
     words = text.replace(",", " ").split()
-    values = [typed_number(word, parameter.description) for word in words]
+    values = [parse_number(word, parameter.description) for word in words]
     shape = SHAPES[parameter.kind]
     if len(values) != math.prod(shape):
         raise ValueError(f"{parameter.description} is {math.prod(shape)} numbers, got {text!r}")
@@ -234,19 +241,19 @@ class TimeFolder:
 
     def __init__(self, gui: Any) -> None:
         with gui.add_folder("Time"):
-            self.kind = gui.add_dropdown("Kind", KINDS, hint="Equilibria, or steps of a motion.")
+            self.kind = gui.add_dropdown("Kind", MODES, hint="Equilibria, or steps of a motion.")
             self._dt = NumberField(gui, "Time step [s]", "From update to update.")
         self.clicked, self.typed = [self.kind], [self._dt.control]
 
     def show(self, settings: Settings) -> None:
-        self.kind.value = KINDS[0 if settings.quasistatic else 1]
+        self.kind.value = MODES[0 if settings.quasistatic else 1]
         self._dt.show(settings.dt)
 
     def read(self, before: Settings) -> Settings:
-        return replace(before, quasistatic=self.kind.value == KINDS[0], dt=self._dt.read())
+        return replace(before, quasistatic=self.kind.value == MODES[0], dt=self._dt.read())
 
 
-def _says(text: str, value: Any) -> bool:
+def _describes(text: str, value: Any) -> bool:
     """True if a text represents a number, in any notation."""
     try:
         return bool(np.all(float(text) == value))
@@ -254,7 +261,7 @@ def _says(text: str, value: Any) -> bool:
         return False
 
 
-def _say(values: Any) -> str:
+def _format_numbers(values: Any) -> str:
     """Number, value range, or direction and tensor components as text."""
     if isinstance(values, tuple) or np.shape(values) == (3, 3):
         return ", ".join(f"{value:.6g}" for value in np.ravel(values))
@@ -266,7 +273,7 @@ def _say(values: Any) -> str:
 
 Folder = SolverFolder | MaterialFolder | TimeFolder | WindFolder
 
-PATIENCE = 0.7
+TYPING_DELAY = 0.7
 """Seconds without a keystroke after which typed text is applied."""
 
 
@@ -277,8 +284,8 @@ class Controls:
         gui: User interface of viser.
         settings: Initial settings.
         bodies: Names of the bodies.
-        changed: Called with new settings; returns the number of the session's command.
-        refused: Called with a sentence about invalid values.
+        on_change: Called with new settings; returns the number of the session's command.
+        on_error: Called with a sentence about invalid values.
         materials: Selectable materials by name.
     """
 
@@ -287,12 +294,12 @@ class Controls:
         gui: Any,
         settings: Settings,
         bodies: list[str],
-        changed: Callable[[Settings], int],
-        refused: Callable[[str], None],
+        on_change: Callable[[Settings], int],
+        on_error: Callable[[str], None],
         materials: Mapping[str, type[Material]] = MATERIALS,
     ) -> None:
-        self._settings, self._changed, self._refused = settings, changed, refused
-        self._lock, self._ordered = threading.RLock(), 0
+        self._settings, self._on_change, self._on_error = settings, on_change, on_error
+        self._lock, self._last_command = threading.RLock(), 0
         self._timer = threading.Timer(0, lambda: None)
         solver, material, time = SolverFolder(gui), MaterialFolder(gui, bodies, materials), TimeFolder(gui)
         winds = [WindFolder(gui, len(settings.winds))] if settings.winds else []
@@ -319,7 +326,7 @@ class Controls:
         settings.
         """
         with self._lock:
-            if self._timer.is_alive() or snapshot.obeyed < self._ordered:
+            if self._timer.is_alive() or snapshot.executed < self._last_command:
                 return
             if snapshot.settings is not self._settings:
                 self.show(snapshot.settings)
@@ -331,15 +338,15 @@ class Controls:
                 for folder in self._folders:
                     settings = folder.read(settings)
             except ValueError as error:
-                self._refused(str(error))
+                self._on_error(str(error))
                 return
-            self._ordered = self._changed(settings)
+            self._last_command = self._on_change(settings)
             self.show(settings)
 
     def _apply_soon(self) -> None:
         """Apply the controls after a pause in typing."""
         self._timer.cancel()
-        self._timer = threading.Timer(PATIENCE, self._apply)
+        self._timer = threading.Timer(TYPING_DELAY, self._apply)
         self._timer.daemon = True
         self._timer.start()
 

@@ -12,7 +12,9 @@ from supple.view.render.drawing import Paint
 from supple.view.render.surface import Surface
 
 
-def painted(surface: Surface, corners: np.ndarray, colors: np.ndarray, separate: bool = False) -> bytes:
+def encode_surface(
+    surface: Surface, corners: np.ndarray, colors: np.ndarray, separate: bool = False
+) -> bytes:
     """Binary glTF of a colored surface.
 
     Args:
@@ -34,10 +36,10 @@ def painted(surface: Surface, corners: np.ndarray, colors: np.ndarray, separate:
         vertex_colors=np.column_stack([shades, np.full(len(shades), 255, np.uint8)]),
         process=False,
     )
-    return export_glb(trimesh.Scene(mesh), include_normals=True, tree_postprocessor=_make_matt)
+    return export_glb(trimesh.Scene(mesh), include_normals=True, tree_postprocessor=_set_matte_material)
 
 
-def _make_matt(tree: dict[str, Any]) -> None:
+def _set_matte_material(tree: dict[str, Any]) -> None:
     """Add a matte material; the default material of glTF is polished metal."""
     tree["materials"] = [{"pbrMetallicRoughness": {"metallicFactor": 0.0, "roughnessFactor": 0.85}}]
     for mesh in tree["meshes"]:
@@ -64,10 +66,10 @@ class Scale:
         """Colors (c, 3) in [0, 1] of values; constant values do not change the limits."""
         low, high = self.field.limits(values)
         if len(np.unique(values[np.isfinite(values)])) > 1:
-            self.limits = self._grown(low, max(high, self._smallest))
+            self.limits = self._widen_limits(low, max(high, self._smallest))
         return self.field.paint(values, self.limits or (low, high))
 
-    def _grown(self, low: float, high: float) -> tuple[float, float]:
+    def _widen_limits(self, low: float, high: float) -> tuple[float, float]:
         if self.limits is None or self.field.logarithmic:
             return low, high
         return min(low, self.limits[0]), max(high, self.limits[1])

@@ -11,7 +11,7 @@ from supple.collision.obstacles.render_meshes import outlines, placed
 from supple.live.pins import Placement
 from supple.live.session import Session
 from supple.live.snapshot import Handle, Snapshot, placed_handle
-from supple.live.viewport import Figure
+from supple.live.viewport import BodyView
 
 
 class Grabbing:
@@ -24,24 +24,24 @@ class Grabbing:
             self._keep = gui.add_checkbox("Keep held", False, hint="What is let go stays where it is.")
             gui.add_button("Release all").on_click(lambda _: session.release_all())
 
-    def bind(self, figure: Figure) -> None:
+    def bind(self, body_view: BodyView) -> None:
         """Make the surface of a figure draggable."""
 
         async def dragged(event: Any) -> None:  # async callbacks run in order
             match event.phase:
                 case "start":
-                    self._grab(figure, np.array(event.start_position), event.client_id)
+                    self._grab(body_view, np.array(event.start_position), event.client_id)
                 case "end":
                     self._session.release(event.client_id, self._keep.value)
                     return
             offset = np.array(event.end_position) - np.array(event.start_position)
             self._session.drag(offset, event.client_id)
 
-        figure.mesh.on_drag(dragged)
+        body_view.mesh.on_drag(dragged)
 
-    def _grab(self, figure: Figure, point: np.ndarray, hand: int) -> None:
+    def _grab(self, body_view: BodyView, point: np.ndarray, hand: int) -> None:
         """Grab the vertex nearest to a point (3,) [m] on a figure's surface."""
-        positions = self._session.snapshot.shapes[figure.number].positions + figure.offset
+        positions = self._session.snapshot.shapes[body_view.number].positions + body_view.offset
         nearest = int(np.argmin(np.square(positions - point).sum(axis=1)))
         self._session.grab(nearest, self._radius.value, hand)
 
@@ -51,9 +51,9 @@ class PinHandles:
 
     def __init__(self, server: Any, session: Session, size: float) -> None:
         self._session = session
-        self._ordered = 0
-        self._shown = list(session.snapshot.handles)
-        self._gizmos = [self._gizmo(server, i, each, size) for i, each in enumerate(self._shown)]
+        self._last_command = 0
+        self._last_handles = list(session.snapshot.handles)
+        self._gizmos = [self._gizmo(server, i, each, size) for i, each in enumerate(self._last_handles)]
 
     def _gizmo(self, server: Any, number: int, handle: Handle, size: float) -> Any:
         gizmo = server.scene.add_transform_controls(
@@ -66,9 +66,9 @@ class PinHandles:
 
         async def move(event: Any) -> None:
             turn = Rotation.from_quat(np.roll(gizmo.wxyz, -1))
-            placement = Placement(np.array(gizmo.position), turn, self._shown[number].stretch)
-            self._shown[number] = placed_handle(handle.name, placement)
-            self._ordered = self._session.place(number, placement)
+            placement = Placement(np.array(gizmo.position), turn, self._last_handles[number].stretch)
+            self._last_handles[number] = placed_handle(handle.name, placement)
+            self._last_command = self._session.place(number, placement)
 
         gizmo.on_update(move)
         return gizmo
@@ -79,11 +79,11 @@ class PinHandles:
 
     def follow(self, snapshot: Snapshot) -> None:
         """Move gizmos to current pin positions unless commands are pending."""
-        if snapshot.obeyed < self._ordered:
+        if snapshot.executed < self._last_command:
             return
         for i, (gizmo, handle) in enumerate(zip(self._gizmos, snapshot.handles, strict=True)):
-            if not handle.same_as(self._shown[i]):
-                self._shown[i] = handle
+            if not handle.same_as(self._last_handles[i]):
+                self._last_handles[i] = handle
                 gizmo.position, gizmo.wxyz = handle.position, handle.wxyz
 
 
@@ -91,19 +91,21 @@ class ObstacleHandles:
     """Translation gizmo for each visible obstacle with prescribed motion."""
 
     def __init__(self, server: Any, session: Session, size: float) -> None:
-        self._session, self._ordered = session, 0
-        self._shown = session.snapshot.offsets.copy()
+        self._session, self._last_command = session, 0
+        self._last_offsets = session.snapshot.offsets.copy()
         self._gizmos: dict[int, tuple[Any, np.ndarray]] = {}
         first = session.snapshot
         obstacles = first.model.obstacles
         if obstacles is None:
             return
         free = {int(obstacles.obstacle[body.row]) for body in obstacles.rigid}
-        shown = outlines(obstacles, first.model.rest)
-        for outline, points in zip(shown, placed(shown, obstacles, first.time), strict=True):
+        visible_outlines = outlines(obstacles, first.model.rest)
+        for outline, points in zip(
+            visible_outlines, placed(visible_outlines, obstacles, first.time), strict=True
+        ):
             number = int(obstacles.obstacle[outline.row])
             if number not in self._gizmos and number not in free:
-                middle = points.mean(axis=0) - self._shown[number]
+                middle = points.mean(axis=0) - self._last_offsets[number]
                 self._gizmos[number] = self._gizmo(server, number, middle, size), middle
 
     def _gizmo(self, server: Any, number: int, middle: np.ndarray, size: float) -> Any:
@@ -116,8 +118,8 @@ class ObstacleHandles:
         )
 
         async def move(event: Any) -> None:
-            self._shown[number] = np.array(gizmo.position) - middle
-            self._ordered = self._session.carry(number, self._shown[number].copy())
+            self._last_offsets[number] = np.array(gizmo.position) - middle
+            self._last_command = self._session.carry(number, self._last_offsets[number].copy())
 
         gizmo.on_update(move)
         return gizmo
@@ -128,9 +130,9 @@ class ObstacleHandles:
 
     def follow(self, snapshot: Snapshot) -> None:
         """Move gizmos to current offsets, for example after a reset."""
-        if snapshot.obeyed < self._ordered:
+        if snapshot.executed < self._last_command:
             return
         for number, (gizmo, middle) in self._gizmos.items():
-            if not np.array_equal(snapshot.offsets[number], self._shown[number]):
-                self._shown[number] = snapshot.offsets[number]
-                gizmo.position = middle + self._shown[number]
+            if not np.array_equal(snapshot.offsets[number], self._last_offsets[number]):
+                self._last_offsets[number] = snapshot.offsets[number]
+                gizmo.position = middle + self._last_offsets[number]

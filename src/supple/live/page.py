@@ -26,11 +26,11 @@ from supple.live.handles import Grabbing, ObstacleHandles, PinHandles
 from supple.live.pins import Placement
 from supple.live.residual_plot import ResidualPlot
 from supple.live.save import save_pictures, save_scene
-from supple.live.server import Visitors, guarded, visitors
+from supple.live.server import AccessRules, access_rules, guard_server
 from supple.live.session import Session
 from supple.live.settings import Settings, materials_for
 from supple.live.snapshot import Handle, Notice, Shape, Snapshot, placed_handle
-from supple.live.viewport import PLAIN, Stage
+from supple.live.viewport import UNIFORM_COLOR, Viewport
 from supple.view.fields import FIELDS
 from supple.view.style import DARK, LIGHT, Theme
 
@@ -40,12 +40,12 @@ class PinFolder:
 
     def __init__(self, gui: Any, session: Session) -> None:
         self._session = session
-        self._ordered = 0
+        self._last_command = 0
         names = tuple(handle.name for handle in session.snapshot.handles)
         with gui.add_folder("Pins", expand_by_default=bool(names), visible=bool(names)):
             self.handles = gui.add_checkbox("Show handles", True)
             self._set = gui.add_dropdown("Pin set", names or ("none",), visible=len(names) > 1)
-            self._place = gui.add_vector3("Middle [m]", (0.0, 0.0, 0.0), step=0.001)
+            self._position = gui.add_vector3("Middle [m]", (0.0, 0.0, 0.0), step=0.001)
             self._turn = gui.add_vector3(
                 "Turn [°]", (0.0, 0.0, 0.0), step=0.1, hint="About x, then y, then z."
             )
@@ -54,90 +54,88 @@ class PinFolder:
         if names:
             self._show(session.snapshot.handles[0])
         self._set.on_update(lambda _: self._show(session.snapshot.handles[self._number]))
-        for control in (self._place, self._turn, *self._stretch):
-            control.on_update(self._moved)
+        for control in (self._position, self._turn, *self._stretch):
+            control.on_update(self._apply_placement)
 
     @property
     def _number(self) -> int:
         return self._names.index(self._set.value)
 
-    async def _moved(self, event: Any) -> None:  # async callbacks run immediately and in order
+    async def _apply_placement(self, event: Any) -> None:  # async callbacks run immediately and in order
         if event.client is None:
             return
         turn = Rotation.from_euler("xyz", self._turn.value, degrees=True)
         stretch = np.array([slider.value for slider in self._stretch])
-        placement = Placement(np.array(self._place.value), turn, stretch)
-        self._shown = placed_handle(self._set.value, placement)
-        self._ordered = self._session.place(self._number, placement)
+        placement = Placement(np.array(self._position.value), turn, stretch)
+        self._last_handle = placed_handle(self._set.value, placement)
+        self._last_command = self._session.place(self._number, placement)
 
     def follow(self, snapshot: Snapshot) -> None:
         """Show the current placement unless already displayed or commands are pending."""
-        if not self._names or snapshot.obeyed < self._ordered:
+        if not self._names or snapshot.executed < self._last_command:
             return
         handle = snapshot.handles[self._number]
-        if not handle.same_as(self._shown):
+        if not handle.same_as(self._last_handle):
             self._show(handle)
 
     def _show(self, handle: Handle) -> None:
-        self._shown = handle
+        self._last_handle = handle
         turn = Rotation.from_quat(np.roll(handle.wxyz, -1)).as_euler("xyz", degrees=True)
-        self._place.value = tuple(np.round(handle.position, 4).tolist())
+        self._position.value = tuple(np.round(handle.position, 4).tolist())
         self._turn.value = tuple(np.round(turn, 2).tolist())
         for slider, factor in zip(self._stretch, handle.stretch, strict=True):
             slider.value = float(factor)
 
 
-DOTS = {True: "#2a9d6f", False: "#8a9099"}
+STATE_COLORS = {True: "#2a9d6f", False: "#8a9099"}
 """Colors of the playing and paused states."""
 
-REAL_TIME = 0.8
+MIN_REAL_TIME_SPEED = 0.8
 """Simulated seconds per second above which a motion counts as real time."""
 
-SLOW = 5.0
+MIN_UPDATE_RATE = 5.0
 """Updates per second below which the page shows the time per step."""
 
-NOTICES = {"error": "#c2314b", "warning": "#d97706", "info": "#2a6f97"}
+NOTICE_COLORS = {"error": "#c2314b", "warning": "#d97706", "info": "#2a6f97"}
 
 
 def status(snapshot: Snapshot, notice: Notice | None) -> str:
     """Status HTML: session state, solver figures and last notice."""
     rate = f" · {snapshot.updates_per_second:.0f} per second" if snapshot.updates_per_second else ""
-    dot = f'<span style="color:{DOTS[snapshot.playing]}">●</span>'
+    dot = f'<span style="color:{STATE_COLORS[snapshot.playing]}">●</span>'
     lines = [
         f"<b>{dot} {escape(snapshot.status)}</b>",
         f"<span style='opacity:.7'>t = {snapshot.time:.3g} s · {snapshot.updates:,} updates{rate}</span>",
         *_slowness(snapshot),
-        *map(_figures, snapshot.shapes),
+        *map(_solver_line, snapshot.shapes),
     ]
     if notice is not None:
         lines.append(
             f'<div role="alert" style="margin-top:.4em;padding:.35em .6em;border-left:3px solid '
-            f'{NOTICES[notice.kind]};background:{NOTICES[notice.kind]}1c">{escape(notice.text)}</div>'
+            f'{NOTICE_COLORS[notice.kind]};background:{NOTICE_COLORS[notice.kind]}1c">{escape(notice.text)}</div>'
         )
-    return _padded("<br>".join(lines))
+    return _pad("<br>".join(lines))
 
 
-def _figures(shape: Shape) -> str:
+def _solver_line(shape: Shape) -> str:
     name = f"<b>{escape(shape.label)}</b>"
     if not np.isfinite(shape.relative_residual):
         return f"{name} · not started"
-    figures = (
+    line = (
         f"{name} · relative residual {shape.relative_residual:.1e} · residual {shape.residual:.1e} N · "
         f"{shape.iterations:,} iterations"
     )
-    return "<br>".join(
-        [figures, *(f"<span style='opacity:.7'>{escape(note)}</span>" for note in shape.notes)]
-    )
+    return "<br>".join([line, *(f"<span style='opacity:.7'>{escape(note)}</span>" for note in shape.notes)])
 
 
 def _slowness(snapshot: Snapshot) -> list[str]:
     """Line about a motion slower than real time; steps are never skipped."""
     settings, rate = snapshot.settings, snapshot.updates_per_second
-    shown = rate * settings.dt
-    if settings.quasistatic or not rate or shown > REAL_TIME:
+    speed = rate * settings.dt
+    if settings.quasistatic or not rate or speed > MIN_REAL_TIME_SPEED:
         return []
-    line = f"{1 / shown:.2g} times slower than real time"
-    if rate < SLOW:
+    line = f"{1 / speed:.2g} times slower than real time"
+    if rate < MIN_UPDATE_RATE:
         line += f": a step takes {1 / rate:.2g} s. Fewer sweeps per update are faster, and change the motion."
     return [f"<span style='opacity:.7'>{line}</span>"]
 
@@ -148,9 +146,9 @@ def legend(scale: Scale | None) -> str:
         return ""
     label, colors = escape(scale.field.label), ", ".join(scale.field.colors)
     if scale.field.separate:
-        return _padded(f"<span style='opacity:.7'>{label}</span>")
+        return _pad(f"<span style='opacity:.7'>{label}</span>")
     low, high = scale.limits
-    return _padded(
+    return _pad(
         f"<span style='opacity:.7'>{label}</span>"
         f"<div style='height:.7em;border-radius:.2em;background:linear-gradient(to right, {colors})'></div>"
         f"<div style='display:flex;justify-content:space-between'><span>{low:.3g}</span>"
@@ -158,19 +156,19 @@ def legend(scale: Scale | None) -> str:
     )
 
 
-def _padded(content: str) -> str:
+def _pad(content: str) -> str:
     return f"<div style='padding:.2em .8em .5em;font-size:.8em;line-height:1.5'>{content}</div>"
 
 
 log = logging.getLogger("supple")
 
-FRAME = 1 / 30
+FRAME_INTERVAL = 1 / 30
 """Minimum time between page updates [s]."""
 
-SLOWLY = 0.2
+STATUS_INTERVAL = 0.2
 """Minimum time between updates of figures and plots [s]."""
 
-WELCOME = (
+WELCOME_TEXT = (
     "Drag the body with the left mouse button. Drag beside it to turn the view, with the right button to "
     "move it; scroll to zoom."
 )
@@ -185,7 +183,7 @@ class Page:
     """Page that displays a session in all connected browsers and forwards user actions."""
 
     def __init__(
-        self, session: Session, host: str, port: int, folder: Path, welcome: Visitors | None = None
+        self, session: Session, host: str, port: int, folder: Path, access: AccessRules | None = None
     ) -> None:
         """Start serving a session.
 
@@ -194,40 +192,40 @@ class Page:
             host: Host name or address to serve at.
             port: Port to serve at.
             folder: Folder for files saved by users.
-            welcome: Access rules; by default the visitors of the host.
+            access: Access rules; by default those of the host.
         """
         import viser
 
         self._session, self._folder = session, folder
         self._notice: Notice | None = None
         self._popups: list[Any] = []
-        self._figures_at = 0.0
+        self._status_time = 0.0
         self._stopped = threading.Event()
-        self._anew = threading.Event()
+        self._needs_redraw = threading.Event()
         title = session.file.title
-        welcome = welcome or visitors(host)
-        self.query = welcome.query
+        access = access or access_rules(host)
+        self.query = access.query
         """Query of the page address, with the token required for access."""
-        with redirect_stdout(StringIO()), guarded(welcome, title):  # suppress the greeting of viser
+        with redirect_stdout(StringIO()), guard_server(access, title):  # suppress the greeting of viser
             self.server: Any = viser.ViserServer(host, port, f"supple · {title}", verbose=False)
         first = session.snapshot
         self._size = float(np.ptp(first.model.rest, axis=0).max())
         self._build_panel(first)
-        self._stage = Stage(self.server, first, self._grabbing.bind)
+        self._viewport = Viewport(self.server, first, self._grabbing.bind)
         self._handles = PinHandles(self.server, session, self._size)
         self._obstacles = ObstacleHandles(self.server, session, self._size)
         self._set_theme()
         self.color_by(self._field.value)
         session.listen(self._tell)
         self.server.on_client_connect(self._greet)
-        self.server.on_client_disconnect(self._part)
+        self.server.on_client_disconnect(self._disconnect)
         self._publisher = threading.Thread(target=self._publish, name="supple page", daemon=True)
         self._publisher.start()
 
     async def _greet(self, client: Any) -> None:  # async: viser's threads end before its last client does
-        self._anew.set()
+        self._needs_redraw.set()
 
-    async def _part(self, client: Any) -> None:
+    async def _disconnect(self, client: Any) -> None:
         self._session.release(client.client_id)
 
     def close(self) -> None:
@@ -255,7 +253,7 @@ class Page:
         with gui.add_folder("Save", expand_by_default=False):
             gui.add_button("Scene file").on_click(lambda _: self._save_scene())
             gui.add_button("Picture").on_click(lambda event: self._save_picture(event.client))
-        gui.add_markdown(f"<small>{WELCOME}</small>")
+        gui.add_markdown(f"<small>{WELCOME_TEXT}</small>")
 
     def _show_handles(self, visible: bool) -> None:
         self._handles.set_visible(visible)
@@ -263,7 +261,7 @@ class Page:
 
     def _build_appearance(self, gui: Any) -> None:
         with gui.add_folder("Look"):
-            self._field = gui.add_dropdown("Color by", (PLAIN, *FIELDS), initial_value="displacement")
+            self._field = gui.add_dropdown("Color by", (UNIFORM_COLOR, *FIELDS), initial_value="displacement")
             self._legend = gui.add_html("")
             self._dark = gui.add_checkbox("Dark", False)
         self._field.on_update(lambda event: self.color_by(event.target.value))
@@ -281,26 +279,26 @@ class Page:
             control_width="large",
             brand_color=(42, 111, 151),
         )
-        self._stage.set_theme(self._theme)
-        self._anew.set()
+        self._viewport.set_theme(self._theme)
+        self._needs_redraw.set()
 
     def color_by(self, field: str) -> None:
         """Color the bodies by a field of FIELDS, or by PLAIN."""
         self._field.value = field
-        self._stage.color_by(field)
-        self._anew.set()
+        self._viewport.color_by(field)
+        self._needs_redraw.set()
 
     def _run(self, action: str) -> None:
         if action not in ACTIONS:  # a browser may send anything
             log.warning("a browser asked for %.40r, which is none of %s", action, ", ".join(ACTIONS))
             return
-        self._forget_notice()
+        self._clear_notice()
         getattr(self._session, action.lower())()
         if action == "Reset":
             self.color_by(self._field.value)
 
     def _change(self, settings: Settings) -> int:
-        self._forget_notice()
+        self._clear_notice()
         return self._session.change(settings)
 
     def _save_scene(self) -> None:
@@ -311,7 +309,7 @@ class Page:
     def _save_picture(self, client: Any) -> None:
         """Draw the session from a client's viewpoint, without blocking the session's thread."""
         toward = np.array(client.camera.position) - np.array(client.camera.look_at)
-        field = "displacement" if self._field.value == PLAIN else self._field.value
+        field = "displacement" if self._field.value == UNIFORM_COLOR else self._field.value
         try:
             paths = save_pictures(
                 self._session.snapshot, self._session.file, self._folder, field, self._theme.name, toward
@@ -328,7 +326,7 @@ class Page:
         """Show a notice in the panel and as browser pop-ups; repeated notices are ignored."""
         if notice == self._notice:
             return
-        self._forget_notice()
+        self._clear_notice()
         self._notice = notice
         color = {"error": "red", "warning": "orange", "info": "blue"}[notice.kind]
         for client in self.server.get_clients().values():
@@ -337,47 +335,50 @@ class Page:
             )
             self._popups.append(popup)
 
-    def _forget_notice(self) -> None:
+    def _clear_notice(self) -> None:
         """Remove the last notice from panel and pop-ups."""
         self._notice, popups, self._popups = None, self._popups, []
         for popup in popups:
             popup.remove()
-        self._anew.set()
+        self._needs_redraw.set()
 
     def _publish(self) -> None:
         """Update loop of the page; idle without connected browsers."""
         version, pause = -1, 0.0
         while not self._stopped.wait(pause):
-            pause = FRAME
-            self._stage.finish()
+            pause = FRAME_INTERVAL
+            self._viewport.finish()
             if not self.server.get_clients():
                 continue
             began = time.monotonic()
-            snapshot, anew = self._session.wait(version, FRAME), self._anew.is_set()
-            if snapshot.version > version or anew:
-                self._anew.clear()
-                self._show(snapshot, anew)
-                version, pause = snapshot.version, max(FRAME / 2, FRAME - (time.monotonic() - began))
+            snapshot, redraw = self._session.wait(version, FRAME_INTERVAL), self._needs_redraw.is_set()
+            if snapshot.version > version or redraw:
+                self._needs_redraw.clear()
+                self._show(snapshot, redraw)
+                version, pause = (
+                    snapshot.version,
+                    max(FRAME_INTERVAL / 2, FRAME_INTERVAL - (time.monotonic() - began)),
+                )
 
-    def _show(self, snapshot: Snapshot, anew: bool) -> None:
+    def _show(self, snapshot: Snapshot, redraw: bool) -> None:
         """Show a snapshot; after an error, report it and continue without colors."""
         try:
             with self.server.atomic():
-                self._stage.show(snapshot, self._theme)
+                self._viewport.show(snapshot, self._theme)
                 self._handles.follow(snapshot)
                 self._obstacles.follow(snapshot)
-            if anew or time.monotonic() - self._figures_at > SLOWLY or not snapshot.playing:
-                self._figures_at = time.monotonic()
-                self._show_figures(snapshot)
+            if redraw or time.monotonic() - self._status_time > STATUS_INTERVAL or not snapshot.playing:
+                self._status_time = time.monotonic()
+                self._show_status(snapshot)
         except Exception as error:
             log.exception("the live page failed")
             self._tell_text("error", f"The page could not be updated: {type(error).__name__}: {error}")
             self._stopped.wait(1.0)
-            self.color_by(PLAIN)
+            self.color_by(UNIFORM_COLOR)
 
-    def _show_figures(self, snapshot: Snapshot) -> None:
+    def _show_status(self, snapshot: Snapshot) -> None:
         self._status.content = status(snapshot, self._notice)
-        self._legend.content = legend(self._stage.scale)
+        self._legend.content = legend(self._viewport.scale)
         self._plot.show(snapshot, self._theme)
         self._controls.follow(snapshot)
         self._pins.follow(snapshot)

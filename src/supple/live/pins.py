@@ -40,19 +40,19 @@ class PinSet:
         name: Name of the pin.
         part: Constrained part.
         vertices: (k,) vertex ids.
-        taken: Time of the first manual placement [s]; None before. The positions reached by the motion at
-            that time are the reference points of the placement.
+        placement_time: Time of the first manual placement [s]; None before. The positions reached by the motion
+            at that time are the reference points of the placement.
         placement: Manual placement.
     """
 
     def __init__(self, pin: Pin, name: str) -> None:
         self.name, self.part, self.vertices = name, part_of(pin), pin.on.vertices
         self._rest, self._motion = pin.on.points, pin.motion
-        self.give_back()
+        self.clear_placement()
 
-    def give_back(self) -> None:
+    def clear_placement(self) -> None:
         """Discard the manual placement; the scene's motion moves the pin again."""
-        self.taken: float | None = None
+        self.placement_time: float | None = None
         self._base = self._rest
         self.placement = Placement(self.middle)
 
@@ -63,19 +63,25 @@ class PinSet:
 
     def place(self, placement: Placement, time: float) -> None:
         """Place the pin by hand at a time [s]."""
-        if self.taken is None:
-            self._base, self.taken = self._moved(time), time
+        if self.placement_time is None:
+            self._base, self.placement_time = self._positions_at(time), time
         self.placement = placement
 
     def targets(self, time: float) -> np.ndarray:
         """Target positions (k, 3) [m] at a time [s]."""
-        return self._moved(time) if self.taken is None else self.placement(self._base, self.middle)
+        return (
+            self._positions_at(time)
+            if self.placement_time is None
+            else self.placement(self._base, self.middle)
+        )
 
     def center(self, time: float) -> np.ndarray:
         """Position (3,) [m] of the handle at a time [s]."""
-        return self._moved(time).mean(axis=0) if self.taken is None else self.placement.position
+        return (
+            self._positions_at(time).mean(axis=0) if self.placement_time is None else self.placement.position
+        )
 
-    def _moved(self, time: float) -> np.ndarray:
+    def _positions_at(self, time: float) -> np.ndarray:
         return self._rest if self._motion is None else self._motion(self._rest, time)
 
 
@@ -111,26 +117,28 @@ class Pins:
     def __init__(self, scene: Scene) -> None:
         self.sets = [PinSet(pin, _name(scene, pin)) for pin in scene.pins]
         self.grabs: list[Grab] = []
-        self._arrange()
+        self._update_conditions()
 
-    def _arrange(self) -> None:
-        self._holding = Holding([s.part for s in self.sets] + [grab.part for grab in self.grabs])
+    def _update_conditions(self) -> None:
+        self._dirichlet_conditions = Holding([s.part for s in self.sets] + [grab.part for grab in self.grabs])
 
     @property
     def pinned(self) -> np.ndarray:
         """(k,) sorted ids of the constrained vertices."""
-        return self._holding.vertices
+        return self._dirichlet_conditions.vertices
 
     @property
     def directions(self) -> np.ndarray | None:
         """Constrained directions of each vertex, as in `Model.held`."""
-        return self._holding.held
+        return self._dirichlet_conditions.held
 
     @property
-    def wholly(self) -> np.ndarray:
+    def fully_constrained(self) -> np.ndarray:
         """Ids of the vertices constrained in all directions."""
-        held = self._holding.held
-        return self.pinned if held is None else self.pinned[np.all(held == np.eye(3), axis=(1, 2))]
+        directions = self._dirichlet_conditions.held
+        return (
+            self.pinned if directions is None else self.pinned[np.all(directions == np.eye(3), axis=(1, 2))]
+        )
 
     def prescribed(self, time: float, when: str | None = None) -> np.ndarray:
         """Target positions (k, 3) [m] of the constrained vertices.
@@ -143,10 +151,10 @@ class Pins:
             ValueError: Pins contradict each other, if `when` is given.
         """
         targets = [s.targets(time) for s in self.sets]
-        held = [grab.targets for grab in self.grabs]
+        grab_targets = [grab.targets for grab in self.grabs]
         if when is not None and self.sets:
             Holding([s.part for s in self.sets]).positions(targets, when)
-        return self._holding.positions(targets + held)
+        return self._dirichlet_conditions.positions(targets + grab_targets)
 
     def grab(self, vertices: np.ndarray, positions: np.ndarray) -> Grab:
         """Grab vertices that are not fully constrained.
@@ -158,26 +166,26 @@ class Pins:
         Raises:
             ValueError: All of the vertices are constrained, or no free vertex would remain.
         """
-        free = np.setdiff1d(vertices, self.wholly)
+        free = np.setdiff1d(vertices, self.fully_constrained)
         if not len(free):
             raise ValueError("that part is pinned already; move its pin with the handle instead")
-        if len(self.wholly) + len(free) == len(positions):
+        if len(self.fully_constrained) + len(free) == len(positions):
             raise ValueError("all vertices would be held; grab a smaller part")
         self.grabs.append(Grab(free, positions[free]))
-        self._arrange()
+        self._update_conditions()
         return self.grabs[-1]
 
     def release(self, grabs: list[Grab]) -> None:
         self.grabs = [grab for grab in self.grabs if grab not in grabs]
-        self._arrange()
+        self._update_conditions()
 
     def reset(self) -> None:
         for each in self.sets:
-            each.give_back()
+            each.clear_placement()
         self.release(self.grabs)
 
     @property
-    def held(self) -> np.ndarray:
+    def grabbed(self) -> np.ndarray:
         """Ids of the grabbed vertices."""
         return np.concatenate([np.empty(0, np.int64), *(grab.vertices for grab in self.grabs)])
 

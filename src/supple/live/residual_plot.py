@@ -10,7 +10,7 @@ import numpy as np
 from supple.live.snapshot import Snapshot
 from supple.view.style import Theme
 
-SMALLEST = 1e-16
+MIN_PLOTTED_RESIDUAL = 1e-16
 """Lower bound of plotted values, since zero has no logarithm."""
 
 
@@ -77,5 +77,5 @@ def _columns(histories: list[np.ndarray]) -> tuple[np.ndarray, ...]:
     columns = []
     for history in histories:
         relative_residual = history[np.isin(history[:, 0], updates), 1]
-        columns.append(np.log10(np.clip(relative_residual, SMALLEST, 1.0)))
+        columns.append(np.log10(np.clip(relative_residual, MIN_PLOTTED_RESIDUAL, 1.0)))
     return (updates, *columns)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from supple.live.pins import PinSet
-from supple.live.settings import Settings, as_given, file_settings
+from supple.live.settings import Settings, file_settings, short_parameters
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Snapshot
 from supple.materials import Material, Prestrained, is_per_element, material_name
@@ -138,12 +138,12 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
                 material = material.base_material
             written[key] = {material_name(material): _parameters(written[key], material)}
     for pin, pins in zip(table.get("pin", []), simulation.pins.sets, strict=True):
-        pin["motion"] = _held_motions(pin.get("motion", []), pins, simulation.time)
-    kinds = ("force", "body_force", "traction", "pressure", "cavity", "cable", "wind")
-    loads = (load for kind in kinds for load in table.get(kind, []))
+        pin["motion"] = _frozen_motions(pin.get("motion", []), pins, simulation.time)
+    load_tables = ("force", "body_force", "traction", "pressure", "cavity", "cable", "wind")
+    loads = (load for kind in load_tables for load in table.get(kind, []))
     for load in loads:
-        _hold(load, "ramp", simulation.time)
-    _hold(table, "gravity_ramp", simulation.time)
+        _freeze_ramp(load, "ramp", simulation.time)
+    _freeze_ramp(table, "gravity_ramp", simulation.time)
     for written, velocity in zip(table.get("wind", []), now.winds, strict=False):
         written["velocity"] = list(velocity)
     if simulation.winds.offered and any(now.winds[0]) and not now.quasistatic:
@@ -151,7 +151,7 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
         table["wind"] = [{"velocity": list(now.winds[0]), "bodies": names}]
     if simulation.pins.grabs:
         table["pin"] = table.get("pin", []) + _grabbed_pins(simulation)
-    return _moved_paths(table, file.path.parent, folder)
+    return _relocate_paths(table, file.path.parent, folder)
 
 
 def _limits(file: SceneFile, now: Settings) -> Table:
@@ -168,7 +168,7 @@ def _limits(file: SceneFile, now: Settings) -> Table:
 def _parameters(table: Table, material: Material) -> Table:
     """Scene entries of a material; parameters that vary by element keep the field in the scene file."""
     (written,) = table.values()
-    values = as_given(material)
+    values = short_parameters(material)
     fields = {name: written[name] for name, v in values.items() if is_per_element(v) and name in written}
     return {name: np.asarray(v).tolist() for name, v in values.items() if name not in fields} | fields
 
@@ -183,31 +183,31 @@ def _rest_deformation(material: Prestrained) -> Table:
     }
 
 
-def _hold(table: Table, name: str, time: float) -> None:
+def _freeze_ramp(table: Table, name: str, time: float) -> None:
     """Freeze a ramp at its value at a time [s]."""
     if name in table:
         fraction = float(np.interp(time, table[name]["times"], table[name]["fractions"]))
         table[name] = {"times": [0.0], "fractions": [fraction]}
 
 
-def _held_motions(motions: list[Table], pins: PinSet, time: float) -> list[Table]:
+def _frozen_motions(motions: list[Table], pins: PinSet, time: float) -> list[Table]:
     """Constant motions that keep a pin at its current position."""
-    if pins.taken is None:
-        return [_held(motion, time) for motion in motions]
-    place, center, at_once = pins.placement, pins.middle.tolist(), {"duration": 0.0}
-    turn = place.rotation.as_rotvec()
+    if pins.placement_time is None:
+        return [_freeze_motion(motion, time) for motion in motions]
+    placement, center, at_once = pins.placement, pins.middle.tolist(), {"duration": 0.0}
+    turn = placement.rotation.as_rotvec()
     angle = float(np.linalg.norm(turn))
-    steps = [_held(motion, pins.taken) for motion in motions]
-    if not np.all(place.stretch == 1):
-        steps.append({"scale": {"factor": place.stretch.tolist(), "center": center, **at_once}})
+    steps = [_freeze_motion(motion, pins.placement_time) for motion in motions]
+    if not np.all(placement.stretch == 1):
+        steps.append({"scale": {"factor": placement.stretch.tolist(), "center": center, **at_once}})
     if angle:
         axis = (turn / angle).tolist()
         steps.append({"rotate": {"axis": axis, "center": center, "angle": angle, **at_once}})
-    steps.append({"translate": {"offset": (place.position - pins.middle).tolist(), **at_once}})
+    steps.append({"translate": {"offset": (placement.position - pins.middle).tolist(), **at_once}})
     return steps
 
 
-def _held(motion: Table, time: float) -> Table:
+def _freeze_motion(motion: Table, time: float) -> Table:
     """Motion frozen at a time [s]."""
     ((kind, options),) = motion.items()
     if kind != "keyframes":
@@ -228,12 +228,14 @@ def _held(motion: Table, time: float) -> Table:
 
 def _grabbed_pins(simulation: Simulation) -> list[Table]:
     """One pin per grabbed vertex, since their displacements differ."""
-    pins, held = [], simulation.pins
-    places = dict(zip(held.pinned.tolist(), held.prescribed(simulation.time), strict=True))
-    for grab in held.grabs:
+    pins, pin_conditions = [], simulation.pins
+    target_by_vertex = dict(
+        zip(pin_conditions.pinned.tolist(), pin_conditions.prescribed(simulation.time), strict=True)
+    )
+    for grab in pin_conditions.grabs:
         for vertex in grab.vertices.tolist():
             body = next(b for b in simulation.file.scene.bodies if vertex < b.vertices.stop)
-            offset = (places[vertex] - simulation.model.rest[vertex]).tolist()
+            offset = (target_by_vertex[vertex] - simulation.model.rest[vertex]).tolist()
             pins.append(
                 {
                     body.kind: body.name,
@@ -244,19 +246,19 @@ def _grabbed_pins(simulation: Simulation) -> list[Table]:
     return pins
 
 
-def _moved_paths(value: Any, old: Path, new: Path) -> Any:
+def _relocate_paths(value: Any, old: Path, new: Path) -> Any:
     """Tables with file paths converted to another folder."""
     if isinstance(value, list):
-        return [_moved_paths(item, old, new) for item in value]
+        return [_relocate_paths(item, old, new) for item in value]
     if not isinstance(value, dict):
         return deepcopy(value)
-    moved = {key: _moved_paths(item, old, new) for key, item in value.items()}
+    moved = {key: _relocate_paths(item, old, new) for key, item in value.items()}
     if isinstance(moved.get("file"), str):
-        moved["file"] = _moved_path(moved["file"], old, new)
+        moved["file"] = _relocate_path(moved["file"], old, new)
     return moved
 
 
-def _moved_path(text: str, old: Path, new: Path) -> str:
+def _relocate_path(text: str, old: Path, new: Path) -> str:
     """File path relative to another folder; absolute paths that begin with ~ or $NAME are kept."""
     if text.startswith(("~", "$")) and located(Path(), text).is_absolute():
         return text

@@ -38,7 +38,7 @@ from supple.live.session import Session
 from supple.live.settings import file_settings
 from supple.scene import SceneFile
 
-TRIES = 100
+MAX_PORTS = 100
 """Number of consecutive ports to try."""
 
 
@@ -50,7 +50,7 @@ def free_port(host: str, port: int) -> int:
     """
     if not 1 <= port <= 65535:
         raise ValueError(f"a port lies between 1 and 65535, got {port}")
-    for candidate in range(port, min(port + TRIES, 65536)):
+    for candidate in range(port, min(port + MAX_PORTS, 65536)):
         try:
             with socket.create_server((host, candidate), family=_family(host)):
                 return candidate
@@ -59,7 +59,7 @@ def free_port(host: str, port: int) -> int:
                 raise ValueError(
                     f"cannot serve at {host}, port {candidate}: {error.strerror or error}"
                 ) from None
-    raise ValueError(f"no port from {port} to {port + TRIES - 1} is free at {host}; choose another")
+    raise ValueError(f"no port from {port} to {port + MAX_PORTS - 1} is free at {host}; choose another")
 
 
 def is_local(host: str) -> bool:
@@ -75,7 +75,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 @dataclass(frozen=True)
-class Visitors:
+class AccessRules:
     """Access rules of a page.
 
     Attributes:
@@ -113,8 +113,8 @@ class Visitors:
     def knows_token(self, path: str, cookies: list[str]) -> bool:
         """True if query or cookies of a request contain the token."""
         pairs = (pair.strip().partition("=") for header in cookies for pair in header.split(";"))
-        kept = [value for name, _, value in pairs if name == self._cookie_name]
-        return self.names_token(path) or any(map(self._is_token, kept))
+        tokens = [value for name, _, value in pairs if name == self._cookie_name]
+        return self.names_token(path) or any(map(self._is_token, tokens))
 
     def _is_token(self, text: str) -> bool:
         return secrets.compare_digest(text.encode(errors="surrogateescape"), self.token.encode())
@@ -126,24 +126,24 @@ class Visitors:
         since programs other than browsers could claim any origin.
         """
         host = hosts[0].lower() if len(hosts) == 1 else ""
-        if not self._at_home(_name(host)):
+        if not self._is_known_host(_name(host)):
             return (
                 f"This page is not served at {host or 'an unnamed host'}. Open it by the address that "
                 f"`supple view` printed, or allow it: supple view --allow-origin http://{host or 'HOST:PORT'}"
             )
-        if not origins or (len(origins) == 1 and self._welcome(origins[0].lower(), host)):
+        if not origins or (len(origins) == 1 and self._is_allowed_origin(origins[0].lower(), host)):
             return None
         origin = ", ".join(origins)
         return f"Pages of {origin} may not use this one, unless: supple view --allow-origin {origin}"
 
-    def _at_home(self, name: str) -> bool:
+    def _is_known_host(self, name: str) -> bool:
         return is_local(name) or name.endswith(".localhost") or _is_address(name) or name in self.hosts
 
-    def _welcome(self, origin: str, host: str) -> bool:
+    def _is_allowed_origin(self, origin: str, host: str) -> bool:
         return origin in self.origins or origin in (f"http://{host}", f"https://{host}")
 
 
-def visitors(host: str, origins: Iterable[str] = ()) -> Visitors:
+def access_rules(host: str, origins: Iterable[str] = ()) -> AccessRules:
     """Access rules of a page served at a host.
 
     Args:
@@ -153,12 +153,12 @@ def visitors(host: str, origins: Iterable[str] = ()) -> Visitors:
     Raises:
         ValueError: An origin is invalid.
     """
-    allowed = [_checked(origin) for origin in origins]
+    allowed = [_normalize_origin(origin) for origin in origins]
     names = {host.lower(), *(_name(urlsplit(origin).netloc) for origin in allowed)}
-    return Visitors(frozenset(names - {""}), frozenset(allowed))
+    return AccessRules(frozenset(names - {""}), frozenset(allowed))
 
 
-def _checked(origin: str) -> str:
+def _normalize_origin(origin: str) -> str:
     """Normalize an origin to the form sent by browsers."""
     parts = urlsplit(origin.strip().lower())
     if parts.scheme not in ("http", "https") or not _name(parts.netloc) or parts.path not in ("", "/"):
@@ -187,11 +187,11 @@ def _is_address(name: str) -> bool:
     return True
 
 
-NEEDED = ("viser", "tomli_w")
+REQUIRED_PACKAGES = ("viser", "tomli_w")
 
 
 @contextmanager
-def serving(
+def serve_page(
     file: SceneFile,
     host: str = "127.0.0.1",
     port: int = 8080,
@@ -215,26 +215,26 @@ def serving(
         ValueError: viser or tomli_w is not installed.
         DeviceError: The device is not available.
     """
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    missing = [name for name in REQUIRED_PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"the live page needs {' and '.join(missing)}: pip install 'supple[view]'")
     from supple.live.page import Page
 
-    welcome = visitors(host, allowed)
-    _require(device)
+    access = access_rules(host, allowed)
+    _check_device_available(device)
     session = Session(file, replace(file_settings(file), device=device))
-    page = Page(session, host, port, folder, welcome)
+    page = Page(session, host, port, folder, access)
     session.start()
     if play:
         session.play()
     try:
-        yield f"http://{_shown(host)}:{page.server.get_port()}/{page.query}"
+        yield f"http://{_url_host(host)}:{page.server.get_port()}/{page.query}"
     finally:
         page.close()
         session.close()
 
 
-def _require(device: str) -> None:
+def _check_device_available(device: str) -> None:
     """Check that the device is available.
 
     Raises:
@@ -247,7 +247,7 @@ def _require(device: str) -> None:
         require_device()
 
 
-def _shown(host: str) -> str:
+def _url_host(host: str) -> str:
     """Host in the form used in a local URL."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"[{host}]" if ":" in host else host
@@ -255,14 +255,14 @@ def _shown(host: str) -> str:
 
 log = logging.getLogger("supple")
 
-TITLE = b"<title>Viser</title>"
+VISER_TITLE = b"<title>Viser</title>"
 
-UNREADABLE = 1007
+UNREADABLE_STATUS = 1007
 """WebSocket close status for an unreadable message [RFC 6455, section 7.4.1]."""
 
 
 @contextmanager
-def guarded(welcome: Visitors, title: str) -> Iterator[None]:
+def guard_server(access: AccessRules, title: str) -> Iterator[None]:
     """Restrict ViserServers created within the context to permitted visitors, and set their tab title.
 
     Raises:
@@ -276,8 +276,8 @@ def guarded(welcome: Visitors, title: str) -> Iterator[None]:
         handler: Callable[..., Any], *args: Any, process_request: Callable[..., Any], **options: Any
     ) -> Any:
         passed.append(True)
-        answer = _answer(process_request, welcome, title)
-        return plain(_without_tracebacks(handler), *args, process_request=answer, **options)
+        handle_request = _request_handler(process_request, access, title)
+        return plain(_without_tracebacks(handler), *args, process_request=handle_request, **options)
 
     with patch.object(servers, "serve", serve):
         yield
@@ -285,11 +285,13 @@ def guarded(welcome: Visitors, title: str) -> Iterator[None]:
         raise RuntimeError("this version of viser starts its server in a way that supple cannot guard")
 
 
-def _answer(process_request: Callable[..., Any], welcome: Visitors, title: str) -> Callable[..., Any]:
-    def answer(connection: Any, request: Any) -> Any:
+def _request_handler(
+    process_request: Callable[..., Any], access: AccessRules, title: str
+) -> Callable[..., Any]:
+    def handle_request(connection: Any, request: Any) -> Any:
         headers = request.headers
-        refusal = welcome.refusal(headers.get_all("Host"), headers.get_all("Origin"))
-        if refusal is None and not welcome.knows_token(request.path, headers.get_all("Cookie")):
+        refusal = access.refusal(headers.get_all("Host"), headers.get_all("Origin"))
+        if refusal is None and not access.knows_token(request.path, headers.get_all("Cookie")):
             refusal = (
                 "This page needs the token of its address. Open the whole address that `supple view` has "
                 "printed, with ?token=..."
@@ -306,12 +308,12 @@ def _answer(process_request: Callable[..., Any], welcome: Visitors, title: str) 
         if response is not None:
             response.headers["Referrer-Policy"] = "no-referrer"
         if is_page and response is not None:
-            _entitle(response, title)
-            if welcome.names_token(request.path):
-                response.headers["Set-Cookie"] = f"{welcome.cookie}; HttpOnly; SameSite=Strict; Path=/"
+            _set_title(response, title)
+            if access.names_token(request.path):
+                response.headers["Set-Cookie"] = f"{access.cookie}; HttpOnly; SameSite=Strict; Path=/"
         return response
 
-    return answer
+    return handle_request
 
 
 def _without_tracebacks(handler: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
@@ -322,8 +324,10 @@ def _without_tracebacks(handler: Callable[..., Awaitable[None]]) -> Callable[...
         try:
             await handler(connection)
         except Exception as error:
-            log.warning("a browser sent what cannot be read (%s); its connection was closed", _named(error))
-            await connection.close(UNREADABLE, "this message cannot be read")
+            log.warning(
+                "a browser sent what cannot be read (%s); its connection was closed", _describe_error(error)
+            )
+            await connection.close(UNREADABLE_STATUS, "this message cannot be read")
 
     return handle
 
@@ -331,14 +335,14 @@ def _without_tracebacks(handler: Callable[..., Awaitable[None]]) -> Callable[...
 def _log_unhandled(_: Any, context: dict[str, Any]) -> None:
     """Log message task errors in one line."""
     error = context.get("exception")
-    log.warning("a message of a browser failed (%s)", _named(error) if error else context["message"])
+    log.warning("a message of a browser failed (%s)", _describe_error(error) if error else context["message"])
 
 
-def _named(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _entitle(response: Any, title: str) -> None:
-    response.body = response.body.replace(TITLE, f"<title>{escape(title)}</title>".encode(), 1)
+def _set_title(response: Any, title: str) -> None:
+    response.body = response.body.replace(VISER_TITLE, f"<title>{escape(title)}</title>".encode(), 1)
     del response.headers["Content-Length"]
     response.headers["Content-Length"] = str(len(response.body))

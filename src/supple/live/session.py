@@ -28,16 +28,16 @@ from supple.scene.scene import scene_of
 
 log = logging.getLogger("supple")
 
-QUICKEST, SLOWEST = 1 / 60, 1 / 10
+MIN_UPDATE_INTERVAL, MAX_UPDATE_INTERVAL = 1 / 60, 1 / 10
 """Lower and upper bounds on the minimum time between updates [s]."""
 
-LONG = 1.0
+PROGRESS_INTERVAL = 1.0
 """Time after which the page reports a step in progress [s], and the interval of these reports."""
 
-IDLE = 1 / 30
+IDLE_INTERVAL = 1 / 30
 """Polling interval without work [s]."""
 
-EXPECTED = (ValueError, ArithmeticError, MemoryError, OSError)
+EXPECTED_ERRORS = (ValueError, ArithmeticError, MemoryError, OSError)
 """Errors whose text is a sentence for the user."""
 
 
@@ -53,7 +53,7 @@ class Worker:
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
-        self._playing, self._steps, self._obeyed = False, 0, 0
+        self._playing, self._steps, self._executed = False, 0, 0
         self._recent: deque[float] = deque(maxlen=20)
         self.listeners: list[Callable[[Notice], None]] = []
         self.commands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -78,7 +78,7 @@ class Worker:
         self.set_playing(False)
         self._simulation.reset()
 
-    def live(self) -> None:
+    def run(self) -> None:
         """Thread function."""
         handler, level = _Announcer(self._show), log.level
         log.addHandler(handler)
@@ -90,15 +90,15 @@ class Worker:
                     if not self._attempt(self._work):
                         self.set_playing(False)
                         self._show("Paused after an error.")
-                    going = self._obey()
+                    going = self._execute_commands()
         finally:
             log.removeHandler(handler)
             log.setLevel(level)
 
-    def _obey(self) -> bool:
+    def _execute_commands(self) -> bool:
         """Execute queued commands, waiting for one if idle; False ends the thread."""
         self.urgent.clear()
-        idle = not (self._playing or self._steps or self._simulation.stale)
+        idle = not (self._playing or self._steps or self._simulation.needs_preparation)
         while True:
             try:
                 command = self.commands.get(block=idle)
@@ -107,7 +107,7 @@ class Worker:
             if command is None:
                 return False
             self._attempt(command)
-            self._obeyed += 1
+            self._executed += 1
             idle = False
 
     def _attempt(self, action: Callable[[], None]) -> bool:
@@ -115,7 +115,7 @@ class Worker:
         try:
             action()
         except Exception as error:
-            expected = isinstance(error, EXPECTED)
+            expected = isinstance(error, EXPECTED_ERRORS)
             if not expected:
                 log.exception("a live session failed")
             notice = Notice("error", str(error) if expected else f"{type(error).__name__}: {error}")
@@ -126,7 +126,7 @@ class Worker:
 
     def _work(self) -> None:
         """Work between two checks of the command queue."""
-        if self._simulation.stale:
+        if self._simulation.needs_preparation:
             self._show("Preparing…")
             self._simulation.prepare()
         if self._steps:
@@ -136,43 +136,47 @@ class Worker:
             self._simulation.follow_pins()
             self._show("Paused.")
         elif self._simulation.rest():
-            time.sleep(IDLE)
+            time.sleep(IDLE_INTERVAL)
             self._show("In balance.")
         else:
             self._update()
 
     def _update(self) -> None:
         began = time.perf_counter()
-        told = began
+        last_report = began
 
         def abandoned() -> bool:
-            nonlocal told
+            nonlocal last_report
             now = time.perf_counter()
-            if now - told > LONG:
-                told = now
+            if now - last_report > PROGRESS_INTERVAL:
+                last_report = now
                 self._show(f"Solving a step for {now - began:.0f} s…")
             return self.urgent.is_set()
 
         done = self._simulation.update(lambda: not self.commands.empty(), abandoned)
         self._show("Playing." if self._playing else "Paused.")
         if self._playing and done:
-            time.sleep(max(0.0, self._pace - (time.perf_counter() - began)))
+            time.sleep(max(0.0, self._min_interval - (time.perf_counter() - began)))
             self._recent.append(time.perf_counter())
 
     @property
-    def _pace(self) -> float:
+    def _min_interval(self) -> float:
         """Minimum time between updates [s]; motions are not shown faster than real time."""
         settings = self._simulation.settings
-        return QUICKEST if settings.quasistatic else min(max(settings.dt, QUICKEST), SLOWEST)
+        return (
+            MIN_UPDATE_INTERVAL
+            if settings.quasistatic
+            else min(max(settings.dt, MIN_UPDATE_INTERVAL), MAX_UPDATE_INTERVAL)
+        )
 
     def _show(self, status: str) -> None:
         spent = self._recent[-1] - self._recent[0] if len(self._recent) > 1 else 0.0
         rate = (len(self._recent) - 1) / spent if spent else 0.0
-        shown = snapshot_of(
-            self._simulation, self.snapshot.version + 1, self._obeyed, status, self._playing, rate
+        snapshot = snapshot_of(
+            self._simulation, self.snapshot.version + 1, self._executed, status, self._playing, rate
         )
         with self._changed:
-            self.snapshot = shown
+            self.snapshot = snapshot
             self._changed.notify_all()
 
 
@@ -188,7 +192,7 @@ class _Announcer(logging.Handler):
             self._tell(f"{record.getMessage()[0].upper()}{record.getMessage()[1:]}…")
 
 
-LAST = 10.0
+CLOSE_TIMEOUT = 10.0
 """Maximum waiting time for the last update on closing [s]."""
 
 
@@ -210,8 +214,8 @@ class Session:
         self.file = scene if isinstance(scene, SceneFile) else file_without_path(scene_of(scene))
         self._simulation = Simulation(self.file, settings)
         self._worker = Worker(self._simulation)
-        self._ordered, self._ordering = 0, threading.Lock()
-        self._thread = threading.Thread(target=self._worker.live, name="supple session", daemon=True)
+        self._last_command, self._ordering = 0, threading.Lock()
+        self._thread = threading.Thread(target=self._worker.run, name="supple session", daemon=True)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -225,7 +229,7 @@ class Session:
         """Stop the thread after its current update; a very long update ends with the process."""
         self._order(None, urgent=True)
         if self._thread.is_alive():
-            self._thread.join(timeout=LAST)
+            self._thread.join(timeout=CLOSE_TIMEOUT)
 
     def listen(self, listener: Callable[[Notice], None]) -> None:
         """Register a function that receives notices, called from the session's thread."""
@@ -321,8 +325,8 @@ class Session:
             urgent: Abandon the current step of a motion instead of waiting for its end.
         """
         with self._ordering:
-            self._ordered += 1
+            self._last_command += 1
             self._worker.commands.put(command)
             if urgent:
                 self._worker.urgent.set()
-            return self._ordered
+            return self._last_command

@@ -122,7 +122,7 @@ def accelerations(method: str) -> tuple[str, ...]:
     return ("none", *SOLVERS[method].parts.get("acceleration", ()))
 
 
-def chosen_acceleration(solver: Solver) -> str:
+def acceleration_name(solver: Solver) -> str:
     """Name of a solver's acceleration."""
     return kind_of(getattr(solver, "acceleration", None))
 
@@ -153,25 +153,25 @@ def materials_for(kinds: set[str]) -> dict[str, type[Material]]:
     return {name: kind for body in sorted(kinds) for name, kind in known[body].items()}
 
 
-def changed_material(before: Material, name: str, typed: dict[str, Any]) -> Material:
+def change_material(before: Material, name: str, typed: dict[str, Any]) -> Material:
     """Material with parameters entered by the user.
 
     Parameters not entered keep their previous values; parameters absent from the previous material get their
     declared defaults.
     """
     kind = type(before) if name == material_name(before) else (MATERIALS | MEMBRANES)[name]
-    values, known = {}, as_given(before)
+    values, known = {}, short_parameters(before)
     for p in kind.parameters:
         if p.name in typed:
             values[p.name] = (
-                typed[p.name] if p.kind != "scalar" else typed_number(typed[p.name], p.description)
+                typed[p.name] if p.kind != "scalar" else parse_number(typed[p.name], p.description)
             )
         elif p in before.parameters:
             values[p.name] = known[p.name]
     return kind.example(**values)
 
 
-def as_given(material: Material) -> dict[str, Any]:
+def short_parameters(material: Material) -> dict[str, Any]:
     """Material parameters as entered by the user.
 
     Finds the shortest decimal numbers that reproduce the stored values exactly, since stored values contain
@@ -183,24 +183,26 @@ def as_given(material: Material) -> dict[str, Any]:
         return values
     scalars = [p for p in kind.parameters if p.kind == "scalar"]
     digits = range(1, 18)
-    several = (
+    digit_counts = (
         product(digits, repeat=len(scalars))
         if len(scalars) < 3
         else zip(*[digits] * len(scalars), strict=True)
     )
-    for lengths in sorted(several, key=sum):
-        short = {p.name: _rounded(values[p.name], n, p.below) for p, n in zip(scalars, lengths, strict=True)}
+    for lengths in sorted(digit_counts, key=sum):
+        short = {
+            p.name: _round_digits(values[p.name], n, p.below) for p, n in zip(scalars, lengths, strict=True)
+        }
         if kind(**(values | short)) == material:
             return values | short
     return values
 
 
-def _rounded(value: float, digits: int, below: float | None) -> float:
+def _round_digits(value: float, digits: int, below: float | None) -> float:
     short = float(f"{value:.{digits}g}")
     return short if below is None else min(short, math.nextafter(below, -math.inf))
 
 
-def typed_number(text: str, what: str) -> float:
+def parse_number(text: str, what: str) -> float:
     """Parse a finite number.
 
     Raises:

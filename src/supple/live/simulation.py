@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from supple.collision import Obstacles
-from supple.live.checkpoints import LOST, Moment, is_sound, spread
+from supple.live.checkpoints import DIVERGENCE_RATIO, Checkpoint, extent_ratio, is_valid_state
 from supple.live.pins import Grab, Pins, Placement
 from supple.live.settings import Settings, file_settings, steps_of, sweeps_to_balance
 from supple.live.solver_track import AbandonedError, DivergedError, Track
@@ -26,7 +26,7 @@ from supple.scene.contact_settings import contact_of
 from supple.scene.shapes.obstacle_motion import obstacles_of
 
 
-class Carried:
+class OffsetObstacles:
     """Obstacles of a scene, displaced from their prescribed motions by hand.
 
     Attributes:
@@ -55,7 +55,7 @@ class Carried:
         return None if obstacles is None else replace(obstacles, poses=self.poses)
 
 
-ADVICE = "try another solver, acceleration or time step, more sweeps, or reset."
+DIVERGENCE_ADVICE = "try another solver, acceleration or time step, more sweeps, or reset."
 
 
 class Simulation:
@@ -68,10 +68,10 @@ class Simulation:
         updates: Number of updates.
         settings: Current settings.
         pins: Dirichlet conditions.
-        carried: Obstacles with their offsets.
+        offset_obstacles: Obstacles with their offsets.
         tracks: One track per solver.
         model: Current model.
-        stale: True if `prepare` is required.
+        needs_preparation: True if `prepare` is required.
     """
 
     def __init__(self, file: SceneFile, settings: Settings | None = None) -> None:
@@ -82,12 +82,12 @@ class Simulation:
                 'that bodies would pass each other; take "weak" or "barrier" to see it there.'
             )
         self.winds = Winds(file.scene)
-        self.settings = self._sound = self.winds.known(settings or file_settings(file))
+        self.settings = self._valid_settings = self.winds.known(settings or file_settings(file))
         self.pins = Pins(file.scene)
-        self.carried = Carried(file.scene)
+        self.offset_obstacles = OffsetObstacles(file.scene)
         self._dragged: dict[Any, Grab] = {}
         self._bare, self._built = build_model(file.scene), file_settings(file).physics
-        self.model = self._held_model()
+        self.model = self._constrained_model()
         self._start, self._start_velocities = _start(file, self._bare, self.pins)
         self.tracks: list[Track] = []
         self._arrange_tracks()
@@ -96,23 +96,25 @@ class Simulation:
     def reset(self) -> None:
         """Return to the initial scene state with current settings."""
         self.pins.reset()
-        self.carried.reset()
+        self.offset_obstacles.reset()
         self._dragged.clear()
         self.time, self.updates = 0.0, 0
         for track in self.tracks:
-            track.begin_at(self._start, self._start_velocities)
-        self._good = Moment(0.0, 0, ((self._start, None),))
+            track.reset(self._start, self._start_velocities)
+        self._checkpoint = Checkpoint(0.0, 0, ((self._start, None),))
         self._last_targets, self._last_loads = np.empty((0, 3)), self._bare.varied_at(0.0)
         self._last_poses = np.empty((0, 12))
-        self.stale = True
+        self.needs_preparation = True
 
     def change(self, settings: Settings) -> None:
         settings = self.winds.known(settings)
         parts = ("physics", "solvers", "precision", "device")
-        self.stale |= any(getattr(settings, part) != getattr(self.settings, part) for part in parts)
+        self.needs_preparation |= any(
+            getattr(settings, part) != getattr(self.settings, part) for part in parts
+        )
         self.settings = settings
-        if not self.stale:
-            self._sound = settings
+        if not self.needs_preparation:
+            self._valid_settings = settings
 
     def place(self, pin: int, placement: Placement) -> None:
         """Place a pin set by hand."""
@@ -120,7 +122,7 @@ class Simulation:
 
     def carry(self, obstacle: int, offset: np.ndarray) -> None:
         """Set the offset (3,) [m] of an obstacle from its prescribed motion."""
-        self.carried.offsets[obstacle] = offset
+        self.offset_obstacles.offsets[obstacle] = offset
 
     def grab(self, vertex: int, radius: float, hand: Any) -> None:
         """Grab a vertex and all vertices within a radius [m] at rest. Each hand holds one part at a time."""
@@ -128,7 +130,7 @@ class Simulation:
         rest = self.model.rest
         near = np.flatnonzero(np.linalg.norm(rest - rest[vertex], axis=1) <= radius)
         self._dragged[hand] = self.pins.grab(np.union1d(near, [vertex]), self.tracks[0].positions)
-        self.stale = True
+        self.needs_preparation = True
 
     def drag(self, offset: np.ndarray, hand: Any) -> None:
         """Set the drag offset (3,) [m] of a grabbed part."""
@@ -139,15 +141,15 @@ class Simulation:
         """Release the grabbed part of a hand; `keep` leaves it pinned at its current position."""
         grab = self._dragged.pop(hand, None)
         if grab is not None and not keep:
-            self._let_go([grab])
+            self._release_grabs([grab])
 
     def release_all(self) -> None:
         self._dragged.clear()
-        self._let_go(list(self.pins.grabs))
+        self._release_grabs(list(self.pins.grabs))
 
-    def _let_go(self, grabs: list[Grab]) -> None:
+    def _release_grabs(self, grabs: list[Grab]) -> None:
         self.pins.release(grabs)
-        self.stale = True
+        self.needs_preparation = True
 
     def prepare(self) -> None:
         """Apply pending changes to model and tracks. Invalid settings are reverted.
@@ -155,22 +157,22 @@ class Simulation:
         Raises:
             ValueError: The settings are invalid.
         """
-        self.stale = False
+        self.needs_preparation = False
         try:
             now = self.settings
             if now.physics != self._built:
                 self._bare, self._built = build_model(self._scene(), now.quasistatic), now.physics
-            self.model = self._held_model()
+            self.model = self._constrained_model()
             self._arrange_tracks()
             for track in self.tracks:
-                track.work_on(self.model, now.backend, self.time)
+                track.set_model(self.model, now.backend, self.time)
                 if not now.quasistatic:
-                    track.move_by(*steps_of(now, track.solver, self.file))
+                    track.prepare_steps(*steps_of(now, track.solver, self.file))
         except ValueError:
-            self.stale = self.settings is not self._sound
-            self.settings = self._sound
+            self.needs_preparation = self.settings is not self._valid_settings
+            self.settings = self._valid_settings
             raise
-        self._sound = self.settings
+        self._valid_settings = self.settings
 
     def update(
         self, interrupted: Callable[[], bool] = lambda: False, abandoned: Callable[[], bool] = lambda: False
@@ -192,24 +194,24 @@ class Simulation:
         time, before = self.time + self.settings.dt, [track.positions for track in self.tracks]
         targets = self.pins.prescribed(time)
         loads = self.model.varied_at(time)
-        poses = self.carried.poses(time)
+        poses = self.offset_obstacles.poses(time)
         moved = (
             loads != self._last_loads
             or not np.array_equal(targets, self._last_targets)
             or not np.array_equal(poses, self._last_poses)
         )
-        kept = [track.keep() for track in self.tracks]
+        saved_states = [track.save_state() for track in self.tracks]
         try:
             for track in self.tracks:
                 self._advance(track, time, targets, moved, interrupted, abandoned)
         except AbandonedError:
-            for track, there in zip(self.tracks, kept, strict=True):
-                track.undo(there, self.time)
+            for track, state in zip(self.tracks, saved_states, strict=True):
+                track.restore_state(state, self.time)
             return False
         except DivergedError as error:
-            self._go_back()
+            self._roll_back()
             where = f"Went back to the last good state, at t = {self.time:.3g} s"
-            raise DivergedError(f"{error} {where}; {ADVICE}") from None
+            raise DivergedError(f"{error} {where}; {DIVERGENCE_ADVICE}") from None
         self.time, self._last_targets, self._last_loads = time, targets, loads
         self._last_poses = poses
         self.updates += 1
@@ -217,9 +219,9 @@ class Simulation:
             assert track.balance is not None
             track.history.append((self.updates, track.balance.relative_residual))
         after = [track.positions for track in self.tracks]
-        if all(is_sound(self.model, a, b, targets) for a, b in zip(before, after, strict=True)):
+        if all(is_valid_state(self.model, a, b, targets) for a, b in zip(before, after, strict=True)):
             states = tuple((track.positions, track.bodies) for track in self.tracks)
-            self._good = Moment(self.time, self.updates, states)
+            self._checkpoint = Checkpoint(self.time, self.updates, states)
         return True
 
     def _advance(
@@ -238,19 +240,19 @@ class Simulation:
         else:
             forces = self.winds.forces(s.winds, track.positions, track.velocities, time)
             track.advance(self.time, *steps_of(s, track.solver, self.file), forces, abandoned)
-        times = spread(self.model, track.positions, targets)
-        if times > LOST:
+        times = extent_ratio(self.model, track.positions, targets)
+        if times > DIVERGENCE_RATIO:
             raise DivergedError(
                 f"{track.solver.name} diverged: a body grew to {times:.0f} times the size of the scene."
             )
 
-    def _go_back(self) -> None:
+    def _roll_back(self) -> None:
         """Return to the last valid state at zero velocity; grabbed vertices stay constrained."""
-        good, s = self._good, self.settings
-        self.time, self.updates, self._last_targets = good.time, good.updates, np.empty((0, 3))
+        checkpoint, s = self._checkpoint, self.settings
+        self.time, self.updates, self._last_targets = checkpoint.time, checkpoint.updates, np.empty((0, 3))
         for i, track in enumerate(self.tracks):
-            track.go_back_to(*good.states[min(i, len(good.states) - 1)], good.updates)
-            track.work_on(self.model, s.backend, self.time)
+            track.roll_back_to(*checkpoint.states[min(i, len(checkpoint.states) - 1)], checkpoint.updates)
+            track.set_model(self.model, s.backend, self.time)
 
     def rest(self) -> bool:
         """Advance time without solving if nothing moves and all forces balance.
@@ -259,18 +261,18 @@ class Simulation:
             False if there is something to solve.
         """
         time = self.time + self.settings.dt
-        if not self.settings.quasistatic or not all(self._balanced(track) for track in self.tracks):
+        if not self.settings.quasistatic or not all(self._is_balanced(track) for track in self.tracks):
             return False
         if not np.array_equal(self.pins.prescribed(time), self._last_targets):
             return False
         if self.model.varied_at(time) != self._last_loads:
             return False
-        if not np.array_equal(self.carried.poses(time), self._last_poses):
+        if not np.array_equal(self.offset_obstacles.poses(time), self._last_poses):
             return False
         self.time = time
         return True
 
-    def _balanced(self, track: Track) -> bool:
+    def _is_balanced(self, track: Track) -> bool:
         return track.balance is not None and track.balance.relative_residual <= self.settings.tolerance
 
     def follow_pins(self) -> None:
@@ -294,11 +296,11 @@ class Simulation:
         ]
         return scene
 
-    def _held_model(self) -> Model:
+    def _constrained_model(self) -> Model:
         pins = self.pins
-        obstacles = self.carried.of(self._bare.obstacles)
-        held = replace(self._bare, pinned=pins.pinned, prescribed=pins.prescribed, held=pins.directions)
-        return held if obstacles is None else replace(held, obstacles=obstacles)
+        obstacles = self.offset_obstacles.of(self._bare.obstacles)
+        model = replace(self._bare, pinned=pins.pinned, prescribed=pins.prescribed, held=pins.directions)
+        return model if obstacles is None else replace(model, obstacles=obstacles)
 
     def _arrange_tracks(self) -> None:
         """Create one track per solver; new tracks copy the first track's state."""
@@ -316,8 +318,8 @@ def _start(file: SceneFile, model: Model, pins: Pins) -> tuple[np.ndarray, np.nd
 
     Both come from the start file, otherwise from the scene; pins are at their targets at time 0.
     """
-    asked, saved = file.initial_positions(model), file.initial_velocities(model)
-    positions = model.rest.copy() if asked is None else asked
+    start_positions, start_velocities = file.initial_positions(model), file.initial_velocities(model)
+    positions = model.rest.copy() if start_positions is None else start_positions
     model.hold(positions, pins.prescribed(0.0))
-    velocities = model.velocities if saved is None else saved
+    velocities = model.velocities if start_velocities is None else start_velocities
     return positions, np.zeros_like(positions) if velocities is None else velocities

@@ -68,7 +68,7 @@ class Snapshot:
 
     Attributes:
         version: Number of the snapshot, increasing.
-        obeyed: Number of executed commands.
+        executed: Number of executed commands.
         status: Sentence about the state.
         playing: True while playing.
         updates_per_second: Recent update rate.
@@ -78,12 +78,12 @@ class Snapshot:
         model: Current model.
         shapes: Shape of each solver.
         handles: Handle of each pin set.
-        held: (h,) ids of the grabbed vertices.
+        grabbed: (h,) ids of the grabbed vertices.
         offsets: (o, 3) offsets of the obstacles [m].
     """
 
     version: int
-    obeyed: int
+    executed: int
     status: str
     playing: bool
     updates_per_second: float
@@ -93,7 +93,7 @@ class Snapshot:
     model: Model
     shapes: tuple[Shape, ...]
     handles: tuple[Handle, ...]
-    held: np.ndarray
+    grabbed: np.ndarray
     offsets: np.ndarray
 
 
@@ -113,14 +113,14 @@ class Notice:
 def snapshot_of(
     simulation: Simulation,
     version: int,
-    obeyed: int,
+    executed: int,
     status: str,
     playing: bool,
     updates_per_second: float,
 ) -> Snapshot:
     return Snapshot(
         version,
-        obeyed,
+        executed,
         status,
         playing,
         updates_per_second,
@@ -133,8 +133,8 @@ def snapshot_of(
             for label, track in zip(simulation.settings.labels, simulation.tracks, strict=False)
         ),
         tuple(_handle(each, simulation.time) for each in simulation.pins.sets),
-        simulation.pins.held,
-        simulation.carried.offsets.copy(),
+        simulation.pins.grabbed,
+        simulation.offset_obstacles.offsets.copy(),
     )
 
 

@@ -13,17 +13,17 @@ from supple.config.backend import Backend
 from supple.config.stop import StopCriteria
 from supple.model.model import Model, Step, with_bodies_at
 from supple.problem import Balance
-from supple.problem.history import checked_history
+from supple.problem.history import check_history
 from supple.solve.loop import make_problem
 from supple.solve.report import Outcome, Report
 from supple.solve.step_schedule import StepSchedule
 from supple.solve.time_loop import TimeLoop
 from supple.solvers import Run, Solver
 
-LARGE = 500_000
+MAX_FAST_ELEMENTS = 500_000
 """Number of elements above which a sweep takes longer than a page update, about 20 ms on two cores."""
 
-REMEMBERED = 600
+HISTORY_LENGTH = 600
 """Number of updates in the residual plot."""
 
 
@@ -36,25 +36,25 @@ class AbandonedError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class TrackState:
     """State of a track before an update.
 
     Attributes:
-        here: Positions, velocities, rigid bodies and history variables.
-        figures: Iterations, balance, report and the step that led here.
+        state: Positions, velocities, rigid bodies and history variables.
+        progress: Iterations, balance, report and the step that led here.
     """
 
-    here: tuple[np.ndarray, np.ndarray, np.ndarray | None, Mapping[str, np.ndarray]]
-    figures: tuple[int, Balance | None, Report | None, Step | None]
+    state: tuple[np.ndarray, np.ndarray, np.ndarray | None, Mapping[str, np.ndarray]]
+    progress: tuple[int, Balance | None, Report | None, Step | None]
 
 
-def suited(model: Model, history: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def compatible_history(model: Model, history: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """History variables compatible with a model, which depend on its materials."""
-    kept: dict[str, np.ndarray] = {}
+    compatible: dict[str, np.ndarray] = {}
     for name, values in history.items():
         with suppress(ValueError):
-            kept |= checked_history(model, {name: values})
-    return kept
+            compatible |= check_history(model, {name: values})
+    return compatible
 
 
 class Track:
@@ -76,9 +76,9 @@ class Track:
         self, solver: Solver, start: np.ndarray, velocities: np.ndarray, bodies: np.ndarray | None = None
     ) -> None:
         self.solver = solver
-        self.begin_at(start, velocities, bodies)
+        self.reset(start, velocities, bodies)
 
-    def begin_at(self, start: np.ndarray, velocities: np.ndarray, bodies: np.ndarray | None = None) -> None:
+    def reset(self, start: np.ndarray, velocities: np.ndarray, bodies: np.ndarray | None = None) -> None:
         """Reset the track.
 
         Args:
@@ -90,14 +90,14 @@ class Track:
         self.iterations = 0
         self.balance: Balance | None = None
         self.report: Report | None = None
-        self.history: deque[tuple[int, float]] = deque(maxlen=REMEMBERED)
+        self.history: deque[tuple[int, float]] = deque(maxlen=HISTORY_LENGTH)
         self.step: Step | None = None
         self.bodies = bodies
         self._run: Run | None = None
         self._stepping: TimeLoop | None = None
         self._state: Mapping[str, np.ndarray] = {}
 
-    def go_back_to(self, positions: np.ndarray, bodies: np.ndarray | None, updates: int) -> None:
+    def roll_back_to(self, positions: np.ndarray, bodies: np.ndarray | None, updates: int) -> None:
         """Return to an earlier state at zero velocity.
 
         Args:
@@ -107,9 +107,9 @@ class Track:
         """
         self.positions, self.velocities, self.bodies = positions, np.zeros_like(positions), bodies
         self._state = {}
-        self.history = deque([entry for entry in self.history if entry[0] <= updates], maxlen=REMEMBERED)
+        self.history = deque([entry for entry in self.history if entry[0] <= updates], maxlen=HISTORY_LENGTH)
 
-    def work_on(self, model: Model, backend: Backend, time: float) -> None:
+    def set_model(self, model: Model, backend: Backend, time: float) -> None:
         """Continue with another model of the same vertices; compatible history variables are kept.
 
         Args:
@@ -124,16 +124,16 @@ class Track:
         self._problem = make_problem(model, True, backend.suited_to(self.solver))
         self._problem.contacts.stand_at(time)
         self._problem.room.stand_at(time)
-        self._put_back()
+        self._write_problem_state()
         self.solver.begin(self._problem)
         self._run = self._stepping = self.step = self.balance = self.report = None
 
-    def _put_back(self) -> None:
+    def _write_problem_state(self) -> None:
         """Copy positions, velocities, rigid bodies and history variables to the problem."""
         p = self._problem
         p.positions = self.positions
         p.states.set_velocities(self.velocities)
-        p.history.put([suited(p.model, self._state)])
+        p.history.set_variables([compatible_history(p.model, self._state)])
         if self.bodies is not None:
             p.contacts.moved_by_bodies = self.bodies
 
@@ -164,7 +164,7 @@ class Track:
         self._sweep(sweeps, interrupted)
         self.positions = self._problem.positions
 
-    def move_by(self, schedule: StepSchedule, stop: StopCriteria) -> TimeLoop:
+    def prepare_steps(self, schedule: StepSchedule, stop: StopCriteria) -> TimeLoop:
         """Prepare the steps of a motion.
 
         Raises:
@@ -172,7 +172,9 @@ class Track:
         """
         now = self._stepping
         if now is None or (now.schedule, now.stop) != (schedule, stop):
-            now = self._stepping = TimeLoop(self._problem, self.solver, stop, schedule, watch=self._look)
+            now = self._stepping = TimeLoop(
+                self._problem, self.solver, stop, schedule, watch=self._check_abandoned
+            )
         return now
 
     def advance(
@@ -190,14 +192,14 @@ class Track:
             pace: Length, integrator, damping and initial guess of the step.
             stop: Termination criteria.
             forces: (n, 3) external forces in addition to those of the model [N], such as wind.
-            abandoned: Called at every check of the solve; True raises `AbandonedError`, after which `undo`
-                restores the state.
+            abandoned: Called at every check of the solve; True raises `AbandonedError`, after which
+                `restore_state` restores the state.
 
         Raises:
             DivergedError: The solve failed.
             AbandonedError: The step was abandoned.
         """
-        stepping, self._abandoned = self.move_by(schedule, stop), abandoned
+        stepping, self._abandoned = self.prepare_steps(schedule, stop), abandoned
         stepping.origin, stepping.index = time, 0
         (report,) = stepping.advance(forces)
         if report.outcome is Outcome.FAILED:
@@ -205,52 +207,52 @@ class Track:
         (self.velocities,), (self.step,) = stepping.finish_frame(), stepping.last_steps()
         p = self._problem
         self.positions, self.bodies = p.positions, p.contacts.moved_by_bodies
-        (self._state,) = p.history.take()
+        (self._state,) = p.history.get_variables()
         self.balance, self.report = p.balance(), report
         self.iterations += report.iterations
 
-    def _look(self, iteration: int, relative_residual: float, seconds: float) -> None:
+    def _check_abandoned(self, iteration: int, relative_residual: float, seconds: float) -> None:
         if iteration and self._abandoned():
             raise AbandonedError
 
-    def undo(self, kept: Kept, time: float) -> None:
-        """Restore a state saved by `keep` at a time [s]."""
-        self.positions, self.velocities, self.bodies, self._state = kept.here
-        self.iterations, self.balance, self.report, self.step = kept.figures
+    def restore_state(self, saved: TrackState, time: float) -> None:
+        """Restore a state saved by `save_state` at a time [s]."""
+        self.positions, self.velocities, self.bodies, self._state = saved.state
+        self.iterations, self.balance, self.report, self.step = saved.progress
         self._problem.contacts.stand_at(time)
         self._problem.room.stand_at(time)
-        self._put_back()
+        self._write_problem_state()
         self._run = self._stepping = None
 
-    def keep(self) -> Kept:
+    def save_state(self) -> TrackState:
         """Save the state that an update changes."""
-        here = self.positions, self.velocities, self.bodies, self._state
-        return Kept(here, (self.iterations, self.balance, self.report, self.step))
+        state = self.positions, self.velocities, self.bodies, self._state
+        return TrackState(state, (self.iterations, self.balance, self.report, self.step))
 
     def _sweep(self, sweeps: int, interrupted: Callable[[], bool]) -> None:
         """Perform sweeps and evaluate the force balance. Fast solvers run all sweeps in one call."""
         assert self._run is not None
-        done, following = 0, self._problem.following
+        done, dynamic_terms = 0, self._problem.following
         while done < sweeps and not (done and interrupted()):
-            count = following.until_look(1 if self._slow else sweeps - done)
-            for some in self._problem.gases.each(count):
-                self._run.advance(some)
+            count = dynamic_terms.until_look(1 if self._is_slow else sweeps - done)
+            for iterations in self._problem.gases.each(count):
+                self._run.advance(iterations)
             done += count
-            following.iterated(count)
-        following.settle()
+            dynamic_terms.iterated(count)
+        dynamic_terms.settle()
         balance = self._problem.balance()
         if self._run.observe(balance):
             balance = self._problem.balance()
-        self._refuse_lost(balance)
+        self._check_divergence(balance)
         self.balance = balance
         self.iterations += done
 
     @property
-    def _slow(self) -> bool:
+    def _is_slow(self) -> bool:
         """True for iterations slow enough to require interruption."""
-        return self.solver.solves_systems or self._problem.model.elements > LARGE
+        return self.solver.solves_systems or self._problem.model.elements > MAX_FAST_ELEMENTS
 
-    def _refuse_lost(self, balance: Balance) -> None:
+    def _check_divergence(self, balance: Balance) -> None:
         assert self._run is not None
         if not np.isfinite(self._problem.positions).all():
             raise DivergedError(f"{self.solver.name} diverged: positions became infinite.")

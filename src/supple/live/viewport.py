@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from supple.collision.obstacles.render_meshes import Outline, outlines, placed
-from supple.live.gltf_surface import Scale, painted
+from supple.live.gltf_surface import Scale, encode_surface
 from supple.live.snapshot import Shape, Snapshot
 from supple.model.model import Model
 from supple.view.camera import OPENING, fit_camera
@@ -17,15 +17,15 @@ from supple.view.fields import FIELDS
 from supple.view.render.surface import Surface, surface_of
 from supple.view.style import DARK, Theme
 
-PLAIN = "plain"
+UNIFORM_COLOR = "plain"
 """Name of the uniform color, without a field."""
 
-BODY, OBSTACLE = (111, 163, 189), (109, 115, 123)
-SPACING = 1.5
+BODY_COLOR, OBSTACLE_COLOR = (111, 163, 189), (109, 115, 123)
+SOLVER_SPACING = 1.5
 """Distance between the bodies of two compared solvers, relative to their width along x."""
-PAPER = {"light": "#bcc1c6", "dark": DARK.background}
+BACKGROUND_COLORS = {"light": "#bcc1c6", "dark": DARK.background}
 """Background color of each theme, chosen so that pale field colors remain visible."""
-DISTANCE = 1.6
+CAMERA_DISTANCE = 1.6
 """Camera distance relative to the distance at which the body at rest fills the view."""
 
 
@@ -35,7 +35,7 @@ def rgb(color: str) -> tuple[int, int, int]:
     return red, green, blue
 
 
-class Figure:
+class BodyView:
     """Display of one solver's bodies.
 
     The plain mesh receives pointer events. For a field, it becomes transparent and one of two painted
@@ -57,7 +57,7 @@ class Figure:
         self._scene, self._surface = server.scene, surface
         corners = surface.corners(shape.positions)
         self._root = server.scene.add_frame(name, show_axes=False, position=offset)
-        self.mesh = server.scene.add_mesh_simple(f"{name}/body", corners, surface.triangles, color=BODY)
+        self.mesh = server.scene.add_mesh_simple(f"{name}/body", corners, surface.triangles, color=BODY_COLOR)
         self._paint: list[Any] = [None, None]
         self._turn = 0
         self._drawn: tuple[Any, Any] = None, None
@@ -82,7 +82,7 @@ class Figure:
         else:
             separate, values = scale.field.separate, scale.field.values(model, shape.positions, shape.step)
             colors = scale.colors(self._surface.values(values, separate))
-            self._show_paint(painted(self._surface, corners, colors, separate))
+            self._show_paint(encode_surface(self._surface, corners, colors, separate))
 
     def mark(self, name: str, points: np.ndarray, color: tuple[int, int, int]) -> None:
         """Draw dots at points (k, 3) [m], displaced outward to remain visible in front of the surface."""
@@ -102,16 +102,16 @@ class Figure:
         """Draw translucent obstacles at a time [s]."""
         if model.obstacles is None:
             return
-        for k, (outline, place) in enumerate(
+        for k, (outline, pose) in enumerate(
             zip(outlines, placed(outlines, model.obstacles, time), strict=True)
         ):
-            points = place.astype(np.float32)
+            points = pose.astype(np.float32)
             if k < len(self._obstacles):
                 if not np.array_equal(self._obstacles[k].vertices, points):
                     self._obstacles[k].vertices = points
             else:
                 triangles = outline.triangles.astype(np.uint32)
-                style = {"color": OBSTACLE, "opacity": 0.3, "side": "double", "cast_shadow": False}
+                style = {"color": OBSTACLE_COLOR, "opacity": 0.3, "side": "double", "cast_shadow": False}
                 path = f"{self._name}/obstacle{k}"
                 self._obstacles.append(self._scene.add_mesh_simple(path, points, triangles, **style))
 
@@ -154,10 +154,10 @@ class Figure:
         self.mesh.opacity = None
 
 
-class Stage:
+class Viewport:
     """3D view with one figure per solver."""
 
-    def __init__(self, server: Any, first: Snapshot, bind: Callable[[Figure], None]) -> None:
+    def __init__(self, server: Any, first: Snapshot, bind: Callable[[BodyView], None]) -> None:
         """Create the view.
 
         Args:
@@ -169,7 +169,7 @@ class Stage:
         self._surface = surface_of(first.model)
         rest = first.model.rest
         self._low, self._size = rest.min(axis=0), np.ptp(rest, axis=0)
-        self.figures: list[Figure] = []
+        self.body_views: list[BodyView] = []
         self.scale: Scale | None = None
         self._pins = self._surface.pins
         obstacles = first.model.obstacles
@@ -181,28 +181,30 @@ class Stage:
     def color_by(self, name: str) -> None:
         """Color the bodies by a field of FIELDS, or by PLAIN."""
         smallest = 1e-3 * float(self._size.max()) if name == "displacement" else 0.0
-        self.scale = None if name == PLAIN else Scale(FIELDS[name], smallest)
+        self.scale = None if name == UNIFORM_COLOR else Scale(FIELDS[name], smallest)
 
     def show(self, snapshot: Snapshot, theme: Theme) -> None:
         self._arrange(snapshot)
-        for figure, shape in zip(self.figures, snapshot.shapes, strict=True):
-            figure.surround(self._outlines, shape.model, snapshot.time)
-            figure.show(shape, self.scale, shape.model)
-            figure.mark("pins", shape.positions[self._pins], rgb(theme.pins))
-            figure.mark("held", shape.positions[snapshot.held], rgb(theme.links))
+        for body_view, shape in zip(self.body_views, snapshot.shapes, strict=True):
+            body_view.surround(self._outlines, shape.model, snapshot.time)
+            body_view.show(shape, self.scale, shape.model)
+            body_view.mark("pins", shape.positions[self._pins], rgb(theme.pins))
+            body_view.mark("held", shape.positions[snapshot.grabbed], rgb(theme.links))
             touching = contact_points(shape.model, shape.positions, snapshot.time)
-            figure.mark("contacts", touching, rgb(theme.contacts))
-            label = shape.label if len(self.figures) > 1 else ""
-            figure.set_label(label, self._low + self._size * [0.5, 1.25, 0.5])
+            body_view.mark("contacts", touching, rgb(theme.contacts))
+            label = shape.label if len(self.body_views) > 1 else ""
+            body_view.set_label(label, self._low + self._size * [0.5, 1.25, 0.5])
 
     def finish(self) -> None:
-        for figure in self.figures:
-            figure.finish()
+        for body_view in self.body_views:
+            body_view.finish()
 
     def set_theme(self, theme: Theme) -> None:
         """Set background and ground colors."""
         server, length = self._server, float(self._size.max())
-        server.scene.set_background_image(np.full((1, 1, 3), rgb(PAPER[theme.name]), np.uint8), format="png")
+        server.scene.set_background_image(
+            np.full((1, 1, 3), rgb(BACKGROUND_COLORS[theme.name]), np.uint8), format="png"
+        )
         server.scene.add_grid(
             "/ground",
             plane="xz",
@@ -220,24 +222,24 @@ class Stage:
 
     def _arrange(self, snapshot: Snapshot) -> None:
         """Create one figure per shape, side by side, and adjust the cameras."""
-        if len(self.figures) == len(snapshot.shapes):
+        if len(self.body_views) == len(snapshot.shapes):
             return
-        while len(self.figures) > len(snapshot.shapes):
-            self.figures.pop().remove()
+        while len(self.body_views) > len(snapshot.shapes):
+            self.body_views.pop().remove()
         width = max(self._size[0], float(np.ptp(snapshot.shapes[0].positions[:, 0])))
-        for i in range(len(self.figures), len(snapshot.shapes)):
-            offset = np.array([i * SPACING * width, 0.0, 0.0])
-            figure = Figure(self._server, i, self._surface, snapshot.shapes[i], offset)
-            self.figures.append(figure)
-            self._bind(figure)
-        self._place_cameras(snapshot.model.rest)
+        for i in range(len(self.body_views), len(snapshot.shapes)):
+            offset = np.array([i * SOLVER_SPACING * width, 0.0, 0.0])
+            body_view = BodyView(self._server, i, self._surface, snapshot.shapes[i], offset)
+            self.body_views.append(body_view)
+            self._bind(body_view)
+        self._set_cameras(snapshot.model.rest)
 
-    def _place_cameras(self, rest: np.ndarray) -> None:
+    def _set_cameras(self, rest: np.ndarray) -> None:
         """Point all cameras at the figures, using the view direction of pictures."""
-        points = np.concatenate([rest + figure.offset for figure in self.figures])
-        camera = fit_camera(points, aspect=1.0 if len(self.figures) == 1 else 1.3)
+        points = np.concatenate([rest + body_view.offset for body_view in self.body_views])
+        camera = fit_camera(points, aspect=1.0 if len(self.body_views) == 1 else 1.3)
         center = (points.min(axis=0) + points.max(axis=0)) / 2
-        position = center + DISTANCE * (camera.position - center)
+        position = center + CAMERA_DISTANCE * (camera.position - center)
         start = self._server.initial_camera
         start.position, start.look_at, start.fov = position, center, OPENING
         for client in self._server.get_clients().values():

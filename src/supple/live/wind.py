@@ -12,7 +12,7 @@ import numpy as np
 from supple.live.settings import Settings, Velocity
 from supple.scene import Scene
 
-FASTEST = 20.0
+MAX_SLIDER_SPEED = 20.0
 """Upper end of the speed slider [m/s], unless the scene has faster wind."""
 
 
@@ -70,7 +70,7 @@ class WindFolder:
         with gui.add_folder("Wind"):
             self.which = gui.add_dropdown("Which wind", numbers, visible=winds > 1)
             self.speed = gui.add_slider(
-                "Speed [m/s]", 0.0, FASTEST, 0.1, 0.0, hint="In motions; equilibria have no wind."
+                "Speed [m/s]", 0.0, MAX_SLIDER_SPEED, 0.1, 0.0, hint="In motions; equilibria have no wind."
             )
             self.towards = gui.add_slider(
                 "Towards [°]", -180.0, 180.0, 1.0, 90.0, hint="0 is along z, 90 along x."
@@ -78,13 +78,13 @@ class WindFolder:
             self.rising = gui.add_slider("Rising [°]", -90.0, 90.0, 1.0, 0.0, hint="90 is along y.")
         self.clicked: list[Any] = [self.speed, self.towards, self.rising]
         self.typed: list[Any] = []
-        self._shown: tuple[float, ...] = ()
+        self._last_values: tuple[float, ...] = ()
 
     def show(self, settings: Settings) -> None:
         velocity = settings.winds[int(self.which.value) - 1]
         if not np.allclose(self._velocity, velocity, rtol=0, atol=1e-9):
             speed = math.hypot(*velocity)
-            self.speed.max = max(FASTEST, speed)
+            self.speed.max = max(MAX_SLIDER_SPEED, speed)
             self.speed.value = speed
             if speed:  # zero velocity has no direction; keep the sliders
                 x, y, z = velocity
@@ -92,10 +92,10 @@ class WindFolder:
                 self.rising.value = math.degrees(math.asin(np.clip(y / speed, -1, 1)))
         for control in self.clicked:
             control.disabled = settings.quasistatic
-        self._shown = self._values
+        self._last_values = self._values
 
     def read(self, before: Settings) -> Settings:
-        if self._values == self._shown:
+        if self._values == self._last_values:
             return before
         winds = list(before.winds)
         winds[int(self.which.value) - 1] = self._velocity

@@ -23,8 +23,8 @@ def matrix_of(values: ArrayLike) -> np.ndarray:
     """Validate a finite (3, 3) matrix."""
     matrix = to_floats(values)
     if matrix.shape != (3, 3):
-        found = f"has shape {matrix.shape}" if matrix.ndim else f"is {format_value(values)}"
-        raise MeshError(f"matrix must have shape (3, 3), but {found}.")
+        actual = f"has shape {matrix.shape}" if matrix.ndim else f"is {format_value(values)}"
+        raise MeshError(f"matrix must have shape (3, 3), but {actual}.")
     if not np.all(np.abs(matrix) <= MAX_LENGTH):
         raise MeshError(f"matrix must have finite entries, up to {MAX_LENGTH:g}, got {format_value(values)}.")
     return matrix

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from supple.meshes.measures import squared_edges, volumes
 from supple.support.arguments import MAX_LENGTH, MIN_LENGTH
 
-FLAT = 1e-14
+MIN_RELATIVE_VOLUME = 1e-14
 """Ratio |V|/ℓ³, with longest edge ℓ, below which a tet counts as flat: rounding decides the sign of its
 volume."""
 
@@ -22,26 +22,26 @@ class MeshError(ValueError):
     """Raised for an invalid mesh; the message describes the defect and its repair."""
 
 
-def checked(points: ArrayLike, tets: ArrayLike, repair: bool) -> tuple[np.ndarray, np.ndarray]:
+def check_mesh(points: ArrayLike, tets: ArrayLike, repair: bool) -> tuple[np.ndarray, np.ndarray]:
     """Validate points (n, 3) and tets (m, 4); returns copies as float64 and int32."""
     points = _as_points(points)
     tets = _as_cells(tets, "tet", 4, len(points))
     _refuse_repeated_vertices(tets)
     _refuse_repeated_tets(tets)
-    points, tets = _without_unused(points, tets, repair)
+    points, tets = _remove_unused(points, tets, repair)
     _refuse_rounded(points, tets)
     volume = volumes(points, tets)
     _refuse_flat(points, tets, volume)
-    return points, _oriented(tets, volume, repair)
+    return points, _orient(tets, volume, repair)
 
 
-def checked_surface(points: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def check_surface(points: ArrayLike, triangles: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Validate points (n, 3) and triangles (m, 3); returns copies as float64 and int32."""
     points = _as_points(points)
     return points, _as_cells(triangles, "triangle", 3, len(points))
 
 
-def checked_uv(values: ArrayLike, triangles: int) -> np.ndarray:
+def check_uv(values: ArrayLike, triangles: int) -> np.ndarray:
     """Validate texture coordinates (m, 3, 2); returns a read-only copy."""
     uv = np.array(_as_array(values, "uv"), np.float64, order="C")
     if uv.shape != (triangles, 3, 2) or not np.isfinite(uv).all():
@@ -53,7 +53,7 @@ def checked_uv(values: ArrayLike, triangles: int) -> np.ndarray:
     return uv
 
 
-def say_size(size: np.ndarray) -> str:
+def format_size(size: np.ndarray) -> str:
     """Format a size as 2 × 1 × 0.5 m."""
     return " × ".join(f"{edge:.4g}" for edge in size) + " m"
 
@@ -68,7 +68,7 @@ def _as_points(values: ArrayLike) -> np.ndarray:
     bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
     if len(bad):
         raise MeshError(
-            f"{len(bad)} of {len(points)} points are NaN or infinite: {say_first(bad)}. "
+            f"{len(bad)} of {len(points)} points are NaN or infinite: {format_first(bad)}. "
             "Coordinates must be finite."
         )
     _refuse_size(points)
@@ -81,13 +81,13 @@ def _refuse_size(points: np.ndarray) -> None:
     largest = max(np.abs(low).max(), np.abs(high).max())
     size = high / 2 - low / 2  # halves avoid overflow
     if largest > MAX_LENGTH:
-        found = f"The points reach {largest:.2g} m from the origin"
+        problem = f"The points reach {largest:.2g} m from the origin"
     elif 0 < size.max() < MIN_LENGTH / 2:
-        found = f"The mesh is {say_size(2 * size)}"
+        problem = f"The mesh is {format_size(2 * size)}"
     else:
         return
     raise MeshError(
-        f"{found}; sizes must be between {MIN_LENGTH:g} and {MAX_LENGTH:g} m. Scale the mesh: lengths are in "
+        f"{problem}; sizes must be between {MIN_LENGTH:g} and {MAX_LENGTH:g} m. Scale the mesh: lengths are in "
         "meters."
     )
 
@@ -152,7 +152,7 @@ def _refuse_repeated_tets(tets: np.ndarray) -> None:
         )
 
 
-def _without_unused(points: np.ndarray, tets: np.ndarray, repair: bool) -> tuple[np.ndarray, np.ndarray]:
+def _remove_unused(points: np.ndarray, tets: np.ndarray, repair: bool) -> tuple[np.ndarray, np.ndarray]:
     used = np.zeros(len(points), bool)
     used[tets] = True
     if used.all():
@@ -160,7 +160,7 @@ def _without_unused(points: np.ndarray, tets: np.ndarray, repair: bool) -> tuple
     if not repair:
         unused = np.flatnonzero(~used)
         raise MeshError(
-            f"{len(unused)} of {len(points)} vertices belong to no tet: {say_first(unused)}. They have no "
+            f"{len(unused)} of {len(points)} vertices belong to no tet: {format_first(unused)}. They have no "
             "mass. Remove them, or pass repair=True, which removes them and renumbers the rest."
         )
     renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
@@ -171,45 +171,45 @@ def _refuse_rounded(points: np.ndarray, tets: np.ndarray) -> None:
     """Refuse small meshes far from the origin, where float64 cannot resolve their tets."""
     size, largest = np.ptp(points, axis=0), np.abs(points).max()
     if not size.any():
-        place = ", ".join(f"{x:.4g}" for x in points[0])
+        position = ", ".join(f"{x:.4g}" for x in points[0])
         raise MeshError(
-            f"All points of the mesh lie at ({place}), so it has no volume. If it is small and far from "
+            f"All points of the mesh lie at ({position}), so it has no volume. If it is small and far from "
             "the origin, float64 cannot resolve it: move it to the origin."
         )
     longest = np.sqrt(squared_edges(points, tets).max())
     if np.spacing(largest) > ROUNDING * longest:
         raise MeshError(
-            f"The mesh is {say_size(size)} and up to {largest:.3g} m from the origin, where float64 "
+            f"The mesh is {format_size(size)} and up to {largest:.3g} m from the origin, where float64 "
             f"coordinates are {np.spacing(largest):.2g} m apart. Move it to the origin."
         )
 
 
 def _refuse_flat(points: np.ndarray, tets: np.ndarray, volume: np.ndarray) -> None:
     longest = np.sqrt(squared_edges(points, tets).max(axis=0))
-    bad = np.flatnonzero(~(np.abs(volume) > FLAT * longest**3))
+    bad = np.flatnonzero(~(np.abs(volume) > MIN_RELATIVE_VOLUME * longest**3))
     if len(bad):
         raise MeshError(
-            f"{len(bad)} of {len(tets)} tets are flat: {say_first(bad)}. Their four vertices lie in a plane "
+            f"{len(bad)} of {len(tets)} tets are flat: {format_first(bad)}. Their four vertices lie in a plane "
             "(or coincide), so they have no volume. Remove these tets or mesh the shape again."
         )
 
 
-def _oriented(tets: np.ndarray, volume: np.ndarray, repair: bool) -> np.ndarray:
+def _orient(tets: np.ndarray, volume: np.ndarray, repair: bool) -> np.ndarray:
     inverted = np.flatnonzero(volume < 0)
     if len(inverted) == 0:
         return tets
     if not repair:
         worst = inverted[np.argsort(volume[inverted], kind="stable")]
-        named = say_first(worst, lambda tet: f"tet {tet} ({volume[tet]:.3g} m³)")
+        worst_tets = format_first(worst, lambda tet: f"tet {tet} ({volume[tet]:.3g} m³)")
         raise MeshError(
-            f"{len(inverted)} of {len(tets)} tets are inverted (negative volume), the worst: {named}. "
+            f"{len(inverted)} of {len(tets)} tets are inverted (negative volume), the worst: {worst_tets}. "
             "Swap two of their vertices, or pass repair=True, which does that."
         )
     tets[inverted] = tets[inverted][:, [0, 1, 3, 2]]
     return tets
 
 
-def say_first(ids: np.ndarray, text: Callable[[int], str] = str, shown: int = 5) -> str:
+def format_first(ids: np.ndarray, text: Callable[[int], str] = str, count: int = 5) -> str:
     """Format the first few ids, followed by the number of omitted ones."""
-    more = f" and {len(ids) - shown} more" if len(ids) > shown else ""
-    return ", ".join(text(i) for i in ids[:shown].tolist()) + more
+    more = f" and {len(ids) - count} more" if len(ids) > count else ""
+    return ", ".join(text(i) for i in ids[:count].tolist()) + more

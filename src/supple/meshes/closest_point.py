@@ -17,16 +17,16 @@ from scipy.spatial import cKDTree
 
 from supple.meshes.mesh import Mesh
 
-LEAF = 4
+MAX_LEAF_CELLS = 4
 """Largest number of cells per leaf, up to rounding. Larger leaves: fewer levels, more candidate cells."""
 
 BITS = 20
 """Bits per coordinate in a Morton code."""
 
-TOGETHER = 8192
+POINTS_PER_BATCH = 8192
 """Number of points that descend the tree together."""
 
-MOST_PAIRS = 1_000_000
+MAX_PAIRS = 1_000_000
 """Number of point-node pairs above which fewer points descend together: the center of a sphere is close to
 all of its cells."""
 
@@ -42,7 +42,7 @@ class BoxTree:
         margin = ROUNDING * np.linalg.norm(high - low, axis=1)[:, None]
         self._order = np.argsort(_morton_codes(low + (high - low) / 2), kind="stable")
         self._low, self._high = (low - margin)[self._order], (high + margin)[self._order]
-        self._levels = max(0, (len(corners) // LEAF).bit_length() - 1)
+        self._levels = max(0, (len(corners) // MAX_LEAF_CELLS).bit_length() - 1)
         self._starts = (np.arange((1 << self._levels) + 1) * len(corners)) >> self._levels
         least = np.minimum.reduceat(self._low, self._starts[:-1])
         most = np.maximum.reduceat(self._high, self._starts[:-1])
@@ -64,23 +64,25 @@ class BoxTree:
             Point indices (p,) and cell indices (p,).
         """
         squares = (reach * (1 + ROUNDING)) ** 2
-        ranges = [(k, min(k + TOGETHER, len(points))) for k in range(0, len(points), TOGETHER)]
+        ranges = [
+            (k, min(k + POINTS_PER_BATCH, len(points))) for k in range(0, len(points), POINTS_PER_BATCH)
+        ]
         while ranges:
             first, last = ranges.pop()
-            found = self._pairs(np.arange(first, last), points, squares)
-            if found is None:
+            overlaps = self._pairs(np.arange(first, last), points, squares)
+            if overlaps is None:
                 middle = (first + last) // 2
                 ranges += [(first, middle), (middle, last)]
             else:
-                yield found
+                yield overlaps
 
     def _pairs(
         self, chosen: np.ndarray, points: np.ndarray, squares: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Pairs of points and nearby cells; None if they exceed the memory limit."""
-        alone, node = len(chosen) == 1, np.zeros(len(chosen), np.int64)
+        is_single, node = len(chosen) == 1, np.zeros(len(chosen), np.int64)
         for least, most in self._boxes[1:]:
-            if len(chosen) > MOST_PAIRS and not alone:
+            if len(chosen) > MAX_PAIRS and not is_single:
                 return None
             chosen, node = np.repeat(chosen, 2), np.stack([2 * node, 2 * node + 1], axis=1).ravel()
             near = _squared_distances(points[chosen], least[node], most[node]) <= squares[chosen]
@@ -95,8 +97,8 @@ class BoxTree:
 
 def _squared_distances(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Squared distances (p,) [m²] of points (p, 3) from boxes; 0 inside."""
-    beyond = np.maximum(np.maximum(low - points, points - high), 0)
-    return np.einsum("pi,pi->p", beyond, beyond)
+    excess = np.maximum(np.maximum(low - points, points - high), 0)
+    return np.einsum("pi,pi->p", excess, excess)
 
 
 def _morton_codes(points: np.ndarray) -> np.ndarray:
@@ -127,7 +129,7 @@ def closest_in_body(points: np.ndarray, mesh: Mesh) -> tuple[np.ndarray, np.ndar
     """
     if mesh.corners == 3:
         triangle, weights = closest_on_triangles(points, mesh.points, mesh.surface)
-        return mesh.surface[triangle].astype(np.int64), _sound(weights)
+        return mesh.surface[triangle].astype(np.int64), _normalize_weights(weights)
     tet, weights = containing_tets(points, mesh.points, mesh.cells)
     vertices = mesh.cells[tet].astype(np.int64)
     outside = np.flatnonzero(tet < 0)
@@ -135,10 +137,10 @@ def closest_in_body(points: np.ndarray, mesh: Mesh) -> tuple[np.ndarray, np.ndar
         triangle, coordinates = closest_on_triangles(points[outside], mesh.points, mesh.surface)
         vertices[outside] = mesh.surface[triangle][:, [0, 1, 2, 0]]
         weights[outside] = np.pad(coordinates, ((0, 0), (0, 1)))
-    return vertices, _sound(weights)
+    return vertices, _normalize_weights(weights)
 
 
-def _sound(weights: np.ndarray) -> np.ndarray:
+def _normalize_weights(weights: np.ndarray) -> np.ndarray:
     weights = np.maximum(weights, 0)
     return weights / weights.sum(axis=1, keepdims=True)
 
@@ -157,15 +159,15 @@ def containing_tets(
         Tetrahedron (k,) of each point, -1 for none, and barycentric coordinates (k, 4). Of several
         tetrahedra, the one with the largest minimum coordinate is chosen.
     """
-    found, coordinates = np.full(len(points), -1), np.zeros((len(points), 4))
+    containing, coordinates = np.full(len(points), -1), np.zeros((len(points), 4))
     corners = vertices[tets]
     for point, tet in BoxTree(corners).near(points, np.zeros(len(points))):
         inside = _barycentric(points[point], corners[tet])
         depth = inside.min(axis=1)
-        kept = np.flatnonzero(depth >= _INSIDE)
-        best = kept[_first_of_each(point[kept], -depth[kept], tet[kept])]
-        found[point[best]], coordinates[point[best]] = tet[best], inside[best]
-    return found, coordinates
+        valid = np.flatnonzero(depth >= _INSIDE)
+        best = valid[_first_of_each(point[valid], -depth[valid], tet[valid])]
+        containing[point[best]], coordinates[point[best]] = tet[best], inside[best]
+    return containing, coordinates
 
 
 def closest_on_triangles(
@@ -182,16 +184,16 @@ def closest_on_triangles(
         Triangle (k,) of each point, the first of several equally close ones, and weights (k, 3) ≥ 0 of its
         corners at the closest point.
     """
-    found, weights = np.zeros(len(points), np.int64), np.zeros((len(points), 3))
+    closest, weights = np.zeros(len(points), np.int64), np.zeros((len(points), 3))
     corners = vertices[triangles]
     reach, _ = cKDTree(vertices[np.unique(triangles)]).query(points)
     for point, triangle in BoxTree(corners).near(points, np.asarray(reach)):
-        here = corners[triangle]
-        own = _closest_weights(points[point], here)
-        apart = np.einsum("pk,pki->pi", own, here) - points[point]
-        best = _first_of_each(point, np.einsum("pi,pi->p", apart, apart), triangle)
-        found[point[best]], weights[point[best]] = triangle[best], own[best]
-    return found, weights
+        triangle_corners = corners[triangle]
+        own = _closest_weights(points[point], triangle_corners)
+        offset = np.einsum("pk,pki->pi", own, triangle_corners) - points[point]
+        best = _first_of_each(point, np.einsum("pi,pi->p", offset, offset), triangle)
+        closest[point[best]], weights[point[best]] = triangle[best], own[best]
+    return closest, weights
 
 
 def _first_of_each(point: np.ndarray, value: np.ndarray, cell: np.ndarray) -> np.ndarray:
@@ -208,9 +210,9 @@ def _barycentric(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     volume = np.einsum("pi,pi->p", a, bc)
     flat = volume == 0
     parts = [np.einsum("pi,pi->p", r, n) / np.where(flat, 1.0, volume) for n in (bc, ca, ab)]
-    found = np.column_stack([1 - sum(parts), *parts])
-    found[flat] = -np.inf
-    return found
+    coordinates = np.column_stack([1 - sum(parts), *parts])
+    coordinates[flat] = -np.inf
+    return coordinates
 
 
 def _closest_weights(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
@@ -227,10 +229,10 @@ def _closest_weights(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     inner = np.column_stack([1 - v - w, v, w])
     edges = [_on_edge(points, corners, *pair) for pair in ((0, 1), (1, 2), (2, 0))]
     inner = np.where(((square > 0) & (inner.min(axis=1) >= 0))[:, None], inner, edges[0])
-    places = [inner, *edges]  # rounding may make the edges of slivers closer
-    apart = [points - np.einsum("pk,pki->pi", weights, corners) for weights in places]
-    nearest = np.argmin([np.einsum("pi,pi->p", d, d) for d in apart], axis=0)
-    return np.choose(nearest[:, None], places)
+    candidates = [inner, *edges]  # rounding may make the edges of slivers closer
+    offsets = [points - np.einsum("pk,pki->pi", weights, corners) for weights in candidates]
+    nearest = np.argmin([np.einsum("pi,pi->p", d, d) for d in offsets], axis=0)
+    return np.choose(nearest[:, None], candidates)
 
 
 def _on_edge(points: np.ndarray, corners: np.ndarray, start: int, end: int) -> np.ndarray:

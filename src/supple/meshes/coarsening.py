@@ -17,25 +17,25 @@ from scipy.sparse.csgraph import dijkstra, reverse_cuthill_mckee
 
 from supple.meshes.measures import area_vectors, areas
 
-CLOSE = 1.9
+MIN_SPACING = 1.9
 """Minimum distance of retained vertices in units of the vertex spacing; on regular grids every second vertex
 along both axes remains."""
 
-CORNER = 0.7
+CORNER_COSINE = 0.7
 """Cosine of the angle between border edges below which a border vertex is a corner."""
 
-SLENDER = 0.02
+MIN_ASPECT = 0.02
 """Ratio of area to squared longest edge below which a coarse triangle is dropped."""
 
-OUTSIDE = -0.5
+MIN_WEIGHT = -0.5
 """Least barycentric weight for vertices beyond a border."""
 
 
-AWAY = 1e3
+REVERSED_PENALTY = 1e3
 """Penalty on the weight of a triangle with opposite orientation."""
 
 
-class Coarser(NamedTuple):
+class CoarseSurface(NamedTuple):
     """Coarse surface and the interpolation of the remaining vertices.
 
     Attributes:
@@ -54,7 +54,7 @@ class Coarser(NamedTuple):
     weights: np.ndarray
 
 
-def coarser(points: np.ndarray, triangles: np.ndarray, first: np.ndarray) -> Coarser:
+def coarsen_surface(points: np.ndarray, triangles: np.ndarray, first: np.ndarray) -> CoarseSurface:
     """Coarsen a surface.
 
     Args:
@@ -66,17 +66,17 @@ def coarser(points: np.ndarray, triangles: np.ndarray, first: np.ndarray) -> Coa
     local = local.reshape(-1, 3)
     x = points[used]
     lengths = _lengths(x, local)
-    kept = _spread(x, local, lengths, first[used])
-    nearest = dijkstra(lengths, indices=kept, min_only=True, return_predecessors=True)[2]
-    found, origin = _triangles(x, local, nearest)
-    vertices, numbers = np.unique(found, return_inverse=True)
+    retained = _select_vertices(x, local, lengths, first[used])
+    nearest = dijkstra(lengths, indices=retained, min_only=True, return_predecessors=True)[2]
+    coarse, origin = _triangles(x, local, nearest)
+    vertices, numbers = np.unique(coarse, return_inverse=True)
     numbers = numbers.reshape(-1, 3)
-    place = np.full(len(x), -1)
-    place[vertices] = np.arange(len(vertices))
+    coarse_index = np.full(len(x), -1)
+    coarse_index[vertices] = np.arange(len(vertices))
     normals = np.zeros_like(x)
     np.add.at(normals, local, area_vectors(x, local)[:, None])
-    bound, corners, weights = _places(x, normals, place[nearest], x[vertices], numbers)
-    return Coarser(used[vertices], numbers, origin, used[bound], corners, weights)
+    bound, corners, weights = _interpolate(x, normals, coarse_index[nearest], x[vertices], numbers)
+    return CoarseSurface(used[vertices], numbers, origin, used[bound], corners, weights)
 
 
 def _lengths(x: np.ndarray, triangles: np.ndarray) -> csr_array:
@@ -88,23 +88,25 @@ def _lengths(x: np.ndarray, triangles: np.ndarray) -> csr_array:
     return coo_array((np.concatenate([length, length]), both), shape=(len(x), len(x))).tocsr()
 
 
-def _spread(x: np.ndarray, triangles: np.ndarray, lengths: csr_array, first: np.ndarray) -> np.ndarray:
+def _select_vertices(
+    x: np.ndarray, triangles: np.ndarray, lengths: csr_array, first: np.ndarray
+) -> np.ndarray:
     """(k,) retained vertices, pairwise separated, in order of priority."""
-    close = _close(x, triangles, lengths)
+    neighbors = _neighbors_within(x, triangles, lengths)
     rank = np.empty(len(x), np.int64)
     rank[reverse_cuthill_mckee(lengths, symmetric_mode=True)] = np.arange(len(x))
     border, corner = _border(x, triangles)
     order = np.lexsort([rank, ~border, ~corner, ~first])
-    start, others = close.indptr, close.indices
-    taken, kept = np.zeros(len(x), bool), []
+    start, others = neighbors.indptr, neighbors.indices
+    excluded, retained = np.zeros(len(x), bool), []
     for v in order.tolist():
-        if not taken[v]:
-            kept.append(v)
-            taken[others[start[v] : start[v + 1]]] = True
-    return np.array(kept, np.int64)
+        if not excluded[v]:
+            retained.append(v)
+            excluded[others[start[v] : start[v + 1]]] = True
+    return np.array(retained, np.int64)
 
 
-def _close(x: np.ndarray, triangles: np.ndarray, lengths: csr_array) -> csr_array:
+def _neighbors_within(x: np.ndarray, triangles: np.ndarray, lengths: csr_array) -> csr_array:
     """(n, n) sparse matrix of vertices at most two edges apart and closer than the minimum distance."""
     around = np.zeros(len(x))
     counts = np.bincount(triangles.ravel(), minlength=len(x))
@@ -113,7 +115,7 @@ def _close(x: np.ndarray, triangles: np.ndarray, lengths: csr_array) -> csr_arra
     edges = lengths.astype(bool).astype(np.int32)
     two = (edges @ edges + edges).tocoo()
     a, b = two.coords
-    near = np.linalg.norm(x[a] - x[b], axis=1) < 0.5 * CLOSE * (spacing[a] + spacing[b])
+    near = np.linalg.norm(x[a] - x[b], axis=1) < 0.5 * MIN_SPACING * (spacing[a] + spacing[b])
     return coo_array((np.ones(int(near.sum()), np.int8), (a[near], b[near])), shape=two.shape).tocsr()
 
 
@@ -121,32 +123,32 @@ def _border(x: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """Masks (n,) of border vertices, and of border corners."""
     n = len(x)
     start, end = triangles.ravel().astype(np.int64), triangles[:, [1, 2, 0]].ravel().astype(np.int64)
-    alone = ~np.isin(start * n + end, end * n + start)
-    start, end = start[alone], end[alone]
+    is_border = ~np.isin(start * n + end, end * n + start)
+    start, end = start[is_border], end[is_border]
     along = x[end] - x[start]
     along /= np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-300)
     before, after = np.zeros((n, 3)), np.zeros((n, 3))
     before[end], after[start] = along, along
     border = np.zeros(n, bool)
     border[start] = border[end] = True
-    return border, border & (np.einsum("vi,vi->v", before, after) < CORNER)
+    return border, border & (np.einsum("vi,vi->v", before, after) < CORNER_COSINE)
 
 
 def _triangles(x: np.ndarray, triangles: np.ndarray, nearest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Coarse triangles (t, 3), and the surface triangles (t,) from which they are derived."""
     labels = nearest[triangles]
     a, b, c = labels.T
-    apart = np.flatnonzero((a != b) & (b != c) & (c != a))
-    _, first = np.unique(np.sort(labels[apart], axis=1), axis=0, return_index=True)
-    origin = np.sort(apart[first])
-    found = labels[origin]
-    corners = x[found]
+    distinct = np.flatnonzero((a != b) & (b != c) & (c != a))
+    _, first = np.unique(np.sort(labels[distinct], axis=1), axis=0, return_index=True)
+    origin = np.sort(distinct[first])
+    coarse = labels[origin]
+    corners = x[coarse]
     longest = np.max([((corners[:, i] - corners[:, i - 1]) ** 2).sum(axis=1) for i in range(3)], axis=0)
-    sound = areas(x, found) > SLENDER * longest
-    return found[sound], origin[sound]
+    well_shaped = areas(x, coarse) > MIN_ASPECT * longest
+    return coarse[well_shaped], origin[well_shaped]
 
 
-def _places(
+def _interpolate(
     x: np.ndarray, normals: np.ndarray, nearest: np.ndarray, points: np.ndarray, triangles: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Interpolate points x on the coarse triangles around their assigned vertex.
@@ -167,12 +169,12 @@ def _places(
     choices = _around(triangles, len(points))[nearest[bound]]
     weights = _weights(x[bound], points[triangles[choices]])
     within = weights.min(axis=2)
-    facing = np.einsum("ni,nci->nc", normals[bound], area_vectors(points, triangles)[choices])
-    within[facing < 0] -= AWAY
+    cosine_sign = np.einsum("ni,nci->nc", normals[bound], area_vectors(points, triangles)[choices])
+    within[cosine_sign < 0] -= REVERSED_PENALTY
     within[choices < 0] = -np.inf
     best = within.argmax(axis=1)
     chosen = np.arange(len(bound)), best
-    inside = np.maximum(weights[chosen], OUTSIDE)
+    inside = np.maximum(weights[chosen], MIN_WEIGHT)
     return bound, triangles[choices[chosen]], inside / inside.sum(axis=1, keepdims=True)
 
 

@@ -13,8 +13,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from supple.meshes.checks import MeshError, say_first
-from supple.meshes.files.mesh_data import merged, refuse_mixed
+from supple.meshes.checks import MeshError, format_first
+from supple.meshes.files.mesh_data import check_same_shapes, merge_data
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
 from supple.support.arguments import check_number, format_value, iterate_argument
@@ -32,8 +32,8 @@ def extract_cells(mesh: TetMesh, cells: ArrayLike) -> TetMesh:
     chosen = np.asarray(cells)
     if chosen.dtype == bool and chosen.shape == (mesh.n_tets,):
         chosen = np.flatnonzero(chosen)
-    whole = chosen.ndim == 1 and chosen.dtype.kind in "iu" and chosen.size > 0
-    if not whole or chosen.min() < 0 or chosen.max() >= mesh.n_tets:
+    valid = chosen.ndim == 1 and chosen.dtype.kind in "iu" and chosen.size > 0
+    if not valid or chosen.min() < 0 or chosen.max() >= mesh.n_tets:
         raise MeshError(
             f"cells must be True or False for each of the {mesh.n_tets} tets, or numbers from 0 to "
             f"{mesh.n_tets - 1}, at least one; got {format_value(cells)}."
@@ -59,13 +59,13 @@ def merge(meshes: Iterable[TetMesh]) -> TetMesh:
     if not parts or not all(isinstance(part, TetMesh) for part in parts):
         raise TypeError(f"merge needs a list of at least one TetMesh, got {format_value(parts)}")
     for data in ([p.cell_data for p in parts], [p.point_data for p in parts]):
-        refuse_mixed(data)
+        check_same_shapes(data)
     first = np.cumsum([0, *(part.n_vertices for part in parts)])
     return TetMesh(
         np.concatenate([part.points for part in parts]),
         np.concatenate([part.tets + start for part, start in zip(parts, first[:-1], strict=True)]),
-        cell_data=merged([p.cell_data for p in parts], [p.n_tets for p in parts]),
-        point_data=merged([p.point_data for p in parts], [p.n_vertices for p in parts]),
+        cell_data=merge_data([p.cell_data for p in parts], [p.n_tets for p in parts]),
+        point_data=merge_data([p.point_data for p in parts], [p.n_vertices for p in parts]),
     )
 
 
@@ -91,41 +91,41 @@ def weld(surfaces: TriMesh | Iterable[TriMesh], tolerance: float) -> TriMesh:
     if not pieces or not all(isinstance(piece, TriMesh) for piece in pieces):
         raise TypeError(f"weld needs one TriMesh or a list of them, got {format_value(surfaces)}")
     distance = check_number("tolerance", tolerance, at_least=0)
-    whole = _together(pieces)
-    group = _groups(whole.points, distance)
-    triangles = group[whole.triangles]
+    surface = _concatenate(pieces)
+    group = _merged_vertices(surface.points, distance)
+    triangles = group[surface.triangles]
     a, b, c = triangles.T
-    lost = np.flatnonzero((a == b) | (b == c) | (c == a))
-    if len(lost):
-        shortest = np.linalg.norm(np.diff(whole.points[whole.triangles[:, [0, 1, 2, 0]]], axis=1), axis=2)
+    collapsed = np.flatnonzero((a == b) | (b == c) | (c == a))
+    if len(collapsed):
+        shortest = np.linalg.norm(np.diff(surface.points[surface.triangles[:, [0, 1, 2, 0]]], axis=1), axis=2)
         raise MeshError(
-            f"welding within {distance:g} m collapses edges of {len(lost)} of "
-            f"{len(triangles)} triangles: {say_first(lost)}. The shortest edge is {shortest.min():.3g} m "
+            f"welding within {distance:g} m collapses edges of {len(collapsed)} of "
+            f"{len(triangles)} triangles: {format_first(collapsed)}. The shortest edge is {shortest.min():.3g} m "
             "long; weld with a smaller tolerance."
         )
     count = np.bincount(group)
-    points = np.stack([np.bincount(group, x) / count for x in whole.points.T], axis=1)
+    points = np.stack([np.bincount(group, x) / count for x in surface.points.T], axis=1)
     _, first = np.unique(group, return_index=True)
-    data = {name: values[first] for name, values in whole.point_data.items()}
-    return TriMesh(points, triangles, whole.uv, cell_data=whole.cell_data, point_data=data)
+    data = {name: values[first] for name, values in surface.point_data.items()}
+    return TriMesh(points, triangles, surface.uv, cell_data=surface.cell_data, point_data=data)
 
 
-def _together(pieces: list[TriMesh]) -> TriMesh:
+def _concatenate(pieces: list[TriMesh]) -> TriMesh:
     """Concatenate all pieces into one surface."""
     for data in ([p.cell_data for p in pieces], [p.point_data for p in pieces]):
-        refuse_mixed(data)
+        check_same_shapes(data)
     start = np.cumsum([0, *(piece.n_vertices for piece in pieces)])
     uv = [piece.uv for piece in pieces if piece.uv is not None]
     return TriMesh(
         np.concatenate([piece.points for piece in pieces]),
         np.concatenate([piece.triangles + at for piece, at in zip(pieces, start[:-1], strict=True)]),
         np.concatenate(uv) if len(uv) == len(pieces) else None,
-        cell_data=merged([p.cell_data for p in pieces], [p.n_triangles for p in pieces]),
-        point_data=merged([p.point_data for p in pieces], [p.n_vertices for p in pieces]),
+        cell_data=merge_data([p.cell_data for p in pieces], [p.n_triangles for p in pieces]),
+        point_data=merge_data([p.point_data for p in pieces], [p.n_vertices for p in pieces]),
     )
 
 
-def _groups(points: np.ndarray, distance: float) -> np.ndarray:
+def _merged_vertices(points: np.ndarray, distance: float) -> np.ndarray:
     """(n,) merged vertex of each vertex, numbered by first appearance."""
     pairs = cKDTree(points).query_pairs(distance, output_type="ndarray")
     graph = coo_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(len(points),) * 2)

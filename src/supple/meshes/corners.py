@@ -42,9 +42,9 @@ def split_corners(corners: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def corner_values(corners: np.ndarray, values: np.ndarray) -> np.ndarray:
     """(c, ...) value of each corner number, from values (k, 3, ...) at triangle corners (k, 3)."""
-    found = np.empty((corners.max() + 1, *values.shape[2:]), values.dtype)
-    found[corners] = values
-    return found
+    corner_data = np.empty((corners.max() + 1, *values.shape[2:]), values.dtype)
+    corner_data[corners] = values
+    return corner_data
 
 
 def unit_normals(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:

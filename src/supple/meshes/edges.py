@@ -59,7 +59,7 @@ class Edges:
         return np.stack([self.sides.triangle[at], self.sides.triangle[at + 1]], axis=1)
 
     @cached_property
-    def turned(self) -> np.ndarray:
+    def inconsistent(self) -> np.ndarray:
         """(k,) True if both triangles of a pair traverse their edge in the same direction: opposite
         orientations."""
         at = self.sides.first[:-1][self.counts == 2]
@@ -72,7 +72,7 @@ class Edges:
         The test graph contains each triangle twice, once per side.
         """
         count = int(self.sides.triangle.max()) + 1
-        (one, other), back = self.pairs.T, self.turned * count
+        (one, other), back = self.pairs.T, self.inconsistent * count
         start, end = np.concatenate([one, one + count]), np.concatenate([other + back, other + count - back])
         links = coo_matrix((np.ones(len(start)), (start, end)), (2 * count, 2 * count))
         _, side = connected_components(links, directed=False)

@@ -55,14 +55,16 @@ def fibers_between(mesh: TetMesh, origin: Selection, insertion: Selection) -> np
 
 
 def _vertices(mesh: TetMesh, chosen: Any, name: str) -> np.ndarray:
-    found = np.asarray(chosen(mesh.points) if callable(chosen) else chosen)
-    if found.dtype == bool and found.shape != (mesh.n_vertices,):
+    selection = np.asarray(chosen(mesh.points) if callable(chosen) else chosen)
+    if selection.dtype == bool and selection.shape != (mesh.n_vertices,):
         raise MeshError(f"{name} of fibers: a mask has one value for each of {mesh.n_vertices} vertices")
-    numbers = np.flatnonzero(found) if found.dtype == bool else np.unique(found)
+    numbers = np.flatnonzero(selection) if selection.dtype == bool else np.unique(selection)
     if not len(numbers):
         raise MeshError(f"{name} of fibers selects no vertex of the mesh; it needs at least one")
     if numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] >= mesh.n_vertices:
-        given = f"a function that gives {format_value(found)}" if callable(chosen) else format_value(chosen)
+        given = (
+            f"a function that gives {format_value(selection)}" if callable(chosen) else format_value(chosen)
+        )
         raise MeshError(
             f"{name} of fibers must be vertices of the mesh, 0 to {mesh.n_vertices - 1}, got {given}"
         )

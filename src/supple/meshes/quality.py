@@ -6,34 +6,27 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from supple.meshes.checks import FLAT, MeshError, say_first
+from supple.meshes.checks import MIN_RELATIVE_VOLUME, MeshError, format_first
 from supple.meshes.edges import Edges
 from supple.meshes.measures import area_vectors, areas, squared_edges
 from supple.meshes.trimesh import TriMesh
 
 
-def refuse_unsound(mesh: TriMesh) -> None:
-    """Raise a `MeshError` with all defects of a cloth surface."""
-    found = list(problems(mesh))
-    if found:
-        raise MeshError(" ".join(found))
-
-
-def problems(mesh: TriMesh) -> Iterator[str]:
+def find_problems(mesh: TriMesh) -> Iterator[str]:
     """Yield a sentence for each defect of a cloth surface."""
     triangles, count = mesh.triangles, mesh.n_triangles
     a, b, c = triangles.T
     twice = np.flatnonzero((a == b) | (b == c) | (c == a))
     if len(twice):
         yield (
-            f"{len(twice)} of {count} triangles use a vertex twice: {say_first(twice)}. Remove them; they "
+            f"{len(twice)} of {count} triangles use a vertex twice: {format_first(twice)}. Remove them; they "
             "have no area."
         )
     yield from _flat(mesh, twice)
     unused = np.setdiff1d(np.arange(mesh.n_vertices), triangles)
     if len(unused):
         yield (
-            f"{len(unused)} of {mesh.n_vertices} vertices belong to no triangle: {say_first(unused)}. They "
+            f"{len(unused)} of {mesh.n_vertices} vertices belong to no triangle: {format_first(unused)}. They "
             "have no mass; remove them."
         )
     yield from _edges(mesh)
@@ -41,10 +34,10 @@ def problems(mesh: TriMesh) -> Iterator[str]:
 
 def _flat(mesh: TriMesh, known: np.ndarray) -> Iterator[str]:
     longest = squared_edges(mesh.points, mesh.triangles).max(axis=0)
-    flat = np.setdiff1d(np.flatnonzero(~(mesh.areas > FLAT * longest)), known)
+    flat = np.setdiff1d(np.flatnonzero(~(mesh.areas > MIN_RELATIVE_VOLUME * longest)), known)
     if len(flat):
         yield (
-            f"{len(flat)} of {mesh.n_triangles} triangles are degenerate: {say_first(flat)}. Their vertices "
+            f"{len(flat)} of {mesh.n_triangles} triangles are degenerate: {format_first(flat)}. Their vertices "
             "lie on a line or coincide, so they have no area; remove them or mesh the shape again."
         )
 
@@ -53,28 +46,28 @@ def _edges(mesh: TriMesh) -> Iterator[str]:
     edges = Edges(mesh.triangles)
     many = np.flatnonzero(edges.counts > 2)
     if len(many):
-        here = edges.ends[many[0]]
+        ends = edges.ends[many[0]]
         yield (
             f"{len(many)} of {len(edges)} edges are not manifold: {edges.counts[many[0]]} triangles meet at "
-            f"the edge of vertices {here[0]} and {here[1]}, near {_place(mesh, here)}. At most two may; "
+            f"the edge of vertices {ends[0]} and {ends[1]}, near {_format_position(mesh, ends)}. At most two may; "
             "divide the surface into pieces and attach them to each other."
         )
-    turned = edges.pairs[edges.turned]
-    if len(turned) and edges.one_sided:
+    inconsistent = edges.pairs[edges.inconsistent]
+    if len(inconsistent) and edges.one_sided:
         yield (
             "The surface has one side only, as a Möbius strip has, and cloth has two. Cut it across, so that "
             "both ends have vertices of their own, and sew these together: attach(..., within=...)."
         )
-    elif len(turned):
-        one, other = turned[0]
+    elif len(inconsistent):
+        one, other = inconsistent[0]
         yield (
-            f"{len(turned)} of {len(edges)} edges have neighbors of opposite orientation: triangles {one} "
-            f"and {other}, near {_place(mesh, mesh.triangles[one])}, disagree on what is outside. Reverse "
+            f"{len(inconsistent)} of {len(edges)} edges have neighbors of opposite orientation: triangles {one} "
+            f"and {other}, near {_format_position(mesh, mesh.triangles[one])}, disagree on what is outside. Reverse "
             "the vertex order of one side, for example with Blender's 'Recalculate Outside'."
         )
 
 
-def _place(mesh: TriMesh, vertices: np.ndarray) -> str:
+def _format_position(mesh: TriMesh, vertices: np.ndarray) -> str:
     return "({:.4g}, {:.4g}, {:.4g})".format(*mesh.points[vertices].mean(axis=0))
 
 
@@ -94,10 +87,10 @@ def rest_corners(mesh: TriMesh, rest: object) -> np.ndarray:
     flat[..., : corners.shape[-1]] = corners
     points, cells = flat.reshape(-1, 3), np.arange(3 * mesh.n_triangles).reshape(-1, 3)
     longest = squared_edges(points, cells).max(axis=0)
-    bad = np.flatnonzero(~(areas(points, cells) > FLAT * longest))
+    bad = np.flatnonzero(~(areas(points, cells) > MIN_RELATIVE_VOLUME * longest))
     if len(bad):
         raise MeshError(
-            f"{len(bad)} of {mesh.n_triangles} triangles have no area in the rest shape: {say_first(bad)}."
+            f"{len(bad)} of {mesh.n_triangles} triangles have no area in the rest shape: {format_first(bad)}."
         )
     if corners.shape[-1] == 2:
         _refuse_flipped(mesh, area_vectors(points, cells)[:, 2])
@@ -114,7 +107,7 @@ def _refuse_flipped(mesh: TriMesh, signed: np.ndarray) -> None:
         fewer = np.flatnonzero(sign * signed > 0)
         raise MeshError(
             f"{len(fewer)} of {mesh.n_triangles} triangles are turned over in the flat rest shape against "
-            f"their neighbors: {say_first(fewer)}. A pattern, or uv, must not fold over within a piece."
+            f"their neighbors: {format_first(fewer)}. A pattern, or uv, must not fold over within a piece."
         )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("supple")
 
-FAR = 1.0
+MAX_RELATIVE_DISTANCE = 1.0
 """Distance beyond which an embedded point triggers a warning, in mean edge lengths of the body's surface."""
 
 
@@ -201,13 +201,13 @@ def embed(surface: TriMesh, body: Body | Mesh) -> Embedding:
             f"{format_value(surface)}"
         )
     embedding = Embedding(surface, mesh)
-    far = np.flatnonzero(embedding.distance > FAR * _mean_edge(mesh))
-    if len(far):
-        worst = far[np.argmax(embedding.distance[far])]
+    distant = np.flatnonzero(embedding.distance > MAX_RELATIVE_DISTANCE * _mean_edge(mesh))
+    if len(distant):
+        worst = distant[np.argmax(embedding.distance[distant])]
         log.warning(
             "%d of %d points of a render surface are far outside their body, up to %.3g m (point %d, at rest "
             "at %s); they follow the nearest part of it. Are both in the same place and of the same size?",
-            len(far),
+            len(distant),
             surface.n_vertices,
             embedding.distance[worst],
             worst,

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.meshes.arguments import matrix_of, three
-from supple.meshes.checks import checked, say_size
-from supple.meshes.files.mesh_data import Given, checked_data, turned
+from supple.meshes.checks import check_mesh, format_size
+from supple.meshes.files.mesh_data import Given, check_data, transform_data
 from supple.meshes.mesh import Mesh, frozen
 
 FACES = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
@@ -83,13 +83,13 @@ class TetMesh(Mesh):
         point_data: Given = None,
     ) -> None:
         given = points, tets
-        points, tets = checked(points, tets, repair)
+        points, tets = check_mesh(points, tets, repair)
         self._points, self._cells = frozen(points), frozen(tets)
-        of_points = checked_data("point_data", point_data, len(np.asarray(given[0])), "vertices")
+        of_points = check_data("point_data", point_data, len(np.asarray(given[0])), "vertices")
         if of_points and len(points) < len(np.asarray(given[0])):
             used = np.unique(given[1])
             of_points = {name: frozen(values[used]) for name, values in of_points.items()}
-        self._cell_data = checked_data("cell_data", cell_data, len(tets), "tets")
+        self._cell_data = check_data("cell_data", cell_data, len(tets), "tets")
         self._point_data = of_points
 
     @property
@@ -151,11 +151,14 @@ class TetMesh(Mesh):
         """
         A, b = matrix_of(matrix), three("offset", offset)
         reflection = bool(np.linalg.det(A) < 0)
-        data = {"cell_data": turned(self._cell_data, A), "point_data": turned(self._point_data, A)}
+        data = {
+            "cell_data": transform_data(self._cell_data, A),
+            "point_data": transform_data(self._point_data, A),
+        }
         return TetMesh(self._points @ A.T + b, self._cells, repair=reflection, **data)
 
     def __repr__(self) -> str:
         components = f"{self.n_components} component" + ("s" if self.n_components > 1 else "")
         parts = f"{self.n_vertices:,} vertices, {self.n_tets:,} tets, {components}"
         names = ", ".join(sorted({*self._cell_data, *self._point_data}))
-        return f"TetMesh({parts}, {say_size(self.size)}{f', with {names}' if names else ''})"
+        return f"TetMesh({parts}, {format_size(self.size)}{f', with {names}' if names else ''})"

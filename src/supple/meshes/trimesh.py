@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from supple.algebra.triangle_frames import flattened, pattern_frames
 from supple.meshes.arguments import matrix_of, three
-from supple.meshes.checks import MeshError, checked_surface, checked_uv, say_size
-from supple.meshes.files.mesh_data import Given, checked_data, turned
+from supple.meshes.checks import MeshError, check_surface, check_uv, format_size
+from supple.meshes.files.mesh_data import Given, check_data, transform_data
 from supple.meshes.measures import area_vectors
 from supple.meshes.mesh import Mesh, frozen
 
@@ -46,11 +46,11 @@ class TriMesh(Mesh):
         cell_data: Given = None,
         point_data: Given = None,
     ) -> None:
-        points, triangles = checked_surface(points, triangles)
+        points, triangles = check_surface(points, triangles)
         self._points, self._cells = frozen(points), frozen(triangles)
-        self._uv = None if uv is None else checked_uv(uv, len(triangles))
-        self._cell_data = checked_data("cell_data", cell_data, len(triangles), "triangles")
-        self._point_data = checked_data("point_data", point_data, len(points), "vertices")
+        self._uv = None if uv is None else check_uv(uv, len(triangles))
+        self._cell_data = check_data("cell_data", cell_data, len(triangles), "triangles")
+        self._point_data = check_data("point_data", point_data, len(points), "vertices")
 
     @property
     def triangles(self) -> np.ndarray:
@@ -109,7 +109,10 @@ class TriMesh(Mesh):
         A, b = matrix_of(matrix), three("offset", offset)
         turn = slice(None, None, -1 if np.linalg.det(A) < 0 else 1)
         uv = None if self._uv is None else self._uv[:, turn]
-        data = {"cell_data": turned(self._cell_data, A), "point_data": turned(self._point_data, A)}
+        data = {
+            "cell_data": transform_data(self._cell_data, A),
+            "point_data": transform_data(self._point_data, A),
+        }
         return TriMesh(self._points @ A.T + b, self._cells[:, turn], uv, **data)
 
     def field(self, name: str) -> np.ndarray:
@@ -155,4 +158,6 @@ class TriMesh(Mesh):
             )
 
     def __repr__(self) -> str:
-        return f"TriMesh({self.n_vertices:,} vertices, {self.n_triangles:,} triangles, {say_size(self.size)})"
+        return (
+            f"TriMesh({self.n_vertices:,} vertices, {self.n_triangles:,} triangles, {format_size(self.size)})"
+        )

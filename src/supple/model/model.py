@@ -134,7 +134,7 @@ class Model:
         """(n,) k of the potential ½ k |u - û|² of a step [N/m].
 
         k = m/Δt², plus α m/Δt with drag: the sum of ½ m/Δt² |u - uₙ - Δt vₙ|² and ½ α m/Δt |u - uₙ|²; see
-        `slow_down`.
+        `apply_drag`.
 
         Args:
             dt: Step size Δt [s].

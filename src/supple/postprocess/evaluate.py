@@ -261,7 +261,7 @@ def recall(problem: Problem, model: Model, step: Step | None) -> None:
     for k in rubbing_terms(model):  # use the model's friction state if the step has none
         rubbing: Any = model.terms[k]
         history = contacts_to_state(rubbing, model.rest) | history
-    problem.history.put([history])
+    problem.history.set_variables([history])
 
 
 def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:

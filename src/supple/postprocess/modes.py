@@ -14,7 +14,7 @@ from supple.model.model import Model, Step
 from supple.postprocess.evaluate import recall
 from supple.problem import Problem
 from supple.solve.loop import make_problem
-from supple.solvers.newton_methods.active_set import touching_twin
+from supple.solvers.newton_methods.active_set import active_set_problem
 
 MOST_DENSE = 600
 """Largest number of unknowns for which all eigenvalues are computed."""
@@ -91,7 +91,7 @@ def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Probl
     if not problem.contacts:
         return problem
     problem.contacts.find(np.inf if step is None else step.time)
-    return touching_twin(problem)
+    return active_set_problem(problem)
 
 
 def _all(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:

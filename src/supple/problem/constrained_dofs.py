@@ -22,7 +22,7 @@ SYMMETRIC = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
 """Row and column indices of the numbers xx yy zz xy xz yz of a symmetric matrix."""
 
 
-class HeldRows(NamedTuple):
+class ConstrainedRows(NamedTuple):
     """Constraint data of the free vertices.
 
     Attributes:
@@ -98,12 +98,12 @@ def group_normals(model: Model, members: np.ndarray, dtype: np.dtype) -> np.ndar
     return np.ascontiguousarray(np.swapaxes(held[..., *SYMMETRIC], 1, 2), dtype)
 
 
-def held_at(held: Any, row: Any) -> Any:
-    """N in a packed row; `held` is `HeldRows`, an array (rows, 6, lanes), or () for ()."""
+def constrained_at(held: Any, row: Any) -> Any:
+    """N in a packed row; `held` is `ConstrainedRows`, an array (rows, 6, lanes), or () for ()."""
 
 
-@overload_by_type(held_at)
-def _held_at(held, row):
+@overload_by_type(constrained_at)
+def _constrained_at(held, row):
     if isinstance(held, types.Array):
         return lambda held, row: six(held, row, 0)
     if len(held) == 0:
@@ -124,12 +124,12 @@ def six(data, row, first):
     )
 
 
-def put_back(held: Any, own: Any, batch: Any, x: Any) -> Any:
+def restore_prescribed(held: Any, own: Any, batch: Any, x: Any) -> Any:
     """x - N x + N target: displacements of a vertex batch with the prescribed coordinates restored."""
 
 
-@overload_by_type(put_back)
-def _put_back(held, own, batch, x):
+@overload_by_type(restore_prescribed)
+def _restore_prescribed(held, own, batch, x):
     if len(held) == 0:
         return lambda held, own, batch, x: x
     return lambda held, own, batch, x: add(

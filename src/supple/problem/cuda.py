@@ -21,7 +21,7 @@ from supple.kernels.cuda import (
 from supple.kernels.devices import same
 from supple.kernels.simd.load_store import WARP
 from supple.problem.device import counts_of
-from supple.problem.vertex_kernels import Clear, Put, Steps, on_records
+from supple.problem.vertex_kernels import Clear, Prescribe, Steps, on_records
 
 MAX_CONCURRENT_VERTICES = 48_000
 """Number of vertices below which all work items of a color run concurrently."""
@@ -102,7 +102,11 @@ class Cuda:
 
     def on_records(self, *operations: Any) -> None:
         """Queue operations until results are needed; one launch then runs all."""
-        again = isinstance(operations[0], Put) and bool(self._pending) and self._pending[-1] is operations[0]
+        again = (
+            isinstance(operations[0], Prescribe)
+            and bool(self._pending)
+            and self._pending[-1] is operations[0]
+        )
         self._pending += () if again else operations
 
     def _launch_steps(self) -> None:

@@ -41,7 +41,7 @@ class FollowerLoads:
         return bool(self.indices)
 
     @property
-    def alone(self) -> bool:
+    def without_contact(self) -> bool:
         """True if there are follower loads, and no contacts change the problem meanwhile."""
         problem = self._problem
         others = len(problem.model.followers) > len(self.indices) and any(
@@ -49,7 +49,7 @@ class FollowerLoads:
         )
         return bool(self) and not (others or problem.contacts or problem.room)
 
-    def take(self, index: int, term: Term) -> None:
+    def set_term(self, index: int, term: Term) -> None:
         """Replace the held forces of a term."""
         problem = self._problem
         problem.device.wait()
@@ -57,11 +57,11 @@ class FollowerLoads:
         problem.layout.model = with_term(problem.layout.model, index, term)
         problem.layout.set_force(index, term.force)  # type: ignore[attr-defined]
 
-    def copy(self, other: FollowerLoads) -> None:
+    def copy_from(self, other: FollowerLoads) -> None:
         """Take the held forces and the time of another problem of the same terms."""
         self.time, self.fraction = other.time, other.fraction
         for index in self.indices:
-            self.take(index, other._problem.model.terms[index])
+            self.set_term(index, other._problem.model.terms[index])
 
     def sync(self) -> None:
         """Hold the forces of the present positions."""
@@ -69,7 +69,7 @@ class FollowerLoads:
             x = self._problem.positions
             for index, load in self._loads.items():
                 term: Any = self._problem.model.terms[index]
-                self.take(index, replace(term, force=self.fraction * load.forces(x, self.time)))
+                self.set_term(index, replace(term, force=self.fraction * load.forces(x, self.time)))
 
     @property
     def magnitude(self) -> float:

@@ -33,7 +33,7 @@ class Gases:
     def __bool__(self) -> bool:
         return bool(self.indices)
 
-    def take(self, index: int, gas: SealedGas) -> None:
+    def set_gas(self, index: int, gas: SealedGas) -> None:
         """Replace the amount of gas in a chamber."""
         problem = self._problem
         problem.model = with_term(problem.model, index, gas)
@@ -46,7 +46,7 @@ class Gases:
             x = self._problem.positions
             for k in self.indices:
                 gas = self._gas(k)
-                self.take(k, gas.at_volume(gas.volume_at(x)))
+                self.set_gas(k, gas.at_volume(gas.volume_at(x)))
 
     def energies(self) -> dict[int, float]:
         """Return W(V) [J] of every chamber, keyed by the index of its term."""
@@ -104,7 +104,7 @@ def _pressure_ahead(gas: SealedGas, volume: float, compliance: float, change: fl
     """
     now, ahead = gas.pressure_at(volume), 0.0
     for _ in range(NEWTON_STEPS if compliance > 0 and math.isfinite(change) else 0):
-        there = volume + ahead
-        beyond = now - gas.pressure_at(there) + (ahead - change) / compliance
-        ahead -= beyond / (1 / compliance + gas.stiffness_at(there))
+        trial_volume = volume + ahead
+        mismatch = now - gas.pressure_at(trial_volume) + (ahead - change) / compliance
+        ahead -= mismatch / (1 / compliance + gas.stiffness_at(trial_volume))
     return gas.pressure_at(volume + ahead)

@@ -62,7 +62,7 @@ def evolving_parameters(model: Model) -> Iterator[tuple[str, int, int, str]]:
         yield (name if names.count(name) == 1 else f"{name} {k}"), k, number, name
 
 
-def checked_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def check_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Validate history variables for a model; missing ones keep their values of the scene.
 
     Returns:
@@ -113,35 +113,35 @@ def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
 class HistoryVariables:
     """History variables of the batch.
 
-    Evolving parameters are held by the problem's materials in float64; kernels have rounded copies.
+    Evolving parameters are held by the problem's materials in float64; kernels have rounded variables.
     """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._known = list(evolving_parameters(problem.model))
-        self._rubs = rubbing_terms(problem.model)
+        self._parameters = list(evolving_parameters(problem.model))
+        self._frictional_terms = rubbing_terms(problem.model)
         self._motions: list[dict[str, np.ndarray]] = []
 
     @property
     def _materials(self) -> list[tuple]:
         """Materials of each batch member, one per elastic term."""
-        used, copies = self._problem.layout.materials, self._problem.copies
-        return used if len(used) == copies else used * copies
+        used, batch_size = self._problem.layout.materials, self._problem.variables
+        return used if len(used) == batch_size else used * batch_size
 
-    def take(self) -> list[dict[str, np.ndarray]]:
+    def get_variables(self) -> list[dict[str, np.ndarray]]:
         """History variables of each batch member, by name."""
         terms: Any = self._problem.model.terms
         p, given = self._problem, self._problem.following.given
         x = (
-            p.positions if any(terms[k].intersection_free for k in self._rubs) else p.model.rest
+            p.positions if any(terms[k].intersection_free for k in self._frictional_terms) else p.model.rest
         )  # barriers need positions
-        rubs = [contacts_to_state(terms[k], x, given.get(k)) for k in self._rubs] or [{}]
+        rubs = [contacts_to_state(terms[k], x, given.get(k)) for k in self._frictional_terms] or [{}]
         if self._problem.room and self._problem.room.pins.late is not None:
             rubs[0][PINS] = np.array([[self._problem.room.pins.late]])
         if self._problem.contacts.rigid:
             rubs[0][RIGID] = self._problem.contacts.moved_by_bodies
         return [
-            {name: getattr(materials[number], parameter) for name, _, number, parameter in self._known}
+            {name: getattr(materials[number], parameter) for name, _, number, parameter in self._parameters}
             | rubs[0]
             | motion
             for materials, motion in zip(self._materials, self.motions(), strict=True)
@@ -149,51 +149,54 @@ class HistoryVariables:
 
     def motions(self) -> list[dict[str, np.ndarray]]:
         """Integrator history of each batch member, by name; empty at the start of a motion."""
-        copies = self._problem.copies
-        return self._motions if len(self._motions) == copies else [{}] * copies
+        variables = self._problem.variables
+        return self._motions if len(self._motions) == batch_size else [{}] * batch_size
 
-    def move_on(self, motions: list[dict[str, np.ndarray]]) -> None:
+    def set_motions(self, motions: list[dict[str, np.ndarray]]) -> None:
         """Set the integrator history, one per batch member."""
         self._motions = motions
 
-    def forget_motions(self, name: str | None = None) -> None:
+    def clear_motions(self, name: str | None = None) -> None:
         """Discard the integrator history, except for one name.
 
         A different integrator would use it as if no time had passed. Second-order rules keep the mark of an
         unconverged step.
         """
         kept = {name, UNSOLVED} if name in (ACCELERATION, EARLIER) else {name}
-        self.move_on([{k: v for k, v in motion.items() if k in kept} for motion in self.motions()])
+        self.set_motions([{k: v for k, v in motion.items() if k in kept} for motion in self.motions()])
 
     def unsolved(self) -> list[float | None]:
         """Time [s] of the first unconverged frame of a second-order rule, per batch member, or None."""
         return [float(m[UNSOLVED][0, 0]) if UNSOLVED in m else None for m in self.motions()]
 
-    def leave_unsolved(self, copies: Sequence[int], time: float) -> None:
+    def mark_unsolved(self, members: Sequence[int], time: float) -> None:
         """Mark batch members whose frame at a time [s] did not converge; earlier marks stay."""
         mark = {UNSOLVED: np.array([[time]])}
-        self.move_on([mark | m if k in copies else m for k, m in enumerate(self.motions())])
+        self.set_motions([mark | m if k in members else m for k, m in enumerate(self.motions())])
 
-    def put(self, copies: Sequence[Mapping[str, np.ndarray]]) -> None:
+    def set_variables(self, variables: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Restore history variables of each batch member; missing ones keep scene values."""
-        self.move_on(
-            [{name: known[name] for name in (*MOTION, UNSOLVED) if name in known} for known in copies]
+        self.set_motions(
+            [
+                {name: restored[name] for name in (*MOTION, UNSOLVED) if name in restored}
+                for restored in variables
+            ]
         )
-        if self._problem.contacts.rigid and RIGID in copies[0]:
-            self._problem.contacts.moved_by_bodies = copies[0][RIGID]
-        self._problem.room.pins.late = float(copies[0][PINS][0, 0]) if PINS in copies[0] else None
-        self._touch(copies[0])
-        if self._known:
+        if self._problem.contacts.rigid and RIGID in variables[0]:
+            self._problem.contacts.moved_by_bodies = variables[0][RIGID]
+        self._problem.room.pins.late = float(variables[0][PINS][0, 0]) if PINS in variables[0] else None
+        self._restore_contacts(variables[0])
+        if self._parameters:
             begun = self._problem.layout.begun
-            self._use([self._with(begun, known) for known in copies])
+            self._set_materials([self._insert(begun, known) for known in variables])
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Discard history before equilibria; their conditions define the materials."""
-        self.move_on([])
-        self._touch({})
+        self.set_motions([])
+        self._restore_contacts({})
 
-    def _touch(self, known: Mapping[str, np.ndarray]) -> None:
-        for k in self._rubs:
+    def _restore_contacts(self, known: Mapping[str, np.ndarray]) -> None:
+        for k in self._frictional_terms:
             if self._problem.model.terms[k].intersection_free:
                 self._problem.following.given[k] = rows_from(known)
             else:
@@ -201,24 +204,26 @@ class HistoryVariables:
 
     def evolve(self, dt: float) -> None:
         """Update the internal variables of materials over a time dt [s] at the present displacements."""
-        if self._known:
+        if self._parameters:
             u = self._problem.states.vectors(self._problem.u).astype(float)
             pairs = zip(self._materials, u, strict=True)
-            self._use([self._evolved(materials, of_copy, dt) for materials, of_copy in pairs])
+            self._set_materials(
+                [self._evolve_materials(materials, displacements, dt) for materials, displacements in pairs]
+            )
 
     def flow(self) -> None:
         """Update the internal variables of rate-independent materials; no time passes."""
         self.evolve(0.0)
 
-    def keep(self, materials: list[tuple]) -> list[tuple]:
+    def insert_into(self, materials: list[tuple]) -> list[tuple]:
         """Insert the present internal variables into materials of the batch."""
-        return [self._with(*both) for both in zip(materials, self.take(), strict=True)]
+        return [self._insert(*both) for both in zip(materials, self.get_variables(), strict=True)]
 
-    def _evolved(self, materials: tuple, u: np.ndarray, dt: float) -> tuple:
+    def _evolve_materials(self, materials: tuple, u: np.ndarray, dt: float) -> tuple:
         if not np.isfinite(u).all():
             return materials
         changed = list(materials)
-        for k, number in dict.fromkeys((k, number) for _, k, number, _ in self._known):
+        for k, number in dict.fromkeys((k, number) for _, k, number, _ in self._parameters):
             if dt == 0 and not getattr(changed[number], "rate_independent", False):
                 continue
             term: Any = self._problem.model.terms[k]
@@ -226,14 +231,14 @@ class HistoryVariables:
             changed[number] = changed[number]._replace(**new) if new else changed[number]
         return tuple(changed)
 
-    def _with(self, materials: tuple, known: Mapping[str, np.ndarray]) -> tuple:
+    def _insert(self, materials: tuple, known: Mapping[str, np.ndarray]) -> tuple:
         changed = list(materials)
-        for name, _, number, parameter in self._known:
+        for name, _, number, parameter in self._parameters:
             if name in known:
                 changed[number] = changed[number]._replace(**{parameter: known[name]})
         return tuple(changed)
 
-    def _use(self, materials: list[tuple]) -> None:
+    def _set_materials(self, materials: list[tuple]) -> None:
         pairs = zip(materials, self._materials, strict=True)
         if any(new is not old for both in pairs for new, old in zip(*both, strict=True)):
             self._problem.use_materials(materials)

@@ -53,7 +53,7 @@ def predict_fall(problem: Problem, guess: str, time: float) -> None:
     records[:, :-1, :3] = drift
     states = problem.states
     problem.device.on_records(
-        Displace(states.u, records.reshape(-1, RECORD), int(len(drift) > 1)), states.prescribing
+        Displace(states.u, records.reshape(-1, RECORD), int(len(drift) > 1)), states.dirichlet_operation
     )
 
 

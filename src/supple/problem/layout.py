@@ -31,7 +31,7 @@ from supple.ordering import (
 )
 from supple.ordering.dynamic_batches import BatchUpdate
 from supple.problem.device import Device, on_shared_data
-from supple.problem.material_update import are_alike, are_varied, materials_of
+from supple.problem.material_update import are_varied, have_same_layout, materials_of
 from supple.support.text import pluralize
 from supple.terms import Deform, Elements, Term, pack_materials, refresh_material
 
@@ -53,7 +53,7 @@ class Layout:
         widest: Number of batches of the largest color.
         materials: For each batch member, one material per elastic term; a single entry if shared.
         begun: Materials of the model at construction.
-        room: Dynamic vertex batches, None if all stencils are static.
+        dynamic_batches: Dynamic vertex batches, None if all stencils are static.
         version: Number of stencil updates.
         growths: Number of times the capacity for dynamic stencils was exceeded.
     """
@@ -70,51 +70,53 @@ class Layout:
         """Pack all terms; `growth` multiplies the estimated capacity for dynamic stencils."""
         model, device, terms = self.model, self.device, self.model.terms
         size = self.dtype, device.lanes, device.at_once
-        self.room: DynamicBatches | None = None
+        self.dynamic_batches: DynamicBatches | None = None
         if any(is_dynamic(term) for term in terms):
-            self.room = DynamicBatches(terms, model.free, *size, growth=growth)
-            self.vertices = self.room.batches
+            self.dynamic_batches = DynamicBatches(terms, model.free, *size, growth=growth)
+            self.vertices = self.dynamic_batches.batches
             self.growths += 1
         else:
             self.vertices = batch_vertices(terms, model.free, *size)
-        self._use_colors(self.room.colors if self.room else self.vertices.color_start)
+        self._use_colors(self.dynamic_batches.colors if self.dynamic_batches else self.vertices.color_start)
         how = self.dtype, model.vertices, device.lanes
-        self._changing = {k: DynamicElements(term, *how) for k, term in enumerate(terms) if is_dynamic(term)}
+        self._dynamic_elements = {
+            k: DynamicElements(term, *how) for k, term in enumerate(terms) if is_dynamic(term)
+        }
         self._elements = [
-            self._changing[k].elements if k in self._changing else batch_elements(term, *how)
+            self._dynamic_elements[k].elements if k in self._dynamic_elements else batch_elements(term, *how)
             for k, term in enumerate(terms)
         ]
         self.terms, self._with_values = tuple(self.vertices.terms), list(self._elements)
         if self.varied or any(map(is_not, self.materials[0], materials_of(model))):
-            self.use(self.materials)
+            self.set_materials(self.materials)
 
     def _use_colors(self, colors: Colors) -> None:
         """Set batches per color, color count and size of the largest color."""
         self.batch_colors = colors
         self.colors, self.widest = color_count(colors), widest_color(colors)
 
-    def suits(self, conditions: Sequence[Conditions]) -> bool:
+    def is_compatible(self, conditions: Sequence[Conditions]) -> bool:
         """True if the materials of the conditions fit the present layout."""
         if self.varied or not are_varied(conditions):
             return True
-        return len(conditions) == 1 and are_alike(self.model, self._wanted(conditions)[0])
+        return len(conditions) == 1 and have_same_layout(self.model, self._condition_materials(conditions)[0])
 
-    def take(self, conditions: Sequence[Conditions]) -> bool:
+    def set_conditions(self, conditions: Sequence[Conditions]) -> bool:
         """Set materials of conditions; return False if already in use."""
-        wanted = self._wanted(conditions)
+        wanted = self._condition_materials(conditions)
         known = not self.varied and wanted[0] == self.materials[0]
         if not known:
-            self.use(wanted)
+            self.set_materials(wanted)
         return not known
 
-    def _wanted(self, conditions: Sequence[Conditions]) -> list[tuple]:
+    def _condition_materials(self, conditions: Sequence[Conditions]) -> list[tuple]:
         return [c.materials or materials_of(self.model) for c in conditions]
 
-    def use(self, materials: list[tuple]) -> None:
+    def set_materials(self, materials: list[tuple]) -> None:
         """Set the materials: for each batch member, one material per elastic term."""
         self.materials = materials
-        if self.room:
-            self.room.update_element_ids()
+        if self.dynamic_batches:
+            self.dynamic_batches.update_element_ids()
         self.terms = self._with_materials(self.vertices)
         self._with_values = [
             replace(elements, rows=self._with_material(k, elements.rows, elements.element))
@@ -124,9 +126,9 @@ class Layout:
     @property
     def elements(self) -> list[Elements]:
         """Elements of every term in batches; those of dynamic terms are packed on access."""
-        if self._changing:
+        if self._dynamic_elements:
             with on_shared_data(self.device):
-                for k, changing in self._changing.items():
+                for k, changing in self._dynamic_elements.items():
                     changing.set_term(self.model.terms[k], self.device)
         return self._with_values
 
@@ -166,7 +168,7 @@ class Layout:
         )
 
     def exchange(self, index: int, term: Term) -> None:
-        """Replace a dynamic term; `take_stencils` packs its stencils."""
+        """Replace a dynamic term; `pack_stencils` packs its stencils."""
         if self.varied:
             raise ValueError(
                 f"{term.name} that come and go must be the same for all, and here copies of the state have "
@@ -194,8 +196,8 @@ class Layout:
 
     def _arranged(self, index: int) -> list[tuple[Any, np.ndarray]]:
         """Packed copies of the data of a term, and the stencil (rows, lanes) of each of their lanes."""
-        if self.room:
-            self.room.update_element_ids()
+        if self.dynamic_batches:
+            self.dynamic_batches.update_element_ids()
         elements = self._with_values[index]
         arranged = [(self.terms[index], self.vertices.element[index]), (elements.rows, elements.element)]
         arranged += [(b.rows, b.element) for key, b in self._colored.items() if key[0] == index]
@@ -204,21 +206,21 @@ class Layout:
             arranged.append((links.terms[index], links.element[index]))
         return arranged
 
-    def take_stencils(self) -> BatchUpdate | None:
+    def pack_stencils(self) -> BatchUpdate | None:
         """Pack the current stencils of the dynamic terms into the existing arrays.
 
         Returns:
             The changes; None if the capacity is exceeded, in which case nothing has changed, or if all
             stencils are static.
         """
-        if self.room is None:
+        if self.dynamic_batches is None:
             return None
-        done = self.room.set_terms(self.model.terms)
+        done = self.dynamic_batches.set_terms(self.model.terms)
         if done is None:
             return None
         with on_shared_data(self.device):
             done.apply(self.device)
-        self._use_colors(self.room.colors)
+        self._use_colors(self.dynamic_batches.colors)
         self.version += 1
         return done
 
@@ -245,10 +247,15 @@ class Layout:
         return self._links and replace(self._links, terms=self._with_materials(self._links))
 
 
-LASTING = ("projections of element-wise methods", "elements of term", "Anderson memory", "no tied groups")
+STENCIL_INDEPENDENT = (
+    "projections of element-wise methods",
+    "elements of term",
+    "Anderson memory",
+    "no tied groups",
+)
 """Prefixes of prepared solver data that does not depend on stencils."""
 
-BY_BATCH = "rejected"
+BATCH_DEPENDENT = "rejected"
 """Prefix of prepared solver data that depends on vertex batches but not on stencils."""
 
 
@@ -264,8 +271,8 @@ def refresh(problem: Problem, index: int, term: Term) -> None:
     problem.model = with_term(model, index, term)
     problem.layout.exchange(index, term)
     if capacity > before:
-        _grow(problem, 1)
-    take_stencils(problem)
+        _grow_capacity(problem, 1)
+    pack_stencils(problem)
 
 
 def _check(model: Model, old: Term, term: Term) -> None:
@@ -284,25 +291,25 @@ def _check(model: Model, old: Term, term: Term) -> None:
         )
 
 
-def take_stencils(problem: Problem) -> None:
+def pack_stencils(problem: Problem) -> None:
     """Pack the present stencils of the model, with a larger capacity if needed."""
     layout = problem.layout
-    done = layout.take_stencils()
+    done = layout.pack_stencils()
     while done is None:
-        _grow(problem, 2)
-        done = layout.take_stencils()
-    problem.loads.follow(done.places)
+        _grow_capacity(problem, 2)
+        done = layout.pack_stencils()
+    problem.loads.update_lanes(done.places)
     problem.measures.forget_stiffness()
-    problem.forget_but(*LASTING, BY_BATCH)
+    problem.invalidate_except(*STENCIL_INDEPENDENT, BATCH_DEPENDENT)
 
 
-def _grow(problem: Problem, times: int) -> None:
+def _grow_capacity(problem: Problem, times: int) -> None:
     """Rebuild all vertex batches with a multiple of the capacity."""
     layout, loads = problem.layout, problem.loads
-    layout.lay_out(times * (layout.room.growth if layout.room else 1))
+    layout.lay_out(times * (layout.dynamic_batches.growth if layout.dynamic_batches else 1))
     loads.lay_out(layout.vertices, len(loads.rows.force))
-    loads.hold_at(problem.states.held_at)
-    loads.touch(problem.contacts.planes)
-    loads.stay_in(problem.room.balls)
+    loads.set_constrained(problem.states.constrained_at)
+    loads.set_contact_planes(problem.contacts.planes)
+    loads.set_step_bounds(problem.room.balls)
     problem.measures.forget()
-    problem.forget_but(*LASTING)
+    problem.invalidate_except(*STENCIL_INDEPENDENT)

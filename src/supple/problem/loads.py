@@ -11,7 +11,7 @@ from supple.kernels import kernel
 from supple.model.model import Model
 from supple.ordering import VertexBatches
 from supple.ordering.batch_moves import write_lanes
-from supple.problem.constrained_dofs import HeldRows, batch_normals, normals_of
+from supple.problem.constrained_dofs import ConstrainedRows, batch_normals, normals_of
 from supple.problem.device import Device, on_shared_data
 from supple.problem.force_kernels import VertexRows
 
@@ -51,11 +51,11 @@ class Loads:
         self.resize(blocks)
         self.rows.force[:] = self._force_by_batch(self._own)
 
-    def follow(self, places: np.ndarray) -> None:
-        """Update the packed data of reassigned lanes; `places` (k, 3) are batch, lane and vertex."""
-        if not len(places):
+    def update_lanes(self, slots: np.ndarray) -> None:
+        """Update the packed data of reassigned lanes; `slots` (k, 3) are batch, lane and vertex."""
+        if not len(slots):
             return
-        v, rows = places[:, 2], self.rows
+        v, rows = slots[:, 2], self.rows
         force = np.empty((len(rows.force), len(v), 3), self.dtype)
         inertia = np.empty((len(v), 1), self.dtype)
         _gather(v, self.force.reshape(-1, *self.force.shape[-2:]), self.inertia, NO_INERTIA, force, inertia)
@@ -65,7 +65,7 @@ class Loads:
             arrays += (rows.held.normal,)
             values += (self._normals[v].astype(self.dtype),)
         with on_shared_data(self.device):
-            self.device.run(write_lanes, 1, arrays, values, places)
+            self.device.run(write_lanes, 1, arrays, values, slots)
 
     @cached_property
     def _normals(self) -> np.ndarray:
@@ -77,17 +77,17 @@ class Loads:
         if self.rows.force.shape != shape:
             self.rows = self.rows._replace(force=np.zeros(shape, self.dtype))
 
-    def hold_at(self, records: np.ndarray) -> None:
-        """Set the padded vectors of prescribed coordinates, `States.held_at`."""
+    def set_constrained(self, records: np.ndarray) -> None:
+        """Set the padded vectors of prescribed coordinates, `States.constrained_at`."""
         if self.model.held is not None and (not self.rows.held or self.rows.held.at is not records):
-            held = HeldRows(batch_normals(self.model, self._own, self.dtype), records)
+            held = ConstrainedRows(batch_normals(self.model, self._own, self.dtype), records)
             self.rows = self.rows._replace(held=held)
 
-    def touch(self, planes: Any) -> None:
+    def set_contact_planes(self, planes: Any) -> None:
         """Set the contact planes, `Contacts.planes`."""
         self.rows = self.rows._replace(contact=planes)
 
-    def stay_in(self, balls: Any) -> None:
+    def set_step_bounds(self, balls: Any) -> None:
         """Set the step bounds, `Room.balls`."""
         self.rows = self.rows._replace(balls=balls)
 
@@ -99,18 +99,18 @@ class Loads:
         self.rows.force[:] = self._force_by_batch(self._own)
         self.device.upload(self.rows.force)
 
-    def act_at(self, time: float, further: np.ndarray | None = None) -> None:
+    def set_time(self, time: float, extra: np.ndarray | None = None) -> None:
         """Set the external forces of the model at a given time.
 
         Args:
             time: Time [s].
-            further: (n, 3) additional forces [N]. The array must not change afterwards.
+            extra: (n, 3) additional forces [N]. The array must not change afterwards.
         """
         fractions = self.model.fractions_at(time)
-        if self._acting is None or self._acting[0] != fractions or self._acting[1] is not further:
+        if self._acting is None or self._acting[0] != fractions or self._acting[1] is not extra:
             force = self.model.force_of(fractions)
-            self.set(force if further is None else force + further)
-            self._acting = fractions, further
+            self.set(force if extra is None else force + extra)
+            self._acting = fractions, extra
 
     def set_time_step(self, dt: float) -> None:
         """Set k = m/Δt² for a step size [s], see `Model.inertia`."""
@@ -119,11 +119,13 @@ class Loads:
         self.rows.inertia[:] = self._inertia_by_batch(self._own)
         self.device.upload(self.rows.inertia)
 
-    def copy(self, other: Loads, copy: int = 0) -> None:
+    def copy_from(self, other: Loads, copy: int = 0) -> None:
         """Copy forces and inertia of one batch member of another problem."""
-        self.use(other.force if other.force.ndim == 2 else other.force[copy], other.inertia)
+        self.set_forces_and_inertia(
+            other.force if other.force.ndim == 2 else other.force[copy], other.inertia
+        )
 
-    def use(self, force: np.ndarray, inertia: np.ndarray) -> None:
+    def set_forces_and_inertia(self, force: np.ndarray, inertia: np.ndarray) -> None:
         """Set forces (n, 3) [N] and inertia (n,) [N/m]."""
         self.set(force)
         if self.inertia is not inertia:
@@ -157,6 +159,6 @@ def _gather(vertices, by_vertex, inertia_by_vertex, none, force, inertia):
                 force[block, k, axis] = by_vertex[min(block, len(by_vertex) - 1), v, axis] if some else 0.0
 
 
-def alike(forces: list[np.ndarray]) -> Any:
+def share_or_stack(forces: list[np.ndarray]) -> Any:
     """Return the shared array if all are the same object, otherwise the stacked arrays (batch, n, 3)."""
     return forces[0] if all(force is forces[0] for force in forces) else np.stack(forces)

@@ -28,7 +28,7 @@ def are_varied(conditions: Sequence[Conditions]) -> bool:
     return any(c.materials is not None for c in conditions)
 
 
-def are_alike(model: Model, materials: Sequence[Any]) -> bool:
+def have_same_layout(model: Model, materials: Sequence[Any]) -> bool:
     """True if the same parameters are uniform as in the model, so that its layout fits."""
     return all(map(same_kind, materials_of(model), materials))
 
@@ -50,7 +50,7 @@ def changing_materials(model: Model) -> dict[int, Any] | None:
     return {term: model.terms[term].material for term, _ in model.changing} or None
 
 
-def still_of_use(problem: Problem) -> list[str]:
+def valid_prefixes(problem: Problem) -> list[str]:
     """Names of prepared solver data that remains valid for the present material values.
 
     It is kept only if the problem has `keeps_prepared`. Block-diagonal batches with varied materials read

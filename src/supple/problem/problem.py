@@ -24,16 +24,16 @@ from supple.problem.follower_loads import FollowerLoads
 from supple.problem.gases import Gases
 from supple.problem.history import HistoryVariables
 from supple.problem.initial_guess import predict_fall
-from supple.problem.layout import Layout, refresh, take_stencils
-from supple.problem.loads import Loads, alike
+from supple.problem.layout import Layout, pack_stencils, refresh
+from supple.problem.loads import Loads, share_or_stack
 from supple.problem.material_update import (
     change_materials,
     materials_of,
-    still_of_use,
+    valid_prefixes,
     with_materials,
 )
 from supple.problem.residual import Balance
-from supple.problem.states import States, slow_down
+from supple.problem.states import States, apply_drag
 from supple.terms import Term, same_kind
 
 
@@ -89,19 +89,19 @@ class Problem:
         self.device.limit_threads(len(batches.own) // max(1, batches.colors))
         self.states = States(model, self.dtype, self.device)
         self.loads = Loads(model, batches, self.dtype, self.device)
-        self.loads.hold_at(self.states.held_at)
+        self.loads.set_constrained(self.states.constrained_at)
         self.contacts = contacts(model, self.dtype, self.device, self.states)
-        self.loads.touch(self.contacts.planes)
+        self.loads.set_contact_planes(self.contacts.planes)
         self.room = Room(model, self.dtype, self.device, self.states, self.contacts)
-        self.loads.stay_in(self.room.balls)
+        self.loads.set_step_bounds(self.room.balls)
         self.measures, self.gases = Measures(self), Gases(self)
         self.following = Following(self)
         self.follower_loads = FollowerLoads(self)
         self.history = self.states.history = HistoryVariables(self)
         self._shared: dict[str, Any] = {}
         self.keeps_prepared = False
-        if self.layout.room is not None:
-            take_stencils(self)
+        if self.layout.dynamic_batches is not None:
+            pack_stencils(self)
         self._upload()
 
     def _upload(self) -> None:
@@ -135,11 +135,11 @@ class Problem:
     @property
     def state(self) -> State:
         """State from which the first batch member continues; the setter applies to the whole batch."""
-        return self.states.take()[0]
+        return self.states.get_states()[0]
 
     @state.setter
     def state(self, state: State) -> None:
-        self.states.put([state] * self.batch_size)
+        self.states.set_states([state] * self.batch_size)
         self.room.checked = False
 
     def set_batch_size(self, batch_size: int) -> None:
@@ -149,7 +149,7 @@ class Problem:
         self.loads.set(self.model.force)
         self._upload()
 
-    def take(self, conditions: Sequence[Conditions]) -> bool:
+    def set_conditions(self, conditions: Sequence[Conditions]) -> bool:
         """Set up equilibria under other conditions, one per batch member.
 
         Data that is the same for all conditions is kept.
@@ -160,18 +160,18 @@ class Problem:
         Returns:
             False if the materials of the conditions require a new problem.
         """
-        if not self.layout.suits(conditions):
+        if not self.layout.is_compatible(conditions):
             return False
         self._resize(len(conditions), moving=len(conditions) == 1)
-        changed = self.layout.take(conditions)
+        changed = self.layout.set_conditions(conditions)
         self.model = self.layout.model
         if len(conditions) == 1 and conditions[0].materials is not None:
             self.model = with_materials(self.model, conditions[0].materials)
         if changed:
             self.measures.forget()
-            self.forget_but(*still_of_use(self))
+            self.invalidate_except(*valid_prefixes(self))
         self._shared.pop("linearization", None)  # it would continue from an earlier state
-        forces = alike([c.force for c in conditions])
+        forces = share_or_stack([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
         aims = [c.pinned for c in conditions]
@@ -180,10 +180,10 @@ class Problem:
         else:
             self.states.begin(conditions)
         if self.model.held is not None:
-            self.states.aim(np.stack(aims))
+            self.states.set_targets(np.stack(aims))
         self.contacts.begin_anew([c.time for c in conditions])
         self._upload()
-        self.history.forget()
+        self.history.clear()
         self.following.remember()
         self.following.begin_step(math.inf)
         return True
@@ -211,7 +211,7 @@ class Problem:
             )
         terms[term] = replace(old, material=material)
         self.model = replace(self.model, terms=tuple(terms))
-        self.use_materials(self.history.keep([materials_of(self.model)] * self.batch_size))
+        self.use_materials(self.history.insert_into([materials_of(self.model)] * self.batch_size))
 
     def use_materials(self, materials: list[tuple]) -> None:
         """Set materials that differ in values only.
@@ -221,22 +221,22 @@ class Problem:
         """
         if self.batch_size == 1:
             self.model = with_materials(self.model, materials[0])
-        self.layout.use(materials)
+        self.layout.set_materials(materials)
         self.measures.forget()
-        self.forget_but(*still_of_use(self))
+        self.invalidate_except(*valid_prefixes(self))
         self._upload()
 
     def _resize(self, batch_size: int, moving: bool) -> None:
         if batch_size != self.batch_size:
             self.device.set_batch_size(batch_size)
             self.measures.forget()
-            self.forget_but()
+            self.invalidate_except()
         self.states.resize(batch_size, moving)
-        self.loads.hold_at(self.states.held_at)
+        self.loads.set_constrained(self.states.constrained_at)
         self.contacts.resize()
-        self.loads.touch(self.contacts.planes)
+        self.loads.set_contact_planes(self.contacts.planes)
         self.room.resize()
-        self.loads.stay_in(self.room.balls)
+        self.loads.set_step_bounds(self.room.balls)
 
     def refresh(self, index: int, term: Term) -> None:
         """Replace the stencils of a dynamic term, between steps or between sweeps.
@@ -248,14 +248,14 @@ class Problem:
             term: Term of the same class with the new stencils; for a sealed chamber, its gas.
         """
         if index in self.gases.indices:
-            self.gases.take(index, term)  # type: ignore[arg-type]
+            self.gases.set_gas(index, term)  # type: ignore[arg-type]
         elif index in self.follower_loads.indices:
-            self.follower_loads.take(index, term)
+            self.follower_loads.set_term(index, term)
             self.layout.version += 1
         else:
             refresh(self, index, term)
 
-    def forget_but(self, *beginnings: str) -> None:
+    def invalidate_except(self, *beginnings: str) -> None:
         """Discard prepared solver data, except names with one of the given prefixes."""
         self._shared = {name: found for name, found in self._shared.items() if name.startswith(beginnings)}
 
@@ -287,7 +287,7 @@ class Problem:
         """Set up the step that ends at a given time.
 
         With a finite `dt` the step has inertia and starts from the end of the last step, or from the
-        velocities that were set (`States.coast`). With dt = inf it is an equilibrium.
+        velocities that were set (`States.predict`). With dt = inf it is an equilibrium.
 
         Args:
             time: End of the step [s].
@@ -299,7 +299,7 @@ class Problem:
             guess: Initial guess, one of `INITIAL_GUESSES`.
         """
         change_materials(self, self.model.materials_at(time))
-        self.loads.act_at(time, forces)
+        self.loads.set_time(time, forces)
         self.contacts.begin_step(time, dt, damping)
         self.following.remember()
         pinned = self.model.prescribed(time) if pins is None else pins
@@ -308,11 +308,11 @@ class Problem:
             pinned = self.room.aim(time, pinned, pins is not None)
         if math.isinf(dt):
             self.states.pin(pinned)
-            self.history.forget_motions()
+            self.history.clear_motions()
         else:
-            self.states.coast(dt, damping, pinned)
+            self.states.predict(dt, damping, pinned)
             if self.model.drag is not None:
-                slow_down(self.states, self.model.drag * dt)
+                apply_drag(self.states, self.model.drag * dt)
             predict_fall(self, guess, time)
         self.contacts.arrive()
         if math.isinf(dt):

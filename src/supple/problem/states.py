@@ -14,7 +14,7 @@ from supple.model.state import State
 from supple.problem.constrained_dofs import normal_records
 from supple.problem.device import Device
 from supple.problem.history import HistoryVariables
-from supple.problem.vertex_kernels import Coast, Put, Settle
+from supple.problem.vertex_kernels import Predict, Prescribe, UpdateVelocity
 
 
 class States:
@@ -28,7 +28,7 @@ class States:
         anchor: Inertial target û [m].
         last: Displacements at the beginning of the step [m].
         velocity: Velocities [m/s].
-        held_at: Prescribed displacements along constrained directions, if there are any [m].
+        constrained_at: Prescribed displacements along constrained directions, if there are any [m].
         history: History variables.
     """
 
@@ -63,14 +63,16 @@ class States:
             if not moving:
                 self.anchor = self.u
             self._targets = np.zeros((batch_size * len(self.model.pinned), RECORD), self.dtype)
-            self._put = Put(self.u, self._slot, self._targets, len(self.model.pinned), self._normals)
-            self.held_at = np.zeros(shape if self._normals else (1, RECORD), self.dtype)
+            self._prescribe = Prescribe(
+                self.u, self._slot, self._targets, len(self.model.pinned), self._normals
+            )
+            self.constrained_at = np.zeros(shape if self._normals else (1, RECORD), self.dtype)
         self.u[:] = 0
-        self._batch_size, self._aims, self._going = batch_size, np.empty(0), False
+        self._batch_size, self._target_positions, self._in_motion = batch_size, np.empty(0), False
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        return self.u, self.anchor, self.net, self.last, self.velocity, self._targets, self.held_at
+        return self.u, self.anchor, self.net, self.last, self.velocity, self._targets, self.constrained_at
 
     def vectors(self, records: np.ndarray) -> np.ndarray:
         """(batch, n, 3) view of padded vectors, downloaded to the host."""
@@ -84,7 +86,7 @@ class States:
     @property
     def positions(self) -> np.ndarray:
         """(batch, n, 3) float64 positions [m]."""
-        return placed(self, self.u)
+        return positions_from(self, self.u)
 
     @positions.setter
     def positions(self, positions: np.ndarray) -> None:
@@ -104,7 +106,7 @@ class States:
         self.model.hold(every, pinned - rest[self.model.pinned])
         self.device.upload(self.u)
 
-    def take(self) -> list[State]:
+    def get_states(self) -> list[State]:
         """States from which the next step of each batch member continues."""
         return list(self.each())
 
@@ -112,20 +114,22 @@ class States:
         """Yield states one by one to save memory; consume all before the next step."""
         moving = self.anchor is not self.u
         velocities: Iterable = self.vectors(self.velocity) if moving else repeat(None)
-        for u, v, history in zip(self.vectors(self.u), velocities, self.history.take(), strict=moving):
-            moved = np.zeros(u.shape, u.dtype) if v is None else _taken(v[None], v.dtype)[0]
-            yield State(_taken(u[None], u.dtype)[0], moved, history)
+        for u, v, history in zip(
+            self.vectors(self.u), velocities, self.history.get_variables(), strict=moving
+        ):
+            moved = np.zeros(u.shape, u.dtype) if v is None else _copy_as(v[None], v.dtype)[0]
+            yield State(_copy_as(u[None], u.dtype)[0], moved, history)
 
-    def put(self, states: Sequence[State]) -> None:
+    def set_states(self, states: Sequence[State]) -> None:
         """Restore the states of the batch, history variables included."""
-        self.history.put([state.history for state in states])
+        self.history.set_variables([state.history for state in states])
         self._set(self.u, [state.displacements for state in states])
         self.set_velocities([state.velocities for state in states])
 
     def set_velocities(self, velocities: Any) -> None:
         """Start a motion with velocities (n, 3) or (batch, n, 3) [m/s]."""
         self._set(self.velocity, velocities)
-        self._going = False
+        self._in_motion = False
 
     def set_anchor(self, anchor: np.ndarray) -> None:
         """Set û = anchor - rest from positions (n, 3) or (batch, n, 3) [m]."""
@@ -139,9 +143,9 @@ class States:
 
     def velocities(self, dt: float, damping: float) -> np.ndarray:
         """(batch, n, 3) velocities at the end of a step [m/s]."""
-        return (1.0 - damping) * (exactly(self, self.u) - exactly(self, self.last)) / dt
+        return (1.0 - damping) * (to_float64(self, self.u) - to_float64(self, self.last)) / dt
 
-    def settle(self, last: np.ndarray, dt: float, damping: float = 0.0) -> None:
+    def update_velocity(self, last: np.ndarray, dt: float, damping: float = 0.0) -> None:
         """Set velocities from the displacements of a step.
 
         Args:
@@ -149,14 +153,14 @@ class States:
             dt: Step size [s].
             damping: Fraction of the velocities that is lost.
         """
-        self.device.on_records(Settle(self.u, last, self.velocity, float(dt), 1.0 - damping))
-        self._going = False
+        self.device.on_records(UpdateVelocity(self.u, last, self.velocity, float(dt), 1.0 - damping))
+        self._in_motion = False
 
     def pin(self, positions: np.ndarray) -> None:
         """Move the pinned vertices to positions (k, 3) or (batch, k, 3) [m]."""
-        self.device.on_records(self.aim(positions))
+        self.device.on_records(self.set_targets(positions))
 
-    def coast(self, dt: float, damping: float, pinned: np.ndarray) -> None:
+    def predict(self, dt: float, damping: float, pinned: np.ndarray) -> None:
         """Begin a backward Euler step: v = (1 - damping) Δu/Δt and u = û = uₙ + Δt v.
 
         Pinned vertices move to their targets. A change of u by prescribed positions since the last step
@@ -167,23 +171,23 @@ class States:
             damping: Fraction of the velocities lost in the last step.
             pinned: (k, 3) targets of the pinned vertices [m].
         """
-        keep = 1.0 - damping if self._going else -1.0
-        coast = Coast(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
-        self.device.on_records(coast, self.aim(pinned))
-        self._going = True
+        keep = 1.0 - damping if self._in_motion else -1.0
+        prediction = Predict(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
+        self.device.on_records(prediction, self.set_targets(pinned))
+        self._in_motion = True
 
-    def coast_to(self, anchor: np.ndarray) -> None:
+    def set_prediction(self, anchor: np.ndarray) -> None:
         """Set û and u of a step that has begun to (batch, n, 3) [m], except for pinned vertices."""
         self._set(self.anchor, anchor)
         self._set(self.u, anchor)
-        self.device.on_records(self._put)
+        self.device.on_records(self._prescribe)
 
     @property
-    def prescribing(self) -> Put:
+    def dirichlet_operation(self) -> Prescribe:
         """Operation that moves pinned vertices to their targets along constrained directions."""
-        return self._put
+        return self._prescribe
 
-    def aim(self, positions: np.ndarray) -> Put:
+    def set_targets(self, positions: np.ndarray) -> Prescribe:
         """Set the targets of the pinned vertices.
 
         Args:
@@ -192,58 +196,58 @@ class States:
         Returns:
             The operation that moves them there.
         """
-        if positions is self._aims:  # read-only, therefore unchanged
-            return self._put
-        if not np.array_equal(positions, self._aims):
+        if positions is self._target_positions:  # read-only, therefore unchanged
+            return self._prescribe
+        if not np.array_equal(positions, self._target_positions):
             moved = self.model.along(positions - self.model.rest[self.model.pinned])
             self._targets.reshape(self._batch_size, len(self.model.pinned), RECORD)[..., :3] = moved
             self.device.upload(self._targets)
             if self._normals:
-                _vectors(self.held_at, self.model)[:, self.model.pinned] = moved
-                self.device.upload(self.held_at)
-        self._aims = positions.copy() if positions.flags.writeable else positions
-        return self._put
+                _vectors(self.constrained_at, self.model)[:, self.model.pinned] = moved
+                self.device.upload(self.constrained_at)
+        self._target_positions = positions.copy() if positions.flags.writeable else positions
+        return self._prescribe
 
 
 @kernel
-def take_vectors(vectors, found):
+def copy_vectors(vectors, target):
     """Copy vectors (batch, n, 3); NumPy would restart its loop for every three numbers."""
-    for copy in range(found.shape[0]):
-        for i in range(found.shape[1]):
+    for member in range(target.shape[0]):
+        for i in range(target.shape[1]):
             for k in range(3):
-                found[copy, i, k] = vectors[copy, i, k]
+                target[member, i, k] = vectors[member, i, k]
 
 
 @kernel
-def put_vectors(vectors, rest, found):
-    """Set found = rest + vectors (batch, n, 3), with rest (n, 3)."""
-    for copy in range(found.shape[0]):
-        for i in range(found.shape[1]):
+def add_rest_positions(vectors, rest, target):
+    """Set target = rest + vectors (batch, n, 3), with rest (n, 3)."""
+    for member in range(target.shape[0]):
+        for i in range(target.shape[1]):
             for k in range(3):
-                found[copy, i, k] = rest[i, k] + vectors[copy, i, k]
+                target[member, i, k] = rest[i, k] + vectors[member, i, k]
 
 
-def _taken(vectors: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    found = np.empty(vectors.shape, dtype)
-    take_vectors(vectors, found)
-    return found
+def _copy_as(vectors: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    target = np.empty(vectors.shape, dtype)
+    copy_vectors(vectors, target)
+    return target
 
 
 def _vectors(records: np.ndarray, model: Model) -> np.ndarray:
     return records.reshape(-1, model.vertices + 1, RECORD)[:, :-1, :3]
 
 
-def exactly(states: States, records: np.ndarray) -> np.ndarray:
+def to_float64(states: States, records: np.ndarray) -> np.ndarray:
     """(batch, n, 3) padded vectors in float64."""
-    return _taken(states.vectors(records), np.dtype(float))
+    return _copy_as(states.vectors(records), np.dtype(float))
 
 
-def placed(states: States, records: np.ndarray) -> np.ndarray:
+def positions_from(states: States, records: np.ndarray) -> np.ndarray:
     """(batch, n, 3) float64 positions for padded displacement vectors [m]."""
-    here = states.vectors(records)
-    found = np.empty(here.shape)
-    put_vectors(here, states.model.rest, found)
-    return found
+    displacements = states.vectors(records)
+    target = np.empty(displacements.shape)
+    add_rest_positions(displacements, states.model.rest, target)
+    return target
 
 
 def vectors_of(states: States, records: np.ndarray, members: Sequence[int]) -> np.ndarray:
@@ -254,7 +258,7 @@ def vectors_of(states: States, records: np.ndarray, members: Sequence[int]) -> n
     return _vectors(records, states.model)[list(members)]
 
 
-def slow_down(states: States, drag: np.ndarray) -> None:
+def apply_drag(states: States, drag: np.ndarray) -> None:
     """Apply drag forces -α m v to a step that has begun.
 
     The minimum of both potentials of `Model.inertia` is at û = uₙ + Δt vₙ/(1 + α Δt).
@@ -263,5 +267,5 @@ def slow_down(states: States, drag: np.ndarray) -> None:
         states: State of the batch.
         drag: (n,) α Δt.
     """
-    last, anchor = (exactly(states, records) for records in (states.last, states.anchor))
-    states.coast_to(last + (anchor - last) / (1 + drag)[:, None])
+    last, anchor = (to_float64(states, records) for records in (states.last, states.anchor))
+    states.set_prediction(last + (anchor - last) / (1 + drag)[:, None])

@@ -119,7 +119,7 @@ def _begin_step(steps, team, phase):
     return operate
 
 
-class Coast(NamedTuple):
+class Predict(NamedTuple):
     """Inertial prediction: v = keep (u - last)/Δt, last = u, û = u + Δt v, u = û.
 
     With keep < 0, v is the given `velocity`.
@@ -133,8 +133,8 @@ class Coast(NamedTuple):
     keep: Any
 
 
-@act.of(Coast)
-def _coast(operation, place, i):
+@act.of(Predict)
+def _predict(operation, place, i):
     o, k = operation, i + vector_offset(place)
     x, before, v = record_at(o.u, k), record_at(o.last, k), record_at(o.velocity, k)
     if o.keep >= 0.0:
@@ -146,7 +146,7 @@ def _coast(operation, place, i):
     store_record(o.u, k, y)
 
 
-class Settle(NamedTuple):
+class UpdateVelocity(NamedTuple):
     """Update velocity = keep (u - last)/Δt, in float64 and rounded once."""
 
     u: Any
@@ -157,15 +157,15 @@ class Settle(NamedTuple):
 
 
 @strict_order
-def _pace(o, k):
+def _velocity_component(o, k):
     return o.keep * (1.0 * number_at(o.u, k) - 1.0 * number_at(o.last, k)) / o.dt
 
 
-@act.of(Settle)
-def _settle(operation, place, i):
+@act.of(UpdateVelocity)
+def _update_velocity(operation, place, i):
     o, k = operation, i + vector_offset(place)
     like, first = record_at(o.u, k)[0], RECORD * k
-    v = _pace(o, first), _pace(o, first + 1), _pace(o, first + 2)
+    v = _velocity_component(o, first), _velocity_component(o, first + 1), _velocity_component(o, first + 2)
     store_record(o.velocity, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
 
 
@@ -196,7 +196,7 @@ def _clear(operation, place, i):
     store_record(operation.memory, i, (zero, zero, zero))
 
 
-class Put(NamedTuple):
+class Prescribe(NamedTuple):
     """Prescribe vertices: u = targets[slot] if slot ≥ 0.
 
     With `normals`, u = u - N u + targets[slot], and targets have no component orthogonal to N.
@@ -216,21 +216,23 @@ class Put(NamedTuple):
     normals: Any = ()
 
 
-@act.of(Put)
-def _put(operation, place, i):
+@act.of(Prescribe)
+def _prescribe(operation, place, i):
     slot = operation.slot[i]
     if slot >= 0:
         target = record_at(operation.targets, slot + member_of(place) * operation.count)
         k = i + vector_offset(place)
-        store_record(operation.u, k, held_record(operation.normals, i, record_at(operation.u, k), target))
+        store_record(
+            operation.u, k, prescribed_vector(operation.normals, i, record_at(operation.u, k), target)
+        )
 
 
-def held_record(normals: Any, i: int, x: Any, target: Any) -> Any:
+def prescribed_vector(normals: Any, i: int, x: Any, target: Any) -> Any:
     """x - N x + target for the i-th vertex; the target without directional conditions."""
 
 
-@overload_by_type(held_record)
-def _held_record(normals, i, x, target):
+@overload_by_type(prescribed_vector)
+def _prescribed_vector(normals, i, x, target):
     if len(normals) == 0:
         return lambda normals, i, x, target: target
     return lambda normals, i, x, target: add(
@@ -238,7 +240,7 @@ def _held_record(normals, i, x, target):
     )
 
 
-class Follow(NamedTuple):
+class MoveAlongLine(NamedTuple):
     """Set u = start + t d + y."""
 
     u: Any
@@ -248,8 +250,8 @@ class Follow(NamedTuple):
     y: Any
 
 
-@act.of(Follow)
-def _follow(operation, place, i):
+@act.of(MoveAlongLine)
+def _move_along_line(operation, place, i):
     o, k = operation, i + vector_offset(place)
     line = add(record_at(o.start, k), scale(o.t, record_at(o.d, k)))
     store_record(o.u, k, add(line, record_at(o.y, k)))

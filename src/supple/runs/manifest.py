@@ -121,7 +121,7 @@ def complete_frames(
 
     Args:
         folder: The results folder.
-        account: Report of the resumed run, completed in place.
+        manifest: Report of the resumed run, completed in place.
         note: Called with a sentence if a frame is damaged.
 
     Raises:

@@ -54,7 +54,7 @@ class SavedRun:
 
     Attributes:
         folder: The results folder.
-        account: Report with the complete frames.
+        manifest: Report with the complete frames.
         file: Scene of the run.
         built: Model of the scene, if already built.
         in_hand: Frames in memory, by number.

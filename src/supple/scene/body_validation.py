@@ -9,7 +9,7 @@ import numpy as np
 
 from supple.materials import MATERIALS, Material, is_per_element
 from supple.meshes import Mesh, TetMesh, TriMesh
-from supple.meshes.quality import problems, rest_corners
+from supple.meshes.quality import find_problems, rest_corners
 from supple.meshes.skinning import Embedding, embed
 from supple.scene.arguments import Vector, format_value, number, sound_name, vector
 from supple.scene.bodies import Body
@@ -86,7 +86,7 @@ def cloth(
     membrane = FabricMembrane() if fabric else membrane
     density = (fabric.density if fabric else 0.2) if density is None else density
     _check_material("add_cloth", membrane)
-    wrong = [*problems(mesh)]
+    wrong = [*find_problems(mesh)]
     corners: np.ndarray | None = None
     found: dict[str, float] = {}
 

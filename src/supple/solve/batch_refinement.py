@@ -14,7 +14,7 @@ from supple.solve.error_control import ErrorControl
 from supple.solve.report import History, Outcome, Report
 from supple.solvers import Run
 from supple.solvers.newton_methods.block_diagonal import room_for
-from supple.solvers.newton_methods.float64_problem import bring_back, exact_twin
+from supple.solvers.newton_methods.float64_problem import to_float64, write_back
 from supple.support.text import pluralize
 
 MemberOutcomes = dict[int, tuple[Outcome, int, float]]
@@ -91,13 +91,13 @@ def refine_sequential(
     reports = {}
     for member, (outcome, iterations, seconds) in ended.items():
         if outcome in UNFINISHED:
-            float64_problem = exact_twin(problem, member)
+            float64_problem = to_float64(problem, member)
             callbacks = {
                 "watch": _offset_callback(watch, iterations, seconds),
                 "record_history": history is not None,
             }
             reports[member] = report = solve(float64_problem, **callbacks if member == 0 else {})
-            bring_back(float64_problem, problem, member)
+            write_back(float64_problem, problem, member)
             ended[member] = report.outcome, iterations + report.iterations, seconds + report.seconds
             if history is not None and report.history is not None:
                 history.append(report.history)

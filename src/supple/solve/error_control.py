@@ -117,7 +117,7 @@ class ErrorControl:
             return error_estimate.stable or not self._leaves_saddle(member)
         low, high = REDUCTION_BOUNDS
         own.below = balance.relative_residual / min(max(low, position_error / self._position_tolerance), high)
-        self._run.go_on(own.below, member)
+        self._run.tighten_tolerance(own.below, member)
         return False
 
     def judge_outcome(self, outcome: Outcome | None, balance: Balance, member: int = 0) -> Outcome | None:
@@ -144,7 +144,7 @@ class ErrorControl:
 
     def _leaves_saddle(self, member: int) -> bool:
         """True if the run continues from an unstable state, at most once per energy level."""
-        own, float64_problem = self._members[member], self._run.exact
+        own, float64_problem = self._members[member], self._run.float64_problem
         measures, number = (
             (self._problem.measures, member) if float64_problem is None else (float64_problem.measures, 0)
         )
@@ -157,7 +157,7 @@ class ErrorControl:
         self, ended: Mapping[int, Outcome], balances: Mapping[int, Balance]
     ) -> dict[int, ErrorEstimate | None]:
         """Error estimates of the final states of batch members, from their outcomes and residual norms."""
-        float64_problem = self._run.exact
+        float64_problem = self._run.float64_problem
         finite = {
             member: balances[member] if float64_problem is None else float64_problem.balance()
             for member, outcome in ended.items()
@@ -175,7 +175,7 @@ class ErrorControl:
         """Return a state's error estimate, cached if already known."""
         own = self._members[member]
         if own.last is None or own.last[0] != balance:
-            own.last = balance, certify(self._problem, member, self._run.exact)
+            own.last = balance, certify(self._problem, member, self._run.float64_problem)
         return own.last[1]
 
     def notes(self, member: int = 0) -> list[str]:

@@ -164,7 +164,7 @@ class GridTimeLoop(TimeLoop):
         v[model.pinned] = (loads.pinned - x[model.pinned]) / dt
         p.positions = positions
         p.states.set_velocities(v)
-        p.history.move_on([{AFFINE: points.gradient(velocity).reshape(-1, 9)}])
+        p.history.set_motions([{AFFINE: points.gradient(velocity).reshape(-1, 9)}])
 
     def _complete_report(self, report: Report, grid_problem: Problem, embedded: Carried) -> Report:
         """Complete a report: obstacle depth or gap of vertices, contact forces per body.

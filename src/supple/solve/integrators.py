@@ -170,7 +170,7 @@ class SecondOrderIntegrator:
 
     def set_inertial_target(self, guess: str, time: float) -> None:
         """Set the inertial target x̂ of a step ending at `time` [s], after the problem has begun it."""
-        self._problem.states.coast_to(self._rule.anchor(*self._before, self._dt))
+        self._problem.states.set_prediction(self._rule.anchor(*self._before, self._dt))
         predict_fall(self._problem, guess, time)
 
     def finish_step(self, damping: float) -> np.ndarray:
@@ -193,7 +193,9 @@ class SecondOrderIntegrator:
         excess = v[:, pinned] - (u - self._before[0])[:, pinned] / dt
         v[:, pinned] -= excess if constrained is None else np.einsum("kij,ckj->cki", constrained, excess)
         members = zip(p.history.motions(), past, strict=True)
-        p.history.move_on([motion | {self._rule.history_name: variables} for motion, variables in members])
+        p.history.set_motions(
+            [motion | {self._rule.history_name: variables} for motion, variables in members]
+        )
         return (1 - damping) * v
 
     def _accelerations(self, time: float, forces: np.ndarray | None) -> np.ndarray:
@@ -203,7 +205,7 @@ class SecondOrderIntegrator:
         """
         p = self._problem
         change_materials(p, p.model.materials_at(time))
-        p.loads.act_at(time, forces)
+        p.loads.set_time(time, forces)
         p.device.assign(p.states.anchor, p.u)
         p.measures.balances()
         mass = np.where(p.model.mass > 0, p.model.mass, np.inf)[:, None]

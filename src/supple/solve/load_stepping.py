@@ -216,11 +216,11 @@ def solve_along(
 
     def apply(problem: Problem, fraction: float) -> None:
         conditions = c if fraction == 1 else path(fraction)
-        problem.take([replace(conditions, initial=problem.positions)])
+        problem.set_conditions([replace(conditions, initial=problem.positions)])
 
     if stop.time_limit is not None:
         stop = replace(stop, time_limit=max(stop.time_limit - failed.seconds, MIN_SECONDS))
-    problem.take([c])
+    problem.set_conditions([c])
     if c.initial is None:
         problem.positions = problem.model.rest
     *before, (_, last) = Continuation(problem, solver, stop, 2, apply=apply).run()

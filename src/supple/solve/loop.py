@@ -132,7 +132,7 @@ class _BatchSolve:
         self._record_residual()
         self.method = solver.begin(problem)  # may already change u
         self.method.start_at(self.first)
-        self.method.aim(stop.tolerance, stop.max_iterations, stop.time_limit)
+        self.method.set_targets(stop.tolerance, stop.max_iterations, stop.time_limit)
         self._record_multipliers()
         self.error_control = ErrorControl(problem, stop, self.method)
         self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
@@ -164,7 +164,7 @@ class _BatchSolve:
         self._activate_all()
         if dynamic_terms.settle():
             self.latest = self.measures.balances()
-        if self.method.finished_alone:
+        if self.method.refines_sequentially:
             self._refine()
 
     def _refine(self) -> None:
@@ -229,7 +229,7 @@ class _BatchSolve:
                 outcome = check_stagnation(
                     self.progress, latest, stop, iteration, problem, run, self.error_control, member
                 )
-            if outcome is None and run.leaving()[member]:
+            if outcome is None and run.find_leaving()[member]:
                 outcome = Outcome.STAGNATED
             if outcome is not None:
                 self.ended[member] = outcome, iteration, self.clock
@@ -246,7 +246,7 @@ class _BatchSolve:
         timed = stop.time_limit is not None and self.clock >= stop.time_limit
         if len(active) == 1 or timed or self.iteration >= self.limit or self.method.unbounded:
             return active.tolist()
-        candidates = ~latest.finite | self.method.leaving()
+        candidates = ~latest.finite | self.method.find_leaving()
         if stop.tolerance is not None:
             candidates |= (latest.relative_residual <= stop.tolerance) | self.progress.stalled(
                 self.method, self.iteration

@@ -92,7 +92,7 @@ class Progress:
         energy = measures.energy_of(member)
         falls = energy < self.energy[member] - measures.energy_rounding(member)
         self.energy[member], self.at[member] = energy, iteration
-        continues = falls or stop.max_iterations is not None or run.on_its_way(member)
+        continues = falls or stop.max_iterations is not None or run.is_moving(member)
         return None if continues else Outcome.STAGNATED
 
 
@@ -176,7 +176,7 @@ def check_stagnation(
     Returns:
         The outcome, or None to continue.
     """
-    reached, float64_problem = float64_balance(balance, run), run.exact
+    reached, float64_problem = float64_balance(balance, run), run.float64_problem
     measures, number = (
         (problem.measures, member) if float64_problem is None else (float64_problem.measures, 0)
     )
@@ -191,12 +191,12 @@ def float64_balance(balance: Balance, run: Run) -> Balance:
     The same state rounded to the problem's precision may have a large residual although it is as close to the
     equilibrium as that precision allows.
     """
-    return balance if run.exact is None else run.exact.balance()
+    return balance if run.float64_problem is None else run.float64_problem.balance()
 
 
 def float64_balances(balances: Balances, run: Run) -> Balances:
     """Residuals of the batch in float64; a run with a float64 state has batch size 1."""
-    return balances if run.exact is None else run.exact.measures.balances()
+    return balances if run.float64_problem is None else run.float64_problem.measures.balances()
 
 
 def is_recovering(problem: Problem, run: Run) -> bool:

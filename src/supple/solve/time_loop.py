@@ -13,7 +13,7 @@ from supple.model.model import Model, Step, blown, latest, with_bodies_at
 from supple.problem import Problem
 from supple.problem.history import HistoryVariables
 from supple.problem.material_update import changing_materials
-from supple.problem.states import exactly, placed
+from supple.problem.states import positions_from, to_float64
 from supple.solve.float_range import check_float_range
 from supple.solve.integrators import RULES, SecondOrderIntegrator, check_integrator
 from supple.solve.loop import Watcher, solve_batch
@@ -100,7 +100,7 @@ class TimeLoop:
     def begin(self) -> None:
         """Continue from the problem's current positions and velocities."""
         self._velocities_current, self._interrupted = True, False
-        self.problem.history.forget_motions(self.history_name)
+        self.problem.history.clear_motions(self.history_name)
 
     @property
     def history_name(self) -> str | None:
@@ -123,7 +123,7 @@ class TimeLoop:
         problem, schedule = self.problem, self.schedule
         self._interrupted = True
         problem.device.assign(self._frame_start, problem.u)
-        self._history_start = problem.history.take()
+        self._history_start = problem.history.get_variables()
         times = [self.time + k * schedule.step for k in range(1, schedule.substeps)]
         times.append(
             self.origin + (self.index + 1) * schedule.dt
@@ -174,7 +174,7 @@ class TimeLoop:
         if not self._velocities_current:
             self._set_velocities()
             self._velocities_current = True
-        return exactly(states, states.velocity)
+        return to_float64(states, states.velocity)
 
     def last_steps(self) -> list[Step | None]:
         """Last step of each batch member; None if only the model's constant forces acted."""
@@ -183,10 +183,10 @@ class TimeLoop:
             (p.loads.force if p.loads.force is not p.model.force else None),
             changing_materials(p.model),
         )
-        history, is_constant = p.history.take(), force is None and materials is None
+        history, is_constant = p.history.get_variables(), force is None and materials is None
         if schedule.quasistatic and is_constant and not any(history) and p.model.obstacles is None:
             return [None] * p.batch_size
-        anchors = placed(p.states, p.u if schedule.quasistatic else p.states.anchor)
+        anchors = positions_from(p.states, p.u if schedule.quasistatic else p.states.anchor)
         forces = force if force is not None and force.ndim == 3 else [force] * p.batch_size
         dt = math.inf if schedule.quasistatic else schedule.inertia
         members = zip(anchors, forces, history, strict=True)
@@ -198,11 +198,11 @@ class TimeLoop:
         """Compute velocities at the end of a step."""
         states, schedule = self.problem.states, self.schedule
         if schedule.quasistatic:
-            states.settle(self._frame_start, schedule.dt)
+            states.update_velocity(self._frame_start, schedule.dt)
         elif self._rule is not None:
             states.set_velocities(self._rule.finish_step(schedule.damping))
         else:
-            states.settle(states.last, schedule.step, schedule.damping)
+            states.update_velocity(states.last, schedule.step, schedule.damping)
 
     def _begin_step(self, time: float, prescribed: np.ndarray | None, forces: np.ndarray | None) -> None:
         """Begin a step that ends at a time [s], with prescribed positions `prescribed` and additional forces."""
@@ -253,7 +253,7 @@ class TimeLoop:
             for time, prescribed in steps:
                 self._begin_step(time, prescribed, forces)
                 run = solver.begin(problem)
-                run.aim(None, limit, None)
+                run.set_targets(None, limit, None)
                 if began is not None:
                     setup, began = perf_counter() - began - compiled.seconds, None
                 done += self._sweep(run, limit)
@@ -313,15 +313,17 @@ class TimeLoop:
         if not lost.any():
             return
         self._set_velocities()
-        velocities = exactly(p.states, p.states.velocity)
+        velocities = to_float64(p.states, p.states.velocity)
         velocities[lost] = 0
         for member in np.flatnonzero(lost):
             p.device.assign(p.u, self._frame_start, int(member))
         p.room.stand_at(self.origin + (self.index - 1) * self.schedule.dt)
-        current = p.history.take()
-        p.history.put([self._history_start[k] if is_lost else current[k] for k, is_lost in enumerate(lost)])
+        current = p.history.get_variables()
+        p.history.set_variables(
+            [self._history_start[k] if is_lost else current[k] for k, is_lost in enumerate(lost)]
+        )
         motions = p.history.motions()
-        p.history.move_on([{} if is_lost else motions[k] for k, is_lost in enumerate(lost)])
+        p.history.set_motions([{} if is_lost else motions[k] for k, is_lost in enumerate(lost)])
         p.states.set_velocities(velocities)
         self._velocities_current = True
 
@@ -349,7 +351,7 @@ def mark_unsolved(history: HistoryVariables, reports: list[Report], integrator: 
     lost = [not report.outcome.ok or report.far for report in reports]
     new = [k for k, is_lost in enumerate(lost) if is_lost and unsolved[k] is None]
     if new:
-        history.leave_unsolved(new, time)
+        history.mark_unsolved(new, time)
 
 
 def merge_reports(reports: list[Report]) -> Report:

@@ -15,7 +15,7 @@ from supple.model.model import Model
 from supple.problem import Balance, Balances, Problem
 
 if TYPE_CHECKING:
-    from supple.solvers.newton_methods.batched_newton import NewtonTogether
+    from supple.solvers.newton_methods.batched_newton import BatchedNewton
 
 
 class Solver(ABC):
@@ -65,7 +65,7 @@ class Solver(ABC):
         """
         return (self,)
 
-    def near_the_end(self) -> Solver:
+    def for_close_guess(self) -> Solver:
         """Return the variant of the solver that suits initial guesses close to the solution."""
         return self
 
@@ -154,17 +154,17 @@ class Run(ABC):
         return False
 
     @property
-    def exact(self) -> Problem | None:
+    def float64_problem(self) -> Problem | None:
         """Float64 twin problem with the unrounded state, None without one."""
         return None
 
     unbounded: bool = False
     """True if the energy appears to be unbounded below."""
 
-    finished_alone: bool = False
+    refines_sequentially: bool = False
     """True if batch members that have not converged are to be refined after the batched run."""
 
-    def newton_together(self, members: Sequence[int], distance: float | None) -> NewtonTogether | None:
+    def newton_together(self, members: Sequence[int], distance: float | None) -> BatchedNewton | None:
         """Create batched Newton steps for selected batch members; None for methods without them.
 
         Args:
@@ -173,7 +173,7 @@ class Run(ABC):
         """
         return None
 
-    def leaving(self) -> np.ndarray:
+    def find_leaving(self) -> np.ndarray:
         """(batch,) bool: True for batch members whose separate solves converge sooner."""
         return np.zeros(self.problem.batch_size, bool)
 
@@ -191,7 +191,7 @@ class Run(ABC):
     def start_at(self, balances: Balances) -> None:  # noqa: B027
         """Record the initial residuals of all batch members."""
 
-    def aim(  # noqa: B027
+    def set_targets(  # noqa: B027
         self, tolerance: float | None, max_iterations: int | None, budget: float | None
     ) -> None:
         """Set the termination criteria before the first iteration; unset criteria are None.
@@ -202,7 +202,7 @@ class Run(ABC):
             budget: Time limit [s].
         """
 
-    def go_on(self, relative_residual: float, member: int = 0) -> None:  # noqa: B027
+    def tighten_tolerance(self, relative_residual: float, member: int = 0) -> None:  # noqa: B027
         """Continue a batch member that reached the tolerance but not the required distance from equilibrium.
 
         Args:
@@ -210,7 +210,7 @@ class Run(ABC):
             copy: Index of the batch member.
         """
 
-    def on_its_way(self, member: int) -> bool:
+    def is_moving(self, member: int) -> bool:
         """True if a pseudo-time motion has not come to rest.
 
         Such a batch member continues even without decrease of residual or energy.

@@ -19,28 +19,28 @@ import numpy as np
 from supple.model.model import Model, unpinned
 from supple.problem import Balance, Balances, Problem
 from supple.solvers.base import Run, Solver
-from supple.solvers.newton_methods.active_set import BesideObstacles
-from supple.solvers.newton_methods.batched_newton import SweptTogether
-from supple.solvers.newton_methods.float64_problem import bring_back, exact_twin
-from supple.solvers.newton_methods.follower_newton import HELD_UPDATES, FollowerNewton
+from supple.solvers.newton_methods.active_set import ActiveSetNewton
+from supple.solvers.newton_methods.batched_newton import BatchedSweeps
+from supple.solvers.newton_methods.float64_problem import to_float64, write_back
+from supple.solvers.newton_methods.follower_newton import MAX_FIXED_LOAD_UPDATES, FollowerNewton
 from supple.solvers.newton_methods.newton_pcg import NewtonPCG
-from supple.solvers.newton_methods.rate_estimate import ON_DEVICES, Allowance, Forecast
-from supple.solvers.newton_methods.untangling import ROUGHLY, Righting
+from supple.solvers.newton_methods.rate_estimate import DEVICE_FACTOR, RateEstimate, TimeBudget
+from supple.solvers.newton_methods.untangling import ROUGH_TOLERANCE, Untangling
 from supple.solvers.pbng import PBNG
 from supple.support.arguments import check_choice, check_integer, check_iterations, check_number
 from supple.support.text import pluralize
 
-BESIDE_OBSTACLES = 10
+ACTIVE_SET_PATIENCE = 10
 """`patience` of Newton steps with obstacles, larger than without because contacts come and go."""
 
-TOGETHER = 4
+BATCH_FACTOR = 4
 """Factor of `max_predicted_sweeps` for batches, whose members share the cost of a sweep."""
 
 
-RIGID_CORRECTIONS = 10
+MAX_RATE_RESETS = 10
 """Corrections of rigid bodies per solve that reset the forecast; later ones no longer do."""
 
-GROWN = 10.0
+MAX_GROWTH = 10.0
 """Size or displacement of a body, relative to the scene, beyond which a solve is unbounded."""
 
 
@@ -84,12 +84,12 @@ class Hybrid(Solver):
         if problem.batch_size == 1:
             return HybridRun(self, problem)
         turn = self.max_rotation if self.path == "rotation" else None
-        return SweptTogether(problem, self.max_predicted_sweeps * ON_DEVICES * TOGETHER, turn)
+        return BatchedSweeps(problem, self.max_predicted_sweeps * DEVICE_FACTOR * BATCH_FACTOR, turn)
 
     def phases(self) -> tuple[Solver, ...]:
         return self, replace(self, max_predicted_sweeps=0)
 
-    def near_the_end(self) -> Solver:
+    def for_close_guess(self) -> Solver:
         return replace(self, max_predicted_sweeps=0, path="straight")
 
     def memory(self, model: Model, number: int) -> int:
@@ -97,22 +97,28 @@ class Hybrid(Solver):
 
 
 NO_END = (
-    f"bodies have grown to {GROWN:g} times their size and go on: what presses on them, such as the pressure "
+    f"bodies have grown to {MAX_GROWTH:g} times their size and go on: what presses on them, such as the pressure "
     "in a chamber, gains more from that than it costs them; less pressure, or a material that stiffens as it "
     "stretches, such as gent or yeoh, has an equilibrium, and frames of a motion show where it is lost"
 )
 
 NO_HOLD = (
-    f"bodies have left for places {GROWN:g} times as far off as the scene is large, and go on: nothing holds "
+    f"bodies have left for places {MAX_GROWTH:g} times as far off as the scene is large, and go on: nothing holds "
     "them; what only lies on others, without friction, may have no equilibrium: pin it, or simulate a motion"
 )
 
 
-def _endless(problem: Problem) -> str:
+def _find_unbounded_cause(problem: Problem) -> str:
     """Apparent reason for a missing equilibrium; empty if no reason is found."""
     if problem.loads.inertia.any():
         return ""
-    return NO_END if _outgrown(problem) else NO_HOLD if problem.room and _left(problem) else ""
+    return (
+        NO_END
+        if _has_outgrown_scene(problem)
+        else NO_HOLD
+        if problem.room and _has_left_scene(problem)
+        else ""
+    )
 
 
 def _size(problem: Problem) -> float:
@@ -121,21 +127,21 @@ def _size(problem: Problem) -> float:
     return max(float(np.ptp(x, axis=0).max()) for x in known if len(x))
 
 
-def _left(problem: Problem) -> bool:
+def _has_left_scene(problem: Problem) -> bool:
     """True if an unpinned body has left the scene."""
-    model, gone = problem.model, problem.positions - problem.model.rest
+    model, displacement = problem.model, problem.positions - problem.model.rest
     loose = [own for _, own in model.body_vertices if unpinned(model)[own].all()]
-    ways = (np.linalg.norm(gone[own].mean(axis=0)) for own in loose)
-    return bool(max(ways, default=0.0) > GROWN * _size(problem))
+    drifts = (np.linalg.norm(displacement[own].mean(axis=0)) for own in loose)
+    return bool(max(drifts, default=0.0) > MAX_GROWTH * _size(problem))
 
 
-def _outgrown(problem: Problem) -> bool:
+def _has_outgrown_scene(problem: Problem) -> bool:
     """True if shape-dependent loads, the only possible cause, have made a body grow beyond all bounds."""
     model, x = problem.model, problem.positions
     if not any(term.loads and not (term.intersection_free or term.encloses) for term in model.terms):
         return False
     extents = (np.ptp(x[vertices], axis=0).max() for _, vertices in model.body_vertices)
-    return bool(max(extents, default=0.0) > GROWN * _size(problem))
+    return bool(max(extents, default=0.0) > MAX_GROWTH * _size(problem))
 
 
 class HybridRun(Run):
@@ -147,29 +153,31 @@ class HybridRun(Run):
         self.options, self.problem = options, problem
         self._sweeping = PBNG().begin(problem)
         self.check_every, self.patience = self._sweeping.check_every, self._sweeping.patience
-        self._forecast, self._allowance = Forecast(1e-4), Allowance(None)
-        self._righting = Righting(problem)
-        self._ahead = options.max_predicted_sweeps * (1 if problem.device.name == "cpu" else ON_DEVICES)
+        self._rate, self._time_budget = RateEstimate(1e-4), TimeBudget(None)
+        self._untangling = Untangling(problem)
+        self._max_sweeps_left = options.max_predicted_sweeps * (
+            1 if problem.device.name == "cpu" else DEVICE_FACTOR
+        )
         self._sweeps = 0
-        self._newton: NewtonPCG | BesideObstacles | FollowerNewton | None = None
+        self._newton: NewtonPCG | ActiveSetNewton | FollowerNewton | None = None
         self._swept_since = False
         self._sweeps_only = True
-        self._endless = ""
-        self._holds_loads, self._held_updates = False, 0
+        self._unbounded_cause = ""
+        self._fixes_loads, self._fixed_load_updates = False, 0
         self._start: np.ndarray | None = None
-        if problem.follower_loads.alone:
+        if problem.follower_loads.without_contact:
             self._start, self._inverted = problem.positions.copy(), problem.measures.inversions()[0]
         self._version = problem.layout.version
-        self._rigid_moves, self._dropped = problem.contacts.moves, 0
+        self._rigid_moves, self._rate_resets = problem.contacts.moves, 0
         if options.max_predicted_sweeps == 0:
-            self._turn_to_newton()
+            self._start_newton()
 
     @property
     def recovers(self) -> bool:
-        return self._righting.open
+        return self._untangling.open
 
     @property
-    def exact(self) -> Problem | None:
+    def float64_problem(self) -> Problem | None:
         newton = self._newton
         known = (
             isinstance(newton, NewtonPCG | FollowerNewton)
@@ -181,29 +189,29 @@ class HybridRun(Run):
     def start_at(self, balances: Balances) -> None:
         self._sweeping.start_at(balances)
 
-    def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
+    def set_targets(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
         """Set the termination criteria. Iterations requested without a tolerance are sweeps."""
-        self._allowance = Allowance(budget)
+        self._time_budget = TimeBudget(budget)
         self._sweeps_only = (
             tolerance is None and max_iterations is not None and self.options.max_predicted_sweeps > 0
         )
-        self._forecast.aim = tolerance or 1e-8
+        self._rate.target = tolerance or 1e-8
         if self._newton is not None:
-            self._newton.tolerance = self._forecast.aim
+            self._newton.tolerance = self._rate.target
 
-    def go_on(self, relative_residual: float, member: int = 0) -> None:
+    def tighten_tolerance(self, relative_residual: float, member: int = 0) -> None:
         """Continue by Newton steps to a smaller relative residual.
 
         Long waves hardly contribute to the relative residual. The error estimate has already computed the
         first direction.
         """
-        self._forecast.aim = relative_residual
-        (self._newton or self._turn_to_newton()).tolerance = relative_residual
+        self._rate.target = relative_residual
+        (self._newton or self._start_newton()).tolerance = relative_residual
 
     def leave_saddle(self, member: int = 0) -> bool:
         if self.problem.contacts:
             return False
-        (self._newton or self._turn_to_newton()).at_saddle = True
+        (self._newton or self._start_newton()).at_saddle = True
         return True
 
     @property
@@ -215,98 +223,98 @@ class HybridRun(Run):
 
     def notes(self, member: int = 0) -> list[str]:
         if self._newton is None:
-            return self._righting.notes + self._sweeping.notes(member)
+            return self._untangling.notes + self._sweeping.notes(member)
         steps, *others = self._newton.notes()
-        others += [self._endless] if self.unbounded else []
-        return [*self._righting.notes, f"{pluralize(self._sweeps, 'sweep')}, then {steps}", *others]
+        others += [self._unbounded_cause] if self.unbounded else []
+        return [*self._untangling.notes, f"{pluralize(self._sweeps, 'sweep')}, then {steps}", *others]
 
     def advance(self, iterations: int) -> None:
         if self.problem.layout.version != self._version:
             self._update_stencils()
-        if self._righting.open:
-            self._right()
+        if self._untangling.open:
+            self._untangle()
         if self._newton is None:
-            with self._allowance.sweeping(iterations):
+            with self._time_budget.charge_sweeps(iterations):
                 self._sweeping.advance(iterations)
             self._sweeps += iterations
-        elif self._allowance.allows_step:
-            with self._allowance.stepping(iterations):
+        elif self._time_budget.allows_step:
+            with self._time_budget.charge_steps(iterations):
                 for _ in range(iterations):
                     self._newton.step()
-                bring_back(self._newton.problem, self.problem)
+                write_back(self._newton.problem, self.problem)
                 if isinstance(self._newton, FollowerNewton):
-                    self._follow()
-            self._endless = "" if self.on_its_way(0) else _endless(self.problem)
-            self.unbounded = bool(self._endless)
+                    self._sync_follower_loads()
+            self._unbounded_cause = "" if self.is_moving(0) else _find_unbounded_cause(self.problem)
+            self.unbounded = bool(self._unbounded_cause)
         else:  # too little of the time limit is left for another Newton step
             PBNG().begin(self.problem).advance(iterations)
             self._swept_since = True
 
-    def _follow(self) -> None:
+    def _sync_follower_loads(self) -> None:
         """Hold follower loads as they are where Newton's method has led; with held loads from now on, if it
         failed."""
         if self._newton is not None and self._newton.problem is not self.problem:
             self.problem.follower_loads.sync()
         if isinstance(self._newton, FollowerNewton) and self._newton.failed:
-            self._turn_to_newton()
+            self._start_newton()
 
-    def on_its_way(self, member: int) -> bool:
-        return isinstance(self._newton, FollowerNewton) and self._newton.on_its_way
+    def is_moving(self, member: int) -> bool:
+        return isinstance(self._newton, FollowerNewton) and self._newton.is_moving
 
-    def leaving(self) -> np.ndarray:
-        return np.full(self.problem.batch_size, self._held_updates > HELD_UPDATES)
+    def find_leaving(self) -> np.ndarray:
+        return np.full(self.problem.batch_size, self._fixed_load_updates > MAX_FIXED_LOAD_UPDATES)
 
-    def _right(self) -> None:
-        self._righting.right(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGHLY).step)
+    def _untangle(self) -> None:
+        self._untangling.untangle(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGH_TOLERANCE).step)
         if self._newton is not None:
-            self._turn_to_newton()
+            self._start_newton()
 
     def observe(self, balance: Balance, member: int = 0) -> bool:
         """Continue the sweeps while the forecast predicts an early end, otherwise switch to Newton steps."""
-        if isinstance(self._newton, BesideObstacles):
+        if isinstance(self._newton, ActiveSetNewton):
             return self._newton.observe(balance)
         if self._newton is not None:
             return False
-        self._drop_forecast()
+        self._reset_rate()
         moved = self._sweeping.observe(balance, member)
-        self._forecast.see(self._sweeps, math.inf if moved else balance.relative_residual)
-        slow = self._forecast.remaining > self._ahead
-        if slow and not self._sweeps_only and self._allowance.allows_newton:
-            self._turn_to_newton()
+        self._rate.record(self._sweeps, math.inf if moved else balance.relative_residual)
+        slow = self._rate.remaining > self._max_sweeps_left
+        if slow and not self._sweeps_only and self._time_budget.allows_newton:
+            self._start_newton()
         return moved
 
-    def _drop_forecast(self) -> None:
+    def _reset_rate(self) -> None:
         """Discard the convergence rate if rigid bodies have moved since the last check.
 
         Their motion raises the relative residual, so their first few corrections hide the rate of the sweeps.
         """
         moves = self.problem.contacts.moves
-        if moves != self._rigid_moves and self._dropped < RIGID_CORRECTIONS:
-            self._forecast, self._dropped = Forecast(self._forecast.aim), self._dropped + 1
+        if moves != self._rigid_moves and self._rate_resets < MAX_RATE_RESETS:
+            self._rate, self._rate_resets = RateEstimate(self._rate.target), self._rate_resets + 1
         self._rigid_moves = moves
 
     def _update_stencils(self) -> None:
         """Restart forecast and Newton steps after a change of stencils, which changes the forces."""
         self._version = self.problem.layout.version
-        self._held_updates += self._holds_loads
-        self._forecast = Forecast(self._forecast.aim)
+        self._fixed_load_updates += self._fixes_loads
+        self._rate = RateEstimate(self._rate.target)
         if self._newton is not None:
-            self._turn_to_newton()
+            self._start_newton()
 
-    def _turn_to_newton(self) -> NewtonPCG | BesideObstacles | FollowerNewton:
+    def _start_newton(self) -> NewtonPCG | ActiveSetNewton | FollowerNewton:
         self.check_every, self.patience, self._swept_since = 1, 3, False
         if self.problem.contacts:
-            self.patience = BESIDE_OBSTACLES
+            self.patience = ACTIVE_SET_PATIENCE
             make = partial(NewtonPCG, self.options)
-            self._newton = BesideObstacles(self.problem, make, self._forecast.aim)
+            self._newton = ActiveSetNewton(self.problem, make, self._rate.target)
             return self._newton
-        twin = exact_twin(self.problem)
-        held = NewtonPCG(self.options, twin, self._forecast.aim)
-        self._holds_loads |= isinstance(self._newton, FollowerNewton) and self._newton.failed
-        self._newton = held
-        if self.problem.follower_loads.alone and not self._holds_loads:
-            turning = self.options.path == "rotation"
-            if self._start is not None and twin.measures.inversions()[0] > self._inverted:
-                twin.positions = self._start  # sweeps under held loads have inverted elements
-            self._newton = FollowerNewton(twin, self._forecast.aim, held.step, turning)
+        shadow = to_float64(self.problem)
+        newton = NewtonPCG(self.options, shadow, self._rate.target)
+        self._fixes_loads |= isinstance(self._newton, FollowerNewton) and self._newton.failed
+        self._newton = newton
+        if self.problem.follower_loads.without_contact and not self._fixes_loads:
+            rotates = self.options.path == "rotation"
+            if self._start is not None and shadow.measures.inversions()[0] > self._inverted:
+                shadow.positions = self._start  # sweeps under held loads have inverted elements
+            self._newton = FollowerNewton(shadow, self._rate.target, newton.step, rotates)
         return self._newton

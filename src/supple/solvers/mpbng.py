@@ -139,7 +139,7 @@ class MPBNGRun(Run):
         self._final: Run | None = None
         self.layers.begin()
 
-    def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
+    def set_targets(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
         """Use layers in every iteration for a fixed iteration count without tolerance."""
         if max_iterations is not None:
             self._cycle = max_iterations if tolerance is None else min(self._cycle, max_iterations)

@@ -32,8 +32,8 @@ from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, LinearSolver, linear_
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.solvers.base import Run, Solver
-from supple.solvers.newton_methods.active_set import step_beside_obstacles
-from supple.solvers.newton_methods.follower_newton import HELD_UPDATES, FollowerNewton
+from supple.solvers.newton_methods.active_set import active_set_step
+from supple.solvers.newton_methods.follower_newton import MAX_FIXED_LOAD_UPDATES, FollowerNewton
 from supple.solvers.newton_methods.line_search import Start, backtrack, line
 from supple.support.arguments import check_choice, check_flag, check_integer, check_iterations, comma_list
 from supple.support.text import pluralize
@@ -98,9 +98,9 @@ class Newton(Solver):
 
         The exact one may be indefinite, and the projected one may be singular.
         """
-        kinds = get_args(HessianKind)
-        first = kinds.index(self.hessian)
-        return kinds[first:] if self.rescue else kinds[first : first + 1]
+        variants = get_args(HessianKind)
+        first = variants.index(self.hessian)
+        return variants[first:] if self.rescue else variants[first : first + 1]
 
     def begin(self, problem: Problem) -> NewtonRun:
         return NewtonRun(self, problem)
@@ -120,20 +120,20 @@ class NewtonRun(Run):
 
     patience = 12
 
-    def __init__(self, options: Newton, problem: Problem, holds_loads: bool = False) -> None:
+    def __init__(self, options: Newton, problem: Problem, fixes_loads: bool = False) -> None:
         self.options, self.problem = options, problem
-        self._of_twin: NewtonRun | None = None
+        self._subproblem_run: NewtonRun | None = None
         if problem.contacts.rigid and problem.device.name == "cpu":
             problem.following.condense = condense_stiffness
         self._refuse_unable()
         self._exact_failed = self._uphill = 0
         self._first_residual: float | None = None
         self._update_stencils()
-        held = holds_loads or options != Newton(linear_solver=options.linear_solver)
-        self._follower: FollowerNewton | None = None
-        self._held_updates = 0
-        if problem.follower_loads.alone and not held:
-            self._follower = FollowerNewton(problem, 0.0, self._step, turning=True)
+        fixed_loads = fixes_loads or options != Newton(linear_solver=options.linear_solver)
+        self._follower_newton: FollowerNewton | None = None
+        self._fixed_load_updates = 0
+        if problem.follower_loads.without_contact and not fixed_loads:
+            self._follower_newton = FollowerNewton(problem, 0.0, self._step, rotates=True)
 
     def _step(self) -> None:
         """Take one Newton step: a pass through the box above."""
@@ -190,24 +190,24 @@ class NewtonRun(Run):
     def advance(self, iterations: int) -> None:
         if self.problem.layout.version != self._version:
             self._update_stencils()
-            self._held_updates += self._follower is not None and self._follower.failed
+            self._fixed_load_updates += self._follower_newton is not None and self._follower_newton.failed
         for _ in range(iterations):
-            if self._follower is not None and not self._follower.failed:
-                self._follower.step()
+            if self._follower_newton is not None and not self._follower_newton.failed:
+                self._follower_newton.step()
             elif self.problem.contacts:
-                step_beside_obstacles(self.problem, self._steps_of)
+                active_set_step(self.problem, self._steps_of)
             else:
                 self._step()
 
-    def _steps_of(self, twin: Problem) -> Callable[[], None]:
-        self._of_twin = NewtonRun(self.options, twin, holds_loads=True)
-        return self._of_twin._step
+    def _steps_of(self, subproblem: Problem) -> Callable[[], None]:
+        self._subproblem_run = NewtonRun(self.options, subproblem, fixes_loads=True)
+        return self._subproblem_run._step
 
-    def leaving(self) -> np.ndarray:
-        return np.full(self.problem.batch_size, self._held_updates > HELD_UPDATES)
+    def find_leaving(self) -> np.ndarray:
+        return np.full(self.problem.batch_size, self._fixed_load_updates > MAX_FIXED_LOAD_UPDATES)
 
-    def on_its_way(self, member: int) -> bool:
-        return self._follower is not None and self._follower.on_its_way
+    def is_moving(self, member: int) -> bool:
+        return self._follower_newton is not None and self._follower_newton.is_moving
 
     def _update_stencils(self) -> None:
         """Rebuild the sparsity pattern of the Hessian for the current stencils.
@@ -241,9 +241,9 @@ class NewtonRun(Run):
             )
 
     def notes(self, member: int = 0) -> list[str]:
-        if self._follower is not None and not self._follower.failed:
-            return self._follower.notes()
-        notes = [f"linear solver: {(self._of_twin or self).linear.name}"]
+        if self._follower_newton is not None and not self._follower_newton.failed:
+            return self._follower_newton.notes()
+        notes = [f"linear solver: {(self._subproblem_run or self).linear.name}"]
         if self._uphill:
             notes.append(
                 f"the Hessian gave {pluralize(self._uphill, 'step')} along which the energy rises; rescue=True "

@@ -38,7 +38,7 @@ from supple.linear.condensed import condense_stiffness
 from supple.model.model import Model
 from supple.ordering import color_bounds, each_color
 from supple.problem import Balance, Balances, Problem
-from supple.problem.constrained_dofs import held_at
+from supple.problem.constrained_dofs import constrained_at
 from supple.problem.force_kernels import net_force
 from supple.problem.state_totals import Totals
 from supple.solvers.acceleration import (
@@ -91,7 +91,7 @@ def _update_vertices(update, item):
     batch = split_lanes(item, vertices.width)
     ui = gather(u, vertices.own, batch, 0)
     f, A, _, q = net_force(terms, vertices, batch, u, update.anchor, ui)
-    N = held_at(vertices.held, batch)  # projection onto constrained directions
+    N = constrained_at(vertices.held, batch)  # projection onto constrained directions
     # ω Δuᵢ = ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
     step = respond(vertices.contact, vertices.own, batch, N, A, f, ui, update.omega)
     t = shared_lane_min(batch, limit_step(terms, batch, u, ui, step, q))
@@ -202,7 +202,9 @@ class PBNGRun(Run):
         safeguard = self.acceleration.safeguard
         self.acceleration = begin_acceleration(acceleration, p)
         self.acceleration.resume(safeguard)
-        self.tied_groups = group_data(p) if self.options.tied_groups else p.shared("no tied groups", no_tied_groups)
+        self.tied_groups = (
+            group_data(p) if self.options.tied_groups else p.shared("no tied groups", no_tied_groups)
+        )
         shape = p.batch_size, *p.loads.rows.inertia.shape
         self._rejected = p.shared("rejected", lambda: p.zeros(shape))
 

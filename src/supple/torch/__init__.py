@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.gradients.layer import Layer, layer_of
+from supple.gradients.layer import Layer, make_layer
 from supple.scene import Scene, SceneFile
 from supple.solvers import Solver
 
@@ -44,7 +44,7 @@ def equilibrium(
     Raises:
         ValueError: An input is invalid, or there is no equilibrium or no gradient.
     """
-    layer, values = layer_of(scene, solver, initial, given)
+    layer, values = make_layer(scene, solver, initial, given)
     tensors = [value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for value in values]
     return _Equilibrium.apply(layer, *tensors)
 
@@ -75,7 +75,7 @@ def equilibria(
         ValueError: The batch axes differ, or a batch member has no equilibrium or no gradient; the first such
             error is raised.
     """
-    layer, values = layer_of(scene, solver, initial, given)
+    layer, values = make_layer(scene, solver, initial, given)
     tensors = [value if isinstance(value, torch.Tensor) else torch.as_tensor(value) for value in values]
     sizes = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
     if len(sizes) != 1 or 0 in sizes:
@@ -109,7 +109,7 @@ class _Equilibria(_Equilibrium):
 
     @staticmethod
     def forward(layer: Layer, *values: torch.Tensor) -> torch.Tensor:
-        return _like(values, np.stack(_all(layer.positions_of_many([_array(value) for value in values]))))
+        return _like(values, np.stack(_all(layer.positions_of_batch([_array(value) for value in values]))))
 
     @staticmethod
     def backward(ctx: Any, direct: torch.Tensor) -> tuple[Any, ...]:
@@ -135,9 +135,9 @@ class _Pull(torch.autograd.Function):  # type: ignore[misc]
     ) -> tuple[Any, ...]:
         arrays, by = [_array(value) for value in values], _array(direct)
         if many:
-            found = list(map(np.stack, zip(*_all(layer.pull_many(arrays, by)), strict=True)))
+            found = list(map(np.stack, zip(*_all(layer.pullback_batch(arrays, by)), strict=True)))
         else:
-            found = layer.pull(arrays, by)
+            found = layer.pullback(arrays, by)
         return tuple(_needed(found, values, needed))
 
     @staticmethod

@@ -50,13 +50,13 @@ def warp_strain(model: Model, positions: np.ndarray, step: Step | None = None) -
 
 def means(model: Model, positions: np.ndarray, figure: str) -> np.ndarray:
     """Average a `CLOTH_FIGURES` quantity over the triangles of each vertex, weighted by rest area; (n,)."""
-    found = np.full(model.vertices, np.nan)
+    values = np.full(model.vertices, np.nan)
     for body in model.bodies:
         x = positions[body.vertices]
         values = CLOTH_FIGURES[figure](body, x) if body.mesh.corners == 3 else None
         if values is not None:
-            found[body.vertices] = means_at_vertices(values, body.mesh.cells, body.rest_measures, len(x))
-    return found
+            values[body.vertices] = means_at_vertices(values, body.mesh.cells, body.rest_measures, len(x))
+    return values
 
 
 SPACING = 0.02

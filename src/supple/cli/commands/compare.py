@@ -95,7 +95,7 @@ def compare(
         _check_warmup(warmup, file)
         results = ComparisonFolder(output or Path("results") / f"{scene.stem}_compare")
         results.create()
-        with results.locked():
+        with results.hold_lock():
             _refuse_results(results, overwrite)
             try:
                 with announce_compilation():

@@ -33,20 +33,20 @@ def _print(title: str, properties: dict[str, Any]) -> None:
     cell_types = [kind for kind in ("tets", "triangles") if properties[kind]]
     sizes = ["vertices", *cell_types, "components", "pinned", "rollers", "rigid_motions", "weak_constraints"]
     sizes += [name for name in ("springs", "pressures", "cables") if properties[name]]
-    console.print(_listing({_words(name): f"{properties[name]:,}" for name in sizes}))
+    console.print(_two_column_table({_words(name): f"{properties[name]:,}" for name in sizes}))
     portions = [portion for body in properties["bodies"] for portion in body["portions"]]
     for heading, table in (
-        ("clock", _listing(_clock(properties["clock"]))),
+        ("clock", _two_column_table(_clock(properties["clock"]))),
         ("bodies", _bodies(properties["bodies"])),
         *([("materials", _portions(portions))] if portions else []),
         *([("pins", _pins(properties["pins"]))] if properties["pins"] else []),
         *([("loads", _loads(properties["loads"]))] if properties["loads"] else []),
         *(
-            [("contact", _listing(_contact(properties["contact"])))]
+            [("contact", _two_column_table(_contact(properties["contact"])))]
             if properties["contact"]["method"] != "none"
             else []
         ),
-        *([("in time", _varying_parameters(properties["varying"]))] if properties["varying"] else []),
+        *([("in time", _parameter_table(properties["varying"]))] if properties["varying"] else []),
         ("orderings", _orderings(properties["orderings"])),
         ("worst elements", _worst(properties["bodies"])),
         ("memory [MB]", _memory(properties["memory_megabytes"])),
@@ -72,7 +72,7 @@ def _clock(clock: dict[str, Any]) -> dict[str, str]:
     guess = clock["initial_guess"]
     rows |= {"initial guess": guess} if guess != "adaptive" else {}
     rows |= {"damping": f"{clock['damping']:.4g} per step"} if clock["damping"] else {}
-    return rows | {"gravity": f"{_vector(clock['gravity'])} m/s²{_varying(clock['gravity_ramp'])}"}
+    return rows | {"gravity": f"{_vector(clock['gravity'])} m/s²{_format_ramp(clock['gravity_ramp'])}"}
 
 
 def _pins(pins: list[dict[str, Any]]) -> Any:
@@ -88,13 +88,13 @@ def _pins(pins: list[dict[str, Any]]) -> Any:
 def _loads(loads: list[dict[str, Any]]) -> Any:
     table = _table("vertices", "total [N]", "in time")
     for load in loads:
-        force, varying = _vector(load["force"]), _varying(load["ramp"]).removeprefix(", ") or "constant"
+        force, varying = _vector(load["force"]), _format_ramp(load["ramp"]).removeprefix(", ") or "constant"
         follows = ", following the surface" if load["following"] else ""
         table.add_row(load["body"], f"{load['vertices']:,}", force, varying + follows)
     return table
 
 
-UNITS = {"thickness": " m", "stiffness": " N/m", "spacing": " m"}
+CONTACT_UNITS = {"thickness": " m", "stiffness": " N/m", "spacing": " m"}
 """Units of contact parameters."""
 
 
@@ -102,20 +102,20 @@ def _contact(contact: dict[str, Any]) -> dict[str, str]:
     """Contact settings of the scene; parameters determined automatically are omitted."""
     nonzero = {name: value for name, value in contact.items() if name != "method" and value}
     texts = {
-        name: "yes" if value is True else f"{value:.4g}{UNITS.get(name, '')}"
+        name: "yes" if value is True else f"{value:.4g}{CONTACT_UNITS.get(name, '')}"
         for name, value in nonzero.items()
     }
     return {"method": contact["method"], **texts}
 
 
-def _varying_parameters(varying: list[dict[str, Any]]) -> Any:
+def _parameter_table(varying: list[dict[str, Any]]) -> Any:
     table = _table("parameter", "parts of it")
     for each in varying:
-        table.add_row(each["body"], each["parameter"], _varying(each["ramp"]).removeprefix(", "))
+        table.add_row(each["body"], each["parameter"], _format_ramp(each["ramp"]).removeprefix(", "))
     return table
 
 
-def _varying(ramp: Any) -> str:
+def _format_ramp(ramp: Any) -> str:
     """Text of a ramp: ", 0 at 0 s, 1 at 2 s"."""
     if not isinstance(ramp, dict):
         return f", {ramp}" if ramp else ""
@@ -127,7 +127,7 @@ def _vector(numbers: list[float]) -> str:
     return ", ".join(f"{number:.4g}" for number in numbers)
 
 
-def _listing(rows: dict[str, str]) -> Any:
+def _two_column_table(rows: dict[str, str]) -> Any:
     table = _table()
     table.show_header = False
     for name, value in rows.items():

@@ -78,7 +78,7 @@ def render(
     with handle_errors(json):
         from supple.cli.progress import FilmProgress
         from supple.io.checksums import compact_checksums
-        from supple.io.lock import locked
+        from supple.io.lock import hold_lock
         from supple.runs.pictures import draw_film, draw_picture, make_appearance
         from supple.runs.saved import load_run
 
@@ -87,12 +87,12 @@ def render(
         run = load_run(results)
         dots = None if size is None else parse_size(size)
         appearance = make_appearance(run.file, field, camera, theme, dots, thickness, names)
-        chosen = _chosen(frames, run)
+        chosen = _parse_frames(frames, run)
         target = results if output is None else output
         target.mkdir(parents=True, exist_ok=True)
         written = [target / "picture.png"]
         try:
-            with locked(target):
+            with hold_lock(target):
                 problem = draw_picture(run, appearance, chosen[-1], written[0])
                 if film and (turntable or len(chosen) > 1):
                     films = [target / "film.mp4", target / "film.gif"] if gif else [target / "film.mp4"]
@@ -123,7 +123,7 @@ def parse_size(text: str) -> tuple[int, int]:
     return check_size(text)
 
 
-def _chosen(text: str | None, run: SavedRun) -> Sequence[int]:
+def _parse_frames(text: str | None, run: SavedRun) -> Sequence[int]:
     """Frame numbers selected by text such as 10:60, 10:, :60 or 30.
 
     Without text, all frames; for a single equilibrium, the equilibrium only.

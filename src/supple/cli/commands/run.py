@@ -132,7 +132,7 @@ def run(
         results = ResultsFolder(output or Path("results") / scene.stem)
         manifest = new_run_manifest(file, count, job.settings)
         results.create()
-        with results.locked():
+        with results.hold_lock():
             last = _prepare(results, manifest, resume, overwrite)
             try:
                 if last is not None:
@@ -308,7 +308,7 @@ def repair_results(
     Args:
         job: Scene and options that the folder was written with.
         folder: Results folder, whose frames from 1 on are intact.
-        account: Report of these frames.
+        manifest: Report of these frames.
         note: Called with a sentence for each repaired file.
     """
     from supple.io import joined, write_data, write_frame, write_pvd, write_skins

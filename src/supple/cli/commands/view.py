@@ -45,7 +45,7 @@ def view(
         from rich.text import Text
 
         from supple.cli.job import load_file
-        from supple.live.server import free_port, is_local, serving
+        from supple.live.server import free_port, is_local, serve_page
 
         file = load_file(scene)
         saved = output or Path()
@@ -57,7 +57,7 @@ def view(
         if not is_local(host):
             note(f"{host} is reached over the network, unencrypted: give the address to whom you trust")
         saved.mkdir(parents=True, exist_ok=True)
-        with serving(file, host, free, saved, play, allow_origin or (), device) as url:
+        with serve_page(file, host, free, saved, play, allow_origin or (), device) as url:
             errors.print(
                 Text.assemble((file.title, "bold"), " is live at ", (url, f"link {url}"), ". Ctrl+C ends it.")
             )

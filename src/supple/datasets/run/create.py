@@ -47,9 +47,9 @@ from supple.datasets.store.scene_files import (
     without_folder,
 )
 from supple.datasets.store.zarr_arrays import array, group, write_array, write_json, write_text
-from supple.io.lock import locked
+from supple.io.lock import hold_lock
 from supple.io.machine import machine, versions
-from supple.io.replace_file import replacing_folder, restore_replaced, unfinished
+from supple.io.replace_file import replacing_folder, restore_replaced, temporary_path
 from supple.model.model import Model
 from supple.support.os_errors import add_path_to_os_errors
 
@@ -111,7 +111,7 @@ def create(path: Path, facts: Facts, command: Sequence[str] | None = None) -> St
     if path.exists():
         return open_matching(path, facts)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = unfinished(path)
+    temporary = temporary_path(path)
     try:
         with add_path_to_os_errors(path, temporary):
             write_empty(temporary, facts, command, path.name)
@@ -362,7 +362,7 @@ def make_store(
     restore_replaced(path)
     if not path.exists() or not (overwrite or grow):
         return _create_or_open(spec, path, command)
-    with locked(path, outside=True):
+    with hold_lock(path, outside=True):
         if overwrite:
             return _replace_store(spec, path, command)
         return _extend_or_open(spec, path, command)

@@ -187,7 +187,7 @@ class Sampler:
         self._problem: Problem | None = None
         self._batches: BatchSolver | None = None
         self._device_workers = device_workers
-        self._near = self.request.solver.near_the_end()
+        self._near = self.request.solver.for_close_guess()
 
     def precompute_conditions(self, every: Sequence[Values]) -> Sequence[ConditionsOrError | None]:
         """Precompute conditions for `solve`; None if samples need their own models."""
@@ -323,7 +323,7 @@ class Sampler:
         history = {}
         if model.followers:
             model = latest(model, problem.model)
-            (history,) = problem.history.take()
+            (history,) = problem.history.get_variables()
         return SampleQuantities(model, problem.positions, conditions.force, conditions.materials, history)
 
     def _solve_problem(
@@ -332,9 +332,9 @@ class Sampler:
         request = self.request
         if self.source.rebuilds:
             problem = make_problem(model, True, request.backend)
-            problem.take([conditions])
+            problem.set_conditions([conditions])
         else:
-            if self._problem is None or not self._problem.take([conditions]):
+            if self._problem is None or not self._problem.set_conditions([conditions]):
                 self._problem = None
                 self._problem = self._prepare_problem(conditions)
             problem = self._problem
@@ -353,7 +353,7 @@ class Sampler:
             prepare(problem)
         return (
             problem
-            if problem.take([conditions])
+            if problem.set_conditions([conditions])
             else make_problem_under(self.model, [conditions], self.request.backend)
         )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-BODIES = ("#7fb3c8", "#e0a458", "#9bbf85", "#c97b84", "#a08fc4", "#d4c25a", "#8a9099", "#5c7fa3")
+BODY_COLORS = ("#7fb3c8", "#e0a458", "#9bbf85", "#c97b84", "#a08fc4", "#d4c25a", "#8a9099", "#5c7fa3")
 
 
 def srgb(body: int) -> np.ndarray:
     """sRGB color (3,) uint8 of a body."""
-    return np.frombuffer(bytes.fromhex(BODIES[body % len(BODIES)][1:]), np.uint8)
+    return np.frombuffer(bytes.fromhex(BODY_COLORS[body % len(BODY_COLORS)][1:]), np.uint8)
 
 
 def linear(body: int) -> np.ndarray:

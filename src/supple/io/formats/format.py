@@ -42,7 +42,7 @@ class ExportContext:
 
 AddFrame = Callable[[FrameData], None]
 Writer = Callable[[Path, ExportContext], AbstractContextManager[AddFrame]]
-"""Context manager writer(path, shot), which returns a function that adds a frame. The output is complete
+"""Context manager writer(path, context), which returns a function that adds a frame. The output is complete
 after a clean exit; otherwise existing files are kept."""
 
 

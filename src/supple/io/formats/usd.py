@@ -31,7 +31,7 @@ def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
 
     names = distinct((body.name for body in context.bodies), Tf.MakeValidIdentifier)
     skins = [skin_of(body) for body in context.bodies]
-    with replacing(path) as temporary, _naming_full_disk(path):
+    with replacing(path) as temporary, _convert_disk_error(path):
         stage = Usd.Stage.CreateNew(str(temporary))
         _set_stage(stage, context.dt)
         surfaces = [_surface(stage, f"/World/{n}/{n}", s) for n, s in zip(names, skins, strict=True)]
@@ -65,7 +65,7 @@ def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
 
 
 @contextmanager
-def _naming_full_disk(path: Path) -> Iterator[None]:
+def _convert_disk_error(path: Path) -> Iterator[None]:
     """Convert USD's error about a full disk to an OSError."""
     from pxr import Tf
 

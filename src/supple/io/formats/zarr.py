@@ -14,7 +14,7 @@ from supple.io.bodies import joined
 from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
 from supple.io.replace_file import replacing_folder
 
-LONGEST_WRITE = 30.0
+WRITE_TIMEOUT = 30.0
 """Longest wait for pending writes of an interrupted export [s]."""
 
 
@@ -24,7 +24,7 @@ def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
     import zarr
 
     rest = joined(context.bodies)
-    with replacing_folder(path) as temporary, _finished_writes():
+    with replacing_folder(path) as temporary, _wait_for_writes():
         group = zarr.open_group(temporary, mode="w")
         n = len(rest.points)
         positions = group.create_array("positions", shape=(0, n, 3), chunks=(1, n, 3), dtype="f8")
@@ -53,7 +53,7 @@ def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
 
 
 @contextmanager
-def _finished_writes() -> Iterator[None]:
+def _wait_for_writes() -> Iterator[None]:
     """Wait for pending writes of Zarr's thread after an interruption.
 
     Otherwise they would recreate the deleted folder.
@@ -63,7 +63,7 @@ def _finished_writes() -> Iterator[None]:
     async def wait_for_others() -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
         if others:
-            await asyncio.wait(others, timeout=LONGEST_WRITE)
+            await asyncio.wait(others, timeout=WRITE_TIMEOUT)
 
     try:
         yield

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 
-def bounded(module: ModuleType, size: int, *helpers: ModuleType, **replaced: Any) -> SimpleNamespace:
+def bound_reader(module: ModuleType, size: int, *helpers: ModuleType, **replaced: Any) -> SimpleNamespace:
     """A copy of a reader's module that refuses counts larger than a file of this size [bytes].
 
     meshio allocates arrays, and repeats loops, as often as a file says. The functions of the copy share one
@@ -55,11 +55,11 @@ class _Numpy:
 
 
 def _checked_range(size: int) -> Any:
-    def checked(*limits: Any) -> range:
+    def check_range(*limits: Any) -> range:
         check_claim(max(map(int, limits)), size)
         return range(*limits)
 
-    return checked
+    return check_range
 
 
 def check_claim(count: int, size: int) -> None:

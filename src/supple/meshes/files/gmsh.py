@@ -13,7 +13,7 @@ from meshio.gmsh import common, main
 from meshio.gmsh.common import _fast_forward_to_end_block
 from meshio.gmsh.main import _read_header, _readers
 
-from supple.meshes.files.bounded_readers import bounded
+from supple.meshes.files.bounded_readers import bound_reader
 
 write = meshio.gmsh.write
 
@@ -25,7 +25,7 @@ def read(name: str) -> meshio.Mesh:
     """The mesh of a Gmsh file; a ValueError where it claims more than it can have, or numbers of nodes are
     far beyond their count."""
     size = Path(name).stat().st_size
-    readers = {version: bounded(module, size, common) for version, module in _readers.items()}
+    readers = {version: bound_reader(module, size, common) for version, module in _readers.items()}
     numbers = _node_numbers(name, readers)
     most = max(MOST_NUMBER, SPARSITY * len(numbers))
     if len(numbers) and (numbers.max() > most or numbers.min() < 0):
@@ -33,7 +33,7 @@ def read(name: str) -> meshio.Mesh:
             f"nodes have numbers from {int(numbers.min())} to {int(numbers.max())}, and there are "
             f"{len(numbers):,}; number them again"
         )
-    reader: Any = bounded(main, size, _readers=readers)
+    reader: Any = bound_reader(main, size, _readers=readers)
     return reader.read(name)
 
 

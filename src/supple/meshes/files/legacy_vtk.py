@@ -9,7 +9,7 @@ import meshio
 from meshio import _vtk_common
 from meshio.vtk import _main, _vtk_42, _vtk_51
 
-from supple.meshes.files.bounded_readers import bounded
+from supple.meshes.files.bounded_readers import bound_reader
 
 write = meshio.vtk.write
 
@@ -20,6 +20,8 @@ TYPES = ["UNSTRUCTURED_GRID"]
 def read(name: str) -> meshio.Mesh:
     """The mesh of a legacy VTK file; a ValueError where it claims more than it can have."""
     size = Path(name).stat().st_size
-    old, new = (bounded(module, size, _vtk_common, vtk_dataset_types=TYPES) for module in (_vtk_42, _vtk_51))
-    reader: Any = bounded(_main, size, _vtk_42=old, _vtk_51=new)
+    old, new = (
+        bound_reader(module, size, _vtk_common, vtk_dataset_types=TYPES) for module in (_vtk_42, _vtk_51)
+    )
+    reader: Any = bound_reader(_main, size, _vtk_42=old, _vtk_51=new)
     return reader.read(name)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from supple.meshes.arguments import scaling
 from supple.meshes.checks import MeshError
 from supple.meshes.files import gmsh, legacy_vtk, medit, tetgen, vtu
-from supple.meshes.files.mesh_data import checked_data, merged, refuse_mixed, turned, turns
+from supple.meshes.files.mesh_data import check_data, check_same_shapes, merge_data, rotates, transform_data
 from supple.meshes.files.surface_files import SURFACES, is_surface_file, load_surface
 from supple.meshes.generators.tetrahedralize import Progress, log, tetrahedralize
 from supple.meshes.measures import means_at_vertices
@@ -47,20 +47,20 @@ def _edges(points: np.ndarray, cells: np.ndarray) -> np.ndarray:
     return np.concatenate([edges, normal[:, None]], axis=1)
 
 
-def deformed_data(mesh: Mesh, positions: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def deform_data(mesh: Mesh, positions: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Cell and point data of a mesh at positions (n, 3) [m].
 
     Vectors follow F v with their rest length, tensors the rotation of F; vertices use the mean F of their
     cells.
     """
     cells, vertices = dict(mesh.cell_data), dict(mesh.point_data)
-    if positions is mesh.points or not any(map(turns, (*cells.values(), *vertices.values()))):
+    if positions is mesh.points or not any(map(rotates, (*cells.values(), *vertices.values()))):
         return cells, vertices
     F = deformation_gradients(mesh, positions)
-    cells = turned(cells, F)
-    if any(map(turns, vertices.values())):
+    cells = transform_data(cells, F)
+    if any(map(rotates, vertices.values())):
         mean = means_at_vertices(F, mesh.cells, mesh.measures, mesh.n_vertices)
-        vertices = turned(vertices, mean)
+        vertices = transform_data(vertices, mean)
     return cells, vertices
 
 
@@ -103,7 +103,7 @@ def load_mesh(
     path = check_path(path, "the path of a mesh file")
     scaling(scale)  # validated before the file is read
     if is_surface_file(path):
-        return _filled(load_surface(path).scaled(scale), path, edge_length, progress)
+        return _fill_surface(load_surface(path).scaled(scale), path, edge_length, progress)
     if edge_length is not None:
         raise MeshError(
             f"{path}: edge_length is for surfaces ({', '.join(SURFACES)}); the tets of this file are given."
@@ -112,7 +112,7 @@ def load_mesh(
     return mesh if np.all(np.asarray(scale) == 1) else mesh.scaled(scale)
 
 
-def _filled(surface: TriMesh, path: Path, edge_length: float | None, progress: Progress) -> TetMesh:
+def _fill_surface(surface: TriMesh, path: Path, edge_length: float | None, progress: Progress) -> TetMesh:
     try:
         return tetrahedralize(surface, edge_length, lambda text: progress(f"{path.name}: {text}"))
     except MeshError as error:
@@ -149,10 +149,10 @@ def _read(path: Path, repair: bool) -> TetMesh:
 def read_triangles(path: Path) -> TriMesh:
     """Read all triangles of a file with cell and point data; vertices without triangles are dropped."""
     content = _content(path)
-    found = [block.data for block in content.cells if block.type == "triangle" and len(block.data)]
-    if not found:
+    blocks = [block.data for block in content.cells if block.type == "triangle" and len(block.data)]
+    if not blocks:
         raise MeshError(f"{path}: the file has no triangles for cloth.")
-    used, triangles = np.unique(np.concatenate(found), return_inverse=True)
+    used, triangles = np.unique(np.concatenate(blocks), return_inverse=True)
     point_data = {name: values[used] for name, values in _point_data(content).items()}
     cells = triangles.reshape(-1, 3)
     data = {"cell_data": _cell_data(content, "triangle"), "point_data": point_data}
@@ -187,7 +187,9 @@ def save_mesh(
         )
     write_meshes([mesh], path, positions, point_data, cell_data)
     name, _ = _format(Path(path))
-    lost = [key for data in (mesh.cell_data, mesh.point_data) for key in data.keys() - _held_by(name, data)]
+    lost = [
+        key for data in (mesh.cell_data, mesh.point_data) for key in data.keys() - _supported_data(name, data)
+    ]
     if lost:
         sentence = (
             f"{path}: a {name} file does not hold {comma_list(sorted(lost))} of the mesh; a .vtu file does."
@@ -215,7 +217,9 @@ def write_meshes(
         points = check_vectors("positions", positions, len(points), MeshError)
     cells = _rows("cell_data", cell_data, sum(mesh.n_cells for mesh in meshes), f"{meshes[0].cell}s")
     vertices = _rows("point_data", point_data, len(points), "vertices")
-    own_cells, own_vertices = (_held_by(name, data) for data in _own_data(meshes, points, positions is None))
+    own_cells, own_vertices = (
+        _supported_data(name, data) for data in _own_data(meshes, points, positions is None)
+    )
     blocks, counts = _blocks(meshes)
     ends = np.cumsum(counts)[:-1]
     content = meshio.Mesh(
@@ -236,14 +240,16 @@ def _own_data(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Concatenated cell and point data of all meshes at points (n, 3) [m]."""
     first = np.cumsum([0, *(mesh.n_vertices for mesh in meshes)])
-    found = [
-        deformed_data(mesh, mesh.points if at_rest else points[start : start + mesh.n_vertices])
+    data_by_mesh = [
+        deform_data(mesh, mesh.points if at_rest else points[start : start + mesh.n_vertices])
         for mesh, start in zip(meshes, first[:-1], strict=True)
     ]
-    for data in zip(*found, strict=True):
-        refuse_mixed(data)
+    for data in zip(*data_by_mesh, strict=True):
+        check_same_shapes(data)
     counts = [mesh.n_cells for mesh in meshes], [mesh.n_vertices for mesh in meshes]
-    cells, vertices = (merged(data, n) for data, n in zip(zip(*found, strict=True), counts, strict=True))
+    cells, vertices = (
+        merge_data(data, n) for data, n in zip(zip(*data_by_mesh, strict=True), counts, strict=True)
+    )
     return cells, vertices
 
 
@@ -282,12 +288,12 @@ def _tets(content: meshio.Mesh) -> np.ndarray:
     tets = [block.data for block in content.cells if block.type == "tetra" and len(block.data)]
     if tets:
         return np.concatenate(tets)
-    kinds: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for block in content.cells:
-        kinds[block.type] = kinds.get(block.type, 0) + len(block.data)
-    found = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count) or "no cells at all"
+        counts[block.type] = counts.get(block.type, 0) + len(block.data)
+    summary = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "no cells at all"
     raise MeshError(
-        f"the file has no linear tets (tetra cells); it has {found}. "
+        f"the file has no linear tets (tetra cells); it has {summary}. "
         f"A surface is tetrahedralized where its file is one of {', '.join(SURFACES)}."
     )
 
@@ -310,10 +316,10 @@ def _point_data(content: meshio.Mesh) -> dict[str, np.ndarray]:
 
 def _rows(name: str, data: Mapping[str, ArrayLike] | None, count: int, what: str) -> dict[str, np.ndarray]:
     """Validate numeric data with one row per item and flatten tensors."""
-    return _flat(checked_data(name, data, count, what))
+    return _flat(check_data(name, data, count, what))
 
 
-def _held_by(format: str, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _supported_data(format: str, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Mesh data that a file format can store."""
     if format in ("Medit", "TetGen"):
         return {key: rows for key, rows in data.items() if (format, key) == ("Medit", "medit:ref")}

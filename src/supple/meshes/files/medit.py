@@ -8,12 +8,12 @@ from typing import Any
 import meshio
 from meshio.medit import _medit
 
-from supple.meshes.files.bounded_readers import bounded
+from supple.meshes.files.bounded_readers import bound_reader
 
 write = meshio.medit.write
 
 
 def read(name: str) -> meshio.Mesh:
     """The mesh of a Medit file; a ValueError where it claims more than it can have."""
-    reader: Any = bounded(_medit, Path(name).stat().st_size)
+    reader: Any = bound_reader(_medit, Path(name).stat().st_size)
     return reader.read(name)

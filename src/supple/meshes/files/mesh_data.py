@@ -19,7 +19,7 @@ Data = Mapping[str, np.ndarray]
 Given = Mapping[str, ArrayLike] | None
 
 
-def checked_data(name: str, data: Given, count: int, what: str) -> dict[str, np.ndarray]:
+def check_data(name: str, data: Given, count: int, what: str) -> dict[str, np.ndarray]:
     """Validate data arrays with one row per item; returns read-only copies. Nine floats become a tensor."""
     if not isinstance(data, Mapping | None):
         raise MeshError(f"{name} must be a dictionary of arrays, got {format_value(data)}.")
@@ -41,12 +41,12 @@ def checked_data(name: str, data: Given, count: int, what: str) -> dict[str, np.
     return arrays
 
 
-def turns(values: np.ndarray) -> bool:
+def rotates(values: np.ndarray) -> bool:
     """True for data that rotate with the mesh: vectors and tensors."""
     return values.dtype.kind == "f" and values.shape[1:] in ((3,), (3, 3))
 
 
-def turned(data: Data, matrix: np.ndarray) -> dict[str, np.ndarray]:
+def transform_data(data: Data, matrix: np.ndarray) -> dict[str, np.ndarray]:
     """Transform data by x → A x.
 
     Vectors are directions in the material, v → A v with unchanged length; tensors are rotated by the rotation
@@ -56,35 +56,35 @@ def turned(data: Data, matrix: np.ndarray) -> dict[str, np.ndarray]:
         data: Arrays by name.
         matrix: A, (3, 3) or (m, 3, 3) per row.
     """
-    if not any(map(turns, data.values())):
+    if not any(map(rotates, data.values())):
         return dict(data)
     A = np.broadcast_to(matrix, (len(next(iter(data.values()))), 3, 3))
-    return {name: _turned(values, A) if turns(values) else values for name, values in data.items()}
+    return {name: _transform(values, A) if rotates(values) else values for name, values in data.items()}
 
 
-def _turned(values: np.ndarray, A: np.ndarray) -> np.ndarray:
+def _transform(values: np.ndarray, A: np.ndarray) -> np.ndarray:
     if values.ndim == 2:
-        moved = np.einsum("mij,mj->mi", A, values)
-        length = np.linalg.norm(moved, axis=1, keepdims=True)
+        transformed = np.einsum("mij,mj->mi", A, values)
+        length = np.linalg.norm(transformed, axis=1, keepdims=True)
         before = np.linalg.norm(values, axis=1, keepdims=True)
-        return moved * (before / np.where(length > 0, length, 1.0))
+        return transformed * (before / np.where(length > 0, length, 1.0))
     U, _, V = np.linalg.svd(A)
     R = U @ V
     return R @ values @ R.transpose(0, 2, 1)
 
 
-def merged(parts: Sequence[Data], counts: Sequence[int]) -> dict[str, np.ndarray]:
+def merge_data(parts: Sequence[Data], counts: Sequence[int]) -> dict[str, np.ndarray]:
     """Concatenate the data of several meshes; missing rows are NaN, or -1 for integers."""
     names = dict.fromkeys(name for part in parts for name in part)
     return {
         name: np.concatenate(
-            [_filled(name, part, count, parts) for part, count in zip(parts, counts, strict=True)]
+            [_data_or_missing(name, part, count, parts) for part, count in zip(parts, counts, strict=True)]
         )
         for name in names
     }
 
 
-def _filled(name: str, part: Data, count: int, parts: Sequence[Data]) -> np.ndarray:
+def _data_or_missing(name: str, part: Data, count: int, parts: Sequence[Data]) -> np.ndarray:
     if name in part:
         return part[name]
     example = next(other[name] for other in parts if name in other)
@@ -92,7 +92,7 @@ def _filled(name: str, part: Data, count: int, parts: Sequence[Data]) -> np.ndar
     return np.full((count, *example.shape[1:]), missing, float if example.dtype.kind == "f" else np.int64)
 
 
-def refuse_mixed(parts: Sequence[Data]) -> None:
+def check_same_shapes(parts: Sequence[Data]) -> None:
     """Refuse data of the same name with different shapes in meshes to be merged."""
     for name in {name for part in parts for name in part}:
         shapes = {part[name].shape[1:] for part in parts if name in part}

@@ -58,7 +58,7 @@ def load_surface(path: str | os.PathLike[str]) -> TriMesh:
         return read_triangles(path)
     points, triangles, uv = _read(path)
     try:
-        return _merged(TriMesh(points, triangles, uv))
+        return _merge_vertices(TriMesh(points, triangles, uv))
     except MeshError as error:
         raise MeshError(f"{path}: {error}") from error
 
@@ -82,11 +82,11 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         ) from error
 
 
-def _merged(surface: TriMesh) -> TriMesh:
+def _merge_vertices(surface: TriMesh) -> TriMesh:
     """Merge coincident vertices and drop triangles without area."""
     used = surface.points[surface.triangles.ravel()]
     points, ids = np.unique(used, axis=0, return_inverse=True)
     triangles = ids.reshape(-1, 3)
     a, b, c = triangles.T
-    kept = (a != b) & (b != c) & (c != a)
-    return TriMesh(points, triangles[kept], None if surface.uv is None else surface.uv[kept])
+    has_area = (a != b) & (b != c) & (c != a)
+    return TriMesh(points, triangles[has_area], None if surface.uv is None else surface.uv[has_area])

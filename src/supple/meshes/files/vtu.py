@@ -31,13 +31,13 @@ def read(name: str) -> meshio.Mesh:
     path = Path(name)
     budget = _Budget(max(LEAST_BUDGET, INFLATION * path.stat().st_size))
     _check_raw_blocks(path, budget)
-    found = _Reader(name, budget)
+    content = _Reader(name, budget)
     return meshio.Mesh(
-        found.points,
-        found.cells,
-        point_data=found.point_data,
-        cell_data=found.cell_data,
-        field_data=found.field_data,
+        content.points,
+        content.cells,
+        point_data=content.point_data,
+        cell_data=content.cell_data,
+        field_data=content.field_data,
     )
 
 
@@ -57,16 +57,16 @@ class _Budget:
                 f"compressed data claims {format_bytes(claimed)}, more than {INFLATION} times the file's size"
             )
         self.left -= claimed
-        found, at = [], 0
+        blocks_data, at = [], 0
         for number in map(int, header[3 : 3 + blocks]):
             kind: Any = zlib.decompressobj() if compressor.endswith("ZLibDataCompressor") else None
             kind = kind or lzma.LZMADecompressor()
             block = kind.decompress(data[at : at + number], size + 1)
             if len(block) > size:
                 raise ValueError(f"a compressed block is larger than the {format_bytes(size)} that it claims")
-            found.append(block)
+            blocks_data.append(block)
             at += number
-        return found
+        return blocks_data
 
 
 class _Reader(VtuReader):  # type: ignore[misc]
@@ -75,25 +75,25 @@ class _Reader(VtuReader):  # type: ignore[misc]
         super().__init__(name)
 
     def read_compressed_binary(self, data: str, dtype: np.dtype[Any]) -> np.ndarray:
-        kind = _ordered(vtu_to_numpy_type[self.header_type], self.byte_order)
-        first = _decoded(data, 0, kind.itemsize)
+        kind = _with_byte_order(vtu_to_numpy_type[self.header_type], self.byte_order)
+        first = _decode(data, 0, kind.itemsize)
         blocks = int(np.frombuffer(first, kind)[0])
         size = kind.itemsize * (3 + blocks)
-        header = np.frombuffer(_decoded(data, 0, size), kind)
-        content = _decoded(data, num_bytes_to_num_base64_chars(size), int(header[3:].sum()))
+        header = np.frombuffer(_decode(data, 0, size), kind)
+        content = _decode(data, num_bytes_to_num_base64_chars(size), int(header[3:].sum()))
         inflated = self._budget.inflate(str(self.compression), content, header)
-        return np.frombuffer(b"".join(inflated), _ordered(dtype, self.byte_order))
+        return np.frombuffer(b"".join(inflated), _with_byte_order(dtype, self.byte_order))
 
 
-def _decoded(data: str, start: int, count: int) -> bytes:
+def _decode(data: str, start: int, count: int) -> bytes:
     """Decode `count` bytes of base64 text, starting at a character."""
-    found = base64.b64decode(data[start : start + num_bytes_to_num_base64_chars(count)])
-    if len(found) < count:
+    content = base64.b64decode(data[start : start + num_bytes_to_num_base64_chars(count)])
+    if len(content) < count:
         raise ValueError("compressed data is cut short")
-    return found[:count]
+    return content[:count]
 
 
-def _ordered(kind: np.dtype[Any], order: str | None) -> np.dtype[Any]:
+def _with_byte_order(kind: np.dtype[Any], order: str | None) -> np.dtype[Any]:
     return kind if order is None else kind.newbyteorder("<" if order == "LittleEndian" else ">")
 
 
@@ -109,7 +109,7 @@ def _check_raw_blocks(path: Path, budget: _Budget) -> None:
     if start is None or compressor is None:
         return
     order, kind = re.search(rb'byte_order="(\w+)"', head), re.search(rb'header_type="(\w+)"', head)
-    numbers = _ordered(
+    numbers = _with_byte_order(
         vtu_to_numpy_type[kind[1].decode() if kind else "UInt32"], order[1].decode() if order else None
     )
     end = content.rfind(b"</AppendedData>")

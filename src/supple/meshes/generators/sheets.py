@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from supple.meshes.arguments import three
 from supple.meshes.checks import MeshError
 from supple.meshes.generators import simplices
-from supple.meshes.generators.solids import ball, positive, whole
+from supple.meshes.generators.solids import ball, check_positive, check_positive_integer
 from supple.meshes.trimesh import TriMesh
 from supple.support.arguments import MAX_LENGTH, MIN_LENGTH, format_value, to_floats
 from supple.support.memory import refuse_too_many
@@ -46,7 +46,7 @@ def sheet(
     nu, nv = _two_counts(cells, edges, pattern)
     _announce("sheet", *sheet_size((nu, nv), edges, pattern))
     flat, triangles = (_rows if pattern == "equilateral" else _grid)(nu, nv, pattern)
-    return _placed(flat * edges, triangles, plane, origin)
+    return _place_in_plane(flat * edges, triangles, plane, origin)
 
 
 def disc(
@@ -61,8 +61,10 @@ def disc(
         center: Center [m].
     """
     _announce("disc", *disc_size(resolution))
-    flat, triangles = simplices.disk(whole("resolution", resolution))
-    return _placed(positive("radius", radius) * flat, _counter_clockwise(flat, triangles), plane, center)
+    flat, triangles = simplices.disk(check_positive_integer("resolution", resolution))
+    return _place_in_plane(
+        check_positive("radius", radius) * flat, _counter_clockwise(flat, triangles), plane, center
+    )
 
 
 def tube(
@@ -77,7 +79,7 @@ def tube(
             diagonals.
         pattern: Triangulation, as for a `sheet`.
     """
-    radius, length = positive("radius", radius), positive("length", length)
+    radius, length = check_positive("radius", radius), check_positive("length", length)
     around = 2 * math.pi * radius
     nu, nv = _two_counts(cells, np.array([around, length]), pattern)
     if nu < 3 or (pattern == "alternating" and nu % 2):
@@ -85,14 +87,14 @@ def tube(
             f"cells around a tube must be at least 3, and even for alternating diagonals; got {nu}."
         )
     _announce("tube", *tube_size(radius, length, (nu, nv), pattern))
-    flat, triangles = (_shifted if pattern == "equilateral" else _grid)(nu, nv, pattern)
+    flat, triangles = (_shifted_rows if pattern == "equilateral" else _grid)(nu, nv, pattern)
     turn = 2 * math.pi * flat[:, 0]
     points = np.stack([length * flat[:, 1], radius * np.cos(turn), radius * np.sin(turn)], axis=1)
     column = np.round(2 * nu * flat[:, 0]).astype(np.int64) % (2 * nu)  # in units of half cells
     row = np.round(nv * flat[:, 1]).astype(np.int64)
-    _, kept, merged = np.unique(row * 2 * nu + column, return_index=True, return_inverse=True)
+    _, unique, merged = np.unique(row * 2 * nu + column, return_index=True, return_inverse=True)
     uv = (flat * [around, length])[triangles]
-    return TriMesh(points[kept], merged.reshape(-1)[triangles], uv)
+    return TriMesh(points[unique], merged.reshape(-1)[triangles], uv)
 
 
 def sphere(radius: float = 0.5, resolution: int = 8, center: ArrayLike = (0, 0, 0)) -> TriMesh:
@@ -158,13 +160,13 @@ def pillow_size(**given: Any) -> tuple[float, float]:
 
 def disc_size(resolution: int = 8, **_: Any) -> tuple[float, float]:
     """Vertex and triangle count of a `disc`, computed without building it."""
-    n = float(whole("resolution", resolution))
+    n = float(check_positive_integer("resolution", resolution))
     return 1 + 3 * n * (n + 1), 6 * n * n
 
 
 def sphere_size(resolution: int = 8, **_: Any) -> tuple[float, float]:
     """Vertex and triangle count of a `sphere`, computed without building it."""
-    n = float(whole("resolution", resolution))
+    n = float(check_positive_integer("resolution", resolution))
     return 10 * n * n + 2, 20 * n * n
 
 
@@ -200,9 +202,9 @@ def _grid(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _rows(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
     """Unit square in rows; every second row has its points at half cells and at both ends."""
-    whole_row = np.linspace(0, 1, nu + 1)
+    full_row = np.linspace(0, 1, nu + 1)
     between = np.concatenate([[0.0], (np.arange(nu) + 0.5) / nu, [1.0]])
-    rows = [between if j % 2 else whole_row for j in range(nv + 1)]
+    rows = [between if j % 2 else full_row for j in range(nv + 1)]
     first = np.cumsum([0, *map(len, rows)])
     points = np.concatenate([np.column_stack([u, np.full(len(u), j / nv)]) for j, u in enumerate(rows)])
     k = np.arange(nu)
@@ -217,7 +219,7 @@ def _rows(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
     return points, np.concatenate(triangles)
 
 
-def _shifted(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
+def _shifted_rows(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
     """Band of width 1 in rows, every second row shifted by half a cell; its two ends fit together."""
     u = np.arange(nu + 1) / nu
     points = np.concatenate(
@@ -233,7 +235,7 @@ def _shifted(nu: int, nv: int, pattern: str) -> tuple[np.ndarray, np.ndarray]:
     return points, np.concatenate(triangles)
 
 
-def _placed(flat: np.ndarray, triangles: np.ndarray, plane: str, origin: ArrayLike) -> TriMesh:
+def _place_in_plane(flat: np.ndarray, triangles: np.ndarray, plane: str, origin: ArrayLike) -> TriMesh:
     if not isinstance(plane, str) or plane not in PLANES:
         raise MeshError(
             f"plane must be two different axes, one of {', '.join(PLANES)}; got {format_value(plane)}."
@@ -245,8 +247,8 @@ def _placed(flat: np.ndarray, triangles: np.ndarray, plane: str, origin: ArrayLi
 
 def _counter_clockwise(flat: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     a, b, c = np.moveaxis(flat[triangles], 1, 0)
-    turned = (b - a)[:, 0] * (c - a)[:, 1] < (b - a)[:, 1] * (c - a)[:, 0]
-    return np.where(turned[:, None], triangles[:, ::-1], triangles)
+    clockwise = (b - a)[:, 0] * (c - a)[:, 1] < (b - a)[:, 1] * (c - a)[:, 0]
+    return np.where(clockwise[:, None], triangles[:, ::-1], triangles)
 
 
 def _two_lengths(size: ArrayLike) -> np.ndarray:

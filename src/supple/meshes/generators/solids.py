@@ -57,8 +57,8 @@ def ball(radius: float = 1.0, resolution: int = 8) -> TetMesh:
         resolution: Number of layers of tets.
     """
     _announce("ball", *ball_size(resolution))
-    points, tets = simplices.ball(whole("resolution", resolution))
-    return TetMesh(positive("radius", radius) * points, tets, repair=True)
+    points, tets = simplices.ball(check_positive_integer("resolution", resolution))
+    return TetMesh(check_positive("radius", radius) * points, tets, repair=True)
 
 
 def torus(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> TetMesh:
@@ -69,8 +69,8 @@ def torus(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> TetMe
         minor: Radius of the disk [m].
         resolution: Number of tets along the minor radius; edge lengths along the circle match.
     """
-    n = whole("resolution", resolution)
-    major, minor = positive("major", major), positive("minor", minor)
+    n = check_positive_integer("resolution", resolution)
+    major, minor = check_positive("major", major), check_positive("minor", minor)
     if minor >= major:
         raise MeshError(f"minor must be smaller than major, got minor={minor} and major={major}.")
     _announce("torus", *torus_size(major, minor, n))
@@ -97,13 +97,13 @@ def block_size(cells: int | Sequence[int] = 10, **_: Any) -> tuple[float, float]
 
 def ball_size(resolution: int = 8, **_: Any) -> tuple[float, float]:
     """Vertex and tet count of a `ball`, computed without building it."""
-    n = _real(whole("resolution", resolution))
+    n = _real(check_positive_integer("resolution", resolution))
     return 1 + 2 * n + 10 * n * (n + 1) * (2 * n + 1) / 6, 20 * n * n * n
 
 
 def torus_size(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> tuple[float, float]:
     """Vertex and tet count of a `torus`, computed without building it."""
-    n = _real(whole("resolution", resolution))
+    n = _real(check_positive_integer("resolution", resolution))
     slices = 2 * math.pi * major * n / minor
     slices = slices if math.isinf(slices) else math.ceil(slices)
     return slices * (1 + 3 * n * (n + 1)), slices * 18 * n * n
@@ -163,7 +163,7 @@ def _three(name: str, values: ArrayLike) -> np.ndarray:
     return np.broadcast_to(array, 3)
 
 
-def whole(name: str, value: object) -> int:
+def check_positive_integer(name: str, value: object) -> int:
     """Validate a whole number, at least 1."""
     try:
         return check_integer(name, value)
@@ -171,7 +171,7 @@ def whole(name: str, value: object) -> int:
         raise MeshError(f"{error}.") from None
 
 
-def positive(name: str, value: float) -> float:
+def check_positive(name: str, value: float) -> float:
     """Validate a length [m]."""
     length = to_floats(value)
     if length.ndim or not MIN_LENGTH <= length <= MAX_LENGTH:

@@ -19,7 +19,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from supple.kernels.compile.disk_cache import make_private_folder
-from supple.meshes.checks import MeshError, say_size
+from supple.meshes.checks import MeshError, format_size
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
 from supple.support.arguments import format_value
@@ -28,17 +28,17 @@ log = logging.getLogger("supple.meshes")
 
 Progress = Callable[[str], None]
 
-FINER = 2.0
+EDGE_RATIO = 2.0
 """Ratio of tetrahedron to triangle edge length; finer surfaces are simplified first."""
 
 ENVELOPE = 0.1
 """Largest displacement of the surface relative to the edge length; smaller values need more tetrahedra."""
 
-COARSEST = 0.5
+MAX_RELATIVE_EDGE = 0.5
 """Longest edge length relative to the surface's diagonal. Beyond it, fTetWild takes ever more time and memory
 for ever fewer tetrahedra."""
 
-MANY, MOST = 5e5, 10e6
+MANY_TETS, MAX_TETS = 5e5, 10e6
 """Number of tetrahedra above which a warning is logged, and the largest accepted number."""
 
 
@@ -71,11 +71,11 @@ def tetrahedralize(
     length = surface.diagonal / 20 if edge_length is None else float(edge_length)
     _check(surface, length)
     cached = cache_folder() / f"{_fingerprint(surface, length)}.npz"
-    found = _recall(cached)
-    if found is None:
-        found = _fill(_coarsened(surface, length, progress), length, progress)
-        _remember(cached, found)
-    mesh = TetMesh(*found, repair=True)
+    cached_tets = _load_cached(cached)
+    if cached_tets is None:
+        cached_tets = _fill(_simplify(surface, length, progress), length, progress)
+        _store_cached(cached, cached_tets)
+    mesh = TetMesh(*cached_tets, repair=True)
     _compare_volumes(surface, mesh)
     return mesh
 
@@ -101,11 +101,11 @@ def _check(surface: TriMesh, length: float) -> None:
 
 
 def _refuse_coarse(surface: TriMesh, length: float) -> None:
-    coarsest = COARSEST * surface.diagonal
-    if length > coarsest:
+    longest = MAX_RELATIVE_EDGE * surface.diagonal
+    if length > longest:
         raise MeshError(
-            f"edge_length = {length:.3g} m is too large for a surface that is {say_size(surface.size)}: it "
-            f"may be {coarsest:.3g} m at most, half the diagonal. {surface.diagonal / 20:.3g} m, a "
+            f"edge_length = {length:.3g} m is too large for a surface that is {format_size(surface.size)}: it "
+            f"may be {longest:.3g} m at most, half the diagonal. {surface.diagonal / 20:.3g} m, a "
             "twentieth, is usual. Scale the surface if its file is not in metres."
         )
 
@@ -113,19 +113,21 @@ def _refuse_coarse(surface: TriMesh, length: float) -> None:
 def _refuse_fine(surface: TriMesh, length: float) -> None:
     """Refuse edge lengths that yield too many tetrahedra; warn if the computation will take long."""
     count = estimated_tets(surface, length)
-    if count <= MANY:
+    if count <= MANY_TETS:
         return
     expected = (
         f"edge_length = {length:.3g} m gives about {count / 1e6:.2g} million tetrahedra in a surface that is "
-        f"{say_size(surface.size)}"
+        f"{format_size(surface.size)}"
     )
-    moderate = _length_for(surface, MANY / 5)
-    if count > MOST:
+    moderate = _length_for(surface, MANY_TETS / 5)
+    if count > MAX_TETS:
         raise MeshError(
-            f"{expected}, more than the {MOST / 1e6:.0f} million that are worth trying. {moderate:.2g} m "
-            f"would give about {MANY / 5:,.0f}. Scale the surface if its file is not in metres."
+            f"{expected}, more than the {MAX_TETS / 1e6:.0f} million that are worth trying. {moderate:.2g} m "
+            f"would give about {MANY_TETS / 5:,.0f}. Scale the surface if its file is not in metres."
         )
-    log.warning("%s, which takes long; %.2g m would give about %s.", expected, moderate, f"{MANY / 5:,.0f}")
+    log.warning(
+        "%s, which takes long; %.2g m would give about %s.", expected, moderate, f"{MANY_TETS / 5:,.0f}"
+    )
 
 
 def estimated_tets(surface: TriMesh, length: float) -> float:
@@ -145,18 +147,18 @@ def _length_for(surface: TriMesh, count: float) -> float:
     return max(by_volume, sqrt(surface.area / (sqrt(3) / 4 * count)))
 
 
-def _coarsened(surface: TriMesh, length: float, progress: Progress) -> TriMesh:
+def _simplify(surface: TriMesh, length: float, progress: Progress) -> TriMesh:
     """Simplify a surface that is finer than the tetrahedra of this edge length require."""
     import fast_simplification
 
     if surface.enclosed_volume < 0:
         surface = TriMesh(surface.points, surface.triangles[:, ::-1])
-    wanted = max(100, round(surface.area / (sqrt(3) / 4 * (length / FINER) ** 2)))
-    if surface.n_triangles < 1.5 * wanted:
+    target_count = max(100, round(surface.area / (sqrt(3) / 4 * (length / EDGE_RATIO) ** 2)))
+    if surface.n_triangles < 1.5 * target_count:
         return surface
-    progress(f"simplifying {surface.n_triangles:,} triangles to {wanted:,}")
+    progress(f"simplifying {surface.n_triangles:,} triangles to {target_count:,}")
     points, triangles = fast_simplification.simplify(
-        surface.points.copy(), surface.triangles.copy(), target_count=wanted
+        surface.points.copy(), surface.triangles.copy(), target_count=target_count
     )
     return TriMesh(points, triangles)
 
@@ -173,16 +175,16 @@ def _fill(surface: TriMesh, length: float, progress: Progress) -> tuple[np.ndarr
             edge_length=length,
             envelope=ENVELOPE * length / surface.diagonal,
         )
-        said = _run(
+        output = _run(
             [sys.executable, Path(__file__).with_name("tetwild.py"), source, target], folder, progress
         )
         if not target.exists():
             raise MeshError(
-                f"The surface could not be tetrahedralized; fTetWild ended with: {said or 'nothing said'}. "
+                f"The surface could not be tetrahedralized; fTetWild ended with: {output or 'nothing output'}. "
                 "Another edge_length may help, or repairing the surface, for example with MeshLab."
             )
-        with np.load(target) as made:
-            points, tets = made["points"], made["tets"]
+        with np.load(target) as result:
+            points, tets = result["points"], result["tets"]
     if len(tets) == 0:
         raise MeshError(
             f"No tetrahedra fit into the surface; its parts are thinner than edge_length = {length:.3g} m. "
@@ -200,11 +202,11 @@ def _run(command: list[str | Path], folder: str, progress: Progress) -> str:
         try:
             for text in process.stdout or ():
                 line = text.strip() or line
-                if found := re.search(r"/ pass (\d+) /", line):
-                    number = found[1]
-                elif found := re.fullmatch(r"#t = (\d+)", line):
+                if match := re.search(r"/ pass (\d+) /", line):
+                    number = match[1]
+                elif match := re.fullmatch(r"#t = (\d+)", line):
                     progress(
-                        f"tetrahedralizing, pass {number}: {int(found[1]):,} tetrahedra with those outside"
+                        f"tetrahedralizing, pass {number}: {int(match[1]):,} tetrahedra with those outside"
                     )
         except BaseException:
             process.kill()
@@ -223,14 +225,14 @@ def _compare_volumes(surface: TriMesh, mesh: TetMesh) -> None:
 
 
 def _fingerprint(surface: TriMesh, length: float) -> str:
-    settings = (length, FINER, ENVELOPE, version("pytetwild"), version("fast-simplification"))
+    settings = (length, EDGE_RATIO, ENVELOPE, version("pytetwild"), version("fast-simplification"))
     digest = hashlib.sha256(repr(settings).encode())
     digest.update(surface.points.tobytes())
     digest.update(surface.triangles.tobytes())
     return digest.hexdigest()[:32]
 
 
-def _recall(path: Path) -> tuple[np.ndarray, np.ndarray] | None:
+def _load_cached(path: Path) -> tuple[np.ndarray, np.ndarray] | None:
     """Load cached tetrahedra; None if missing or unreadable."""
     try:
         with path.open("rb") as file, np.load(file) as saved:
@@ -239,12 +241,12 @@ def _recall(path: Path) -> tuple[np.ndarray, np.ndarray] | None:
         return None
 
 
-def _remember(path: Path, made: tuple[np.ndarray, np.ndarray]) -> None:
+def _store_cached(path: Path, result: tuple[np.ndarray, np.ndarray]) -> None:
     temporary = path.with_name(f".{os.getpid()}_{path.name}")
     try:
         make_private_folder(path.parent)
         try:
-            np.savez(temporary, points=made[0], tets=made[1])
+            np.savez(temporary, points=result[0], tets=result[1])
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)

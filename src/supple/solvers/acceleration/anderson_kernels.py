@@ -280,12 +280,8 @@ def _mix(work, block):
         g = numbers_at(a.g, block, stride * now + i)
         change = 0.0 * g  # summed separately, since it is small compared to g
         for k in range(0, columns, 4):
-            first_two = _weighted_difference(a, block, k, now, g, i) + _weighted_difference(
-                a, block, k + 1, now, g, i
-            )
-            last_two = _weighted_difference(a, block, k + 2, now, g, i) + _weighted_difference(
-                a, block, k + 3, now, g, i
-            )
+            first_two = _mix_term(a, block, k, now, g, i) + _mix_term(a, block, k + 1, now, g, i)
+            last_two = _mix_term(a, block, k + 2, now, g, i) + _mix_term(a, block, k + 3, now, g, i)
             change = change + (first_two + last_two)
         x = g + change
         store_numbers(a.x, i, x)
@@ -294,7 +290,7 @@ def _mix(work, block):
 
 
 @device_function
-def _weighted_difference(a, item, column, now, g, i):
+def _mix_term(a, item, column, now, g, i):
     """Return mixᵢ (gᵢ - g); an unused gᵢ may contain NaN and is replaced by g."""
     share = a.mix[member_of(item), column]
     source = column if share != 0.0 else now

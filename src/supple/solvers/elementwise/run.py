@@ -338,7 +338,7 @@ class ElementRun(Run):
             notes += self.rest.notes(self.method, member)
         return notes + collect_remarks(self.projections, self._sweeps_in_step)
 
-    def on_its_way(self, member: int) -> bool:
+    def is_moving(self, member: int) -> bool:
         return self.rest is not None and not self.rest.at_rest(member)
 
     def advance(self, iterations: int) -> None:
@@ -386,7 +386,7 @@ class ElementRun(Run):
         if self.dynamic:
             states = self.problem.states
             self.problem.device.assign(states.u, states.anchor)
-            self.problem.device.on_records(states.prescribing)
+            self.problem.device.on_records(states.dirichlet_operation)
         self._begin_step()
 
     def _add_external_displacement(self) -> None:
@@ -449,7 +449,7 @@ class ElementRun(Run):
         projections = [q for k in order for q in by_term[k]]
         if len(rollers := p.model.rollers):
             projections.append(
-                PrescribedCoordinates(vertex_rows(len(rollers)), (), rollers, p.states.prescribing)
+                PrescribedCoordinates(vertex_rows(len(rollers)), (), rollers, p.states.dirichlet_operation)
             )
         projections.extend(contact_projections(p, weights))
         memory = [array for q in projections for array in q.memory]

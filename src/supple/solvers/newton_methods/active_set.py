@@ -32,7 +32,7 @@ STICKS = 1 - 1e-6
 """Fraction of the friction limit below which a vertex sticks."""
 
 
-def touching_twin(problem: Problem, member: int = 0, sliding: bool = True) -> Problem:
+def active_set_problem(problem: Problem, member: int = 0, sliding: bool = True) -> Problem:
     """Return the active-set problem in float64 on the CPU at the u of a batch member.
 
     Vertices in contact with obstacles are constrained along the contact normals, sticking vertices fully.
@@ -61,15 +61,17 @@ def touching_twin(problem: Problem, member: int = 0, sliding: bool = True) -> Pr
     values, vectors = np.linalg.eigh(N)
     held = np.einsum("kia,ka,kja->kij", vectors, values > 1e-9, vectors)
     pinned = np.flatnonzero((values > 1e-9).any(axis=1))
-    twin = _holding(problem, model, pinned, held[pinned])
-    twin.loads.copy(problem.loads, member)
-    twin.follower_loads.copy(problem.follower_loads)
-    twin.loads.set(twin.loads.force + forces.sum(axis=0))  # friction matters for sliding vertices only
-    for array, of_twin in ((problem.u, twin.u), (problem.states.anchor, twin.states.anchor)):
-        of_twin[:-1, :3] = vectors_of(problem.states, array, [member])[0]
-    there = np.einsum("kij,kj->ki", held[pinned], twin.u[pinned, :3])
-    twin.states.held_at[pinned, :3] = there
-    return twin
+    subproblem = _holding(problem, model, pinned, held[pinned])
+    subproblem.loads.copy_from(problem.loads, member)
+    subproblem.follower_loads.copy_from(problem.follower_loads)
+    subproblem.loads.set(
+        subproblem.loads.force + forces.sum(axis=0)
+    )  # friction matters for sliding vertices only
+    for array, target in ((problem.u, subproblem.u), (problem.states.anchor, subproblem.states.anchor)):
+        target[:-1, :3] = vectors_of(problem.states, array, [member])[0]
+    there = np.einsum("kij,kj->ki", held[pinned], subproblem.u[pinned, :3])
+    subproblem.states.constrained_at[pinned, :3] = there
+    return subproblem
 
 
 def _holding(problem: Problem, model: Model, pinned: np.ndarray, held: np.ndarray) -> Problem:
@@ -83,15 +85,15 @@ def _holding(problem: Problem, model: Model, pinned: np.ndarray, held: np.ndarra
     """
     known: list = problem.shared("touching twin", list)
     if known:
-        of, last, twin = known
+        of, last, subproblem = known
         same = of is model and last[0].shape == pinned.shape
         if same and np.array_equal(last[0], pinned) and np.array_equal(last[1], held):
-            return twin
+            return subproblem
     loads = tuple((k, each) for k, each in model.followers if k in problem.follower_loads.indices)
     alone = replace(model, pinned=pinned, held=held, obstacles=None, followers=loads)
-    twin = Problem(alone, "float64", problem.device.threads if problem.device.name == "cpu" else None)
-    known[:] = model, (pinned, held), twin
-    return twin
+    subproblem = Problem(alone, "float64", problem.device.threads if problem.device.name == "cpu" else None)
+    known[:] = model, (pinned, held), subproblem
+    return subproblem
 
 
 SWEEPS = 10
@@ -101,13 +103,13 @@ Stepping = Callable[[Problem], Callable[[], None]]
 """Returns a step function for a problem without obstacles."""
 
 
-def step_beside_obstacles(problem: Problem, stepping: Stepping) -> bool:
+def active_set_step(problem: Problem, stepping: Stepping) -> bool:
     """Make one active-set step on the CPU; return False if it was rejected and replaced by sweeps."""
     before, start = problem.balance().residual, present(problem)
-    twin = touching_twin(problem)
-    stepping(twin)()
+    subproblem = active_set_problem(problem)
+    stepping(subproblem)()
     states = problem.states
-    states.vectors(states.u)[0] = twin.states.vectors(twin.u)[0]
+    states.vectors(states.u)[0] = subproblem.states.vectors(subproblem.u)[0]
     if problem.room:
         problem.following.keep_apart(start)
         problem.following.make_room()
@@ -129,7 +131,7 @@ class Stepper(Protocol):
     def step(self) -> None: ...
 
 
-class BesideObstacles:
+class ActiveSetNewton:
     """Second phase of `Hybrid` on a problem with obstacles.
 
     Args:
@@ -152,7 +154,7 @@ class BesideObstacles:
             self._sweep()
             return
         self._sweeping = None
-        if step_beside_obstacles(self.problem, lambda twin: self._make(twin, self.tolerance).step):
+        if active_set_step(self.problem, lambda subproblem: self._make(subproblem, self.tolerance).step):
             self._rejected = 0
             return
         self._swept += 1

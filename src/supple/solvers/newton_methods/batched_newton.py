@@ -22,7 +22,7 @@ from supple.solvers.newton_methods.block_diagonal import gather, room_for, size_
 from supple.solvers.newton_methods.error_estimate import distances_of_copies
 from supple.solvers.newton_methods.line_search import ARMIJO, present
 from supple.solvers.newton_methods.newton_system import Linearization
-from supple.solvers.newton_methods.rate_estimate import Forecasts
+from supple.solvers.newton_methods.rate_estimate import BatchRateEstimates
 from supple.solvers.newton_methods.rotation_path import RotationPath
 from supple.solvers.pbng import PBNG, PBNGRun
 
@@ -43,7 +43,7 @@ when the state is rounded.
 """
 
 
-class NewtonTogether:
+class BatchedNewton:
     """Newton iteration in float64 for several batch members.
 
     Args:
@@ -59,9 +59,14 @@ class NewtonTogether:
     """
 
     def __init__(
-        self, problem: Problem, members: Sequence[int], tolerance: float, distance: float | None, turn: float
+        self,
+        problem: Problem,
+        members: Sequence[int],
+        tolerance: float,
+        distance: float | None,
+        max_rotation: float,
     ) -> None:
-        self._problem, self._members, self._turn = problem, list(members), turn
+        self._problem, self._members, self._max_rotation = problem, list(members), max_rotation
         self._tolerance, self._distance = (
             CLOSER * tolerance,
             np.inf if distance is None else CLOSER * distance,
@@ -114,7 +119,7 @@ class NewtonTogether:
         """Search along d for each member separately; return True if any member moved."""
         start = present(self.gathered)
         energy, rounding = self._energies()
-        whole = min(1.0, self._turn / max(self._paths.along(d).turn, 1e-9))
+        whole = min(1.0, self._max_rotation / max(self._paths.along(d).turn, 1e-9))
         t, open_ = np.where(goes, whole, 0.0), goes.copy()
         for _ in range(HALVINGS):
             self._put(start, d, t)
@@ -176,7 +181,7 @@ class NewtonTogether:
         problem.room.stale = True
 
 
-class SweptTogether(PBNGRun):
+class BatchedSweeps(PBNGRun):
     """PBNG run over a batch that leaves slowly converging members to separate solves.
 
     A member leaves if more than `prepare_sweeps` further sweeps are predicted and the solve has no iteration limit or
@@ -184,7 +189,7 @@ class SweptTogether(PBNGRun):
     relative residual that the distance requires. Members at saddles leave.
     """
 
-    def __init__(self, problem: Problem, ahead: int, turn: float | None) -> None:
+    def __init__(self, problem: Problem, max_sweeps_left: int, max_rotation: float | None) -> None:
         """Begin a run.
 
         Args:
@@ -193,21 +198,21 @@ class SweptTogether(PBNGRun):
             turn: Largest rotation of nearly all elements in one Newton step [rad], or None for no such steps.
         """
         super().__init__(PBNG(), problem)
-        self._ahead, self._turn, self._sweeps = ahead, turn, 0
+        self._max_sweeps_left, self._max_rotation, self._sweeps = max_sweeps_left, max_rotation, 0
         self._tolerance: float | None = None
-        self._forecasts = Forecasts(problem.batch_size)
-        self.finished_alone = False
+        self._rates = BatchRateEstimates(problem.batch_size)
+        self.refines_sequentially = False
         self._saddles = np.zeros(problem.batch_size, bool)
 
-    def aim(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
-        self.finished_alone = tolerance is not None and max_iterations is None and budget is None
-        self._forecasts.aim[:] = tolerance or 1e-8
+    def set_targets(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
+        self.refines_sequentially = tolerance is not None and max_iterations is None and budget is None
+        self._rates.target[:] = tolerance or 1e-8
         self._tolerance = tolerance
 
-    def newton_together(self, members: Sequence[int], distance: float | None) -> NewtonTogether | None:
-        if self._turn is None or self._tolerance is None or room_for(self.problem) < 2:
+    def newton_together(self, members: Sequence[int], distance: float | None) -> BatchedNewton | None:
+        if self._max_rotation is None or self._tolerance is None or room_for(self.problem) < 2:
             return None
-        return NewtonTogether(self.problem, members, self._tolerance, distance, self._turn)
+        return BatchedNewton(self.problem, members, self._tolerance, distance, self._max_rotation)
 
     def advance(self, count: int) -> None:
         super().advance(count)
@@ -215,17 +220,17 @@ class SweptTogether(PBNGRun):
 
     def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
         moved = super().observe_all(balances, active)
-        self._forecasts.see(self._sweeps, np.where(moved, np.inf, balances.relative_residual))
+        self._rates.record(self._sweeps, np.where(moved, np.inf, balances.relative_residual))
         return moved
 
-    def go_on(self, relative_residual: float, member: int = 0) -> None:
-        self._forecasts.aim[member] = relative_residual
+    def tighten_tolerance(self, relative_residual: float, member: int = 0) -> None:
+        self._rates.target[member] = relative_residual
 
     def leave_saddle(self, member: int = 0) -> bool:
         self._saddles[member] = True
-        return self.finished_alone
+        return self.refines_sequentially
 
-    def leaving(self) -> np.ndarray:
-        if not self.finished_alone:
-            return super().leaving()
-        return self._saddles | (self._forecasts.remaining > self._ahead)
+    def find_leaving(self) -> np.ndarray:
+        if not self.refines_sequentially:
+            return super().find_leaving()
+        return self._saddles | (self._rates.remaining > self._max_sweeps_left)

@@ -14,7 +14,7 @@ import numpy as np
 from supple.materials import is_per_element, table_of
 from supple.model.model import Model
 from supple.problem import Problem
-from supple.problem.material_update import are_alike, with_materials
+from supple.problem.material_update import have_same_layout, with_materials
 from supple.problem.states import vectors_of
 
 MOST_VERTICES, MOST_COPIES = 65_536, 64
@@ -74,7 +74,7 @@ def gather(problem: Problem, members: Sequence[int]) -> Problem:
     if problem.loads.inertia.any():
         pairs.append((own.anchor, states.anchor))
     if problem.model.held is not None:
-        pairs.append((own.held_at, states.held_at))
+        pairs.append((own.constrained_at, states.constrained_at))
     for records, copied in pairs:
         records[:-1, :3] = vectors_of(states, copied, members).reshape(-1, 3)
         gathered.device.upload(records)
@@ -89,7 +89,7 @@ def _load(gathered: Problem, problem: Problem, members: Sequence[int]) -> None:
     if np.array_equal(inertia, gathered.loads.inertia):
         inertia = gathered.loads.inertia
     if inertia is not gathered.loads.inertia or not np.array_equal(forces, gathered.loads.force):
-        gathered.loads.use(forces, inertia)
+        gathered.loads.set_forces_and_inertia(forces, inertia)
 
 
 def _made_of(problem: Problem, members: int, materials: tuple) -> Problem:
@@ -103,7 +103,7 @@ def _made_of(problem: Problem, members: int, materials: tuple) -> Problem:
         return made
 
     gathered: Problem = problem.shared(f"gathered {members}", make)
-    if not are_alike(gathered.model, materials):
+    if not have_same_layout(gathered.model, materials):
         return problem.shared(f"gathered {members}", make, anew=True)
     if problem.layout.varied:
         gathered.use_materials([materials])

@@ -20,9 +20,9 @@ import numpy as np
 from supple.model.model import Model
 from supple.problem import Balance, Problem
 from supple.problem.states import vectors_of
-from supple.solvers.newton_methods.active_set import touching_twin
+from supple.solvers.newton_methods.active_set import active_set_problem
 from supple.solvers.newton_methods.block_diagonal import gather, room_for, size_for
-from supple.solvers.newton_methods.float64_problem import exact_twin
+from supple.solvers.newton_methods.float64_problem import to_float64
 from supple.solvers.newton_methods.newton_system import Direction, Linearization
 
 ACCURACY = 1e-2
@@ -127,8 +127,8 @@ class ErrorEstimate:
 
 def prepare(problem: Problem) -> None:
     """Compute the state-independent data of error estimates, so that its time counts as set-up."""
-    twin = exact_twin(problem)
-    twin.shared("linearization", lambda: Linearization(twin))
+    shadow = to_float64(problem)
+    shadow.shared("linearization", lambda: Linearization(shadow))
 
 
 def certify(problem: Problem, member: int = 0, exact: Problem | None = None) -> ErrorEstimate:
@@ -141,22 +141,24 @@ def certify(problem: Problem, member: int = 0, exact: Problem | None = None) -> 
             rounding.
     """
     began = perf_counter()
-    twin = exact or (touching_twin(problem, member) if problem.contacts else exact_twin(problem, member))
-    twin.follower_loads.sync()
-    balance = twin.balance()
-    linear: Linearization = twin.shared("linearization", lambda: Linearization(twin))
-    resting = balance.at_rest and twin.energy() <= twin.measures.energy_rounding()
-    nothing = Direction(twin.zeros(twin.u.shape), False, None, 0.0, None)
-    follows = bool(twin.follower_loads)
+    shadow = exact or (
+        active_set_problem(problem, member) if problem.contacts else to_float64(problem, member)
+    )
+    shadow.follower_loads.sync()
+    balance = shadow.balance()
+    linear: Linearization = shadow.shared("linearization", lambda: Linearization(shadow))
+    resting = balance.at_rest and shadow.energy() <= shadow.measures.energy_rounding()
+    nothing = Direction(shadow.zeros(shadow.u.shape), False, None, 0.0, None)
+    follows = bool(shadow.follower_loads)
     if follows:
         direction = linear.follower_direction(ACCURACY)
     else:
         direction = nothing if resting else linear.direction(ACCURACY, 0.0, probe=True)
     if balance.at_rest:
         direction = direction._replace(d=nothing.d, slope=0.0)
-    states = twin.states
+    states = shadow.states
     d, net, u = (states.vectors(records)[0] for records in (direction.d, states.net, states.u))
-    bodies = distances(twin.model, d, net, u)
+    bodies = distances(shadow.model, d, net, u)
     known = not direction.filtered if follows else direction.slope > 0
     if not balance.at_rest and balance.residual > 0 and not known:  # no estimate
         bodies = tuple(replace(body, position_error_m=np.inf, energy_error=np.inf) for body in bodies)
@@ -164,7 +166,7 @@ def certify(problem: Problem, member: int = 0, exact: Problem | None = None) -> 
         bodies = tuple(replace(body, energy_error=abs(body.energy_error)) for body in bodies)
     if exact is not None:
         moved = vectors_of(problem.states, problem.u, [member])[0] - states.vectors(states.u)[0]
-        bodies = tuple(map(_farther, bodies, _lengths(twin.model, moved)))
+        bodies = tuple(map(_farther, bodies, _lengths(shadow.model, moved)))
     stable = follows or not direction.filtered or direction.adrift
     stable = stable or (bool(problem.contacts) and _hardly(direction, linear))
     if not stable and problem.contacts and problem.contacts.rough:
@@ -178,8 +180,8 @@ def _held_by_friction(problem: Problem, member: int) -> bool:
     Sliding of such a vertex costs frictional work of first order in its path; negative curvature gains work
     of second order only.
     """
-    twin = touching_twin(problem, member, sliding=False)
-    linear = twin.shared("linearization", lambda: Linearization(twin))
+    shadow = active_set_problem(problem, member, sliding=False)
+    linear = shadow.shared("linearization", lambda: Linearization(shadow))
     direction = linear.direction(ACCURACY, 0.0, probe=True)
     return not direction.filtered or direction.adrift or _hardly(direction, linear)
 

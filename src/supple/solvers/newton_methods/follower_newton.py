@@ -48,7 +48,7 @@ MOST_CORRECTIONS = 400
 INVERTED = 0.05
 """Part of all elements; a load step that inverts more of them is too long."""
 
-HELD_UPDATES = 20
+MAX_FIXED_LOAD_UPDATES = 20
 """Updates of held forces after which a solve ends that failed here and went on with held forces."""
 
 UNLOADED, MINIMIZATIONS = 1e-2, 50
@@ -65,7 +65,7 @@ class FollowerNewton:
     """
 
     def __init__(
-        self, problem: Problem, tolerance: float, minimize: Callable[[], None], turning: bool = True
+        self, problem: Problem, tolerance: float, minimize: Callable[[], None], rotates: bool = True
     ) -> None:
         """Begin at the problem's u.
 
@@ -78,7 +78,7 @@ class FollowerNewton:
         self.problem, self.tolerance, self._minimize = problem, tolerance, minimize
         self.linear: Linearization = problem.shared("linearization", lambda: Linearization(problem))
         self._paths: RotationPath | None = None
-        if turning:
+        if rotates:
             self._paths = problem.shared("rotation path", lambda: RotationPath(problem))
         self._size = float(np.ptp(problem.model.rest, axis=0).max(initial=0)) or 1.0
         self._before = self.linear.iterations
@@ -91,7 +91,7 @@ class FollowerNewton:
         self._here = self._corrections = self._load_steps = self._minimized = 0
 
     @property
-    def on_its_way(self) -> bool:
+    def is_moving(self) -> bool:
         """True until an equilibrium under the whole load is close."""
         return not self.failed and self._reached != 1.0
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from supple.problem import Problem
-from supple.problem.vertex_kernels import Follow
+from supple.problem.vertex_kernels import MoveAlongLine
 
 ARMIJO = 1e-4
 """Required fraction of the decrease that the slope predicts."""
@@ -152,7 +152,7 @@ def line(problem: Problem, d: np.ndarray) -> Callable[[float], None]:
     start, nothing = present(problem), problem.zeros(problem.u.shape)
 
     def go(t: float) -> None:
-        problem.device.on_records(Follow(problem.u, start, d, float(t), nothing))
+        problem.device.on_records(MoveAlongLine(problem.u, start, d, float(t), nothing))
         problem.following.keep_apart(start)
 
     return go

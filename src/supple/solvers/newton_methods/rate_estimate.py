@@ -12,10 +12,10 @@ import numpy as np
 
 from supple.kernels import compilation
 
-LOOKS = 4
+FIT_POINTS = 4
 """Largest number of relative residuals from which the rate is fitted."""
 
-FEWEST = 2
+MIN_FIT_POINTS = 2
 """Smallest number of relative residuals that gives a rate.
 
 Short waves vanish first, so early rates are optimistic, if anything.
@@ -25,20 +25,20 @@ Short waves vanish first, so early rates are optimistic, if anything.
 NEWTON_SWEEPS = 100
 """Approximate cost of the first Newton step in sweeps."""
 
-ON_DEVICES = 4
+DEVICE_FACTOR = 4
 """Factor on `Hybrid.max_predicted_sweeps` on a device, where a Newton step takes the time of so many times
 more sweeps."""
 
 
-class Forecast:
+class RateEstimate:
     """Extrapolation of log(relative residual) from its latest values to a target."""
 
-    def __init__(self, aim: float) -> None:
-        self.aim = aim
+    def __init__(self, target: float) -> None:
+        self.target = target
         self._iterations: list[int] = []
         self._logarithms: list[float] = []
 
-    def see(self, iteration: int, relative_residual: float) -> None:
+    def record(self, iteration: int, relative_residual: float) -> None:
         """Record the relative residual of an iteration.
 
         A non-finite relative residual (also passed for a state that was not kept) counts as no progress: the
@@ -53,46 +53,46 @@ class Forecast:
     @property
     def known(self) -> bool:
         """True if a rate can be fitted."""
-        return len(self._iterations) >= FEWEST
+        return len(self._iterations) >= MIN_FIT_POINTS
 
     @property
     def remaining(self) -> float:
         """Predicted iterations to the target: 0 as long as no rate is known, infinite without progress."""
         if not self.known:
             return 0.0
-        x, y = self._iterations[-LOOKS:], self._logarithms[-LOOKS:]
+        x, y = self._iterations[-FIT_POINTS:], self._logarithms[-FIT_POINTS:]
         rate = _slope(x, y)
-        left = y[-1] - math.log(self.aim)
+        left = y[-1] - math.log(self.target)
         return max(0.0, left) / -rate if rate < -1e-12 else (math.inf if left > 0 else 0.0)
 
 
-class Forecasts:
-    """Extrapolations of log(relative residual) of all batch members, each to its target `aim` (copies,)."""
+class BatchRateEstimates:
+    """Extrapolations of log(relative residual) of all batch members, each to its target `target` (copies,)."""
 
     def __init__(self, batch_size: int) -> None:
-        self.aim = np.full(batch_size, 1e-4)
+        self.target = np.full(batch_size, 1e-4)
         self._iterations: list[int] = []
         self._logarithms: list[np.ndarray] = []
 
-    def see(self, iteration: int, relative_residual: np.ndarray) -> None:
+    def record(self, iteration: int, relative_residual: np.ndarray) -> None:
         """Record the relative residuals (copies,) of an iteration; a non-finite one counts as no progress."""
         last = self._logarithms[-1] if self._logarithms else np.zeros_like(relative_residual)
         known = np.isfinite(relative_residual)
         self._iterations.append(iteration)
         self._logarithms.append(np.where(known, np.log(np.clip(relative_residual, 1e-300, 1e300)), last))
-        del self._iterations[:-LOOKS], self._logarithms[:-LOOKS]
+        del self._iterations[:-FIT_POINTS], self._logarithms[:-FIT_POINTS]
 
     @property
     def remaining(self) -> np.ndarray:
-        """(copies,) predicted iterations like `Forecast.remaining`, but 0 before `LOOKS` values are recorded.
+        """(copies,) predicted iterations like `RateEstimate.remaining`, but 0 before `FIT_POINTS` values are recorded.
 
         In the first sweeps the relative residual of fine meshes may rise, and separating a member from the
         batch is expensive.
         """
-        if len(self._iterations) < LOOKS:
-            return np.zeros_like(self.aim)
+        if len(self._iterations) < FIT_POINTS:
+            return np.zeros_like(self.target)
         rate = np.minimum(_slope(self._iterations, self._logarithms), 0.0)
-        left = np.maximum(self._logarithms[-1] - np.log(self.aim), 0.0)
+        left = np.maximum(self._logarithms[-1] - np.log(self.target), 0.0)
         falls = rate < -1e-12
         return np.where(left > 0, np.where(falls, left / -np.where(falls, rate, -1.0), np.inf), 0.0)
 
@@ -107,7 +107,7 @@ def _slope(x: list[int], y: Sequence[Any]) -> Any:
     return sum((a - mean) * b for a, b in zip(x, y, strict=True)) / square if square else 0.0
 
 
-class Allowance:
+class TimeBudget:
     """Remaining time limit of a solve.
 
     Attributes:
@@ -121,25 +121,25 @@ class Allowance:
         self.sweep, self.step = math.inf, 0.0
 
     @contextmanager
-    def sweeping(self, count: int) -> Iterator[None]:
+    def charge_sweeps(self, count: int) -> Iterator[None]:
         """Charge the enclosed time, without compilation, for `count` sweeps."""
         before = self.left
-        with self._spending():
+        with self._charge():
             yield
         if self.left < before:
             self.sweep = min(self.sweep, (before - self.left) / count)
 
     @contextmanager
-    def stepping(self, count: int) -> Iterator[None]:
+    def charge_steps(self, count: int) -> Iterator[None]:
         """Charge the enclosed time, without compilation, for `count` Newton steps."""
         before = self.left
-        with self._spending():
+        with self._charge():
             yield
         if self.left < before:
             self.step = (before - self.left) / count
 
     @contextmanager
-    def _spending(self) -> Iterator[None]:
+    def _charge(self) -> Iterator[None]:
         with compilation() as compiled:
             began = perf_counter()
             yield

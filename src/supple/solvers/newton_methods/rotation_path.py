@@ -49,7 +49,7 @@ from supple.linear import Assembly, Multilevel
 from supple.linear.assembly.block_kernels import host_elements
 from supple.ordering import sort_corners
 from supple.problem import Problem
-from supple.problem.vertex_kernels import Follow
+from supple.problem.vertex_kernels import MoveAlongLine
 from supple.solvers.newton_methods.laplace import Laplace
 from supple.solvers.newton_methods.line_search import present
 from supple.terms.base.elastic import (
@@ -438,7 +438,7 @@ class Path:
         problem = self._maker.problem
         straight = not t * self.most > self._straight
         y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
-        problem.device.on_records(Follow(problem.u, self.start, self.d, float(t), y))
+        problem.device.on_records(MoveAlongLine(problem.u, self.start, self.d, float(t), y))
         problem.following.keep_apart(self.start)
 
 

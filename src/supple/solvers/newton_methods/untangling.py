@@ -16,13 +16,13 @@ import numpy as np
 from supple.materials import StableNeoHookean, material_name
 from supple.problem import Problem
 from supple.problem.material_update import materials_of, with_materials
-from supple.solvers.newton_methods.float64_problem import follow
+from supple.solvers.newton_methods.float64_problem import copy_state
 from supple.support.text import pluralize
 
 RESISTANCES = 0.4, 0.49, 0.4995
 """Poisson's ratios of the surrogate, tried in this order."""
 
-ROUGHLY, MOST_STEPS = 1e-2, 200
+ROUGH_TOLERANCE, MAX_STEPS = 1e-2, 200
 """Relative residual to which the surrogate is solved, and its step limit."""
 
 COLLAPSED = 1e-9
@@ -38,7 +38,7 @@ Stepping = Callable[[Problem], Callable[[], None]]
 """Returns a step function that minimizes the energy of a problem."""
 
 
-class Righting:
+class Untangling:
     """Recovery of inverted elements in one problem.
 
     Attributes:
@@ -47,25 +47,25 @@ class Righting:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._barred = [material for material in materials_of(problem.model) if material.barrier]
+        self._barriers = [material for material in materials_of(problem.model) if material.barrier]
         self.notes: list[str] = []
-        self.open = bool(self._barred) and not problem.room and not problem.contacts
+        self.open = bool(self._barriers) and not problem.room and not problem.contacts
         """True if the recovery is applicable and has not been tried yet."""
 
-    def right(self, stepping: Stepping) -> None:
+    def untangle(self, stepping: Stepping) -> None:
         """Move u to a state of finite energy and forces, if necessary; restore u if none is found."""
         self.open = False
-        if self._sound():
+        if self._is_valid():
             return
         inverted = int((_volume_ratios(self.problem) <= COLLAPSED).sum())
         start = self.problem.positions
-        names = " and ".join(sorted({material_name(material) for material in self._barred}))
+        names = " and ".join(sorted({material_name(material) for material in self._barriers}))
         began = f"{pluralize(inverted, 'element')} began inverted or flat, where the energy of {names} is infinite"
         for poisson in RESISTANCES:
             surrogate = self._surrogate(poisson)
             _descend(surrogate, stepping(surrogate))
             self.problem.positions = surrogate.positions
-            if self._sound():
+            if self._is_valid():
                 self.notes = [f"{began}; they were righted with stable_neo_hookean in its place"]
                 return
         self.problem.positions = start
@@ -74,17 +74,17 @@ class Righting:
             "attachments: move these in steps (load_steps=), or give a start in which no element is inverted"
         ]
 
-    def _sound(self) -> bool:
+    def _is_valid(self) -> bool:
         """True if forces are finite and no barrier element is inverted or collapsed."""
         return self.problem.balance().finite and bool((_volume_ratios(self.problem) > COLLAPSED).all())
 
     def _surrogate(self, poisson: float) -> Problem:
         """Return the problem with finite energies, without external forces and inertia."""
         model = self.problem.model
-        materials = tuple(_finite_one(material, poisson) for material in materials_of(model))
+        materials = tuple(_replace_barrier(material, poisson) for material in materials_of(model))
         device = self.problem.device.clone(np.dtype(float))
         surrogate = Problem(with_materials(model, materials), "float64", device=device)
-        follow(surrogate, self.problem)
+        copy_state(surrogate, self.problem)
         surrogate.loads.set(np.zeros_like(model.force))
         return surrogate
 
@@ -104,13 +104,13 @@ def _descend(problem: Problem, step: Callable[[], None]) -> None:
     model = problem.model
     noise = np.random.default_rng(0).normal(0, NOISE * model.mean_edge, model.rest.shape)
     problem.positions = problem.positions + model.unheld(noise)
-    for _ in range(MOST_STEPS):
-        if problem.balance().relative_residual <= ROUGHLY:
+    for _ in range(MAX_STEPS):
+        if problem.balance().relative_residual <= ROUGH_TOLERANCE:
             return
         step()
 
 
-def _finite_one(material: Any, poisson: float) -> Any:
+def _replace_barrier(material: Any, poisson: float) -> Any:
     """Replace a barrier material by stable neo-Hookean with the same shear modulus; keep other materials."""
     if not material.barrier:
         return material

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from supple.meshes.coarsening import Coarser, coarser
+from supple.meshes.coarsening import CoarseSurface, coarsen_surface
 from supple.model.model import Model
 from supple.ordering import batch_elements
 from supple.terms import Term, WeakConstraints
@@ -100,7 +100,7 @@ def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
     constraints: list[tuple[np.ndarray, np.ndarray]] = []
     before = 0  # first vertex of the next finer layer
     while most is None or len(layers) < most:
-        found = coarser(points[before:], triangles - before, held[stands[before:]])
+        found = coarsen_surface(points[before:], triangles - before, held[stands[before:]])
         if len(found.vertices) < FEWEST:
             break
         here = stands[before + found.vertices]
@@ -144,13 +144,13 @@ def _membranes(
     return tuple(made)
 
 
-def _spreading(found: Coarser, before: int) -> csr_array:
+def _spreading(found: CoarseSurface, before: int) -> csr_array:
     """(k, before) interpolation weights of the ties, transposed."""
     rows, columns = found.corners.ravel(), np.repeat(found.bound, 3)
     return csr_array((found.weights.ravel(), (rows, columns)), shape=(len(found.vertices), before))
 
 
-def _constraints(found: Coarser, before: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+def _constraints(found: CoarseSurface, before: int, first: int) -> tuple[np.ndarray, np.ndarray]:
     """Vertices (b, 4) and weights (b, 4) of the ties between a layer and the next coarser one."""
     vertices = np.column_stack([before + found.bound, first + found.corners])
     return vertices, np.column_stack([np.ones(len(found.bound)), -found.weights])

@@ -80,11 +80,11 @@ class Multiresolution(ABC):
             thinner = (*(self._thinner(term) for term in terms), *binding)
             self.groups.append(Group(problem, model, thinner, layers.member(number), part))
         shape = model.vertices + 1, problem.u.shape[1]
-        self.u, self.anchor, self.held_at = (device.zeros(shape, problem.dtype) for _ in range(3))
+        self.u, self.anchor, self.constrained_at = (device.zeros(shape, problem.dtype) for _ in range(3))
         self.stands = np.append(layers.stands, problem.model.vertices)
         self._same = np.arange(problem.model.vertices + 1)
         for group in self.groups:
-            group.loads.hold_at(self.held_at)
+            group.loads.set_constrained(self.constrained_at)
 
     def _thinner(self, term: Any) -> Any:
         """Return a membrane with the stiffness fraction `share`; other terms are unchanged."""
@@ -99,11 +99,11 @@ class Multiresolution(ABC):
             self.share * self.layers.spread(found) for found in (loads.force, loads.inertia)
         )
         for group in self.groups:
-            group.loads.use(self.force, self.inertia)
+            group.loads.set_forces_and_inertia(self.force, self.inertia)
         states = self.problem.states
         pairs = [(self.u, states.u), (self.anchor, states.anchor)]
         if self.problem.model.held is not None:
-            pairs.append((self.held_at, states.held_at))
+            pairs.append((self.constrained_at, states.constrained_at))
         for own, other in pairs:
             self._copy(Stand(own, other, self.stands))
 
@@ -177,7 +177,7 @@ class Bound(Multiresolution):
             device.upload(now)
         if self._divided:
             for group in self.groups[1:]:
-                group.loads.use(kappa * self.force, kappa * self.inertia)
+                group.loads.set_forces_and_inertia(kappa * self.force, kappa * self.inertia)
 
 
 class Carrying(Multiresolution):

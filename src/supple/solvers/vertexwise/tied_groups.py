@@ -11,7 +11,7 @@ from supple.algebra.projector import free_bound, free_part
 from supple.kernels import do, gather, generic, is_leader, load, scatter, shared_lane_min, split_lanes, where
 from supple.ordering import TiedGroups, color_bounds, each_color
 from supple.problem import Problem, padded
-from supple.problem.constrained_dofs import group_normals, held_at
+from supple.problem.constrained_dofs import constrained_at, group_normals
 from supple.problem.force_kernels import sum_forces
 from supple.terms import add_group_forces, limit_group_step
 
@@ -113,7 +113,7 @@ def _update_group(update, item):
         x, target = gather(u, groups.members, batch, m), gather(anchor, groups.members, batch, m)
         f = (f[0] + k * (target[0] - x[0]), f[1] + k * (target[1] - x[1]), f[2] + k * (target[2] - x[2]))
         A = (A[0] + w * k, A[1] + w * k, A[2] + w * k, A[3], A[4], A[5])
-    N = held_at(groups.constrained, batch)
+    N = constrained_at(groups.constrained, batch)
     step = scale(omega, solve_spd(free_bound(N, A), free_part(N, f)))
     limit = limit_group_step(groups.terms, groups.own, groups.share, batch, u, step, zero + 1.0)
     step = scale(shared_lane_min(batch, limit), step)

@@ -166,10 +166,10 @@ class Annotations:
         """Text width relative to the picture width."""
         return text.get_window_extent(self._canvas.get_renderer()).width / self.layout.size[0]
 
-    def _cut(self, text: Any, room: float) -> None:
+    def _cut(self, text: Any, width: float) -> None:
         """Truncate a text that exceeds its space."""
         letters = text.get_text()
-        while letters and self._width(text) > room:
+        while letters and self._width(text) > width:
             letters = letters[:-1].rstrip()
             text.set_text(f"{letters}…")
 

@@ -139,6 +139,6 @@ def drawing(
 
 def links_of(model: Model, positions: np.ndarray) -> np.ndarray:
     """(l, 2, 3) ends of the attachments [m]: the constrained point and its anchor; without contacts."""
-    contacts = {k for k, follower in model.followers if isinstance(follower, WeakContact)}
+    contacts = {k for k, dynamic_term in model.followers if isinstance(dynamic_term, WeakContact)}
     ends = [term.ends(positions) for k, term in enumerate(model.terms) if k not in contacts]
     return np.concatenate([np.empty((0, 2, 3)), *ends])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from supple.collision.obstacles import signed_distance as kinds
+from supple.collision.obstacles import signed_distance as shapes_sdf
 from supple.collision.obstacles.obstacles import Obstacles
 from supple.collision.obstacles.render_meshes import outlines, placed
 from supple.view.camera import Camera
@@ -40,7 +40,7 @@ def near_obstacles(obstacles: Obstacles | None, time: float, seen: np.ndarray) -
     for outline, points in zip(shapes, placed(shapes, obstacles, time), strict=True):
         gap = np.maximum(points.min(axis=0) - high, low - points.max(axis=0)).max()
         small = np.ptp(points, axis=0).max() <= LARGEST * size
-        if small and gap <= FARTHEST * size and obstacles.rows[outline.row, kinds.KIND] != kinds.PLANE:
+        if small and gap <= FARTHEST * size and obstacles.rows[outline.row, shapes_sdf.KIND] != shapes_sdf.PLANE:
             near.append(points)
     return np.concatenate(near)
 
