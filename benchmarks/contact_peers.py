@@ -156,7 +156,7 @@ def main() -> None:
 
     scene = objects("barrier")
     model = supple.scene.build_model(scene, quasistatic=False)
-    contact = model.followers[-1][1]
+    contact = model.dynamic_terms[-1][1]
     rows = json.loads(RESULTS.read_text())["solvers"] if RESULTS.exists() else {}
     rows |= {f"supple {kind}": of_supple(kind, asked.frames) for kind in OURS if kind in only}
     peers = [name for name in VBD if name in only]

@@ -32,7 +32,7 @@ from contact_cases import CASES, FULL, Size
 import supple
 from supple.collision.ccd.intersections import crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.contact.dynamic_terms import Following
+from supple.contact.dynamic_terms import DynamicTerms
 from supple.io.machine import machine
 from supple.kernels import compilation, default_threads
 from supple.problem import Problem
@@ -64,9 +64,9 @@ def depth_of(scene: supple.Scene, positions: np.ndarray) -> float:
 
 
 WATCHED: list[tuple[Any, str, str]] = [
-    (Following, "make_room", "finding"),
-    (Following, "_look", "finding"),
-    (Following, "keep_apart", "finding"),
+    (DynamicTerms, "set_step_bounds", "finding"),
+    (DynamicTerms, "_update", "finding"),
+    (DynamicTerms, "limit_step", "finding"),
     (Problem, "refresh", "exchanging"),
     (TimeLoop, "advance", "frames"),
     (GridTimeLoop, "advance", "frames"),

@@ -148,8 +148,10 @@ def armadillo(measurements: Measurements) -> str:
     }
     decoupled, coupled = (row["energy over that of good steps"] for row in rows.values())
     return measurements.judge(
-        f"after 30 frames of 20 substeps {what} has {_said(decoupled)} times the elastic energy of steps "
-        f"that are solved well with decoupled constraints, and {_said(coupled)} times with coupled ones.",
+        f"after 30 frames of 20 substeps {what} has {_format_value(decoupled)} times the elastic energy "
+        "of steps "
+        f"that are solved well with decoupled constraints, and {_format_value(coupled)} times with "
+        "coupled ones.",
         Claim(
             "decoupled, more than three times the energy of good steps", decoupled is None or decoupled > 3
         ),
@@ -157,7 +159,7 @@ def armadillo(measurements: Measurements) -> str:
     )
 
 
-def _said(value: float | None) -> str:
+def _format_value(value: float | None) -> str:
     return "no finite multiple of" if value is None else f"{value:.2g}"
 
 

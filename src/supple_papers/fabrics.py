@@ -17,7 +17,7 @@ from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.measuring import begin_time_step, ms_per_sweep, problem_on
 from supple_papers.registry import shows
 
-NAMES = ("basket1", "honey1", "rib1", "satin1", "stock1")
+FABRICS = ("basket1", "honey1", "rib1", "satin1", "stock1")
 
 
 def cells_of(measurements: Measurements) -> int:
@@ -34,7 +34,7 @@ def square(
 
 def measure_fabrics(measurements: Measurements, what: str, measure: Any) -> dict[str, Any]:
     return {
-        name: measurements.part(f"{name}: {what}", partial(measure, measurements, name)) for name in NAMES
+        name: measurements.part(f"{name}: {what}", partial(measure, measurements, name)) for name in FABRICS
     }
 
 
@@ -44,16 +44,19 @@ def hang_fabrics(measurements: Measurements) -> str:
     off = {name: row["distance from Newton"] for name, row in rows.items()}
     sags = ", ".join(f"{row['sag [m]']:.3f}" for row in rows.values())
     return measurements.judge(
-        f"five fabrics of 0.3 m swing by their corners to {sags} m ({', '.join(NAMES)}); GPBD with "
+        f"five fabrics of 0.3 m swing by their corners to {sags} m ({', '.join(FABRICS)}); GPBD with "
         f"20 iterations in steps of 5 ms is at most {max(off.values()):.2g} of the way from where Newton is, "
         "which solves these steps to 1e-4. The pictures of Sperl et al. cannot be measured; their "
         "energies are, in "
         "tests/terms/test_hylc.py.",
-        *(Claim(f"{name} is within 5 % of Newton's motion", away < 0.05, SLOW) for name, away in off.items()),
+        *(
+            Claim(f"{name} is within 5 % of Newton's motion", away < 0.05, SLOW_REASON)
+            for name, away in off.items()
+        ),
     )
 
 
-SLOW = (
+SLOW_REASON = (
     "its threads resist stretching so much more than its weight asks for that 20 sweeps do not carry a pull "
     "through it, and GPBD does not tend to the exact step, as its paper says."
 )
@@ -121,10 +124,13 @@ def stretch_fabrics(measurements: Measurements) -> str:
     widths = [row["narrower by"] for row in rows.values()]
     return measurements.judge(
         f"stretched by a fifth, the middle of the fabrics becomes narrower by "
-        f"{', '.join(f'{w:.1%}' for w in widths)} ({', '.join(NAMES)}); GPBD is at most "
+        f"{', '.join(f'{w:.1%}' for w in widths)} ({', '.join(FABRICS)}); GPBD is at most "
         f"{max(off.values()):.2g} of the way from Newton's equilibria.",
         Claim("fabrics differ: knits become narrower by 5 % or more, satin does not", _differ(rows)),
-        *(Claim(f"{name} is within 5 % of its equilibrium", away < 0.05, SLOW) for name, away in off.items()),
+        *(
+            Claim(f"{name} is within 5 % of its equilibrium", away < 0.05, SLOW_REASON)
+            for name, away in off.items()
+        ),
     )
 
 
@@ -162,7 +168,7 @@ def drape_fabrics(measurements: Measurements) -> str:
     return measurements.judge(
         f"five fabrics of 0.3 m dropped on a sphere of 8 cm hang "
         f"{', '.join(f'{drop:.3f}' for drop in drops)} m below its top after "
-        f"{DRAPE_STEPS * 5e-3:g} s ({', '.join(NAMES)}), their fastest vertices moving with "
+        f"{DRAPE_STEPS * 5e-3:g} s ({', '.join(FABRICS)}), their fastest vertices moving with "
         f"{', '.join(f'{speed * 1e3:.0f}' for speed in speeds)} mm/s; vertices pass into it by at most "
         f"{deepest * 1e3:.2g} mm. The paper has pictures of it and no figures.",
         Claim("positions stay finite", all(row["finite"] for row in rows.values())),
@@ -202,7 +208,7 @@ def flags(measurements: Measurements) -> str:
     lifts = [row["lifted [m]"] for row in rows.values()]
     return measurements.judge(
         f"flags of five fabrics in a wind of 6 m/s leave their plane by "
-        f"{', '.join(f'{lift * 1e3:.0f}' for lift in lifts)} mm ({', '.join(NAMES)}).",
+        f"{', '.join(f'{lift * 1e3:.0f}' for lift in lifts)} mm ({', '.join(FABRICS)}).",
         Claim("positions stay finite", all(row["finite"] for row in rows.values())),
         Claim("the wind lifts each by more than a cm", min(lifts) > 0.01),
         Claim("fabrics differ by a factor of two", max(lifts) > 2 * min(lifts)),
@@ -224,7 +230,7 @@ def _measure_flag(measurements: Measurements, name: str) -> Quantities:
 
 
 @shows("gpbd-fig4")
-def scaling(measurements: Measurements) -> str:
+def measure_scaling(measurements: Measurements) -> str:
     sizes = (16, 32, 64, 128) if measurements.full else (8, 16, 32)
     frame_times = {
         n: measurements.part(f"{n} x {n} cells, ms per frame", partial(_measure_frame_times, n))
@@ -276,13 +282,13 @@ def times(measurements: Measurements) -> str:
             f"{name}, {n} x {n} cells: ms per step of 3 x 1", partial(_time, measurements, name, n)
         )
         for n in sizes
-        for name in NAMES
+        for name in FABRICS
     }
-    small, large = ([ms[name, n] for name in NAMES] for n in sizes)
-    said = "; ".join(f"{n} x {n} cells {', '.join(f'{ms[name, n]:.2g}' for name in NAMES)}" for n in sizes)
+    small, large = ([ms[name, n] for name in FABRICS] for n in sizes)
+    said = "; ".join(f"{n} x {n} cells {', '.join(f'{ms[name, n]:.2g}' for name in FABRICS)}" for n in sizes)
     each = 1e3 * min(large) / (2 * sizes[1] ** 2)
     return measurements.judge(
-        f"three iterations of one local Newton step take, in ms, {said} ({', '.join(NAMES)}), "
+        f"three iterations of one local Newton step take, in ms, {said} ({', '.join(FABRICS)}), "
         f"{each:.2g} µs for a "
         "triangle; the paper's take 17 to 19 and 61 to 72 on 64 x 64 and 128 x 128 cells, 1.9 µs, on "
         "an RTX 4080.",

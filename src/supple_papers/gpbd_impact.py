@@ -131,7 +131,7 @@ def step_times(measurements: Measurements) -> str:
         Claim(
             "a triangle of fabric costs more than 20 times as much as a tetrahedron",
             fabric > 20 * solid,
-            RATIO,
+            RATIO_REASON,
         ),
         Claim(
             "a step of the cube takes no longer for each tetrahedron than in the paper", solid <= 0.0143, why
@@ -140,7 +140,7 @@ def step_times(measurements: Measurements) -> str:
     )
 
 
-RATIO = (
+RATIO_REASON = (
     "the paper's fabrics are spline tables evaluated by generated code, some 600 times as dear as "
     "its solid; ours "
     "share what they have in common, and solids take four local Newton steps' worth of arithmetic."

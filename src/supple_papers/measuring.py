@@ -45,7 +45,7 @@ def clamped_scene(
     return scene
 
 
-def twisted(cells: int, material: Any, angle: float = 1.0, stretch: float = 0.3) -> supple.Scene:
+def twisted_block(cells: int, material: Any, angle: float = 1.0, stretch: float = 0.3) -> supple.Scene:
     """Unit block with one end rotated and pulled, as in PBNG section 11.1."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), material, density=10)

@@ -106,7 +106,7 @@ def like_newton(measurements: Measurements) -> str:
         measurements.picture(last, "two muscles on a knee that bends, PBNG", field="body", camera=(8, 8))
     return measurements.judge(
         f"PBNG with links and Anderson acceleration is {pbng['distance']:.1e} of the motion from the "
-        f"equilibrium, hard constraints are {_said(hard['distance'])} off; as printed, PBNG is "
+        f"equilibrium, hard constraints are {_format_value(hard['distance'])} off; as printed, PBNG is "
         f"{plain['distance']:.2g} off after {SWEEPS} sweeps per frame. To the same relative residual PBNG "
         "takes "
         f"{1 / ratio:.2g} times as long as Newton, where the paper has a sixth.",
@@ -128,7 +128,7 @@ def like_newton(measurements: Measurements) -> str:
     )
 
 
-def _said(value: float | None) -> str:
+def _format_value(value: float | None) -> str:
     return "not finite" if value is None else f"{value:.2g}"
 
 

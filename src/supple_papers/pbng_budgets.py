@@ -13,7 +13,7 @@ from supple import _public as supple
 from supple.config.stop import StopCriteria
 from supple.solve.loop import solve
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted
+from supple_papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted_block
 from supple_papers.pbng_squeezed import NEWTONS, measure_squeeze
 from supple_papers.registry import shows
 
@@ -42,7 +42,7 @@ BUDGETS: dict[str, dict[str, Any]] = {
 
 def solve_from_rest(measurements: Measurements, solver: Any, count: int) -> Quantities:
     """Reduction, relative residual, inverted elements and time [ms] of one equilibrium solve from rest."""
-    scene = twisted(cells_of(measurements), SOFT)
+    scene = twisted_block(cells_of(measurements), SOFT)
     solve(at_rest(scene), solver, StopCriteria(max_iterations=1))  # compiles kernels
     problem = at_rest(scene)
     report = solve(problem, solver, StopCriteria(max_iterations=count))
@@ -91,7 +91,7 @@ def equal_budgets(measurements: Measurements) -> str:
     }
     growth = {name: row["energy over the converged one's"] for name, row in lost.items()}
     distances = ", ".join(f"{value:.2g} ({name})" for name, value in away.items())
-    growths = ", ".join(f"{_said(value)} ({name})" for name, value in growth.items())
+    growths = ", ".join(f"{_format_value(value)} ({name})" for name, value in growth.items())
     low, ample = ([away[name] for name in BUDGETS[which]] for which in BUDGETS)
     return measurements.judge(
         f"relative residuals of PBNG with the paper's sweeps, of PBNG in the time that Newton takes, of "
@@ -107,13 +107,13 @@ def equal_budgets(measurements: Measurements) -> str:
         Claim("with the low budget PBNG ends nearer than XPBD and PBD", low[0] < min(low[2:])),
         Claim(
             "with the low budget Newton with the exact Hessian is lost",
-            _lost(growth["newton, exact, 2 x 7 CG"]),
+            _is_lost(growth["newton, exact, 2 x 7 CG"]),
             "seven conjugate gradients do not find the few directions in which it is indefinite; "
             "ten, eleven times over, do, and are lost.",
         ),
         Claim(
             "with the low budget Newton with a positive definite Hessian is lost",
-            _lost(growth["newton, projected, 2 x 7 CG"]),
+            _is_lost(growth["newton, projected, 2 x 7 CG"]),
             "the paper does not say which Hessian it has; of a positive definite one few conjugate gradients "
             "make steps that are short and go downhill.",
         ),
@@ -121,17 +121,17 @@ def equal_budgets(measurements: Measurements) -> str:
     )
 
 
-def _lost(growth: float | None) -> bool:
+def _is_lost(growth: float | None) -> bool:
     return growth is None or growth > 3
 
 
-def _said(growth: float | None) -> str:
+def _format_value(growth: float | None) -> str:
     return "not finite" if growth is None else f"{growth:.3g}"
 
 
 def animate_twist(measurements: Measurements, solver: Any, count: int) -> Quantities:
     """Distance from the equilibrium after a twist in 20 frames, each starting from the last."""
-    scene = twisted(cells_of(measurements), SOFT)
+    scene = twisted_block(cells_of(measurements), SOFT)
     scene.dt, scene.frames = 0.05, 20
     *_, last = supple.simulate(scene, solver=solver, max_iterations=count)
     away = np.linalg.norm(last.positions - balance_positions(cells_of(measurements)), axis=1).max()
@@ -144,7 +144,7 @@ def animate_twist(measurements: Measurements, solver: Any, count: int) -> Quanti
 
 @cache
 def balance_positions(cells: int) -> np.ndarray:
-    return supple.equilibrium(twisted(cells, SOFT), tolerance=1e-6).positions
+    return supple.equilibrium(twisted_block(cells, SOFT), tolerance=1e-6).positions
 
 
 @shows("pbng-table2")
@@ -187,14 +187,14 @@ def resolutions(measurements: Measurements) -> str:
 
 def refine_frames(cells: int) -> float:
     """Largest distance from the equilibrium [m] after 20 frames of 40 sweeps."""
-    scene = twisted(cells, SOFT)
+    scene = twisted_block(cells, SOFT)
     scene.dt, scene.frames = 0.05, 20
     *_, last = supple.simulate(scene, solver=PBNG(acceleration="paper_sor"), max_iterations=40)
     return float(np.linalg.norm(last.positions - balance_positions(cells), axis=1).max())
 
 
 def refine_block(cells: int) -> Quantities:
-    scene = twisted(cells, SOFT)
+    scene = twisted_block(cells, SOFT)
     truth = supple.equilibrium(scene, tolerance=1e-6)
     problem = at_rest(scene)
     solve(problem, PBNG(acceleration="paper_sor"), StopCriteria(max_iterations=40))
@@ -220,7 +220,7 @@ def materials(measurements: Measurements) -> str:
 
 
 def count_sweeps(measurements: Measurements, kind: Any) -> Quantities:
-    scene = twisted(cells_of(measurements, 8), kind(young=1e5, poisson=0.3))
+    scene = twisted_block(cells_of(measurements, 8), kind(young=1e5, poisson=0.3))
     report = solve(at_rest(scene), PBNG(), StopCriteria(tolerance=1e-5, max_iterations=3000))
     return {"converged": report.ok, "sweeps": report.iterations, "inverted": report.inverted}
 
@@ -261,7 +261,7 @@ def linear_gauss_seidel(measurements: Measurements) -> str:
 
 
 @shows("pbng-table4")
-def breakdown(measurements: Measurements) -> str:
+def sweep_breakdown(measurements: Measurements) -> str:
     times = measurements.part("milliseconds", partial(_measure_times, measurements))
     overhead, gs, pbng = times["Newton overhead"], times["linear sweep"], times["PBNG sweep"]
     return measurements.judge(
@@ -278,7 +278,7 @@ def breakdown(measurements: Measurements) -> str:
 
 
 def _measure_times(measurements: Measurements) -> Quantities:
-    problem = at_rest(twisted(cells_of(measurements), SOFT))
+    problem = at_rest(twisted_block(cells_of(measurements), SOFT))
     run = linear(1).begin(problem)
     matrix = run.assembly.hessian("projected")
     began = perf_counter()

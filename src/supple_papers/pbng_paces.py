@@ -11,7 +11,7 @@ from supple import XPBD
 from supple import _public as supple
 from supple.ordering import color_elements, color_vertices
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted
+from supple_papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted_block
 from supple_papers.registry import shows
 
 
@@ -44,7 +44,7 @@ def colors(measurements: Measurements) -> str:
 def count_colors(measurements: Measurements, cells: int) -> Quantities:
     mesh = supple.block(cells)
     tets, n = np.asarray(mesh.tets), len(mesh.points)
-    problem = at_rest(twisted(cells, SOFT), "float32", measurements)
+    problem = at_rest(twisted_block(cells, SOFT), "float32", measurements)
     return {
         "vertices": n,
         "node colors": int(color_vertices([tets], np.arange(n), n).max()) + 1,
@@ -89,5 +89,5 @@ def performance(measurements: Measurements) -> str:
 
 
 def sweep_time(measurements: Measurements, kind: Any) -> float:
-    scene = twisted(cells_of(measurements), kind(young=1e5, poisson=0.3))
+    scene = twisted_block(cells_of(measurements), kind(young=1e5, poisson=0.3))
     return ms_per_sweep(at_rest(scene, "float32", measurements), PLAIN)

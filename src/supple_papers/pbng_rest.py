@@ -22,7 +22,7 @@ from supple_papers.measuring import (
     face,
     penetration_depth,
     reductions,
-    twisted,
+    twisted_block,
 )
 from supple_papers.registry import shows
 
@@ -53,7 +53,7 @@ def hessians(measurements: Measurements) -> str:
         if row["relative residual"] is None or row["relative residual"] > 0.1
     ]
     exact = [name for name in cases if "exact" in name]
-    left = "; ".join(f"{name} {_said(row['relative residual'])}" for name, row in rows.items())
+    left = "; ".join(f"{name} {_format_value(row['relative residual'])}" for name, row in rows.items())
     return measurements.judge(
         f"relative residuals: {left}.",
         Claim(
@@ -65,7 +65,7 @@ def hessians(measurements: Measurements) -> str:
     )
 
 
-def _said(value: float | None) -> str:
+def _format_value(value: float | None) -> str:
     return "not finite" if value is None else f"{value:.2g}"
 
 
@@ -89,7 +89,7 @@ def squeeze_block(measurements: Measurements, solver: Any, iterations: int) -> Q
 def accelerations(measurements: Measurements) -> str:
     variants = ("none", "sor", "paper_sor", "paper_chebyshev", "chebyshev", "anderson")
     counts = (10, 40, 80, 160)
-    scene = twisted(cells_of(measurements), SOFT)
+    scene = twisted_block(cells_of(measurements), SOFT)
 
     def measure(kind: Any) -> Quantities:
         return reductions(at_rest(scene), PBNG(acceleration=kind), counts)
@@ -107,7 +107,7 @@ def accelerations(measurements: Measurements) -> str:
 
 
 @shows("pbng-fig13")
-def colliding(measurements: Measurements) -> str:
+def colliding_blocks(measurements: Measurements) -> str:
     free = measurements.part("without contact", partial(overlap, measurements, "none"))
     weak = measurements.part("contact = weak", partial(overlap, measurements, "weak"))
     deep, through = weak["overlap [m]"], free["overlap [m]"]
@@ -133,7 +133,7 @@ def overlap(measurements: Measurements, contact: Any) -> Quantities:
 
 
 @shows("pbng-fig17")
-def hanging(measurements: Measurements) -> str:
+def hanging_blocks(measurements: Measurements) -> str:
     cases: dict[str, Any] = {
         "pbng": PBNG(),
         "pbng without links, as in the paper": PLAIN,

@@ -50,13 +50,13 @@ def measure_squeeze(measurements: Measurements, solver: Any, count: int) -> Quan
     states = [(energy(frame.positions), frame.report.inverted) for frame in frames]
     largest, most = (max(values) for values in zip(*states, strict=True))
     return {
-        "energy over the converged one's": largest / converged(cells_of(measurements)),
+        "energy over the converged one's": largest / converged_energy(cells_of(measurements)),
         "most inverted": most,
     }
 
 
 @cache
-def converged(cells: int) -> float:
+def converged_energy(cells: int) -> float:
     scene = squeeze(cells)
     energy = elastic_energy(supple.scene.build_model(scene))
     return max(

@@ -22,7 +22,7 @@ from supple_papers.measuring import (
     cells_of,
     face,
     ms_per_sweep,
-    twisted,
+    twisted_block,
     volume,
 )
 from supple_papers.registry import shows
@@ -74,8 +74,8 @@ def primary_and_secondary(measurements: Measurements) -> str:
 def equal_budget(measurements: Measurements) -> str:
     budget = measurements.part("budget [ms]: 5 sweeps of FP-PXPBD", partial(_budget, measurements))
     cases: dict[str, Any] = {
-        "newton, exact": _exact,
-        "newton, projected": _projected,
+        "newton, exact": exact_newton,
+        "newton, projected": projected_newton,
         "fpxpbd": FPXPBD(),
         "bpxpbd, zeta 0.1": BPXPBD(zeta=0.1),
         "xpbd": XPBD(),
@@ -110,11 +110,11 @@ def equal_budget(measurements: Measurements) -> str:
     )
 
 
-def _exact(count: int) -> Newton:
+def exact_newton(count: int) -> Newton:
     return Newton(rescue=False, linear_solver="cg", linear_iterations=count, line_search=False)
 
 
-def _projected(count: int) -> Newton:
+def projected_newton(count: int) -> Newton:
     return Newton("projected", linear_solver="cg", linear_iterations=count, line_search=False)
 
 
@@ -130,7 +130,7 @@ def frames_within(measurements: Measurements, solver: Any, budget: float) -> Qua
     model, x, v = start(15 if measurements.full else 6)
     problem = Problem(model, "float64")
     begin_time_step(problem, 0.01, x, v, 0.0)
-    if solver in (_exact, _projected):
+    if solver in (exact_newton, projected_newton):
         one, many = (ms_per_sweep(problem, solver(k), sweeps=1) for k in (1, 11))
         count, iterations = max(1, int(1 + (budget - one) / max((many - one) / 10, 1e-6))), 1
         solver = solver(count)
@@ -237,7 +237,7 @@ def squeeze(measurements: Measurements) -> str:
 @shows("pxpbd-table1")
 def times(measurements: Measurements) -> str:
     cases = {"xpbd": XPBD(), "bpxpbd": BPXPBD(), "fpxpbd": FPXPBD()}
-    scene = twisted(cells_of(measurements), SOFT)
+    scene = twisted_block(cells_of(measurements), SOFT)
 
     def sweep_time(solver: Any) -> float:
         return ms_per_sweep(at_rest(scene, "float32", measurements), solver)

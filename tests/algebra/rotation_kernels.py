@@ -34,19 +34,19 @@ def rotations_lane_by_lane(F, out):
     """The same as a device's threads do it, one lane at a time; F, out (rows, 9, 32)."""
     for row in range(len(F)):
         for lane in range(32):
-            place = LaneWorkItem(np.int64(row), lane, 32, 0, np.int64(0), np.int64(0))
+            item = LaneWorkItem(np.int64(row), lane, 32, 0, np.int64(0), np.int64(0))
             R = rotation(
                 (
-                    load(F, place, 0),
-                    load(F, place, 1),
-                    load(F, place, 2),
-                    load(F, place, 3),
-                    load(F, place, 4),
-                    load(F, place, 5),
-                    load(F, place, 6),
-                    load(F, place, 7),
-                    load(F, place, 8),
+                    load(F, item, 0),
+                    load(F, item, 1),
+                    load(F, item, 2),
+                    load(F, item, 3),
+                    load(F, item, 4),
+                    load(F, item, 5),
+                    load(F, item, 6),
+                    load(F, item, 7),
+                    load(F, item, 8),
                 )
             )
             for field in range(9):
-                store(out, place, field, R[field])
+                store(out, item, field, R[field])

@@ -27,23 +27,25 @@ def forecast(stop: StopCriteria, rate: float, until: int) -> TimeEstimate:
     """Of a relative residual exp(-rate t), seen once a second."""
     made = TimeEstimate(stop)
     for second in range(until + 1):
-        made.see(10 * second, math.exp(-rate * second), float(second))
+        made.record(10 * second, math.exp(-rate * second), float(second))
     return made
 
 
 def test_exponential_convergence_is_foreseen():
     made = forecast(StopCriteria(tolerance=math.exp(-20)), rate=0.5, until=10)
-    assert made.left == pytest.approx(30)
+    assert made.seconds_left == pytest.approx(30)
     assert made.fraction == pytest.approx(0.25)
 
 
 def test_whichever_limit_comes_first_counts():
-    assert forecast(StopCriteria(tolerance=math.exp(-20), max_iterations=150), 0.5, 10).left == pytest.approx(
-        5
-    )
-    assert forecast(StopCriteria(tolerance=math.exp(-20), time_limit=12), 0.5, 10).left == pytest.approx(2)
+    assert forecast(
+        StopCriteria(tolerance=math.exp(-20), max_iterations=150), 0.5, 10
+    ).seconds_left == pytest.approx(5)
+    assert forecast(
+        StopCriteria(tolerance=math.exp(-20), time_limit=12), 0.5, 10
+    ).seconds_left == pytest.approx(2)
 
 
 def test_nothing_is_foreseen_where_nothing_falls():
     stuck = forecast(StopCriteria(tolerance=1e-4), rate=0.0, until=10)
-    assert (stuck.left, stuck.fraction) == (None, 0.0)
+    assert (stuck.seconds_left, stuck.fraction) == (None, 0.0)

@@ -103,7 +103,7 @@ def test_problems_on_a_device_have_the_contacts_of_those_on_the_host(contact, do
     block = supple.block(1, size=(0.5, 0.5, 0.5)).rotated((1, 0, 0.3), 0.1).translated((0.2, 1.06, 0.2))
     scene.add_solid(block, elastic, density=100)
     model = supple.scene.build_model(scene, quasistatic=False)
-    ((_, follower),) = model.followers
+    ((_, follower),) = model.dynamic_terms
     from supple.problem.cuda import Cuda
 
     lower = down * (np.arange(model.vertices) >= 27)[:, None] * (0, -1, 0)
@@ -111,7 +111,7 @@ def test_problems_on_a_device_have_the_contacts_of_those_on_the_host(contact, do
     for device in (Cuda(model.vertices + 1), None):
         problem = Problem(model, "float64", 1, device)
         problem.positions = model.rest + lower
-        terms.append(follower.follow(problem, 0.0))
+        terms.append(follower.update(problem, 0.0))
     assert len(terms[1].vertices) > 0
     for name in ("vertices", "keys"):
         np.testing.assert_array_equal(getattr(terms[0], name), getattr(terms[1], name))

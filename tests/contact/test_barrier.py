@@ -95,7 +95,7 @@ def patch(strain, cells=4, gap=None):
     low = scene.add_solid(supple.block(cells), material, name="low")
     far = scene.add_solid(supple.block(cells + 1, origin=(0, 1.5, 0)), material, name="high")
     scene.pin(low.where(lambda X: X[:, 1] <= 0), name="base")
-    thickness = assembled(scene).followers[0][1].thickness
+    thickness = assembled(scene).dynamic_terms[0][1].thickness
     gap = thickness if gap is None else gap
     scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
     low = scene.add_solid(low.mesh, material, name="low")
@@ -116,7 +116,7 @@ def test_the_default_barrier_transmits_forces_of_small_strains(strain):
     assert ratio == pytest.approx(1, abs=0.03)
     met = result.report.met
     assert met.approach_share == pytest.approx(1 - ratio, rel=0.12)
-    assert met.mean_gap + met.mean_approach == pytest.approx(result.model.followers[0][1].thickness)
+    assert met.mean_gap + met.mean_approach == pytest.approx(result.model.dynamic_terms[0][1].thickness)
     assert f"{met.approach_share:.2g} is lost" in str(result.report)
 
 

@@ -134,11 +134,11 @@ def test_a_motion_goes_on_from_a_state_bit_by_bit_and_forces_are_known_there():
 
 
 def test_saved_frames_have_the_friction_of_the_run():
-    from supple.contact.dynamic_terms import standing_at
+    from supple.contact.dynamic_terms import evaluate_dynamic_terms
 
     scene = on_slope(0.45)
     *_, frame = supple.simulate(scene, solver=supple.PBNG(), frames=6, tolerance=1e-5)
-    term = standing_at(
+    term = evaluate_dynamic_terms(
         supple.scene.build_model(scene), frame.positions, frame.time, frame.state.history
     ).terms[-1]
     force = term.forces(frame.positions)[scene.bodies[1].vertices].sum(axis=0)

@@ -136,9 +136,9 @@ def test_a_motion_that_is_resumed_is_the_one_that_was_not_interrupted():
 def test_only_scenes_with_small_obstacles_have_it():
     assert not supple.scene.build_model(
         block(supple.Plane(point=(0, 1, 0), normal=(0, -1, 0)), None)
-    ).followers
-    assert not supple.scene.build_model(block(supple.Sphere(1.0, (0.5, 2.0, 0.5)), None)).followers
-    assert supple.scene.build_model(block(things(1.0, (0, 0, 0))["ball"], None)).followers
+    ).dynamic_terms
+    assert not supple.scene.build_model(block(supple.Sphere(1.0, (0.5, 2.0, 0.5)), None)).dynamic_terms
+    assert supple.scene.build_model(block(things(1.0, (0, 0, 0))["ball"], None)).dynamic_terms
 
 
 def test_a_device_has_the_points_that_the_host_has(fake_device):  # noqa: F811

@@ -102,7 +102,7 @@ def test_forces_of_bodies_on_each_other_are_those_of_all_contacts():
     assert not found.slides.all()
     np.add.at(expected, term.vertices, term.weights[:, :, None] * r[:, None])
     np.testing.assert_allclose(forces_on_vertices(term, u), expected, rtol=1e-9, atol=1e-9)
-    contact = problem.model.followers[0][1]
+    contact = problem.model.dynamic_terms[0][1]
     rest, names = problem.model.rest, problem.model.body_vertices
     forces, carried = forces_on_bodies(term, u, rest, contact.surfaces.body, len(names))
     sums = [expected[own].sum(axis=0) for _, own in names]

@@ -150,7 +150,7 @@ def test_those_that_are_not_stable_are_told_from_the_others():
         assert slope == pytest.approx(alone, rel=1e-5, abs=1e-12)
 
 
-@pytest.mark.parametrize(("loss", "take", "message"), [(3, len, "one for each"), (len, 3, "take is a")])
+@pytest.mark.parametrize(("loss", "take", "message"), [(3, len, "one for each"), (len, 3, "transform is a")])
 def test_what_cannot_be_is_refused_at_the_call(loss, take, message):
     with pytest.raises(TypeError, match=message):
         supple.gradients.gradients([], loss, take)

@@ -40,7 +40,7 @@ def test_everything_that_a_motion_depends_on(substeps, checkpoints):
     weights, loss = losses(len(X))
     wanted = {body: ("young", "density")}
     found = supple.gradients.motion_gradient(
-        scene, loss, wanted=wanted, checkpoints=checkpoints, initial=x, velocities=v, tolerance=1e-12
+        scene, loss, parameters=wanted, checkpoints=checkpoints, initial=x, velocities=v, tolerance=1e-12
     )
     assert len(found.frames) == FRAMES
     assert len(found.reports) == FRAMES * substeps

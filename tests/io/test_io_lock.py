@@ -50,7 +50,11 @@ def test_a_lock_ends_with_its_block_even_after_a_failure(tmp_path):
     with pytest.raises(KeyboardInterrupt), hold_lock(tmp_path):
         raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
-    with hold_lock(tmp_path), pytest.raises(ResultsError, match=f"process {os.getpid()}"), hold_lock(tmp_path):
+    with (
+        hold_lock(tmp_path),
+        pytest.raises(ResultsError, match=f"process {os.getpid()}"),
+        hold_lock(tmp_path),
+    ):
         pass
 
 

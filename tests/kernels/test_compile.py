@@ -100,7 +100,7 @@ DENSITY = """
 import json, logging, multiprocessing, sys
 logging.basicConfig(level=logging.INFO, format="LOG %(message)s", stream=sys.stderr)
 import numpy as np, supple
-from supple.kernels import compilation, kernel, physics
+from supple.kernels import compilation, device_function, kernel
 from supple.materials.material import psi
 
 FACTOR = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
@@ -108,7 +108,7 @@ FACTOR = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
 class Mine(supple.materials.LinearElastic):
     __slots__ = ()
 
-@physics
+@device_function
 def three(x):
     return 3.0 * x
 
@@ -174,7 +174,7 @@ def test_classes_of_users_are_known_by_what_they_compute(tmp_path):
 @needs_xdg
 def test_texts_that_are_unrolled_are_part_of_what_a_class_computes(tmp_path):
     """So are implementations that are chosen by type."""
-    three = "@physics\ndef three(x):\n    return 3.0 * x\n"
+    three = "@device_function\ndef three(x):\n    return 3.0 * x\n"
     assert three in HERE
     unrolled = HERE.replace(
         three, "from supple.kernels import total\nthrice = total('v', '3.0 * v[i]', over='v')\n"
@@ -182,8 +182,8 @@ def test_texts_that_are_unrolled_are_part_of_what_a_class_computes(tmp_path):
     unrolled = unrolled.replace("three(material.mu)", "thrice((material.mu,))")
     chosen = HERE.replace(
         three,
-        "from supple.kernels import chosen_by_type\ndef three(x): pass\n"
-        "@chosen_by_type(three)\ndef _three(x):\n    return lambda x: 3.0 * x\n",
+        "from supple.kernels import overload_by_type\ndef three(x): pass\n"
+        "@overload_by_type(three)\ndef _three(x):\n    return lambda x: 3.0 * x\n",
     )
     for name, text in (("unrolled", unrolled), ("chosen", chosen)):
         script = tmp_path / f"{name}.py"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import supple
-from supple_papers.fabrics import NAMES
+from supple_papers.fabrics import FABRICS
 from supple_papers.gpbd_impact import rebound
 from supple_papers.measurements import Claim, Measurements, judge_again
 from supple_papers.page import write_page
@@ -34,7 +34,7 @@ BOUNCE = {"finite": True, "sinks [m]": 0.1, "rises again [m]": 0.1}
 BLOCKS = "block of 15³ cells", "block of 31³ cells"
 
 DRAPED = {"finite": True, "hangs [m]": 0.18, "into the sphere [m]": 0.0, "fastest at the end [m/s]": 0.01}
-HANGING = {f"{name}: draped on a sphere": DRAPED for name in NAMES} | {
+HANGING = {f"{name}: draped on a sphere": DRAPED for name in FABRICS} | {
     "rib1: draped on a sphere": DRAPED | {"hangs [m]": 0.21}
 }
 GRID = {

@@ -13,7 +13,7 @@ from supple.scene import build_model, load_scene
 from supple.scene.constraints.rigid_support import rigid_motions_left
 from supple.solvers import SOLVERS
 from supple.terms import PointSprings, Springs
-from supple.view.render.drawing import links_of
+from supple.view.render.drawing import attachment_lines
 
 STIFF = material("corotated", young=1e7)
 
@@ -91,7 +91,7 @@ def test_pictures_show_them():
     assert isinstance(springs, Springs)
     assert isinstance(points, PointSprings)
     moved = model.rest + np.array([1, 0, 0])
-    links = links_of(model, moved)
+    links = attachment_lines(model, moved)
     np.testing.assert_array_equal(links[:4], moved[springs.vertices])
     np.testing.assert_array_equal(links[4:, 0], moved[points.vertices[:, 0]])
     np.testing.assert_array_equal(links[4:, 1], points.points)

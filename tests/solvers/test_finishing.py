@@ -13,8 +13,8 @@ from supple.scene.variations import conditions
 from supple.solve.loop import solve_batch
 from supple.solvers import Hybrid
 from supple.solvers.newton_methods.batched_newton import BatchedNewton
-from supple.solvers.newton_methods.block_diagonal import room_for
-from supple.solvers.newton_methods.error_estimate import certify, certify_copies
+from supple.solvers.newton_methods.block_diagonal import block_capacity
+from supple.solvers.newton_methods.error_estimate import estimate_error, estimate_errors
 
 pytestmark = pytest.mark.usefixtures("fake_device")
 
@@ -74,7 +74,7 @@ def test_newton_steps_of_copies_have_lengths_of_their_own(monkeypatch):
         while newton.steps < 30 and newton._step():
             newton.steps += 1
             seen[-1].append(newton._energies()[0])
-        newton._bring_back()
+        newton._write_back()
 
     monkeypatch.setattr("supple.solvers.newton_methods.batched_newton.NewtonTogether.run", watched)
     scene, body = slender()
@@ -99,16 +99,16 @@ def test_energies_of_copies_add_up(inertia):
     if inertia:
         problem.set_inertia(0.01, problem.model.rest)
     newton = BatchedNewton(problem, [0, 1, 2], 1e-6, None, 1.0)
-    model, changes = newton.gathered.model, []
+    model, changes = newton.block_problem.model, []
     noise = np.random.default_rng(0).normal(size=model.rest.shape) * model.free[:, None]
-    for energy in (newton.gathered.energy, lambda: newton._energies()[0].sum()):
+    for energy in (newton.block_problem.energy, lambda: newton._energies()[0].sum()):
         found = []
         for amount in (1e-3, 3e-3):
-            newton.gathered.positions = model.rest + amount * noise
+            newton.block_problem.positions = model.rest + amount * noise
             found.append(energy())
         changes.append(found[1] - found[0])
     assert changes[1] == pytest.approx(changes[0], rel=1e-9)
-    assert (newton.gathered.loads.inertia.max() > 0) == inertia
+    assert (newton.block_problem.loads.inertia.max() > 0) == inertia
 
 
 def test_those_that_arrive_together_are_left_alone():
@@ -143,11 +143,11 @@ def test_certificates_of_copies_are_those_of_each(varied, precision):
     """Found by one linear solve for all of them, whose forces differ by orders of magnitude."""
     scene, body = slender()
     problem = problem_of(scene, VARIATIONS[varied](body), precision)
-    assert room_for(problem) == 3
+    assert block_capacity(problem) == 3
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
-    together = certify_copies(problem, problem.measures.balances())
+    together = estimate_errors(problem, problem.measures.balances())
     for copy, found in together.items():
-        alone = certify(problem, copy)
+        alone = estimate_error(problem, copy)
         assert found.stable is alone.stable is True
         assert found.worst.position_error_m == pytest.approx(alone.worst.position_error_m, rel=0.1)
         assert found.worst.displacement == pytest.approx(alone.worst.displacement)
@@ -165,8 +165,8 @@ def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
     scene, body = slender()
     problem = problem_of(scene, [made_of(body, 3e6, 0.3), *(made_of(body, *other) for other in others)])
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
-    for copy, found in certify_copies(problem, problem.measures.balances()).items():
-        alone = certify(problem, copy)
+    for copy, found in estimate_errors(problem, problem.measures.balances()).items():
+        alone = estimate_error(problem, copy)
         assert found.stable is alone.stable is True
         assert found.worst.position_error_m == pytest.approx(alone.worst.position_error_m, rel=0.03)
         assert found.energy_error == pytest.approx(alone.energy_error, rel=0.03)
@@ -183,10 +183,10 @@ def test_how_copies_drift_is_no_distance(stretch, monkeypatch):
     start = body.points * [stretch, 1, 1]
     kinds = [supple.StableNeoHookean(young=young, poisson=0.3) for young in (1e3, 1e9, 3e4)]
     problem = problem_of(scene, [supple.Variation(materials={body: kind}, initial=start) for kind in kinds])
-    together = certify_copies(problem, problem.measures.balances())
+    together = estimate_errors(problem, problem.measures.balances())
     truth = np.linalg.norm((start - start.mean(axis=0)) * [1 - 1 / stretch, 0, 0], axis=1).max()
     for copy, found in together.items():
-        alone = certify(problem, copy)
+        alone = estimate_error(problem, copy)
         assert found.stable is alone.stable is True
         assert found.worst.position_error_m == pytest.approx(alone.worst.position_error_m, rel=0.1)
         assert found.worst.position_error_m == pytest.approx(truth, rel=0.5)
@@ -195,7 +195,7 @@ def test_how_copies_drift_is_no_distance(stretch, monkeypatch):
 def test_stiff_copies_that_are_not_stable_are_seen_beside_soft_ones():
     problem = problem_of(*columns(0.1, -0.1, youngs=(1e3, 1e9)))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=60))
-    found = certify_copies(problem, problem.measures.balances())
+    found = estimate_errors(problem, problem.measures.balances())
     assert [found[copy].stable for copy in range(2)] == [True, False]
 
 
@@ -204,7 +204,7 @@ def test_certificates_change_no_forces():
     scene, body = slender()
     problem = problem_of(scene, VARIATIONS["loads"](body))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
-    certify_copies(problem, problem.measures.balances())
+    estimate_errors(problem, problem.measures.balances())
     states = problem.shared("gathered 3", pytest.fail).states
     net = problem.states.vectors(problem.states.net)
     np.testing.assert_allclose(states.vectors(states.net)[0].reshape(net.shape), net, atol=1e-9)
@@ -218,12 +218,12 @@ def test_few_copies_have_a_smaller_problem(count, monkeypatch):
     problem = problem_of(scene, [stiffer(body, 1 + k) for k in range(6)])
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
     balances = dict(list(problem.measures.balances().items())[:count])
-    found = certify_copies(problem, balances)
+    found = estimate_errors(problem, balances)
     assert list(found) == list(balances)
     assert ("gathered 3" in problem._shared) == (count <= 3)
     for copy, error_estimate in found.items():
         assert error_estimate.worst.position_error_m == pytest.approx(
-            certify(problem, copy).worst.position_error_m, rel=0.1
+            estimate_error(problem, copy).worst.position_error_m, rel=0.1
         )
 
 
@@ -233,7 +233,7 @@ def test_copies_wait_for_others_to_be_certified_with(monkeypatch):
 
     def counted(problem, balances):
         asked.append(len(balances))
-        return certify_copies(problem, balances)
+        return estimate_errors(problem, balances)
 
     monkeypatch.setattr("supple.solve.error_control.certify_copies", counted)
     scene = wrung(0)
@@ -334,12 +334,12 @@ def test_only_those_that_are_not_stable_are_certified_alone(monkeypatch):
 
     def counted(problem, copy):
         alone.append(copy)
-        return certify(problem, copy)
+        return estimate_error(problem, copy)
 
     monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.certify", counted)
     problem = problem_of(*columns(0.1, -0.1, 0.05, -0.12, 0.12))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=60))
-    found = certify_copies(problem, problem.measures.balances())
+    found = estimate_errors(problem, problem.measures.balances())
     assert sorted(alone) == [1, 3]
     assert [found[copy].stable for copy in range(5)] == [True, False, True, False, True]
 

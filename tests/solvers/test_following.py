@@ -34,14 +34,14 @@ class Ropes:
         pairs = np.column_stack([np.full_like(taut, top), taut]).astype(np.int32)
         return Springs(pairs, np.full(len(taut), self.stiffness), longest[taut, None], rest)
 
-    def follow(self, problem, time):
+    def update(self, problem, time):
         self.looks.append(time)
         return self.springs(problem.positions, problem.model.rest)
 
 
 def followed(model, follower):
     none = Springs(np.empty((0, 2), np.int32), np.empty(0), np.empty((0, 1)), model.rest, capacity=64)
-    return replace(model, terms=(*model.terms, none), followers=((len(model.terms), follower),))
+    return replace(model, terms=(*model.terms, none), dynamic_terms=((len(model.terms), follower),))
 
 
 def sagging():
@@ -118,9 +118,9 @@ def test_progress_before_other_stencils_counts_for_nothing():
     """Springs that come and go for ever end at the limit, not as a method that got stuck."""
 
     class Fickle(Ropes):
-        def follow(self, problem, time):
+        def update(self, problem, time):
             self.slack = 1.0 + 0.01 * (len(self.looks) % 2)
-            return super().follow(problem, time)
+            return super().update(problem, time)
 
     model = followed(sagging(), Fickle(5))
     problem = make_problem(model, True, supple.Backend())

@@ -11,7 +11,7 @@ from supple.problem import Problem
 from supple.scene import build_model
 from supple.solve.loop import solve
 from supple.solvers import Hybrid
-from supple.solvers.newton_methods.error_estimate import ACCURACY, certify
+from supple.solvers.newton_methods.error_estimate import ACCURACY, estimate_error
 from supple.solvers.newton_methods.newton_system import Linearization
 
 BARS = {"soft": (1e3, 0.01), "stiff": (1e9, 1e4)}
@@ -41,7 +41,7 @@ def after_sweeps(scene, count=30):
 def test_distances_of_soft_and_stiff_bodies_are_true(slow):
     scene = beside(slow)
     problem = after_sweeps(scene)
-    found = certify(problem)
+    found = estimate_error(problem)
     truth = supple.equilibrium(
         scene, solver=Hybrid(max_predicted_sweeps=0), stop=StopCriteria(tolerance=1e-10)
     ).positions
@@ -99,7 +99,7 @@ def test_the_distance_of_a_free_body_beside_a_held_one_leaves_out_how_it_drifts(
     problem = Problem(build_model(scene), "float64")
     problem.positions = start
     problem.balance()
-    found = {body.body: body for body in certify(problem).bodies}
+    found = {body.body: body for body in estimate_error(problem).bodies}
     truth = supple.equilibrium(scene, initial=start, tolerance=1e-10)
     assert truth.report.ok
     for name, own in problem.model.body_vertices:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from supple.view.camera import CAMERAS, FILLED, fit_camera, outline, parse_camera
+from supple.view.camera import CAMERAS, MAX_FILL, fit_camera, outline, parse_camera
 
 RANDOM = np.random.default_rng(0)
 CLOUDS = {
@@ -24,9 +24,9 @@ CLOUDS = {
 def test_all_points_are_in_the_picture_and_fill_it(name, aspect, angles):
     places, distance = fit_camera(CLOUDS[name], aspect, angles).project(CLOUDS[name])
     assert (distance > 0).all()
-    assert np.abs(places).max() <= FILLED * (1 + 1e-6)
+    assert np.abs(places).max() <= MAX_FILL * (1 + 1e-6)
     if name != "one point" and angles == CAMERAS["corner"]:
-        assert np.ptp(places, axis=0).max() > 1.9 * FILLED
+        assert np.ptp(places, axis=0).max() > 1.9 * MAX_FILL
 
 
 def test_up_is_up_and_x_goes_right():

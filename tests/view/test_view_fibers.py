@@ -7,7 +7,7 @@ from view_models import BACKENDS
 
 import supple
 from supple.view import FIELDS, picture
-from supple.view.render.drawing import drawing
+from supple.view.render.drawing import make_drawing
 
 
 def bar(fiber=(1, 0, 0), **regions):
@@ -52,7 +52,7 @@ def test_lines_are_on_the_surface_and_along_the_fibers():
     scene, _ = bar((1, 1, 0))
     model = supple.scene.build_model(scene)
     field = FIELDS["fiber_stretch"]
-    lines = drawing(model, model.rest, field, (0.5, 1.5)).lines
+    lines = make_drawing(model, model.rest, field, (0.5, 1.5)).lines
     assert len(lines) > 20
     middle, along = lines.mean(axis=1), lines[:, 1] - lines[:, 0]
     outer = np.abs(middle / (2, 1, 1) - 0.5).max(axis=1)
@@ -60,7 +60,7 @@ def test_lines_are_on_the_surface_and_along_the_fibers():
     top = np.abs(middle[:, 2] - 1) < 1e-9
     assert top.any()
     np.testing.assert_allclose(along[top][:, 0], along[top][:, 1], atol=1e-12)
-    assert not len(drawing(model, model.rest, FIELDS["displacement"], (0, 1)).lines)
+    assert not len(make_drawing(model, model.rest, FIELDS["displacement"], (0, 1)).lines)
 
 
 def test_parts_without_fibers_have_none():

@@ -16,7 +16,7 @@ from supple.view.layout import layout_for
 from supple.view.render import axes_and_legend as probe
 from supple.view.render import with_matplotlib, with_vtk
 from supple.view.render.axes_and_legend import Annotations
-from supple.view.render.drawing import Drawing, drawing
+from supple.view.render.drawing import Drawing, make_drawing
 from supple.view.render.surface import surface_of
 from supple.view.style import LIGHT, THEMES
 
@@ -37,7 +37,7 @@ def shown(model):
 
 def draw(model, positions, **options) -> Drawing:
     limits = DISPLACEMENT.limits(DISPLACEMENT.values(model, positions, None))
-    return drawing(model, positions, DISPLACEMENT, limits, **options)
+    return make_drawing(model, positions, DISPLACEMENT, limits, **options)
 
 
 def camera_for(shown: Drawing) -> Camera:
@@ -139,7 +139,7 @@ def test_captions_lose_whole_parts_and_do_not_come_and_go():
 def test_things_that_are_told_apart_are_not_blended(model):
     field = FIELDS["ordering"]
     values = field.values(model, model.rest, None)
-    shown = drawing(model, model.rest, field, field.limits(values))
+    shown = make_drawing(model, model.rest, field, field.limits(values))
     corners = shown.paint.colors[shown.paint.triangles]
     assert (corners == corners[:, :1]).all()
     assert {tuple(c) for c in corners[:, 0]} <= {to_rgb(color) for color in field.colors}
@@ -147,7 +147,7 @@ def test_things_that_are_told_apart_are_not_blended(model):
         area(shown.points, shown.surface.triangles)
     )
     body = FIELDS["body"]
-    plain = drawing(model, model.rest, body, body.limits(body.values(model, model.rest, None)))
+    plain = make_drawing(model, model.rest, body, body.limits(body.values(model, model.rest, None)))
     assert not plain.paint.divided
 
 

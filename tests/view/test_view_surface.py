@@ -5,7 +5,7 @@ import pytest
 from view_models import bar_and_ball
 
 import supple
-from supple.view.render.drawing import links_of
+from supple.view.render.drawing import attachment_lines
 from supple.view.render.ground import ground_level, shadow_of
 from supple.view.render.light import shade
 from supple.view.render.surface import surface_of
@@ -56,7 +56,7 @@ def test_marked_pins_are_pinned_and_apart():
 
 def test_attachments_join_what_they_hold():
     model = supple.scene.build_model(bar_and_ball(attached=True))
-    held, holding = np.moveaxis(links_of(model, model.rest), 1, 0)
+    held, holding = np.moveaxis(attachment_lines(model, model.rest), 1, 0)
     assert (held[:, 1] < 1.6).all()
     assert holding[:, 1] == pytest.approx(1.0)
 
@@ -66,7 +66,7 @@ def test_attachments_to_fixed_points_end_there():
     body = scene.add_solid(supple.block(2), supple.Corotated(young=1e4, poisson=0.3))
     scene.attach(body.where(lambda X: X[:, 1] >= 1), (0.5, 3.0, 0.5), stiffness=10)
     model = supple.scene.build_model(scene)
-    links = links_of(model, model.rest + 0.25)
+    links = attachment_lines(model, model.rest + 0.25)
     np.testing.assert_allclose(links[:, 1], [[0.5, 3.0, 0.5]] * len(links))
     assert links[:, 0, 1] == pytest.approx(1.25)
 

@@ -5,7 +5,7 @@ import pytest
 
 import supple
 from supple.view.fields import field_named
-from supple.view.render.drawing import drawing
+from supple.view.render.drawing import make_drawing
 from supple.view.render.surface import surface_of
 
 MEMBRANE = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
@@ -74,7 +74,7 @@ def test_folds_do_not_tear_a_slab():
 def test_every_field_can_be_painted_on_it():
     model = model_of(supple.sheet(3), block=True)
     for name in ("displacement", "volume_ratio", "bending_angle", "body"):
-        shown = drawing(model, model.rest, field_named(name), (0.0, 1.0), thickness=2.0)
+        shown = make_drawing(model, model.rest, field_named(name), (0.0, 1.0), thickness=2.0)
         assert len(shown.paint.colors) == len(shown.paint.points)
         assert np.isfinite(shown.paint.points).all()
 

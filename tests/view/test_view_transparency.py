@@ -12,7 +12,7 @@ from supple.scene import build_model
 from supple.view import FIELDS
 from supple.view.camera import fit_camera
 from supple.view.picture import Shape, shared_view
-from supple.view.render.drawing import drawing
+from supple.view.render.drawing import make_drawing
 from supple.view.render.transparency import CLEAR, RIM, transparent_obstacles
 from supple.view.style import LIGHT
 
@@ -77,7 +77,7 @@ def test_nothing_is_nothing():
 @pytest.mark.parametrize("kind", RENDERERS)
 def test_renderers_show_them(kind):
     model = model_with(supple.Sphere(0.3, (0.5, 1.4, 0.5)))
-    shown, camera = drawing(model, model.rest, FIELDS["displacement"], (0.0, 1.0)), seen_from(model)
+    shown, camera = make_drawing(model, model.rest, FIELDS["displacement"], (0.0, 1.0)), seen_from(model)
     bare = replace(shown, obstacles=(np.empty((0, 3)), np.empty((0, 3), int)))
     images = []
     for each in (shown, bare):

@@ -8,7 +8,7 @@ import supple
 from supple.view.render import axes_and_legend as probe
 from supple.view.render import with_matplotlib, with_vtk
 
-needs_vtk = pytest.mark.skipif(probe.vtk_problem() is not None, reason=probe.MISSING)
+needs_vtk = pytest.mark.skipif(probe.vtk_problem() is not None, reason=probe.VTK_MISSING)
 RENDERERS = [
     pytest.param(with_vtk.Renderer, marks=needs_vtk, id="vtk"),
     pytest.param(with_matplotlib.Renderer, id="matplotlib"),

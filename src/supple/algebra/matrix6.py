@@ -5,7 +5,7 @@ from supple.kernels import unrolled
 _SIX = range(6)
 
 
-def _place(i: int, j: int) -> int:
+def _entry_index(i: int, j: int) -> int:
     """Index of an entry in the upper triangle of a symmetric matrix, row by row."""
     i, j = min(i, j), max(i, j)
     return 6 * i - i * (i + 1) // 2 + j
@@ -14,7 +14,7 @@ def _place(i: int, j: int) -> int:
 product = unrolled(
     "M, P",
     lambda n: ", ".join(
-        " + ".join(f"M[{6 * i + k}] * P[{_place(k, j)}]" for k in _SIX) for i in _SIX for j in _SIX
+        " + ".join(f"M[{6 * i + k}] * P[{_entry_index(k, j)}]" for k in _SIX) for i in _SIX for j in _SIX
     ),
     over="M",
 )
@@ -34,8 +34,8 @@ curvature = unrolled(
 slacks = unrolled(
     "z, H",
     lambda n: ", ".join(
-        f"z[{i}] * (z[{i}] * H[{_place(i, i)}] - ("
-        + " + ".join(f"z[{j}] * abs(H[{_place(i, j)}])" for j in range(n) if j != i)
+        f"z[{i}] * (z[{i}] * H[{_entry_index(i, i)}] - ("
+        + " + ".join(f"z[{j}] * abs(H[{_entry_index(i, j)}])" for j in range(n) if j != i)
         + "))"
         for i in range(n)
     ),
@@ -46,7 +46,7 @@ slacks = unrolled(
 raised = unrolled(
     "z, H, s",
     lambda n: ", ".join(
-        f"H[{_place(i, j)}]" + (f" + s / (z[{i}] * z[{i}])" if i == j else "")
+        f"H[{_entry_index(i, j)}]" + (f" + s / (z[{i}] * z[{i}])" if i == j else "")
         for i in range(n)
         for j in range(i, n)
     ),

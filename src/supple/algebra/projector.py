@@ -35,8 +35,8 @@ def _free_part(N, v):
 
 @device_function
 def _across(N, v):
-    held = symmetric_matvec(N, v)
-    return (v[0] - held[0], v[1] - held[1], v[2] - held[2])
+    projection = symmetric_matvec(N, v)
+    return (v[0] - projection[0], v[1] - projection[1], v[2] - projection[2])
 
 
 def free_bound(N: Any, A: Any) -> Any:
@@ -51,11 +51,11 @@ def free_bound(N: Any, A: Any) -> Any:
 def _free_bound(N, A):
     if len(N) == 0:
         return lambda N, A: A
-    return lambda N, A: _projected(N, A)
+    return lambda N, A: _project_matrix(N, A)
 
 
 @device_function
-def _projected(N, A):
+def _project_matrix(N, A):
     xx, yy, zz, xy, xz, yz = A
     a, b, c = _across(N, (xx, xy, xz)), _across(N, (xy, yy, yz)), _across(N, (xz, yz, zz))  # rows of A P
     p, q, r = _across(N, (a[0], b[0], c[0])), _across(N, (a[1], b[1], c[1])), _across(N, (a[2], b[2], c[2]))

@@ -111,11 +111,11 @@ def rotation_coefficients(F):
     J = det(F)
     t = stretch_trace(I1, contract(C, C), J)
     denominator = (t * t - I1) * t - 2.0 * J
-    kept = max(denominator, _degenerate(I1, t))
+    bounded_denominator = max(denominator, _degenerate(I1, t))
     size = t + 1e-6
-    w = 1.0 / (kept * size)
+    w = 1.0 / (bounded_denominator * size)
     s = w * size
-    return Cubic(s * (t * t + I1) + w * (kept - denominator), s * (t + t), s * -2.0)
+    return Cubic(s * (t * t + I1) + w * (bounded_denominator - denominator), s * (t + t), s * -2.0)
 
 
 @device_function

@@ -117,10 +117,10 @@ def _perpendicular(a):
 def _unit(a, otherwise):
     """a/|a| and |a|, or the unit vector `otherwise` for negligible a."""
     length = math.sqrt(dot(a, a))
-    there = length > 1e-18
-    s = 1.0 / where(there, length, 0.0 * length + 1.0)
+    is_long = length > 1e-18
+    s = 1.0 / where(is_long, length, 0.0 * length + 1.0)
     return (
-        where(there, s * a[0], otherwise[0]),
-        where(there, s * a[1], otherwise[1]),
-        where(there, s * a[2], otherwise[2]),
+        where(is_long, s * a[0], otherwise[0]),
+        where(is_long, s * a[1], otherwise[1]),
+        where(is_long, s * a[2], otherwise[2]),
     ), length

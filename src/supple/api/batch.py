@@ -96,7 +96,7 @@ def is_batched(model: Model, solver: Solver, backend: Backend) -> bool:
     This requires a CUDA device, a solver with batches, and no dynamic terms, so that all members have the
     same stencils.
     """
-    return backend.device == "cuda" and solver.batches and not model.followers
+    return backend.device == "cuda" and solver.batches and not model.dynamic_terms
 
 
 def _with_initial(c: Conditions, initial: np.ndarray | None) -> Conditions:
@@ -199,9 +199,9 @@ class BatchSolver:
 
 def make_problem_under(model: Model, chunk: list[Conditions], backend: Backend) -> Problem:
     """Create a problem for these conditions; compatible conditions can replace them later."""
-    materials = [c.materials for c in chunk if c.materials is not None]
-    is_common = len(chunk) == 1 and all(have_same_layout(model, materials) for materials in materials)
-    where, varied = make_device(backend.device, model, len(chunk)), bool(materials) and not is_common
+    material_sets = [c.materials for c in chunk if c.materials is not None]
+    is_common = len(chunk) == 1 and all(have_same_layout(model, materials) for materials in material_sets)
+    where, varied = make_device(backend.device, model, len(chunk)), bool(material_sets) and not is_common
     problem = Problem(model, backend.precision, backend.threads, where, varied)
     problem.set_conditions(chunk)
     return problem

@@ -165,12 +165,12 @@ def compare(
             check_float_range(model, where.precision, None if scene.quasistatic else scene.dt)
         if progress is not None:
             progress(trial)
-        place = partial(begin_step, problems[where], scene, x, v, frame)
-        place()
+        reset = partial(begin_step, problems[where], scene, x, v, frame)
+        reset()
         try:
             if not scene.quasistatic:
                 check_integrator(scene.integrator, model, trial.solver)
-            _run(trial, problems[where], place, stop, watch)
+            _run(trial, problems[where], reset, stop, watch)
         except ValueError as error:
             trial.error = str(error)
         if progress is not None:
@@ -179,7 +179,7 @@ def compare(
 
 
 def _run(
-    trial: Trial, problem: Problem, place: Callable[[], None], stop: StopCriteria, watch: Watcher | None
+    trial: Trial, problem: Problem, reset: Callable[[], None], stop: StopCriteria, watch: Watcher | None
 ) -> None:
     """Run one solver from the placed state.
 
@@ -188,7 +188,7 @@ def _run(
     """
     with compilation() as compiled:
         trial.solver.begin(problem).advance(1)
-    place()
+    reset()
     open_ended = stop.tolerance is None and trial.solver.solves_systems
     report = solve(
         problem,

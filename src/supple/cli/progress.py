@@ -41,7 +41,7 @@ class TimeEstimate:
         self._samples: list[tuple[float, float]] = []
         self._iteration = 0
 
-    def see(self, iteration: int, relative_residual: float, seconds: float) -> None:
+    def record(self, iteration: int, relative_residual: float, seconds: float) -> None:
         self._iteration = iteration
         if 0 < relative_residual < math.inf:
             self._samples.append((seconds, math.log(relative_residual)))
@@ -51,7 +51,7 @@ class TimeEstimate:
         return self._samples[-1][0] if self._samples else 0.0
 
     @property
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Estimated seconds until termination; None without enough data."""
         limits = [self._to_tolerance(), self._to_iterations(), self._to_budget()]
         return min((limit for limit in limits if limit is not None), default=None)
@@ -59,8 +59,10 @@ class TimeEstimate:
     @property
     def fraction(self) -> float:
         """Completed fraction, between 0 and 1."""
-        left = self.left
-        return 0.0 if left is None or self.seconds == 0 else self.seconds / (self.seconds + left)
+        seconds_left = self.seconds_left
+        return (
+            0.0 if seconds_left is None or self.seconds == 0 else self.seconds / (self.seconds + seconds_left)
+        )
 
     def _to_tolerance(self) -> float | None:
         """Estimated seconds until the tolerance, from recent convergence.
@@ -149,11 +151,11 @@ class RunProgress(_Bar):
     def watch(self, iteration: int, relative_residual: float, seconds: float) -> None:
         if iteration == 0:
             self._estimate = TimeEstimate(self.stop)
-        self._estimate.see(iteration, relative_residual, seconds)
+        self._estimate.record(iteration, relative_residual, seconds)
         status = _format_iteration(iteration, relative_residual)
-        left = self._estimate.left
-        if left is not None:
-            status += f"  {self._time_left(left)}"
+        seconds_left = self._estimate.seconds_left
+        if seconds_left is not None:
+            status += f"  {self._time_left(seconds_left)}"
         self.show(self._frame, (self.done + self._estimate.fraction) / self.frames, status)
         if self._in_lines and perf_counter() > self._said + LINE_INTERVAL:
             self._said = perf_counter()
@@ -168,10 +170,10 @@ class RunProgress(_Bar):
 
     def _outlook(self) -> str:
         """Estimated remaining time after the first frame, if it is long."""
-        left = (self.frames - self.done) * self._seconds
+        seconds_left = (self.frames - self.done) * self._seconds
         return (
-            f"; {_format_seconds(left)} left, about"
-            if self.done == self._first + 1 and left > LINE_INTERVAL
+            f"; {_format_seconds(seconds_left)} left, about"
+            if self.done == self._first + 1 and seconds_left > LINE_INTERVAL
             else ""
         )
 
@@ -197,7 +199,7 @@ class TrialProgress(_Bar):
         self._label, self._drawn = "", 0.0
         super().__init__("", threaded=False)
 
-    def see(self, trial: Trial) -> None:
+    def record(self, trial: Trial) -> None:
         """Report start or end of a trial."""
         if trial.report is None and trial.error is None:
             self._label = f"{trial.label} {self.done + 1}/{self.trials}"
@@ -210,7 +212,7 @@ class TrialProgress(_Bar):
     def watch(self, iteration: int, relative_residual: float, seconds: float) -> None:
         if iteration == 0:
             self._estimate = TimeEstimate(self.stop)
-        self._estimate.see(iteration, relative_residual, seconds)
+        self._estimate.record(iteration, relative_residual, seconds)
         if perf_counter() > self._drawn + 0.1:
             self._drawn = perf_counter()
             self.show(self._label, self._estimate.fraction, _format_iteration(iteration, relative_residual))
@@ -229,9 +231,11 @@ class FilmProgress(_Bar):
             if not (self.quiet or errors.is_terminal):
                 errors.print(f"drawing a film of {pictures} pictures")
             return
-        left = (perf_counter() - self._began) / done * (pictures - done)
+        seconds_left = (perf_counter() - self._began) / done * (pictures - done)
         self.show(
-            f"drawing {done}/{pictures}", done / pictures, f"{_format_seconds(left)} left" if left else ""
+            f"drawing {done}/{pictures}",
+            done / pictures,
+            f"{_format_seconds(seconds_left)} left" if seconds_left else "",
         )
 
 

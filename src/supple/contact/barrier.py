@@ -118,7 +118,7 @@ EVERY = 10
 
 @dataclass(frozen=True, eq=False)
 class BarrierContact:
-    """Barrier contact method, a `Confining` follower that updates contacts and step bounds of a problem.
+    """Barrier contact method, a `IntersectionFreeTerm` dynamic_term that updates contacts and step bounds of a problem.
 
     Attributes:
         surfaces: Surfaces of all bodies.
@@ -128,7 +128,7 @@ class BarrierContact:
         friction: (2, bodies, bodies) static and kinetic friction coefficients of all pairs, or None.
         separate_initial: Young's modulus for the separation of initial intersections [Pa]; None: reject them.
         every: Iterations between contact updates.
-        confines: True, the protocol flag of methods with step bounds.
+        intersection_free: True, the protocol flag of methods with step bounds.
     """
 
     surfaces: Surfaces
@@ -138,7 +138,7 @@ class BarrierContact:
     friction: np.ndarray | None = None
     separate_initial: float | None = None
     every: int | None = EVERY
-    confines: bool = True
+    intersection_free: bool = True
 
     @cached_property
     def _candidates(self) -> Candidates:
@@ -158,7 +158,7 @@ class BarrierContact:
         """Search radius of proximity pairs [m]."""
         return max(FARTHEST * self.thickness, RADIUS * self.surfaces.edge)
 
-    def confine(self, problem: Problem) -> None:
+    def set_step_bounds(self, problem: Problem) -> None:
         """Set the step bounds of all vertices around their current positions."""
         problem.room.settle(self.near(problem).rooms())
 
@@ -184,7 +184,7 @@ class BarrierContact:
             here = room.neighbors = Neighbors(self.surfaces, pairs, self._reach(pairs), self.radius, x)
         return here
 
-    def fly(self, problem: Problem) -> None:
+    def advance_bodies(self, problem: Problem) -> None:
         """Advance whole bodies toward the predicted positions, up to the first contact.
 
         Interior vertices move with their surface; a gap between them would invert elements.
@@ -223,7 +223,7 @@ class BarrierContact:
             contacts.detect()
             problem.device.download(problem.u)
 
-    def shorten(self, problem: Problem, start: np.ndarray) -> None:
+    def limit_step(self, problem: Problem, start: np.ndarray) -> None:
         """Limit a straight step by continuous collision detection.
 
         Pairs outside the energy term keep a distance above their barrier distance, so no untracked pair
@@ -260,30 +260,32 @@ class BarrierContact:
         known = np.isin(pairs.keys, self._term_of(problem).keys)
         return pairs, np.where(known | (pairs.distance <= reach), 0.0, reach)
 
-    def follow(self, problem: Problem, time: float) -> Barriers | None:
+    def update(self, problem: Problem, time: float) -> Barriers | None:
         """Update step bounds and contacts; None if the existing contacts suffice."""
         room, near = problem.room, self.near(problem)
         radii = near.rooms()
         room.settle(radii)
         moved = room.pins.pursue(room.radii, self.thickness, PART * self.radius)
         fresh, room.fresh = room.fresh, False
-        grip = None if self.friction is None else problem.following.grips.get(self._index(problem))
+        grip = (
+            None if self.friction is None else problem.dynamic_terms.friction_states.get(self._index(problem))
+        )
         new, old = self.term(near.pairs, near.reach, radii, grip), self._term_of(problem)
         same = np.array_equal(old.keys, new.keys)
         enough = same or (not fresh and bool(np.isin(new.keys, old.keys).all()))
         begins = (
-            new.has_friction and problem.following.beginning
+            new.has_friction and problem.dynamic_terms.beginning
         )  # friction springs refer to the start of the step
         return None if enough and not moved and not begins else new
 
     def _index(self, problem: Problem) -> int:
         """Index of the energy term of this method."""
-        return next(k for k, own in problem.model.followers if own is self)
+        return next(k for k, own in problem.model.dynamic_terms if own is self)
 
     def _term_of(self, problem: Problem) -> Any:
         return problem.model.terms[self._index(problem)]
 
-    def at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> Barriers:
+    def restore_at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> Barriers:
         """Barrier contacts at given positions, outside of a solve.
 
         Args:
@@ -356,7 +358,7 @@ class BarrierContact:
         if self.separate_initial is not None and (close or crossings(self.surfaces, x, finder)):
             how = self.thickness, self.separate_initial, problem.device.threads
             problem.positions = pushed_apart(problem.model, self.surfaces, x, *how)
-            problem.following.remember()
+            problem.dynamic_terms.record_friction()
             close = touching(self.surfaces, problem.positions, self.thickness, finder)
         self._refuse_crossings(problem.positions, finder)
         if close:
@@ -420,8 +422,8 @@ def with_barrier_contact(
     capacity = max(64, len(surfaces.vertices))
     pairs = Gaps(np.empty((0, 4), np.int64), np.empty(0, bool), np.empty(0), np.empty(0, np.int64))
     none = contact.term(pairs, np.empty(0), nothing, None, capacity)
-    followers = (*model.followers, (len(model.terms), contact))
-    return replace(model, terms=(*model.terms, none), followers=followers)
+    dynamic_terms = (*model.dynamic_terms, (len(model.terms), contact))
+    return replace(model, terms=(*model.terms, none), dynamic_terms=dynamic_terms)
 
 
 def surfaces_of(model: Model, triangles: np.ndarray, flat: np.ndarray) -> Surfaces:

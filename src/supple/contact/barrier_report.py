@@ -72,7 +72,7 @@ class ApartReport:
 
 def kept_apart(problem: Problem) -> ApartReport | None:
     """Report barrier contact at the current displacements of a problem; None without a barrier."""
-    own = [(k, f) for k, f in problem.model.followers if isinstance(f, BarrierContact)]
+    own = [(k, f) for k, f in problem.model.dynamic_terms if isinstance(f, BarrierContact)]
     if not own:
         return None
     ((index, contact),) = own

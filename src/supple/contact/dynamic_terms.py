@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from supple.problem.problem import Problem
 
 
-GIVING_WAY = 10
+RIGID_CORRECTION_INTERVAL = 10
 """Iterations between corrections of rigid bodies."""
 
 
-class Follower(Protocol):
+class DynamicTerm(Protocol):
     """Interface that determines the stencils of a dynamic term, such as contacts, during a solve."""
 
     every: int | None
     """Iterations between updates within a step; None to update at the beginning of each step only."""
 
-    def follow(self, problem: Problem, time: float) -> Term | None:
+    def update(self, problem: Problem, time: float) -> Term | None:
         """Return the term with the stencils at the present state.
 
         The result may depend only on the state of the problem, on the time, and on the data in
-        `Following.noted`, which is cleared at the beginning of a step. A motion continued from a saved state
+        `DynamicTerms.step_cache`, which is cleared at the beginning of a step. A motion continued from a saved state
         is then identical to an uninterrupted one.
 
         Args:
@@ -50,125 +50,129 @@ class Follower(Protocol):
         """
 
 
-class Confining(Follower, Protocol):
+class IntersectionFreeTerm(DynamicTerm, Protocol):
     """Dynamic term of intersection-free contact, with step bounds on the vertices (`Room`)."""
 
-    confines: bool
+    intersection_free: bool
 
-    def confine(self, problem: Problem) -> None:
+    def set_step_bounds(self, problem: Problem) -> None:
         """Set step bounds around the present positions."""
 
-    def fly(self, problem: Problem) -> None:
+    def advance_bodies(self, problem: Problem) -> None:
         """Move every body from the centers of its step bounds toward u, up to the first contact."""
 
-    def shorten(self, problem: Problem, start: np.ndarray) -> None:
+    def limit_step(self, problem: Problem, start: np.ndarray) -> None:
         """Move u back along the straight path from the vectors `start` until it is free of intersections."""
 
 
-class Following:
+class DynamicTerms:
     """Schedule and step data of the dynamic terms of a problem.
 
     Attributes:
-        noted: Data that dynamic terms recorded since the step began, by term index.
+        step_cache: Data that dynamic terms recorded since the step began, by term index.
         condense: Function that computes the stiffness of soft bodies at rigid ones. None if a solver
             keeps state other than displacements, or on a GPU.
         beginning: True if the present update is the one at the beginning of a step.
         balanced: True if all forces appear balanced at the present update.
         residual: Residual at the present update [N], inf if unknown.
-        settled: False if rigid bodies in contact with faces moved in the last update. The residual of sliding
+        rigid_bodies_at_rest: False if rigid bodies in contact with faces moved in the last update. The residual of sliding
             contacts need not show that motion.
-        grips: Friction state at the beginning of the step, by index of the contact term.
-        given: Friction state of barriers from a restored state, by term index, until a step begins.
+        friction_states: Friction state at the beginning of the step, by index of the contact term.
+        restored_friction: Friction state of barriers from a restored state, by term index, until a step begins.
     """
 
     def __init__(self, problem: Problem) -> None:
-        self._problem, self._time, self._done = problem, math.inf, 0
-        periods = [follower.every for _, follower in problem.model.followers if follower.every is not None]
-        self.noted: dict[int, Any] = {}
+        self._problem, self._time, self._iterations = problem, math.inf, 0
+        periods = [
+            dynamic_term.every
+            for _, dynamic_term in problem.model.dynamic_terms
+            if dynamic_term.every is not None
+        ]
+        self.step_cache: dict[int, Any] = {}
         if problem.contacts.rigid:
-            periods.append(GIVING_WAY)
+            periods.append(RIGID_CORRECTION_INTERVAL)
         self._every = min(periods, default=None)
         self.condense: Callable[[Problem, Sequence[Hold]], list[Response] | None] | None = None
         self.beginning = True
         self.balanced = False
         self.residual = math.inf
-        self.settled = True
-        self.grips: dict[int, Any] = {}
-        self.given: dict[int, np.ndarray] = {}
+        self.rigid_bodies_at_rest = True
+        self.friction_states: dict[int, Any] = {}
+        self.restored_friction: dict[int, np.ndarray] = {}
 
     @property
-    def rough(self) -> bool:
+    def has_friction(self) -> bool:
         """True if obstacles or bodies have friction; forces then have no potential."""
-        return self._problem.contacts.rough or self.rubs
+        return self._problem.contacts.has_friction or self.has_body_friction
 
     @property
-    def rubs(self) -> bool:
+    def has_body_friction(self) -> bool:
         """True if contact between bodies has friction."""
         return bool(rubbing_terms(self._problem.model))
 
-    def settle(self) -> bool:
+    def finish_step(self) -> bool:
         """Finish a step: move obstacles to their targets and correct rigid bodies by the present forces.
 
         Returns:
             True if any moved.
         """
-        undone, self._done = self._done, 0
+        pending, self._iterations = self._iterations, 0
         moved = self._problem.room.finish()
-        if undone > 0 and self._give_way():
-            measure_rigid(self._problem.contacts, *self._rigid_pushes())
+        if pending > 0 and self._correct_rigid_bodies():
+            measure_rigid(self._problem.contacts, *self._rigid_contact_forces())
             return True
         return moved
 
-    def remember(self) -> None:
+    def record_friction(self) -> None:
         """Record friction states at the beginning of a step, before anything moves."""
         problem = self._problem
         for index in rubbing_terms(problem.model):
             term: Any = problem.model.terms[index]
             u = problem.states.vectors(problem.u)[0].astype(float)
-            rows = self.given.pop(index, None)
-            self.grips[index] = grip_of(term, problem.positions, u, owners(problem.model), rows)
+            rows = self.restored_friction.pop(index, None)
+            self.friction_states[index] = grip_of(term, problem.positions, u, owners(problem.model), rows)
 
     def begin_step(self, time: float) -> None:
         """Update the stencils at the beginning of the step that ends at a time [s]."""
-        if self._problem.model.followers or self._problem.contacts.rigid:
-            self._time, self._done = time, 0
+        if self._problem.model.dynamic_terms or self._problem.contacts.rigid:
+            self._time, self._iterations = time, 0
             self._problem.follower_loads.time = time
-            self._look(True)
+            self._update(True)
 
     @property
-    def _confining(self) -> Iterator[Confining]:
-        return (f for _, f in self._problem.model.followers if getattr(f, "confines", False))
+    def _intersection_free(self) -> Iterator[IntersectionFreeTerm]:
+        return (f for _, f in self._problem.model.dynamic_terms if getattr(f, "intersection_free", False))
 
     @property
-    def _pressing(self) -> list[Any]:
+    def _face_contacts(self) -> list[Any]:
         """Dynamic terms that keep faces out of obstacles."""
-        return [f for _, f in self._problem.model.followers if getattr(f, "presses", False)]
+        return [f for _, f in self._problem.model.dynamic_terms if getattr(f, "resolves_faces", False)]
 
-    def make_room(self) -> None:
+    def set_step_bounds(self) -> None:
         """Set step bounds around the present positions."""
-        for follower in self._confining:
-            follower.confine(self._problem)
+        for dynamic_term in self._intersection_free:
+            dynamic_term.set_step_bounds(self._problem)
 
-    def fly(self) -> None:
+    def advance_bodies(self) -> None:
         """Move bodies from the centers of their step bounds along their inertial motion, up to contact."""
-        for follower in self._confining:
-            follower.fly(self._problem)
+        for dynamic_term in self._intersection_free:
+            dynamic_term.advance_bodies(self._problem)
 
-    def keep_apart(self, start: np.ndarray) -> None:
+    def limit_step(self, start: np.ndarray) -> None:
         """Shorten the straight path from the vectors `start` to u until it is free of intersections."""
-        for follower in self._confining:
-            follower.shorten(self._problem, start)
+        for dynamic_term in self._intersection_free:
+            dynamic_term.limit_step(self._problem, start)
 
     @property
-    def looks(self) -> bool:
+    def updates_within_steps(self) -> bool:
         """True if stencils are updated within steps."""
         return self._every is not None
 
-    def until_look(self, iterations: int) -> int:
+    def clamp_to_update(self, iterations: int) -> int:
         """Clamp an iteration count to the next update."""
-        return iterations if self._every is None else max(1, min(iterations, self._every - self._done))
+        return iterations if self._every is None else max(1, min(iterations, self._every - self._iterations))
 
-    def iterated(self, iterations: int, balanced: bool = False, residual: float = math.inf) -> bool:
+    def count_and_update(self, iterations: int, balanced: bool = False, residual: float = math.inf) -> bool:
         """Count iterations, and update the stencils if due.
 
         An update is due after its period, if the forces appear balanced, or if the step bounds are used up.
@@ -179,79 +183,81 @@ class Following:
             residual: Residual [N].
 
         Returns:
-            True if stencils were exchanged or obstacles moved.
+            True if stencils were changed or obstacles moved.
         """
         if self._every is None:
             return False
-        self._done += iterations
-        if self._done == 0 or not (balanced or self._done >= self._every or self._problem.room.crowded):
+        self._iterations += iterations
+        if self._iterations == 0 or not (
+            balanced or self._iterations >= self._every or self._problem.room.crowded
+        ):
             return False
-        self._done = 0
+        self._iterations = 0
         self.balanced, self.residual = balanced, residual
-        return self._look(False)
+        return self._update(False)
 
-    def count(self, iterations: int) -> None:
-        """Count the last iterations of a step, after which only `settle` updates."""
-        self._done += iterations
+    def count_iterations(self, iterations: int) -> None:
+        """Count the last iterations of a step, after which only `finish_step` updates."""
+        self._iterations += iterations
 
-    def _look(self, beginning: bool) -> bool:
+    def _update(self, beginning: bool) -> bool:
         if self._problem.copies > 1:
             raise ValueError(
                 "stencils that follow the vertices, and rigid bodies, need one copy of the state"
             )
         self.beginning = beginning
-        exchanged = not beginning and self._give_way()
-        self.settled = not (exchanged and self._pressing)
+        changed = not beginning and self._correct_rigid_bodies()
+        self.rigid_bodies_at_rest = not (changed and self._face_contacts)
         if beginning:
-            self.noted.clear()
-        for index, follower in self._problem.model.followers:
-            term = follower.follow(self._problem, self._time) if beginning or follower.every else None
+            self.step_cache.clear()
+        for index, dynamic_term in self._problem.model.dynamic_terms:
+            term = dynamic_term.update(self._problem, self._time) if beginning or dynamic_term.every else None
             if term is not None:
                 self._problem.refresh(index, term)
-                exchanged = True
-        return self._problem.room.press() or exchanged
+                changed = True
+        return self._problem.room.press() or changed
 
-    def _give_way(self) -> bool:
+    def _correct_rigid_bodies(self) -> bool:
         """Correct the positions of rigid bodies; return True if any moved."""
         problem = self._problem
         contacts = problem.contacts
         if not contacts.rigid:
             return False
-        stiffness, others = self._rigid_pushes()
+        stiffness, others = self._rigid_contact_forces()
         if self.condense is None or problem.room:
-            return contacts.give_way(stiffness, others)
+            return contacts.correct_rigid_bodies(stiffness, others)
         start = problem.u.copy()
-        moved = contacts.give_way(stiffness, others, partial(self.condense, problem))
+        moved = contacts.correct_rigid_bodies(stiffness, others, partial(self.condense, problem))
         if moved and not problem.balance().finite:  # the soft bodies moved too far
             problem.device.assign(problem.u, start)
             contacts.condensed.disable()
             contacts.detect()
         return moved
 
-    def _rigid_pushes(self) -> tuple[np.ndarray, list[list[Any]]]:
+    def _rigid_contact_forces(self) -> tuple[np.ndarray, list[list[Any]]]:
         """Stiffness (n,) [N/m] of the vertices, and face contact forces on each rigid body."""
         problem = self._problem
         problem.balance()
         stiffness, rigid = stiffness_of(problem.measures), problem.contacts.rigid
         return stiffness, [
-            [f.push(problem, motion.body.row, stiffness) for f in self._pressing] for motion in rigid
+            [f.push(problem, motion.body.row, stiffness) for f in self._face_contacts] for motion in rigid
         ]
 
 
 @dataclass(frozen=True)
-class _There:
+class _ModelAtPositions:
     """Minimal substitute of a problem for the update of pressures and cables."""
 
     model: Model
     positions: np.ndarray
-    noted: dict[int, Any] = field(default_factory=dict)
+    step_cache: dict[int, Any] = field(default_factory=dict)
 
     @property
-    def following(self) -> _There:
+    def dynamic_terms(self) -> _ModelAtPositions:
         return self
 
 
-def standing_at(
+def evaluate_dynamic_terms(
     model: Model, x: np.ndarray, time: float, history: Mapping[str, np.ndarray] | None = None
 ) -> Model:
     """Return a model with all dynamic terms updated to given positions.
@@ -263,13 +269,13 @@ def standing_at(
         history: History variables of a state, which contain frictional contacts; without them, contacts
             have zero slip.
     """
-    for index, follower in model.followers:
-        if hasattr(follower, "standing"):
-            term = follower.standing(model, x, time)
-        elif hasattr(follower, "at"):
-            term = follower.at(model, x, history or {})
+    for index, dynamic_term in model.dynamic_terms:
+        if hasattr(dynamic_term, "evaluate_at"):
+            term = dynamic_term.evaluate_at(model, x, time)
+        elif hasattr(dynamic_term, "restore_at"):
+            term = dynamic_term.restore_at(model, x, history or {})
         else:
-            term = follower.follow(_There(model, x), time)
+            term = dynamic_term.update(_ModelAtPositions(model, x), time)
         if term is not None:
             model = with_term(model, index, term)
     return model

@@ -52,7 +52,7 @@ the obstacle."""
 
 @dataclass(frozen=True, eq=False)
 class FaceContact:
-    """Face contact method, a `Follower` that updates contact points of faces with obstacles.
+    """Face contact method, a `DynamicTerm` that updates contact points of faces with obstacles.
 
     Attributes:
         triangles: (t, 3) faces.
@@ -60,7 +60,7 @@ class FaceContact:
         small: (r,) 1 for shapes that are small compared to faces.
         edge: Mean edge length [m].
         every: Iterations between updates.
-        presses: True, the protocol flag of face contact methods.
+        resolves_faces: True, the protocol flag of face contact methods.
     """
 
     triangles: np.ndarray
@@ -68,21 +68,21 @@ class FaceContact:
     small: np.ndarray
     edge: float
     every: int | None = EVERY
-    presses: bool = True
+    resolves_faces: bool = True
 
-    def follow(self, problem: Problem, time: float) -> PenaltyContacts | None:
+    def update(self, problem: Problem, time: float) -> PenaltyContacts | None:
         """Update contacts at the current positions; None if the existing contacts are equivalent."""
         index, contacts, device = self._index(problem.model), problem.contacts, problem.device
         if device.is_remote:
             device.download(problem.u)
         x = problem.positions
         seen = Points.displaced(problem.model.rest, problem.u, device).x if device.is_remote else x
-        known: FacePoints = problem.following.noted.get(index, FacePoints.none())
+        known: FacePoints = problem.dynamic_terms.step_cache.get(index, FacePoints.none())
         points = known.following(points_inside(seen, self.triangles, contacts.shapes, self.small, device))
         if len(known.triangle):
             d, _ = distances_of(contacts.shapes, points.shape, self._places(points, points.deepest, x))
             points = points.where(d < GONE * self.edge)
-        problem.following.noted[index] = points
+        problem.dynamic_terms.step_cache[index] = points
         device.download(contacts.start)
         before = contacts.shapes.rows.copy()
         before[:, POSE : POSE + 12] = contacts.before
@@ -90,7 +90,7 @@ class FaceContact:
         old: Any = problem.model.terms[index]
         return unless_alike(old, self._term(points, contacts.shapes, problem.model, x, begun), problem)
 
-    def standing(self, model: Model, x: np.ndarray, time: float) -> PenaltyContacts:
+    def evaluate_at(self, model: Model, x: np.ndarray, time: float) -> PenaltyContacts:
         """Contacts at positions x (n, 3) [m] and a time [s], outside of a solve and without slip."""
         assert model.obstacles is not None
         shapes = model.obstacles.shapes(time)
@@ -99,7 +99,7 @@ class FaceContact:
 
     def _index(self, model: Model) -> int:
         """Index of the energy term of this method."""
-        return next(k for k, own in model.followers if own is self)
+        return next(k for k, own in model.dynamic_terms if own is self)
 
     def _places(self, points: FacePoints, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
         """(m, 3) points of faces [m] with weights (m, 3), at positions x (n, 3) [m]."""
@@ -156,7 +156,7 @@ class FaceContact:
         vertices, weights = term.vertices[own], term.weights[own]
         points = np.einsum("mk,mki->mi", weights, (problem.model.rest + u)[vertices])
         n = np.pad(term.numbers[own, NORMAL:SLIP][:, None], ((0, 0), (0, 2), (0, 0)))
-        ways = np.broadcast_to(np.eye(3), (len(n), 3, 3)) if problem.contacts.rough else n
+        ways = np.broadcast_to(np.eye(3), (len(n), 3, 3)) if problem.contacts.has_friction else n
         through = (weights**2 * _softness(term, vertices, stiffness)[vertices]).sum(axis=1)
         yields = 1 / term.numbers[own, STIFFNESS] + through
         return Push(points, -forces[own], ways, 1 / yields)
@@ -240,12 +240,12 @@ def with_face_contact(model: Model, small: np.ndarray, edge: float) -> Model:
         edge: Mean edge length of the surfaces [m].
     """
     triangles = surface_triangles(model)
-    bare = replace(model, followers=(), obstacles=None, velocities=None, grid=None)
+    bare = replace(model, dynamic_terms=(), obstacles=None, velocities=None, grid=None)
     stiffness = rest_stiffness_of(Problem(bare, "float64", 1).measures) / 3
     contact = FaceContact(triangles, STIFF * stiffness[triangles].max(axis=1), small, edge)
     empty = np.empty((0, 3))
     none = PenaltyContacts(
         empty.astype(np.int32), empty, np.empty((0, NUMBERS)), 64, False, np.empty((0, 2), np.int64)
     )
-    followers = (*model.followers, (len(model.terms), contact))
-    return replace(model, terms=(*model.terms, none), followers=followers)
+    dynamic_terms = (*model.dynamic_terms, (len(model.terms), contact))
+    return replace(model, terms=(*model.terms, none), dynamic_terms=dynamic_terms)

@@ -52,7 +52,9 @@ def pushed_apart(
         clear, APART * thickness, stiffness, DEPTHS * surfaces.edge, model.rest, nothing, SWEEPS
     )
     held = x[model.pinned]
-    confining = {k for k, follower in model.followers if getattr(follower, "confines", False)}
+    intersection_free = {
+        k for k, dynamic_term in model.dynamic_terms if getattr(dynamic_term, "intersection_free", False)
+    }
     alone = replace(
         model,
         force=np.zeros_like(model.rest),
@@ -61,8 +63,8 @@ def pushed_apart(
         obstacles=None,
         winds=(),
         prescribed=lambda time: held,
-        terms=(*(t for k, t in enumerate(model.terms) if k not in confining), no_contacts(64, False)),
-        followers=((len(model.terms) - len(confining), contact),),
+        terms=(*(t for k, t in enumerate(model.terms) if k not in intersection_free), no_contacts(64, False)),
+        dynamic_terms=((len(model.terms) - len(intersection_free), contact),),
         changing=(),
     )
     problem = Problem(alone, "float64", threads)
@@ -71,7 +73,7 @@ def pushed_apart(
     run = PBNG().begin(problem)
     for _ in range(LOOKS):
         run.advance(SWEEPS)
-        exchanged = problem.following.iterated(SWEEPS)
+        exchanged = problem.dynamic_terms.count_and_update(SWEEPS)
         run.observe(problem.balance())
         y = problem.positions
         finder = problem.device

@@ -96,7 +96,9 @@ class Contacts:
         `moving` (r,) is True for the shapes whose prescribed frames change in it.
         """
         self._way: list[tuple[np.ndarray, float]] = []
-        self._keeps_start = self.rough or any(getattr(f, "presses", False) for _, f in model.followers)
+        self._keeps_start = self.has_friction or any(
+            getattr(f, "resolves_faces", False) for _, f in model.dynamic_terms
+        )
         self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.resize()
 
@@ -149,10 +151,12 @@ class Contacts:
 
     @property
     def _slippery(self) -> bool:
-        return bool(self._back) and self.rough and self.obstacles is not None and self.obstacles.slippery
+        return (
+            bool(self._back) and self.has_friction and self.obstacles is not None and self.obstacles.slippery
+        )
 
     @property
-    def rough(self) -> bool:
+    def has_friction(self) -> bool:
         """True if an obstacle has friction."""
         return self.obstacles is not None and self.obstacles.rough
 
@@ -286,7 +290,7 @@ class Contacts:
         self.begin_step(times[0])
         self.arrive()
 
-    def give_way(
+    def correct_rigid_bodies(
         self,
         stiffness: np.ndarray,
         others: Sequence[list[Push]],

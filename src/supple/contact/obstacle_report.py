@@ -314,9 +314,9 @@ def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactRe
     if not evaluated:
         problem.measures.balances()  # also evaluates the reactions of the planes
     bodies, obstacles = sums_of(problem.contacts).taken()
-    for _, follower in problem.model.followers:
-        if getattr(follower, "presses", False):
-            bodies, obstacles = with_faces(follower.pressed(problem), bodies, obstacles)
+    for _, dynamic_term in problem.model.dynamic_terms:
+        if getattr(dynamic_term, "resolves_faces", False):
+            bodies, obstacles = with_faces(dynamic_term.pressed(problem), bodies, obstacles)
     faces = piercing_of(problem.contacts).found(problem.batch_size, obstacles.shape[1])
     held = find_pinned_overlaps(problem.contacts)
     problem.device.active = active

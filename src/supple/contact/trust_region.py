@@ -123,7 +123,9 @@ class Room:
         self, model: Model, dtype: np.dtype, device: Device, states: States, contacts: Contacts
     ) -> None:
         self.model, self.dtype, self.device, self.states = model, dtype, device, states
-        self._wanted = any(getattr(follower, "confines", False) for _, follower in model.followers)
+        self._wanted = any(
+            getattr(dynamic_term, "intersection_free", False) for _, dynamic_term in model.dynamic_terms
+        )
         self.balls: Balls | tuple[()] = ()
         self.checked, self.fresh, self.stale = False, True, True
         self.pins, self.pressing = Pins(model, states), Pressing(model, contacts, states)

@@ -49,7 +49,7 @@ EVERY = 10
 
 @dataclass(frozen=True, eq=False)
 class WeakContact:
-    """Penalty contact method, a `Follower` that updates the contacts of a problem.
+    """Penalty contact method, a `DynamicTerm` that updates the contacts of a problem.
 
     Attributes:
         surfaces: Surfaces of all bodies.
@@ -69,15 +69,15 @@ class WeakContact:
     friction: np.ndarray
     every: int | None = EVERY
 
-    def follow(self, problem: Problem, time: float) -> PenaltyContacts | None:
+    def update(self, problem: Problem, time: float) -> PenaltyContacts | None:
         """Update contacts at the current positions; None if the existing contacts are equivalent."""
         index = next(k for k in range(len(problem.model.terms)) if self._is_mine(problem.model, k))
         found = self.found(problem)
-        new = self.term(found, problem.following.grips.get(index))
+        new = self.term(found, problem.dynamic_terms.friction_states.get(index))
         old: Any = problem.model.terms[index]
         return unless_alike(old, new, problem)
 
-    def at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> PenaltyContacts:
+    def restore_at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> PenaltyContacts:
         """Contacts at given positions, outside of a solve.
 
         Args:
@@ -85,19 +85,19 @@ class WeakContact:
             x: (n, 3) positions [m].
             history: History variables of a state, which contain frictional contacts.
         """
-        if self.rough and CONTACTS in history:
+        if self.has_friction and CONTACTS in history:
             return contacts_from_state(history)
-        grip = Grip.of(no_contacts(), x - model.rest, self.surfaces.body) if self.rough else None
+        grip = Grip.of(no_contacts(), x - model.rest, self.surfaces.body) if self.has_friction else None
         found = self.meetings(x)
         return self.term(found, grip, max(1, len(found.distance)))
 
     @property
-    def rough(self) -> bool:
+    def has_friction(self) -> bool:
         """True if any pair of bodies has friction."""
         return bool(self.friction.any())
 
     def _is_mine(self, model: Model, index: int) -> bool:
-        return (index, self) in model.followers
+        return (index, self) in model.dynamic_terms
 
     @cached_property
     def _looking(self) -> Looking:
@@ -145,24 +145,24 @@ class WeakContact:
         mu = self.friction[slides.astype(int), first, second]
         columns = found.normal, slip, gap - found.thickness, self.stiffness * found.strength, mu
         vertices, numbers = found.vertices.astype(np.int32), np.column_stack(columns)
-        return PenaltyContacts(vertices, found.weights, numbers, capacity, self.rough, found.keys)
+        return PenaltyContacts(vertices, found.weights, numbers, capacity, self.has_friction, found.keys)
 
 
 def unless_alike(old: PenaltyContacts, new: PenaltyContacts, problem: Problem) -> PenaltyContacts | None:
     """Return the new contacts; None if equivalent to the old contacts."""
-    if problem.following.beginning:
+    if problem.dynamic_terms.beginning:
         return None if _same(old, new) else new
     return new if _matters(old, new, problem) else None
 
 
 def _matters(old: PenaltyContacts, new: PenaltyContacts, problem: Problem) -> bool:
     """True if new contacts change vertex forces by more than the tolerances."""
-    u, following = problem.states.vectors(problem.u)[0], problem.following
+    u, dynamic_terms = problem.states.vectors(problem.u)[0], problem.dynamic_terms
     change, most, length = force_change(old, new, u)
     if change <= LEAST * most:
         return False
-    missing = OF_MISSING * following.residual
-    return bool(following.balanced or change > ALIKE * most or length > missing)
+    missing = OF_MISSING * dynamic_terms.residual
+    return bool(dynamic_terms.balanced or change > ALIKE * most or length > missing)
 
 
 def _same(old: PenaltyContacts, new: PenaltyContacts) -> bool:
@@ -202,9 +202,9 @@ def with_weak_contact(
     rubs = np.zeros((2, bodies, bodies)) if friction is None else friction
     contact = WeakContact(surfaces, thick, stiff, reach, model.rest, rubs, every)
     room = max(64, len(surfaces.vertices))
-    none = no_contacts(room, contact.rough)
-    followers = (*model.followers, (len(model.terms), contact))
-    return replace(model, terms=(*model.terms, none), followers=followers)
+    none = no_contacts(room, contact.has_friction)
+    dynamic_terms = (*model.dynamic_terms, (len(model.terms), contact))
+    return replace(model, terms=(*model.terms, none), dynamic_terms=dynamic_terms)
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,9 @@ def met_force(term: PenaltyContacts, x: np.ndarray, rest: np.ndarray) -> np.ndar
 def met(problem: Problem) -> MetReport | None:
     """Report contact at the current displacements of a problem; None without penalty contact."""
     model = problem.model
-    found = [(k, follower) for k, follower in model.followers if isinstance(follower, WeakContact)]
+    found = [
+        (k, dynamic_term) for k, dynamic_term in model.dynamic_terms if isinstance(dynamic_term, WeakContact)
+    ]
     if not found:
         return None
     ((index, contact),) = found

@@ -26,7 +26,7 @@ from supple.kernels import compilation
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.problem.material_update import have_same_layout, materials_of, with_materials
-from supple.solvers.newton_methods.block_diagonal import joined, most_gathered, repeated
+from supple.solvers.newton_methods.block_diagonal import join_materials, max_block_members, replicate_model
 from supple.solvers.newton_methods.line_search import line
 
 
@@ -36,13 +36,13 @@ class Adjoint(NamedTuple):
     Attributes:
         positions: (n, 3) positions x [m].
         direct: (n, 3) ∂L/∂x.
-        found: (n, 3) λ with H λ = ∂L/∂x.
+        multipliers: (n, 3) λ with H λ = ∂L/∂x.
         report: Report.
     """
 
     positions: np.ndarray
     direct: np.ndarray
-    adjoint: np.ndarray
+    multipliers: np.ndarray
     report: GradientReport
 
 
@@ -70,25 +70,25 @@ class BatchedAdjoint:
             `Adjoint` of each result; None for results that need a separate solve: another shape, far from
             equilibrium, unstable, or with a loss that changes along a zero-energy motion.
         """
-        alone: list[Any] = [None] * len(results)
+        solved: list[Any] = [None] * len(results)
         batchable = [k for k, result in enumerate(results) if _is_batchable(problem, result)]
-        if len(batchable) < 2 or most_gathered(problem) < 2:
-            return alone
+        if len(batchable) < 2 or max_block_members(problem) < 2:
+            return solved
         try:
-            together = self._gather(problem, [results[k] for k in batchable])
-            found = _solve_batch(together, self._batch_size, [losses[k] for k in batchable])
+            batch = self._gather(problem, [results[k] for k in batchable])
+            adjoints = _solve_batch(batch, self._batch_size, [losses[k] for k in batchable])
         except NoGradientError:
-            return alone
-        for k, one in zip(batchable, found, strict=True):
-            alone[k] = one
-        return alone
+            return solved
+        for k, one in zip(batchable, adjoints, strict=True):
+            solved[k] = one
+        return solved
 
     def _gather(self, problem: Problem, results: Sequence[Result]) -> Problem:
         """Batched problem at the positions of all results; unused batch members repeat the last."""
         self._batch_size = max(self._batch_size, len(results))
         all_results = [*results, *[results[-1]] * (self._batch_size - len(results))]
         models = [model_of_step(result.model, result.step) for result in all_results]
-        materials = joined([materials_of(model) for model in models], problem.model, True)
+        materials = join_materials([materials_of(model) for model in models], problem.model, True)
         batched_problem, size = self._problem, self._batch_size * problem.model.vertices
         fits = (
             batched_problem is not None
@@ -124,7 +124,7 @@ def _is_batchable(problem: Problem, result: Result) -> bool:
 
 def _make_problem(problem: Problem, batch_size: int, materials: tuple[Any, ...]) -> Problem:
     """Batched problem with copies of a model as separate bodies."""
-    model = with_materials(repeated(problem.model, batch_size), materials)
+    model = with_materials(replicate_model(problem.model, batch_size), materials)
     batched_problem = Problem(
         model, "float64", device=problem.device.clone(np.dtype(float), model.vertices + 1)
     )
@@ -197,11 +197,11 @@ def _evaluate_losses(losses: Sequence[Loss], x: np.ndarray) -> list[np.ndarray]:
 @contextmanager
 def _measure_time(parts: int) -> Iterator[list[float]]:
     """Measure the time per member, without compilation, into the returned list [s]."""
-    found = [0.0]
+    elapsed = [0.0]
     with compilation() as compiled:
         began = perf_counter()
-        yield found
-        found[0] = (perf_counter() - began - compiled.seconds) / parts
+        yield elapsed
+        elapsed[0] = (perf_counter() - began - compiled.seconds) / parts
 
 
 def _solve_valid(

@@ -66,12 +66,14 @@ class BodyGradient:
     def density(self) -> float:
         """Density derivative; excludes regions with separate density."""
         body = self._body
-        own = self._numbers
+        cell_numbers = self._numbers
         if self._part.name == body.name:
             separate = [region.where for region in body.regions if region.density is not None]
-            own = np.setdiff1d(np.arange(body.n_cells), np.concatenate([np.empty(0, int), *separate]))
+            cell_numbers = np.setdiff1d(
+                np.arange(body.n_cells), np.concatenate([np.empty(0, int), *separate])
+            )
         by_mass = self._gradient._by_mass[body.cells].mean(axis=1)
-        return float((body.rest_measures * by_mass)[own].sum())
+        return float((body.rest_measures * by_mass)[cell_numbers].sum())
 
     @property
     def forces(self) -> np.ndarray:
@@ -107,13 +109,13 @@ class BodyGradient:
         return float(total) if np.ndim(total) == 0 else total
 
     def _parameter(self, name: str) -> Any:
-        known = differentiable_parameters(self._part.material)
-        if name not in known:
+        by_name = differentiable_parameters(self._part.material)
+        if name not in by_name:
             raise AttributeError(
                 f"{type(self._part.material).__name__} of {self._body.name!r} has no parameter {name!r}; "
-                f"{suggest_name(name, ['density', *known])}"
+                f"{suggest_name(name, ['density', *by_name])}"
             )
-        return known[name]
+        return by_name[name]
 
     def _derivative(self, name: str) -> np.ndarray:
         """(m, size) derivatives -∂(V P : G)/∂θ of the body's elements."""

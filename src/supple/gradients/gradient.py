@@ -246,9 +246,9 @@ class Gradient:
                 "differentiated by. Set friction=0 for this obstacle."
             )
         total = np.zeros_like(self.positions)
-        for found in self._tets.values():
-            A = shape_product(found) + self._volume_changes(found)
-            total += scatter(found.term.vertices, at_corners(A, found.term), len(total))
+        for tets in self._tets.values():
+            A = shape_product(tets) + self._volume_changes(tets)
+            total += scatter(tets.term.vertices, at_corners(A, tets.term), len(total))
         pinned = pinned_rest_derivatives(self.model, self.positions, self._time, self.pins)
         return total + pinned
 
@@ -317,8 +317,8 @@ class Gradient:
     @cached_property
     def _by_pins(self) -> np.ndarray:
         """(k, 3) ∂L/∂x - H λ of the pinned vertices, along their constrained directions."""
-        whole = self._direct - hessian_product(self._problem, self.forces, self._tets)
-        return self.model.along(whole[self.model.pinned])
+        net = self._direct - hessian_product(self._problem, self.forces, self._tets)
+        return self.model.along(net[self.model.pinned])
 
     @cached_property
     def _by_mass(self) -> np.ndarray:
@@ -329,18 +329,18 @@ class Gradient:
             acceleration = acceleration - (self.positions - self._step.anchor) / self._dt**2
         return np.einsum("ni,ni->n", self.forces, acceleration)
 
-    def _volume_changes(self, found: Response) -> np.ndarray:
+    def _volume_changes(self, tets: Response) -> np.ndarray:
         """(Σ ∂L/∂mₐ ρ + Σ λₐ · f)/4 δV over the corners of every tetrahedron, with volume forces f [N/m³].
 
         δV = V tr M as in `shape_product`.
         """
-        (number,) = (k for k, response in self._tets.items() if response is found)
-        group, corners = element_groups(self.model)[number], found.term.vertices
+        (number,) = (k for k, response in self._tets.items() if response is tets)
+        group, corners = element_groups(self.model)[number], tets.term.vertices
         density = np.concatenate([cell_densities(part) for part in group])
         force = np.concatenate([volume_forces(self.model, part, self._time) for part in group])
         by_volume = density * self._by_mass[corners].sum(axis=1)
         by_volume += np.einsum("ei,eai->e", force, self.forces[corners])
-        return (found.term.volume / 4 * by_volume)[:, None, None] * np.eye(3)
+        return (tets.term.volume / 4 * by_volume)[:, None, None] * np.eye(3)
 
     def __repr__(self) -> str:
         report = self.report

@@ -64,13 +64,13 @@ def parse_inputs(scene: Scene, given: Mapping[str, Any]) -> list[tuple[Input, An
 def _bodies_with(scene: Scene, kind: str) -> list[str]:
     """Names of bodies with a given parameter."""
     known = {body.name: ["density", *differentiable_parameters(body.material)] for body in scene.bodies}
-    able = [name for name, parameters in known.items() if kind in parameters]
-    if not able:
+    owners = [name for name, parameters in known.items() if kind in parameters]
+    if not owners:
         every = sorted({parameter for parameters in known.values() for parameter in parameters})
         raise ValueError(
             f"the scene has nothing called {kind!r}; {suggest_name(kind, [*SCENE_INPUTS, 'pins', *every])}"
         )
-    return able
+    return owners
 
 
 def _parse_named(kind: str, value: Any, names: list[str]) -> list[tuple[Input, Any]]:

@@ -18,7 +18,7 @@ from supple.gradients.polish import Polished, make_problem_at, polish_timed
 from supple.gradients.report import NoGradientError
 from supple.problem import Problem
 from supple.solve.options import BackendOptions, resolve_backend, takes_options
-from supple.solvers.newton_methods.block_diagonal import most_gathered
+from supple.solvers.newton_methods.block_diagonal import max_block_members
 from supple.support.arguments import check_integer, format_value, iterate_argument
 
 T = TypeVar("T")
@@ -41,12 +41,12 @@ def gradients(
     read before the first gradient is returned. Preparations for the scene, such as preconditioner levels, are
     shared.
 
-    Example: `list(supple.gradients.gradients(results, lambda x: x, lambda found: found.gravity))`.
+    Example: `list(supple.gradients.gradients(results, lambda x: x, lambda gradient: gradient.gravity))`.
 
     Args:
         results: Results of one scene, for example from `equilibria`.
         loss: As for `gradient`, one for all results, or an iterable with one per result.
-        take: Function of a `Gradient` that returns the desired derivatives. The gradient is valid until the
+        transform: Function of a `Gradient` that returns the desired derivatives. The gradient is valid until the
             next one only, since all share one problem.
         batch_size: Number of results solved at once.
         **options: backend: as for `gradient`.
@@ -56,7 +56,7 @@ def gradients(
     """
     if not callable(transform):
         raise TypeError(
-            "take is a function of a gradient, such as lambda found: found.gravity; got "
+            "transform is a function of a gradient, such as lambda gradient: gradient.gravity; got "
             + format_value(transform)
         )
     if batch_size is not None:
@@ -70,13 +70,13 @@ def gradients(
     )
     backend = resolve_backend(options)
 
-    def found() -> Iterator[T]:
+    def transform_all() -> Iterator[T]:
         for one in try_gradients(_pairs(result_list, losses), backend, batch_size):
             if isinstance(one, NoGradientError):
                 raise one
             yield transform(one)
 
-    return found()
+    return transform_all()
 
 
 def _pairs(results: Iterator[Any], losses: Iterator[Any]) -> Pairs:
@@ -106,16 +106,16 @@ def try_gradients(
                 chunk.append(pair)
                 with suppress(NoGradientError):  # reported in its turn
                     problem = problem or _make_problem(pair[0], backend, None)
-                if problem is None or len(chunk) == (batch_size or most_gathered(problem)):
+                if problem is None or len(chunk) == (batch_size or max_block_members(problem)):
                     break
         except Exception as raised:
             error = raised
         if not chunk and error is None:
             return
-        known: list[Any] = [None] * len(chunk)
+        solutions: list[Any] = [None] * len(chunk)
         if problem is not None and len(chunk) > 1:
-            known = batched.adjoints(problem, *zip(*chunk, strict=True))
-        for (result, loss), adjoint in zip(chunk, known, strict=True):
+            solutions = batched.adjoints(problem, *zip(*chunk, strict=True))
+        for (result, loss), adjoint in zip(chunk, solutions, strict=True):
             try:
                 problem, gradient = _gradient_of(result, loss, adjoint, backend, problem)
             except NoGradientError as none:
@@ -137,7 +137,7 @@ def _gradient_of(
         adjoint.report,
     )
     state = Polished(problem, report.relative_residual, report.before, report.steps, report.moved)
-    return problem, assemble_gradient(state, result, adjoint.direct, adjoint.found, report)
+    return problem, assemble_gradient(state, result, adjoint.direct, adjoint.multipliers, report)
 
 
 def _make_problem(result: Result, backend: Backend, known: Problem | None) -> Problem:

@@ -72,7 +72,7 @@ def motion_gradient(
     loss: Loss,
     *,
     solver: Solver | str | None = "newton",
-    wanted: Mapping[Body, Sequence[str]] | None = None,
+    parameters: Mapping[Body, Sequence[str]] | None = None,
     checkpoints: int = 10,
     dt: float | None = None,
     frames: int | None = None,
@@ -89,7 +89,7 @@ def motion_gradient(
         loss: Function (k, x) of the frame number k, from 1, and positions x (n, 3) [m] that returns ∂Lₖ/∂x
             (n, 3), or None.
         solver: Solver.
-        wanted: Names of material parameters, or "density", by body.
+        parameters: Names of material parameters, or "density", by body.
         checkpoints: Number of steps between stored states; the other states are computed twice.
         dt, frames, substeps, damping, initial, velocities: As for `supple.simulate`.
         **options: As for `supple.simulate`; the default tolerance is 1e-10.
@@ -119,15 +119,15 @@ def motion_gradient(
         limits: dict[str, Any] = {"first_frame": first, "frames": last, "initial": begin, "velocities": speed}
         return list(simulate(scene, solver=solver, **schedule, **limits, **options))
 
-    checkpoint_states, found = _forward(steps, count, every, initial, velocities, parts)
-    backward = _Backward(loss, float(velocity_loss), parts, wanted or {}, resolve_backend(options))
+    checkpoint_states, frame_positions = _forward(steps, count, every, initial, velocities, parts)
+    backward = _Backward(loss, float(velocity_loss), parts, parameters or {}, resolve_backend(options))
     for first in sorted(checkpoint_states, reverse=True):
         begin, speed = checkpoint_states[first]
         for frame in reversed(steps(first, min(first + every - 1, count), begin, speed)):
             backward.add_step(frame)
     total = backward.total
     assert total is not None
-    total.frames = found
+    total.frames = frame_positions
     return total
 
 
@@ -140,13 +140,13 @@ def _forward(
         Start of each stretch between checkpoints, by its first step, and positions of all frames.
     """
     checkpoint_states: dict[int, tuple[Any, Any]] = {}
-    found, begin, speed = [], initial, velocities
+    positions, begin, speed = [], initial, velocities
     for first in range(1, count + 1, every):
         checkpoint_states[first] = begin, speed
         done = steps(first, min(first + every - 1, count), begin, speed)
-        found += [frame.positions for frame in done if frame.index % parts == 0]
+        positions += [frame.positions for frame in done if frame.index % parts == 0]
         begin, speed = done[-1].state, None
-    return checkpoint_states, found
+    return checkpoint_states, positions
 
 
 def _check_scene(scene: Scene) -> None:
@@ -174,10 +174,10 @@ class _Backward:
     """Backward pass through the steps, from last to first."""
 
     def __init__(
-        self, loss: Loss, damping: float, parts: int, wanted: Mapping[Body, Sequence[str]], backend: Any
+        self, loss: Loss, damping: float, parts: int, parameters: Mapping[Body, Sequence[str]], backend: Any
     ) -> None:
         self._loss, self._keep, self._parts = loss, 1.0 - damping, parts
-        self._parameters, self._backend = wanted, backend
+        self._parameters, self._backend = parameters, backend
         self._problem: Problem | None = None
         self._pending: dict[int, np.ndarray] = {}
         self.total: MotionGradient | None = None

@@ -84,12 +84,12 @@ def check_differentiable(result: Result) -> None:
             "Motions of bodies that a grid carries cannot be differentiated yet: what balances is forces at "
             'its nodes; take contact="weak" or "none".'
         )
-    if any(isinstance(follower, Gas) for _, follower in result.model.followers):
+    if any(isinstance(dynamic_term, Gas) for _, dynamic_term in result.model.dynamic_terms):
         raise NoGradientError(
             "Chambers whose gas stays inside cannot be differentiated through yet: their pressure changes "
             "with their volume. Give them a pressure instead."
         )
-    if any(isinstance(follower, Turning) for _, follower in result.model.followers):
+    if any(isinstance(dynamic_term, Turning) for _, dynamic_term in result.model.dynamic_terms):
         raise NoGradientError(
             "Tractions that turn with their surface cannot be differentiated through yet: they are no "
             "derivatives of an energy."
@@ -149,9 +149,9 @@ def make_problem_at(result: Result, backend: Backend, known: Problem | None = No
                 "file does not say where the last substep began."
             )
         problem.set_inertia(step.dt, step.anchor)
-    when = math.inf if step is None else step.time
-    problem.contacts.begin_anew([when])
-    problem.following.begin_step(when)
+    step_time = math.inf if step is None else step.time
+    problem.contacts.begin_anew([step_time])
+    problem.dynamic_terms.begin_step(step_time)
     return problem
 
 

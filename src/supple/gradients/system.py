@@ -118,8 +118,8 @@ class System:
             return SystemSolution(np.zeros_like(b), exact, "none needed", 0, exact > 0)
         solution = self._solve_iteratively(b, accuracy)
         if self.batch_size > 1:
-            nowhere = np.full(self.batch_size, np.inf)
-            return solution or SystemSolution(np.zeros_like(b), nowhere, "none", 0, nowhere < 0)
+            infinite = np.full(self.batch_size, np.inf)
+            return solution or SystemSolution(np.zeros_like(b), infinite, "none", 0, infinite < 0)
         if solution is None or not solution.residual[0] <= MAX_RESIDUAL:
             solution = self._solve_directly(b.reshape(-1), accuracy)
         if solution.flat[0] or not solution.residual[0] <= MAX_RESIDUAL:
@@ -140,23 +140,23 @@ class System:
 
     def _solve_iteratively(self, b: np.ndarray, accuracy: float) -> SystemSolution | None:
         """Solve by conjugate gradients with iterative refinement; None for negative curvature."""
-        x, left, iterations = np.zeros_like(b), b, 0
+        x, remainder, iterations = np.zeros_like(b), b, 0
         size = self._lengths(b)
         size[size == 0] = 1.0
         for _ in range(MAX_REFINEMENTS if self._preconditioner is not None else 0):
-            solution = self._conjugate_gradients(as_records(left.reshape(-1)), 0.1 * accuracy)
+            solution = self._conjugate_gradients(as_records(remainder.reshape(-1)), 0.1 * accuracy)
             iterations += solution.iterations
             if solution.negative is not None:
                 self._record_curvature(self._download(solution.negative))
                 return None
             x = x + self._download(solution.x)
             product = self._product(x)
-            left = b - product
-            if (self._lengths(left) <= accuracy * size).all():
+            remainder = b - product
+            if (self._lengths(remainder) <= accuracy * size).all():
                 break
         if not iterations:
             return None
-        residual = self._lengths(left) / size
+        residual = self._lengths(remainder) / size
         return SystemSolution(x, residual, "multilevel CG", iterations, self._record_curvature(x, product))
 
     def _solve_directly(self, right: np.ndarray, accuracy: float) -> SystemSolution:

@@ -20,7 +20,9 @@ from supple.support.os_errors import add_path_to_os_errors
 
 CHECKSUMS = "checksums.sha256"
 
-CHECKSUM_HEADER = "# SHA-256 checksums of the files of this folder, which `supple verify` and `sha256sum -c` compare.\n"
+CHECKSUM_HEADER = (
+    "# SHA-256 checksums of the files of this folder, which `supple verify` and `sha256sum -c` compare.\n"
+)
 
 REMOVED_PREFIX = "# removed: "
 """Prefix of the line that records the intended deletion of a file."""

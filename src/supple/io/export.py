@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from supple.api.simulate import Frame, Result
 from supple.collision import Obstacles
 from supple.collision.obstacles.render_meshes import Outline, outlines, placed
-from supple.contact.dynamic_terms import standing_at
+from supple.contact.dynamic_terms import evaluate_dynamic_terms
 from supple.io.bodies import DATA, SKINS, SavedBody, read_bodies
 from supple.io.checksums import Checksums, check_unchanged, compact_checksums, read_checksums
 from supple.io.errors import FrameError, ResultsError
@@ -77,11 +77,11 @@ class ObstacleSurfaces:
                 first = own.stop
         return ObstacleSurfaces(obstacles, tuple(shapes), tuple(bodies)) if bodies else None
 
-    def context(self, context: ExportContext) -> ExportContext:
+    def add_to_context(self, context: ExportContext) -> ExportContext:
         """The context with obstacles as additional bodies."""
         return replace(context, bodies=[*context.bodies, *self.bodies])
 
-    def frame_data(self, frame_data: FrameData, time: float) -> FrameData:
+    def add_to_frame(self, frame_data: FrameData, time: float) -> FrameData:
         """Append obstacle points at a time [s] to a frame; body fields are 0 there."""
         points = placed(self.shapes, self.obstacles, time)
         cells = sum(body.mesh.n_cells for body in self.bodies)
@@ -209,7 +209,7 @@ def _field_evaluator(scene: Scene, names: list[str]) -> Values:
             return frame.evaluate().fields(names)
         x = frame.positions
         step = Step(np.inf, x, model.force_at(frame.time), model.materials_at(frame.time), frame.time)
-        return evaluation_of(standing_at(model, x, frame.time), x, step).fields(names)
+        return evaluation_of(evaluate_dynamic_terms(model, x, frame.time), x, step).fields(names)
 
     return values
 
@@ -312,7 +312,8 @@ def _write(
             any_frame = True
             fields = Fields() if values is None else values(frame)
             frame_data = FrameData(frame.positions, frame.index, frame.time, fields)
-            with_surfaces = frame_data if surfaces is None else surfaces.frame_data(frame_data, _obstacle_time(frame, single))
+            time = _obstacle_time(frame, single)
+            with_surfaces = frame_data if surfaces is None else surfaces.add_to_frame(frame_data, time)
             for add, format in writers:
                 add(with_surfaces if format.obstacles else frame_data)
             del frame_data, with_surfaces, frame  # keeps one frame in memory

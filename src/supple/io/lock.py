@@ -50,7 +50,8 @@ def hold_lock(folder: Path, outside: bool = False) -> Iterator[None]:
 
     Args:
         folder: Folder.
-        outside: Create the lock file next to the folder instead of inside, so that the folder may be replaced.
+        outside: Create the lock file next to the folder instead of inside, so that the folder can be
+            replaced.
     """
     path = folder.with_name(f"{LOCK_NAME}_{folder.name}") if outside else folder / LOCK_NAME
     descriptor = _acquire(path, folder)

@@ -59,7 +59,12 @@ def verify_results(folder: Path) -> Verification:
     own = {path.relative_to(folder).as_posix() for path in results.files}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_dir() or name in checksums.digests or name in (CHECKSUMS, LOCK_NAME) or _is_unfinished(name):
+        if (
+            path.is_dir()
+            or name in checksums.digests
+            or name in (CHECKSUMS, LOCK_NAME)
+            or _is_unfinished(name)
+        ):
             continue
         if name in own or any(name.startswith(f"{folder_name}/") for folder_name in own):
             verification.unexpected.append(name)

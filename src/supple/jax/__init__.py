@@ -59,40 +59,40 @@ def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], complaints: list[
 
     dtype = jnp.zeros(0).dtype
 
-    def unwrap(found: Any) -> Any:
+    def unwrap(result: Any) -> Any:
         """Return a result; record errors and return None for them, since callbacks must not raise."""
-        if isinstance(found, Exception) and complaints is not None:
-            complaints.append(str(found))
-        return None if isinstance(found, Exception) else found
+        if isinstance(result, Exception) and complaints is not None:
+            complaints.append(str(result))
+        return None if isinstance(result, Exception) else result
 
     def attempt(compute: Any, count: int) -> list[Any]:
         """Compute results, with errors in place of exceptions."""
         try:
-            return [unwrap(found) for found in compute()]
+            return [unwrap(result) for result in compute()]
         except Exception as error:  # of any kind: callbacks must not raise
             return [unwrap(error)] * count
 
-    def stack(found: list[Any], lead: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+    def stack(results: list[Any], lead: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
         """Stack arrays; missing ones become NaN."""
-        every = [np.full(shape, np.nan) if array is None else array for array in found]
+        every = [np.full(shape, np.nan) if array is None else array for array in results]
         return np.reshape(every, (*lead, *shape)).astype(dtype)
 
     def solve(values: Any) -> np.ndarray:
         arrays, lead = _flat(values, shapes)
         if lead:
-            found = attempt(lambda: layer.positions_of_batch(arrays), len(arrays[0]))
+            results = attempt(lambda: layer.positions_of_batch(arrays), len(arrays[0]))
         else:
-            found = attempt(lambda: [layer.positions([array[0] for array in arrays])], 1)
-        return stack(found, lead, (layer.vertices, 3))
+            results = attempt(lambda: [layer.positions([array[0] for array in arrays])], 1)
+        return stack(results, lead, (layer.vertices, 3))
 
     def pullback(values: Any, direct: Any) -> tuple[np.ndarray, ...]:
         arrays, lead = _flat(values, shapes)
         by = np.asarray(direct, float).reshape(-1, layer.vertices, 3)
         if lead:
-            found = attempt(lambda: layer.pullback_batch(arrays, by), len(by))
+            results = attempt(lambda: layer.pullback_batch(arrays, by), len(by))
         else:
-            found = attempt(lambda: [layer.pullback([array[0] for array in arrays], by[0])], 1)
-        return tuple(stack([g and g[k] for g in found], lead, shape) for k, shape in enumerate(shapes))
+            results = attempt(lambda: [layer.pullback([array[0] for array in arrays], by[0])], 1)
+        return tuple(stack([g and g[k] for g in results], lead, shape) for k, shape in enumerate(shapes))
 
     def call(values: Any) -> jax.Array:
         shape = jax.ShapeDtypeStruct((layer.vertices, 3), dtype)

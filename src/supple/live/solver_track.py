@@ -232,14 +232,14 @@ class Track:
     def _sweep(self, sweeps: int, interrupted: Callable[[], bool]) -> None:
         """Perform sweeps and evaluate the force balance. Fast solvers run all sweeps in one call."""
         assert self._run is not None
-        done, dynamic_terms = 0, self._problem.following
+        done, dynamic_terms = 0, self._problem.dynamic_terms
         while done < sweeps and not (done and interrupted()):
-            count = dynamic_terms.until_look(1 if self._is_slow else sweeps - done)
+            count = dynamic_terms.clamp_to_update(1 if self._is_slow else sweeps - done)
             for iterations in self._problem.gases.each(count):
                 self._run.advance(iterations)
             done += count
-            dynamic_terms.iterated(count)
-        dynamic_terms.settle()
+            dynamic_terms.count_and_update(count)
+        dynamic_terms.finish_step()
         balance = self._problem.balance()
         if self._run.observe(balance):
             balance = self._problem.balance()

@@ -81,7 +81,8 @@ class Isotropic(Material):
         mu, lam = np.broadcast_arrays(values["mu"], values["lam"])
         if not np.all((lam <= MAX_MAGNITUDE) & (3 * lam > -2 * mu)):
             raise ValueError(
-                f"Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, and lam be at most {MAX_MAGNITUDE:g} Pa, "
+                "Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, and lam be at most "
+                f"{MAX_MAGNITUDE:g} Pa, "
                 f"got mu={format_value(given['mu'])}, lam={format_value(given['lam'])}"
             )
         if mu.ndim:

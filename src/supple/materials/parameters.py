@@ -180,8 +180,8 @@ class Parameter:
         lowest, size = (MIN_MAGNITUDE if positive else 0.0), np.abs(values)
         if size.max() > MAX_MAGNITUDE or (size.min() < lowest):
             raise ValueError(
-                f"{self.name} must lie between {lowest if positive else -MAX_MAGNITUDE:g} and {MAX_MAGNITUDE:g}"
-                f"{f' {self.unit}' if self.unit else ''}, got {format_value(given)}"
+                f"{self.name} must lie between {lowest if positive else -MAX_MAGNITUDE:g} and "
+                f"{MAX_MAGNITUDE:g}{f' {self.unit}' if self.unit else ''}, got {format_value(given)}"
             )
 
     @property
@@ -232,7 +232,8 @@ class Parameter:
             skew = np.abs(matrices - matrices.transpose(0, 2, 1)).max(axis=(1, 2))
             if len(wrong := np.flatnonzero(skew > 1e-6 * np.abs(rows).max(axis=1))):
                 raise ValueError(
-                    f"{self.name} must be symmetric, got {format_value(matrices[wrong[0]].tolist())}{_at(wrong)}"
+                    f"{self.name} must be symmetric, got "
+                    f"{format_value(matrices[wrong[0]].tolist())}{_at(wrong)}"
                 )
             rows = (0.5 * (matrices + matrices.transpose(0, 2, 1))).reshape(-1, 9)[:, SYMMETRIC_ENTRIES]
         return rows[0] if values.ndim == len(SHAPES[self.kind]) else rows

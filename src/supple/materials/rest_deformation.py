@@ -102,7 +102,8 @@ def inverse(shape: Any) -> Any:
     wrong = np.flatnonzero(~(np.linalg.det(matrices) > 0))
     if len(wrong):
         raise ValueError(
-            f"rest_deformation must have a positive determinant, got {format_value(matrices[wrong[0]].tolist())}"
+            "rest_deformation must have a positive determinant, got "
+            f"{format_value(matrices[wrong[0]].tolist())}"
             + (f" for tetrahedron {wrong[0]}" if len(matrices) > 1 else "")
         )
     inverses = np.linalg.inv(matrices).reshape(-1, 9)

@@ -90,7 +90,8 @@ class WovenStVK(Material):
         free = 1 - nu * (nu * warp / weft)
         if not np.all(free > 0):
             raise ValueError(
-                f"poisson_weft × poisson_warp must be less than 1, got {format_value(nu)} and {format_value(other)}"
+                f"poisson_weft × poisson_warp must be less than 1, got {format_value(nu)} and "
+                f"{format_value(other)}"
             )
         return {
             "along": weft / free,

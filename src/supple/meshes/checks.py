@@ -87,8 +87,8 @@ def _refuse_size(points: np.ndarray) -> None:
     else:
         return
     raise MeshError(
-        f"{problem}; sizes must be between {MIN_LENGTH:g} and {MAX_LENGTH:g} m. Scale the mesh: lengths are in "
-        "meters."
+        f"{problem}; sizes must be between {MIN_LENGTH:g} and {MAX_LENGTH:g} m. Scale the mesh: lengths "
+        "are in meters."
     )
 
 
@@ -189,8 +189,8 @@ def _refuse_flat(points: np.ndarray, tets: np.ndarray, volume: np.ndarray) -> No
     bad = np.flatnonzero(~(np.abs(volume) > MIN_RELATIVE_VOLUME * longest**3))
     if len(bad):
         raise MeshError(
-            f"{len(bad)} of {len(tets)} tets are flat: {format_first(bad)}. Their four vertices lie in a plane "
-            "(or coincide), so they have no volume. Remove these tets or mesh the shape again."
+            f"{len(bad)} of {len(tets)} tets are flat: {format_first(bad)}. Their four vertices lie in a "
+            "plane (or coincide), so they have no volume. Remove these tets or mesh the shape again."
         )
 
 

@@ -100,8 +100,8 @@ def weld(surfaces: TriMesh | Iterable[TriMesh], tolerance: float) -> TriMesh:
         shortest = np.linalg.norm(np.diff(surface.points[surface.triangles[:, [0, 1, 2, 0]]], axis=1), axis=2)
         raise MeshError(
             f"welding within {distance:g} m collapses edges of {len(collapsed)} of "
-            f"{len(triangles)} triangles: {format_first(collapsed)}. The shortest edge is {shortest.min():.3g} m "
-            "long; weld with a smaller tolerance."
+            f"{len(triangles)} triangles: {format_first(collapsed)}. The shortest edge is "
+            f"{shortest.min():.3g} m long; weld with a smaller tolerance."
         )
     count = np.bincount(group)
     points = np.stack([np.bincount(group, x) / count for x in surface.points.T], axis=1)

@@ -26,8 +26,8 @@ def find_problems(mesh: TriMesh) -> Iterator[str]:
     unused = np.setdiff1d(np.arange(mesh.n_vertices), triangles)
     if len(unused):
         yield (
-            f"{len(unused)} of {mesh.n_vertices} vertices belong to no triangle: {format_first(unused)}. They "
-            "have no mass; remove them."
+            f"{len(unused)} of {mesh.n_vertices} vertices belong to no triangle: {format_first(unused)}. "
+            "They have no mass; remove them."
         )
     yield from _edges(mesh)
 
@@ -37,7 +37,8 @@ def _flat(mesh: TriMesh, known: np.ndarray) -> Iterator[str]:
     flat = np.setdiff1d(np.flatnonzero(~(mesh.areas > MIN_RELATIVE_VOLUME * longest)), known)
     if len(flat):
         yield (
-            f"{len(flat)} of {mesh.n_triangles} triangles are degenerate: {format_first(flat)}. Their vertices "
+            f"{len(flat)} of {mesh.n_triangles} triangles are degenerate: {format_first(flat)}. Their "
+            "vertices "
             "lie on a line or coincide, so they have no area; remove them or mesh the shape again."
         )
 
@@ -49,8 +50,8 @@ def _edges(mesh: TriMesh) -> Iterator[str]:
         ends = edges.ends[many[0]]
         yield (
             f"{len(many)} of {len(edges)} edges are not manifold: {edges.counts[many[0]]} triangles meet at "
-            f"the edge of vertices {ends[0]} and {ends[1]}, near {_format_position(mesh, ends)}. At most two may; "
-            "divide the surface into pieces and attach them to each other."
+            f"the edge of vertices {ends[0]} and {ends[1]}, near {_format_position(mesh, ends)}. At most "
+            "two may; divide the surface into pieces and attach them to each other."
         )
     inconsistent = edges.pairs[edges.inconsistent]
     if len(inconsistent) and edges.one_sided:
@@ -61,8 +62,9 @@ def _edges(mesh: TriMesh) -> Iterator[str]:
     elif len(inconsistent):
         one, other = inconsistent[0]
         yield (
-            f"{len(inconsistent)} of {len(edges)} edges have neighbors of opposite orientation: triangles {one} "
-            f"and {other}, near {_format_position(mesh, mesh.triangles[one])}, disagree on what is outside. Reverse "
+            f"{len(inconsistent)} of {len(edges)} edges have neighbors of opposite orientation: triangles "
+            f"{one} and {other}, near {_format_position(mesh, mesh.triangles[one])}, disagree on what is "
+            "outside. Reverse "
             "the vertex order of one side, for example with Blender's 'Recalculate Outside'."
         )
 

@@ -76,7 +76,7 @@ class Model:
         held: (k, 3, 3) projections N = Σ n nᵀ onto the orthonormal constrained directions n of each pinned
             vertex, I for full constraints. None if all are full.
         duration: End of all motions and ramps [s].
-        followers: Term index and update rule of each dynamic term (`problem.Follower`).
+        dynamic_terms: Term index and update rule of each dynamic term (`problem.DynamicTerm`).
         changing: Term index of each varying material, and a function of time that returns the material.
         winds: Functions (x, v, t) of positions and velocities (n, 3) at the beginning of a step that return
             forces (n, 3) [N].
@@ -101,7 +101,7 @@ class Model:
     supports: tuple[tuple[str, np.ndarray, np.ndarray | None], ...] = ()
     held: np.ndarray | None = None
     duration: float = 1.0
-    followers: tuple[tuple[int, Any], ...] = ()
+    dynamic_terms: tuple[tuple[int, Any], ...] = ()
     changing: tuple[tuple[int, Any], ...] = ()
     winds: tuple[Callable[[np.ndarray, np.ndarray, float], np.ndarray], ...] = ()
     obstacles: Obstacles | None = None

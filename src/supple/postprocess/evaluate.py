@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.config.backend import Backend
-from supple.contact.dynamic_terms import standing_at
+from supple.contact.dynamic_terms import evaluate_dynamic_terms
 from supple.contact.friction_state import contacts_to_state, rubbing_terms
 from supple.meshes.measures import means_at_vertices
 from supple.model.model import Model, Step, padded, places
@@ -73,7 +73,7 @@ def kept(kind: str, model: Model, backend: Backend, make: Callable[[], Problem])
     for each in list(_known):
         if each.kind == kind and each.backend == backend and _alike(each.model, model):
             _known.remove(each)  # out of the cache while it is inconsistent
-            for index, _ in model.followers:
+            for index, _ in model.dynamic_terms:
                 if each.model.terms[index] is not model.terms[index]:
                     each.problem.refresh(index, model.terms[index])
             each.model = model
@@ -93,7 +93,7 @@ def _alike(one: Model, other: Model) -> bool:
         return False
     if len(one.terms) != len(other.terms):
         return False
-    following = {index for index, _ in one.followers}
+    following = {index for index, _ in one.dynamic_terms}
     pairs = enumerate(zip(one.terms, other.terms, strict=True))
     return all(k in following or a is b for k, (a, b) in pairs)
 
@@ -140,7 +140,7 @@ def evaluate(
     model = scene if isinstance(scene, Model) else assembled(scene_of(scene))
     x = check_vectors("positions", positions, model.vertices)
     step = Step(np.inf, x, model.force_at(float(when)), model.materials_at(float(when)), float(when))
-    return evaluation_of(standing_at(model, x, float(when)), x, step, backend)
+    return evaluation_of(evaluate_dynamic_terms(model, x, float(when)), x, step, backend)
 
 
 def evaluation_of(
@@ -163,7 +163,9 @@ def evaluation_of(
     terms = tuple(_values(problem, k, term) for k, term in enumerate(model.terms))
     touches = None if inertial is None else _touches(model, positions, step, external + inertial, backend)
     if touches is not None:
-        for each in (f.touches(model, positions) for _, f in model.followers if getattr(f, "presses", False)):
+        for each in (
+            f.touches(model, positions) for _, f in model.dynamic_terms if getattr(f, "resolves_faces", False)
+        ):
             internal, touches = internal - each.total(model.vertices), touches.and_others(each)
     return Evaluation(
         **_joined([values for values in terms if isinstance(values, Deformations)], model.cells),
@@ -240,7 +242,7 @@ def _with_obstacles(model: Model, backend: Backend) -> Problem:
     """Cached problem of a model with its obstacles, without forces and dynamic terms."""
 
     def make() -> Problem:
-        quiet = replace(model, force=np.zeros_like(model.rest), varying=(), velocities=None, followers=())
+        quiet = replace(model, force=np.zeros_like(model.rest), varying=(), velocities=None, dynamic_terms=())
         return make_problem(quiet, False, backend)
 
     return kept("with obstacles", model, backend, make)

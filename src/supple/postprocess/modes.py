@@ -84,7 +84,7 @@ def lowest_modes(model: Model, positions: np.ndarray, step: Step | None, count: 
 
 def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Problem:
     """Create a problem at given positions with active obstacle contacts constrained."""
-    problem = make_problem(replace(model, followers=(), velocities=None), True, Backend())
+    problem = make_problem(replace(model, dynamic_terms=(), velocities=None), True, Backend())
     recall(problem, model, step)
     problem.loads.set(model.force if step is None or step.force is None else step.force)
     problem.positions = positions

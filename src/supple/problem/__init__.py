@@ -1,6 +1,6 @@
 """Discrete potential of one step: constant arrays, states, loads, and the device that runs the kernels."""
 
-from supple.contact.dynamic_terms import Follower
+from supple.contact.dynamic_terms import DynamicTerm
 from supple.problem.device import Cpu, Device
 from supple.problem.diagnostics import norm
 from supple.problem.force_kernels import net_force, sum_forces
@@ -14,7 +14,7 @@ __all__ = [
     "Balances",
     "Cpu",
     "Device",
-    "Follower",
+    "DynamicTerm",
     "Problem",
     "begin_step",
     "check_precision",

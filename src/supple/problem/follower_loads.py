@@ -31,9 +31,9 @@ class FollowerLoads:
     def __init__(self, problem: Problem) -> None:
         self._problem, self.time, self.fraction = problem, math.inf, 1.0
         self._loads = {
-            index: follower
-            for index, follower in problem.model.followers
-            if getattr(follower, "load_stiffness", None) is not None
+            index: dynamic_term
+            for index, dynamic_term in problem.model.dynamic_terms
+            if getattr(dynamic_term, "load_stiffness", None) is not None
         }
         self.indices = list(self._loads)
 
@@ -44,8 +44,8 @@ class FollowerLoads:
     def without_contact(self) -> bool:
         """True if there are follower loads, and no contacts change the problem meanwhile."""
         problem = self._problem
-        others = len(problem.model.followers) > len(self.indices) and any(
-            follower.every for k, follower in problem.model.followers if k not in self._loads
+        others = len(problem.model.dynamic_terms) > len(self.indices) and any(
+            dynamic_term.every for k, dynamic_term in problem.model.dynamic_terms if k not in self._loads
         )
         return bool(self) and not (others or problem.contacts or problem.room)
 

@@ -113,7 +113,7 @@ def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
 class HistoryVariables:
     """History variables of the batch.
 
-    Evolving parameters are held by the problem's materials in float64; kernels have rounded variables.
+    Evolving parameters are held by the problem's materials in float64; kernels have rounded copies.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -125,17 +125,17 @@ class HistoryVariables:
     @property
     def _materials(self) -> list[tuple]:
         """Materials of each batch member, one per elastic term."""
-        used, batch_size = self._problem.layout.materials, self._problem.variables
+        used, batch_size = self._problem.layout.materials, self._problem.batch_size
         return used if len(used) == batch_size else used * batch_size
 
     def get_variables(self) -> list[dict[str, np.ndarray]]:
         """History variables of each batch member, by name."""
         terms: Any = self._problem.model.terms
-        p, given = self._problem, self._problem.following.given
+        p, friction = self._problem, self._problem.dynamic_terms.restored_friction
         x = (
             p.positions if any(terms[k].intersection_free for k in self._frictional_terms) else p.model.rest
         )  # barriers need positions
-        rubs = [contacts_to_state(terms[k], x, given.get(k)) for k in self._frictional_terms] or [{}]
+        rubs = [contacts_to_state(terms[k], x, friction.get(k)) for k in self._frictional_terms] or [{}]
         if self._problem.room and self._problem.room.pins.late is not None:
             rubs[0][PINS] = np.array([[self._problem.room.pins.late]])
         if self._problem.contacts.rigid:
@@ -149,7 +149,7 @@ class HistoryVariables:
 
     def motions(self) -> list[dict[str, np.ndarray]]:
         """Integrator history of each batch member, by name; empty at the start of a motion."""
-        variables = self._problem.variables
+        batch_size = self._problem.batch_size
         return self._motions if len(self._motions) == batch_size else [{}] * batch_size
 
     def set_motions(self, motions: list[dict[str, np.ndarray]]) -> None:
@@ -198,7 +198,7 @@ class HistoryVariables:
     def _restore_contacts(self, known: Mapping[str, np.ndarray]) -> None:
         for k in self._frictional_terms:
             if self._problem.model.terms[k].intersection_free:
-                self._problem.following.given[k] = rows_from(known)
+                self._problem.dynamic_terms.restored_friction[k] = rows_from(known)
             else:
                 self._problem.refresh(k, contacts_from_state(known))
 

@@ -130,7 +130,7 @@ def without_neighbors(problem: Problem, drift: np.ndarray) -> np.ndarray:
     previous step, so that a restarted motion is bitwise identical.
     """
     model = problem.model
-    if not drift.any() or not any(not model.terms[k].loads for k, _ in model.followers):
+    if not drift.any() or not any(not model.terms[k].loads for k, _ in model.dynamic_terms):
         return drift
     drift = np.broadcast_to(drift, problem.states.positions.shape).copy()
     bodies = [own for _, own in model.body_vertices]

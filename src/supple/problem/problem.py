@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.contact.dynamic_terms import Following
+from supple.contact.dynamic_terms import DynamicTerms
 from supple.contact.obstacle_contact import Contacts
 from supple.contact.trust_region import Room
 from supple.model.model import Conditions, Model
@@ -56,7 +56,7 @@ class Problem:
         room: Step bounds of the vertices under intersection-free contact.
         measures: Residuals, energies and inversion counts.
         gases: Sealed chambers.
-        following: Updates of dynamic terms.
+        dynamic_terms: Updates of dynamic terms.
         history: History variables.
         keeps_prepared: True to reuse prepared solver data for other material values where possible. Results
             then depend, by rounding, on the material for which the data was prepared.
@@ -95,7 +95,7 @@ class Problem:
         self.room = Room(model, self.dtype, self.device, self.states, self.contacts)
         self.loads.set_step_bounds(self.room.balls)
         self.measures, self.gases = Measures(self), Gases(self)
-        self.following = Following(self)
+        self.dynamic_terms = DynamicTerms(self)
         self.follower_loads = FollowerLoads(self)
         self.history = self.states.history = HistoryVariables(self)
         self._shared: dict[str, Any] = {}
@@ -184,8 +184,8 @@ class Problem:
         self.contacts.begin_anew([c.time for c in conditions])
         self._upload()
         self.history.clear()
-        self.following.remember()
-        self.following.begin_step(math.inf)
+        self.dynamic_terms.record_friction()
+        self.dynamic_terms.begin_step(math.inf)
         return True
 
     def set_parameters(self, term: int, material: Any) -> None:
@@ -301,10 +301,10 @@ class Problem:
         change_materials(self, self.model.materials_at(time))
         self.loads.set_time(time, forces)
         self.contacts.begin_step(time, dt, damping)
-        self.following.remember()
+        self.dynamic_terms.record_friction()
         pinned = self.model.prescribed(time) if pins is None else pins
         if self.room:
-            self.following.make_room()
+            self.dynamic_terms.set_step_bounds()
             pinned = self.room.aim(time, pinned, pins is not None)
         if math.isinf(dt):
             self.states.pin(pinned)
@@ -318,8 +318,8 @@ class Problem:
         if math.isinf(dt):
             self.room.put_back()
         else:
-            self.following.fly()
-        self.following.begin_step(time)
+            self.dynamic_terms.advance_bodies()
+        self.dynamic_terms.begin_step(time)
 
     def set_inertia(self, dt: float, anchor: np.ndarray) -> None:
         """Make this a backward Euler step: k = m/Δt² and û = anchor - rest.

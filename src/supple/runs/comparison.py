@@ -137,7 +137,7 @@ COLUMNS: dict[str, Callable[[Entry], str]] = {
 }
 
 
-def setting(manifest: dict[str, Any]) -> str:
+def format_settings(manifest: dict[str, Any]) -> str:
     """One-line settings: 4,096 vertices, 16,875 tetrahedra · equilibrium · float64, 2 threads"""
     scene, frame = manifest["scene"], manifest["warmup"]["frames"] + 1
     step = "equilibrium" if scene["quasistatic"] else f"frame {frame}, Δt = {scene['dt']:.3g} s"
@@ -173,7 +173,7 @@ def draw_plots(comparison: Comparison, manifest: dict[str, Any], folder: Path) -
                 comparison.trials,
                 against,
                 title=manifest["scene"]["title"],
-                subtitle=setting(manifest),
+                subtitle=format_settings(manifest),
                 quantity=quantity,
             )
         manifest["plots"][f"{quantity}_{against}"] = name

@@ -10,9 +10,9 @@ import numpy as np
 
 from supple.io import ResultsError
 from supple.runs import comparison as comparison_pictures
-from supple.runs.comparison import COLUMNS, read_comparison, setting, trial_of
+from supple.runs.comparison import COLUMNS, format_settings, read_comparison, trial_of
 from supple.runs.pictures import AGAINST, QUANTITIES, draw_picture, make_appearance
-from supple.runs.saved import SCENE, SavedRun, load_run
+from supple.runs.saved import SCENE_COPY, SavedRun, load_run
 from supple.runs.text import has_inverted, inversion_warning, inverted, outcome, solver_name
 from supple.solve.report import History
 from supple.support.text import format_cell_counts, format_duration, pluralize
@@ -81,7 +81,7 @@ def _page_of_run(run: SavedRun) -> Page:
         pictures=[_picture(run)],
         plots=_plots(manifest),
         tables=[_frames_table(frames)] if is_sequence else [],
-        scene=(folder / SCENE).read_text(encoding="utf-8"),
+        scene=(folder / SCENE_COPY).read_text(encoding="utf-8"),
         circumstances=_circumstances(manifest),
         film=film,
         remarks=remarks,
@@ -173,7 +173,7 @@ def _page_of_comparison(folder: Path) -> Page:
             comparison_plot,
             trials,
             against,
-            subtitle=setting(manifest),
+            subtitle=format_settings(manifest),
             size=PLOT_SIZE,
             quantity=quantity,
         )
@@ -181,22 +181,26 @@ def _page_of_comparison(folder: Path) -> Page:
     ]
     return Page(
         title=f"{manifest['scene']['title']}: {pluralize(len(ran), 'solver')} compared",
-        subtitle=f"{Path(manifest['scene']['file']).name} · {setting(manifest)} · {manifest['date'][:10]}",
+        subtitle=" · ".join(
+            [Path(manifest["scene"]["file"]).name, format_settings(manifest), manifest["date"][:10]]
+        ),
         verdict=f"The smallest relative residual, {best['relative_residual']:.1e}, is that of "
         f"{best['label']} "
         f"after {pluralize(best['iterations'], 'iteration')}, {format_duration(best['seconds'])}.",
         good=True,
         quantities={},
-        pictures=[_stored(folder / entry["picture"], entry["label"]) for entry in ran if entry["picture"]],
+        pictures=[
+            _stored_figure(folder / entry["picture"], entry["label"]) for entry in ran if entry["picture"]
+        ],
         plots=plots,
         tables=[_trials_table(ran)],
-        scene=(folder / SCENE).read_text(encoding="utf-8") if (folder / SCENE).exists() else "",
+        scene=(folder / SCENE_COPY).read_text(encoding="utf-8") if (folder / SCENE_COPY).exists() else "",
         circumstances=_circumstances(manifest),
         remarks=[f"{e['label']} was not run: {e['error']}." for e in manifest["trials"] if e["error"]],
     )
 
 
-def _stored(path: Path, caption: str) -> Figure:
+def _stored_figure(path: Path, caption: str) -> Figure:
     """Existing picture, used for both themes."""
     return Figure(caption, **dict.fromkeys(THEMES, picture_uri(path)))
 

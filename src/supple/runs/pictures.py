@@ -26,7 +26,7 @@ from supple.view.style import theme_named
 QUANTITIES: tuple[Quantity, ...] = ("relative_residual", "energy")
 AGAINST: tuple[Against, ...] = ("iterations", "seconds")
 
-TURNTABLE = 90
+TURNTABLE_PICTURES = 90
 """Number of pictures in one camera orbit around a single frame."""
 
 
@@ -128,7 +128,7 @@ def draw_film(
     size = appearance.size or FILM_SIZE
     view = shared_view(run.model, shapes, size=size, **appearance.options)
     if turning and len(indices) == 1:
-        shapes, fps = run.shapes(list(indices) * TURNTABLE), fps or 30.0
+        shapes, fps = run.shapes(list(indices) * TURNTABLE_PICTURES), fps or 30.0
     with ExitStack() as stack:
         return film(
             [stack.enter_context(replacing(path)) for path in paths],

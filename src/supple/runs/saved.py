@@ -15,7 +15,7 @@ import numpy as np
 from supple.api.simulate import Frame
 from supple.collision import Obstacles
 from supple.collision.obstacles.rigid_body import KnownPoses
-from supple.contact.dynamic_terms import standing_at
+from supple.contact.dynamic_terms import evaluate_dynamic_terms
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.checksums import start_checksums
 from supple.io.replace_file import replacing
@@ -35,7 +35,7 @@ log = logging.getLogger("supple")
 
 T = TypeVar("T")
 
-SCENE = "scene.toml"
+SCENE_COPY = "scene.toml"
 """Copy of the scene file in a results folder."""
 
 
@@ -44,7 +44,7 @@ def begin_results(folder: ResultsFolder, file: SceneFile) -> None:
     text = file.path.read_bytes()
     folder.clear()
     start_checksums(folder.path)
-    with replacing(folder.path / SCENE) as path:
+    with replacing(folder.path / SCENE_COPY) as path:
         path.write_bytes(text)
 
 
@@ -141,7 +141,7 @@ class SavedRun:
         frame = self.frame(index)
         x = np.asarray(frame.positions, float)
         history = frame.state.history if frame.state is not None else {}
-        model = standing_at(self.model, x, self.time(index), history)
+        model = evaluate_dynamic_terms(self.model, x, self.time(index), history)
         return evaluation_of(model, x, self.step(index))
 
     def step(self, index: int) -> Step | None:
@@ -198,17 +198,17 @@ def with_known_poses(obstacles: Obstacles, frames: Sequence[SavedFrame]) -> Obst
 
 def obstacles_in(folder: Path) -> Obstacles | None:
     """Obstacles of the scene in a results folder; None without a readable scene."""
-    if not (folder / SCENE).exists():
+    if not (folder / SCENE_COPY).exists():
         return None
     manifest = ResultsFolder(folder).read_report()
     try:
-        obstacles = obstacles_of(load_scene(folder / SCENE, manifest["scene"].get("folder")).scene)
+        obstacles = obstacles_of(load_scene(folder / SCENE_COPY, manifest["scene"].get("folder")).scene)
         if obstacles is None or not obstacles.rigid:
             return obstacles
         results = ResultsFolder(folder)
         return with_known_poses(obstacles, [read_frame(folder, index) for index in results.indices(manifest)])
     except SceneError as error:
-        log.warning("obstacles are left out, since %s cannot be read: %s", folder / SCENE, error)
+        log.warning("obstacles are left out, since %s cannot be read: %s", folder / SCENE_COPY, error)
         return None
 
 
@@ -296,10 +296,10 @@ def _refuse_other(path: Path) -> None:
 
 def _scene(path: Path, manifest: dict[str, Any]) -> SceneFile:
     """Scene of the run, loaded from the copied scene file and its mesh files."""
-    copy = path / SCENE
+    copy = path / SCENE_COPY
     if not copy.exists():
         raise ResultsError(
-            f"{path} has no {SCENE}, the copy of its scene file, without which pins, materials and "
+            f"{path} has no {SCENE_COPY}, the copy of its scene file, without which pins, materials and "
             f"attachments are unknown; run {manifest['scene']['file']} again with --overwrite."
         )
     file = load_scene(copy, manifest["scene"].get("folder"))

@@ -193,7 +193,8 @@ class Body:
         wrong = chosen[(chosen < 0) | (chosen >= n)]
         if len(wrong):
             raise SceneError(
-                f"Body {self.name!r} has vertices 0 to {n - 1}; the selection names {format_value(wrong.tolist())}."
+                f"Body {self.name!r} has vertices 0 to {n - 1}; the selection names "
+                f"{format_value(wrong.tolist())}."
             )
         values, counts = np.unique(chosen, return_counts=True)
         if np.any(counts > 1):

@@ -62,7 +62,8 @@ class Prescribed:
         if moved.shape != rest.shape or not np.abs(moved).max() <= MAX_LENGTH:
             raise SceneError(
                 f"The motion of pinned vertices of {pin.on.body.name!r} must give finite positions "
-                f"of shape {rest.shape}; at t = {t:g} s it does not. Beyond {MAX_LENGTH:g} m counts as infinite."
+                f"of shape {rest.shape}; at t = {t:g} s it does not. Beyond {MAX_LENGTH:g} m counts as "
+                "infinite."
             )
         return moved
 
@@ -128,7 +129,7 @@ def assembled(scene: Scene) -> Model:
         held=held,
         duration=_duration(scene),
         changing=tuple(changing.items()),
-        followers=_followers(scene, len(terms)),
+        dynamic_terms=_dynamic_terms(scene, len(terms)),
         winds=tuple(wind.forces for wind in scene.winds),
         obstacles=obstacles_of(scene),
         gravity=Gravity(np.array(scene.gravity), Fraction(scene.gravity_ramp)),
@@ -148,7 +149,7 @@ def _duration(scene: Scene) -> float:
     return max(ends, default=1.0)
 
 
-def _followers(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
+def _dynamic_terms(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
     """List (index, updater) of time-dependent terms, numbered from `first`."""
     found = [each.follower(first + k) for k, each in enumerate(_changing(scene))]
     return tuple(follower for follower in found if follower is not None)

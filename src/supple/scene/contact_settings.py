@@ -157,7 +157,8 @@ class Contact:
         object.__setattr__(self, "friction_pairs", as_tuple(self.friction_pairs))
         if not all(isinstance(pair, FrictionPair) for pair in self.friction_pairs):
             raise SceneError(
-                f"friction_pairs of contact must be FrictionPair(...)s, got {format_value(self.friction_pairs)}."
+                "friction_pairs of contact must be FrictionPair(...)s, got "
+                f"{format_value(self.friction_pairs)}."
             )
 
     @property

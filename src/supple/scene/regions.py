@@ -119,7 +119,8 @@ def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
     for region in regions:
         if not isinstance(region, Region):
             raise SceneError(
-                f"regions are a list of supple.scene.Region(name, where, material); got {format_value(region)}."
+                "regions are a list of supple.scene.Region(name, where, material); got "
+                f"{format_value(region)}."
             )
         name = sound_name(region.name, "region")
         if name in (other.name for other in done):

@@ -13,7 +13,7 @@ from supple.problem import Problem
 from supple.solve.error_control import ErrorControl
 from supple.solve.report import History, Outcome, Report
 from supple.solvers import Run
-from supple.solvers.newton_methods.block_diagonal import room_for
+from supple.solvers.newton_methods.block_diagonal import block_capacity
 from supple.solvers.newton_methods.float64_problem import to_float64, write_back
 from supple.support.text import pluralize
 
@@ -46,17 +46,17 @@ def refine_batched(
     """
     members = [c for c, how in ended.items() if how[0] in UNFINISHED and how[0] is not Outcome.FAILED]
     members = [member for member in members if member or not monitored]
-    group_size, notes, efforts = room_for(problem), {}, {}
+    group_size, notes, efforts = block_capacity(problem), {}, {}
     for first in range(0, len(members), group_size) if len(members) > 1 else ():
         group = members[first : first + group_size]
         with compilation() as compiled:
             began = perf_counter()
-            newton = run.newton_together(group, stop.position_tolerance)
+            newton = run.start_batched_newton(group, stop.position_tolerance)
             if newton is None:
                 return {}
             newton.run()
             seconds_each = (perf_counter() - began - compiled.seconds) / len(group)
-        for member in newton.arrived:
+        for member in newton.converged:
             efforts[member] = ended[member][1] + newton.steps, ended[member][2] + seconds_each
             notes[member] = f"then {pluralize(newton.steps, 'Newton step')} with others"
     balances = problem.measures.balances()

@@ -12,8 +12,13 @@ from supple.config.stop import StopCriteria
 from supple.problem import Balance, Balances, Problem
 from supple.solve.report import Outcome
 from supple.solvers import Run
-from supple.solvers.newton_methods.block_diagonal import room_for
-from supple.solvers.newton_methods.error_estimate import ErrorEstimate, certify, certify_copies, prepare
+from supple.solvers.newton_methods.block_diagonal import block_capacity
+from supple.solvers.newton_methods.error_estimate import (
+    ErrorEstimate,
+    estimate_error,
+    estimate_errors,
+    prepare,
+)
 
 REDUCTION_BOUNDS = 2.0, 10.0
 """Bounds of the factor by which the relative residual must fall before the next error estimate."""
@@ -75,7 +80,7 @@ class ErrorControl:
         reached = active[relative_residual[active] <= self._tolerance].tolist()
         converged = {c: balances[c] for c in reached if relative_residual[c] <= self._members[c].below}
         self._deferred = set()
-        is_few = len(converged) < len(active) and len(converged) < room_for(self._problem)
+        is_few = len(converged) < len(active) and len(converged) < block_capacity(self._problem)
         if self._patient and is_few and self._deferred_checks < MAX_DEFERRED_CHECKS:
             self._deferred, self._deferred_checks = set(converged), self._deferred_checks + bool(converged)
             return
@@ -86,7 +91,7 @@ class ErrorControl:
         """Estimate errors of several batch members together; single ones are estimated on demand."""
         unknown = {member: b for member, b in balances.items() if not self._members[member].covers(b)}
         if len(unknown) > 1:
-            for member, error_estimate in certify_copies(self._problem, unknown).items():
+            for member, error_estimate in estimate_errors(self._problem, unknown).items():
                 self._members[member].last = unknown[member], error_estimate
 
     def accurate_members(self, balances: Mapping[int, Balance]) -> list[int]:
@@ -175,7 +180,7 @@ class ErrorControl:
         """Return a state's error estimate, cached if already known."""
         own = self._members[member]
         if own.last is None or own.last[0] != balance:
-            own.last = balance, certify(self._problem, member, self._run.float64_problem)
+            own.last = balance, estimate_error(self._problem, member, self._run.float64_problem)
         return own.last[1]
 
     def notes(self, member: int = 0) -> list[str]:
@@ -187,7 +192,7 @@ class ErrorControl:
                 "the time limit ended before the distance to the equilibrium was computed; "
                 "without time_limit it would be"
             ]
-        dynamic_terms = self._problem.model.followers if self._members[member].last is not None else ()
+        dynamic_terms = self._problem.model.dynamic_terms if self._members[member].last is not None else ()
         caveats = [term.caveat for _, term in dynamic_terms if hasattr(term, "caveat")]
         return [*self._position_note(member), *dict.fromkeys(caveats)]
 

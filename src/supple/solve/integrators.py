@@ -231,12 +231,12 @@ def check_integrator(name: str, model: Model, solver: Solver) -> None:
         )
     if model.grid is not None:
         raise ValueError(f"bodies that a grid carries move by backward Euler, not by {name}; {advice}")
-    if any(model.terms[k].loads for k, _ in model.followers):
+    if any(model.terms[k].loads for k, _ in model.dynamic_terms):
         raise ValueError(
             f"integrator={name!r} does not know tractions that follow their surface, nor gas that stays in a "
             f"chamber, which change while a step is solved; {advice}"
         )
-    if model.obstacles is not None or model.followers:
+    if model.obstacles is not None or model.dynamic_terms:
         raise ValueError(
             f"integrator={name!r} looks back to smooth forces, and those of contact are not; {advice}"
         )

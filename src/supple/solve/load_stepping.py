@@ -252,6 +252,6 @@ def apply_fraction(problem: Problem, fraction: float) -> None:
 
 def _has_load_path(model: Model) -> bool:
     """True if loads or motions vary along the continuation path."""
-    changes = model.varying or model.changing or model.followers or model.obstacles is not None
+    changes = model.varying or model.changing or model.dynamic_terms or model.obstacles is not None
     moves = not np.array_equal(model.prescribed(0.0), model.prescribed(np.inf))
     return bool(changes) or moves or bool(np.any(model.force))

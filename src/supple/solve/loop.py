@@ -142,10 +142,10 @@ class _BatchSolve:
 
     def run(self) -> None:
         """Iterate until every batch member has terminated."""
-        dynamic_terms = self.problem.following
+        dynamic_terms = self.problem.dynamic_terms
         while not self._terminate_members():
             count = iterations_until_check(self.method, self.stop, self.iteration, self.limit, self.clock)
-            count = dynamic_terms.until_look(count)
+            count = dynamic_terms.clamp_to_update(count)
             self.limit += count if self.problem.room.leading else 0
             target = self.iteration + count
             while self.iteration < target:  # single steps for a history, with identical results
@@ -153,16 +153,16 @@ class _BatchSolve:
                 self._record_residual()
                 self._record_multipliers()
             balanced = self._is_balanced
-            continues = dynamic_terms.looks and (balanced or self.iteration < self.limit)
+            continues = dynamic_terms.updates_within_steps and (balanced or self.iteration < self.limit)
             if not continues:
-                dynamic_terms.count(count)
-            elif dynamic_terms.iterated(count, balanced, self.latest[0].residual):
+                dynamic_terms.count_iterations(count)
+            elif dynamic_terms.count_and_update(count, balanced, self.latest[0].residual):
                 self._restart_records()
             self.progress.record(
                 float64_balances(self.latest, self.method), self.device.active, self.iteration
             )
         self._activate_all()
-        if dynamic_terms.settle():
+        if dynamic_terms.finish_step():
             self.latest = self.measures.balances()
         if self.method.refines_sequentially:
             self._refine()

@@ -138,7 +138,7 @@ def check_termination(
     if stop.tolerance is not None and reached.relative_residual <= stop.tolerance:
         if problem.room.blocked:
             return Outcome.STAGNATED
-        is_complete = problem.room.arrived and problem.following.settled
+        is_complete = problem.room.arrived and problem.dynamic_terms.rigid_bodies_at_rest
         is_complete = is_complete and rigid_relative_residual(problem.contacts) <= stop.tolerance
         if is_complete and error_control.accepts(reached, member):
             return round_outcome(problem, Outcome.CONVERGED, balance.relative_residual, stop.tolerance)

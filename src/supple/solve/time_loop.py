@@ -284,18 +284,18 @@ class TimeLoop:
         Returns:
             Number of iterations taken.
         """
-        dynamic_terms, done = self.problem.following, 0
+        dynamic_terms, done = self.problem.dynamic_terms, 0
         every = run.check_every if run.guarded else iterations
         while done < iterations:
-            count = dynamic_terms.until_look(min(every - done % every, iterations - done))
+            count = dynamic_terms.clamp_to_update(min(every - done % every, iterations - done))
             iterations += count if self.problem.room.leading else 0
             for chunk in self.problem.gases.each(count):
                 run.advance(chunk)
             done += count
-            exchanged = dynamic_terms.iterated(count)
+            exchanged = dynamic_terms.count_and_update(count)
             if run.guarded and (exchanged or done % every == 0 or done == iterations):
                 run.observe_all(self.problem.measures.balances(), self.problem.device.active)
-        dynamic_terms.settle()
+        dynamic_terms.finish_step()
         return done
 
     def _pop_setup_start(self) -> float | None:

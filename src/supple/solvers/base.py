@@ -164,7 +164,7 @@ class Run(ABC):
     refines_sequentially: bool = False
     """True if batch members that have not converged are to be refined after the batched run."""
 
-    def newton_together(self, members: Sequence[int], distance: float | None) -> BatchedNewton | None:
+    def start_batched_newton(self, members: Sequence[int], distance: float | None) -> BatchedNewton | None:
         """Create batched Newton steps for selected batch members; None for methods without them.
 
         Args:

@@ -79,12 +79,12 @@ class Hybrid(Solver):
         sweeps, as do obstacles on a device or in a batch.
         """
         able = not problem.contacts or (problem.batch_size == 1 and problem.device.name == "cpu")
-        if problem.following.rubs or not able:
+        if problem.dynamic_terms.has_body_friction or not able:
             return PBNG().begin(problem)
         if problem.batch_size == 1:
             return HybridRun(self, problem)
-        turn = self.max_rotation if self.path == "rotation" else None
-        return BatchedSweeps(problem, self.max_predicted_sweeps * DEVICE_FACTOR * BATCH_FACTOR, turn)
+        max_rotation = self.max_rotation if self.path == "rotation" else None
+        return BatchedSweeps(problem, self.max_predicted_sweeps * DEVICE_FACTOR * BATCH_FACTOR, max_rotation)
 
     def phases(self) -> tuple[Solver, ...]:
         return self, replace(self, max_predicted_sweeps=0)

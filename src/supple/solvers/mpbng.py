@@ -34,7 +34,7 @@ from supple.problem import Balance, Problem
 from supple.solvers.base import Run, Solver
 from supple.solvers.pbng import PBNG, PBNGRun
 from supple.solvers.vertexwise.cloth_hierarchy import Layers, layers_of
-from supple.solvers.vertexwise.multiresolution import Bound, Carrying, Multiresolution
+from supple.solvers.vertexwise.multiresolution import BoundLayers, Multiresolution, ProlongedLayers
 from supple.support.arguments import check_choice, check_integer, check_iterations, check_number
 from supple.support.text import pluralize
 
@@ -102,19 +102,19 @@ def multiresolution(problem: Problem, options: MPBNG) -> Multiresolution | str:
     )
     if layers is None:
         return "no layers, since there is no cloth that is fine enough for them: sweeps of pbng"
-    known: list[Multiresolution] = problem.shared(
+    cache: list[Multiresolution] = problem.shared(
         f"{options.coupling} layers, {options.layers} at most, by {options.binding}", list
     )
-    if not known or known[0].known is not problem.model.terms:
-        known[:] = [_made(problem, layers, options)]
-        known[0].seconds = perf_counter() - began
-    return known[0]
+    if not cache or cache[0].known is not problem.model.terms:
+        cache[:] = [_make_layers(problem, layers, options)]
+        cache[0].seconds = perf_counter() - began
+    return cache[0]
 
 
-def _made(problem: Problem, layers: Layers, options: MPBNG) -> Multiresolution:
+def _make_layers(problem: Problem, layers: Layers, options: MPBNG) -> Multiresolution:
     if options.coupling == "carried":
-        return Carrying(problem, layers)
-    return Bound(problem, layers, options.coupling == "divided", options.binding)
+        return ProlongedLayers(problem, layers)
+    return BoundLayers(problem, layers, options.coupling == "divided", options.binding)
 
 
 class WithoutLayers(PBNGRun):
@@ -153,8 +153,8 @@ class MPBNGRun(Run):
         return self._final is not None and self._final.guarded
 
     def rejected(self) -> list[int]:
-        further = self._final.rejected()[0] if self._final else 0
-        return [self.layers.rejected() + further]
+        final = self._final.rejected()[0] if self._final else 0
+        return [self.layers.rejected() + final]
 
     def notes(self, member: int = 0) -> list[str]:
         found = self.layers.layers
@@ -171,7 +171,7 @@ class MPBNGRun(Run):
             self.layers.iterate(self.options.coarse_sweeps, self._kappa())
             self._done, count = self._done + 1, count - 1
         if not self._ended:
-            self.layers.bring_back()
+            self.layers.write_back()
             if self._done == self._cycle:
                 self._end_cycle()
         if count > 0:

@@ -34,7 +34,7 @@ from supple.problem import Problem
 from supple.solvers.base import Run, Solver
 from supple.solvers.newton_methods.active_set import active_set_step
 from supple.solvers.newton_methods.follower_newton import MAX_FIXED_LOAD_UPDATES, FollowerNewton
-from supple.solvers.newton_methods.line_search import Start, backtrack, line
+from supple.solvers.newton_methods.line_search import Start, backtrack, straight_path
 from supple.support.arguments import check_choice, check_flag, check_integer, check_iterations, comma_list
 from supple.support.text import pluralize
 
@@ -124,7 +124,7 @@ class NewtonRun(Run):
         self.options, self.problem = options, problem
         self._subproblem_run: NewtonRun | None = None
         if problem.contacts.rigid and problem.device.name == "cpu":
-            problem.following.condense = condense_stiffness
+            problem.dynamic_terms.condense = condense_stiffness
         self._refuse_unable()
         self._exact_failed = self._uphill = 0
         self._first_residual: float | None = None
@@ -173,7 +173,7 @@ class NewtonRun(Run):
             if self.options.rescue:
                 return False
             self._uphill += 1
-        start, move = Start.of(self.problem, residual), line(self.problem, step)
+        start, move = Start.of(self.problem, residual), straight_path(self.problem, step)
         if not self.options.line_search:
             move(1.0)
             return True
@@ -234,7 +234,7 @@ class NewtonRun(Run):
         options.refuse_unable(problem.device.name, str(problem.dtype))
         if problem.device.name != "cpu":
             problem.contacts.refuse(f"{options.name} on a device", "hybrid", "pbng", "xpbd")
-        if problem.following.rubs:
+        if problem.dynamic_terms.has_body_friction:
             raise ValueError(
                 f"{options.name} cannot treat friction between bodies, whose forces are no derivatives of an "
                 "energy; hybrid, pbng, xpbd can"

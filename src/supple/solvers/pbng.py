@@ -190,7 +190,7 @@ class PBNGRun(Run):
         self._since_detection = 0
         self.acceleration = begin_acceleration(None, problem)
         if problem.contacts.rigid and problem.device.name == "cpu":
-            problem.following.condense = condense_stiffness
+            problem.dynamic_terms.condense = condense_stiffness
         self._update_stencils()
 
     def _update_stencils(self) -> None:
@@ -273,7 +273,7 @@ class PBNGRun(Run):
         """
         for _ in range(count):
             if self.problem.room.tight:
-                self.problem.following.make_room()
+                self.problem.dynamic_terms.set_step_bounds()
             if self.problem.contacts:
                 self._sweep_with_obstacles(1)
             else:

@@ -100,8 +100,8 @@ class _Equilibrium(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def backward(ctx: Any, direct: torch.Tensor) -> tuple[Any, ...]:
         values = ctx.saved_tensors
-        found = _Pull.apply(ctx.layer, False, ctx.needs_input_grad[1:], direct, *values)
-        return None, *found
+        gradients = _Pullback.apply(ctx.layer, False, ctx.needs_input_grad[1:], direct, *values)
+        return None, *gradients
 
 
 class _Equilibria(_Equilibrium):
@@ -114,11 +114,11 @@ class _Equilibria(_Equilibrium):
     @staticmethod
     def backward(ctx: Any, direct: torch.Tensor) -> tuple[Any, ...]:
         values = ctx.saved_tensors
-        found = _Pull.apply(ctx.layer, True, ctx.needs_input_grad[1:], direct, *values)
-        return None, *found
+        gradients = _Pullback.apply(ctx.layer, True, ctx.needs_input_grad[1:], direct, *values)
+        return None, *gradients
 
 
-class _Pull(torch.autograd.Function):  # type: ignore[misc]
+class _Pullback(torch.autograd.Function):  # type: ignore[misc]
     """Map loss gradients with respect to positions to gradients with respect to layer inputs.
 
     As a separate function it raises an error when differentiated again.
@@ -135,10 +135,10 @@ class _Pull(torch.autograd.Function):  # type: ignore[misc]
     ) -> tuple[Any, ...]:
         arrays, by = [_array(value) for value in values], _array(direct)
         if many:
-            found = list(map(np.stack, zip(*_all(layer.pullback_batch(arrays, by)), strict=True)))
+            gradients = list(map(np.stack, zip(*_all(layer.pullback_batch(arrays, by)), strict=True)))
         else:
-            found = layer.pullback(arrays, by)
-        return tuple(_needed(found, values, needed))
+            gradients = layer.pullback(arrays, by)
+        return tuple(_needed(gradients, values, needed))
 
     @staticmethod
     def backward(ctx: Any, *direct: torch.Tensor) -> tuple[Any, ...]:
@@ -148,12 +148,12 @@ class _Pull(torch.autograd.Function):  # type: ignore[misc]
         )
 
 
-def _all(found: list[Any]) -> list[Any]:
+def _all(results: list[Any]) -> list[Any]:
     """Return all results, or raise the first error."""
-    for one in found:
+    for one in results:
         if isinstance(one, ValueError):
             raise one
-    return found
+    return results
 
 
 def _like(values: tuple[torch.Tensor, ...], x: np.ndarray) -> torch.Tensor:
@@ -162,11 +162,11 @@ def _like(values: tuple[torch.Tensor, ...], x: np.ndarray) -> torch.Tensor:
     return torch.as_tensor(x, dtype=like.dtype, device=like.device)
 
 
-def _needed(found: list[np.ndarray], values: tuple[torch.Tensor, ...], needed: tuple[bool, ...]) -> Any:
+def _needed(gradients: list[np.ndarray], values: tuple[torch.Tensor, ...], needed: tuple[bool, ...]) -> Any:
     """Yield required gradients with dtype and device of their inputs; None for others."""
     return (
-        torch.as_tensor(g, dtype=value.dtype, device=value.device) if wanted else None
-        for g, value, wanted in zip(found, values, needed, strict=True)
+        torch.as_tensor(g, dtype=value.dtype, device=value.device) if is_needed else None
+        for g, value, is_needed in zip(gradients, values, needed, strict=True)
     )
 
 

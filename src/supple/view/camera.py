@@ -12,10 +12,10 @@ import numpy as np
 from supple.scene.schema.output import CAMERAS as CAMERAS
 from supple.scene.schema.output import Angles as Angles
 
-OPENING = math.radians(24)
+OPENING_ANGLE = math.radians(24)
 """Vertical opening angle [rad]."""
 
-FILLED = 0.92
+MAX_FILL = 0.92
 """Largest fraction of the picture's width or height that the body fills."""
 
 
@@ -49,7 +49,7 @@ class Camera:
         """
         seen = (points - self.position) @ self.axes.T
         distance = -seen[:, 2]
-        half = math.tan(OPENING / 2) * distance[:, None]
+        half = math.tan(OPENING_ANGLE / 2) * distance[:, None]
         return seen[:, :2] / (half * [self.aspect, 1.0]), distance
 
     def rotate_about_y(self, angle: float, center: np.ndarray) -> Camera:
@@ -97,7 +97,7 @@ def fit_camera(points: np.ndarray, aspect: float, angles: Angles = CAMERAS["corn
     seen = (points if len(points) else np.zeros((1, 3))) @ axes.T
     center = (seen.min(axis=0) + seen.max(axis=0)) / 2
     seen = seen - center
-    slope = FILLED * math.tan(OPENING / 2) * np.array([aspect, 1.0])
+    slope = MAX_FILL * math.tan(OPENING_ANGLE / 2) * np.array([aspect, 1.0])
     middle = np.zeros(2)
     for _ in range(5):  # perspective shifts the center of the view; the last round only fits
         depth = (seen[:, 2:] + np.abs(seen[:, :2] - middle) / slope).max()

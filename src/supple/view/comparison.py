@@ -16,10 +16,10 @@ from supple.api.compare import Trial
 from supple.view.plots import plot_axes, save
 from supple.view.style import DASHES, LIGHT, SMALL_SIZE, Theme
 
-GAP = 5.0
+LABEL_GAP = 5.0
 """Distance between the end of a curve and its label [points]."""
 
-LINE = 1.15 * SMALL_SIZE
+LINE_HEIGHT = 1.15 * SMALL_SIZE
 """Vertical distance of labels [points]."""
 
 
@@ -38,17 +38,17 @@ def label_ends(axes: Any, curves: Sequence[Curve]) -> None:
     texts = [_text(axes, curve) for curve in curves]
     renderer = axes.figure.canvas.get_renderer()
     widths = np.array([text.get_window_extent(renderer).width for text in texts])
-    _reserve_width(axes, float(widths.max()) + 2 * GAP * dots)
+    _reserve_width(axes, float(widths.max()) + 2 * LABEL_GAP * dots)
     paths = [axes.transData.transform(curve.points) for curve in curves]
     ends = np.array([path[-1] for path in paths])
-    left = ends[:, 0] + GAP * dots
+    left = ends[:, 0] + LABEL_GAP * dots
     right = left + widths
     inked = np.concatenate([_resample(path) for path in paths])
-    limits = axes.bbox.y0 + 0.6 * LINE * dots, axes.bbox.y1
-    heights = place_labels(ends[:, 1], left, right, LINE * dots, inked, limits)
+    limits = axes.bbox.y0 + 0.6 * LINE_HEIGHT * dots, axes.bbox.y1
+    heights = place_labels(ends[:, 1], left, right, LINE_HEIGHT * dots, inked, limits)
     for curve, text, end, x, y in zip(curves, texts, ends, left, heights, strict=True):
         text.set_position((x, y))
-        if abs(y - end[1]) > 0.8 * LINE * dots:
+        if abs(y - end[1]) > 0.8 * LINE_HEIGHT * dots:
             line = {"transform": None, "color": curve.color, "linewidth": 0.5, "clip_on": False}
             axes.plot([end[0], x - 1.5 * dots], [end[1], y], zorder=1.5, **line)
 

@@ -26,7 +26,7 @@ def contact_points(model: Model, positions: np.ndarray, time: float) -> np.ndarr
     if model.obstacles is not None:
         distance, _, _ = distances_to(model.obstacles.shapes(time), positions)
         points.append(positions[np.abs(distance) <= MAX_CONTACT_DISTANCE * model.mean_edge])
-    for _, dynamic_term in model.followers:
+    for _, dynamic_term in model.dynamic_terms:
         if hasattr(dynamic_term, "meeting_points"):
             points.append(dynamic_term.meeting_points(positions))
     return np.concatenate(points)

@@ -21,11 +21,11 @@ from supple.postprocess.evaluate import evaluation_of, means_of, net_force_of
 from supple.view.render.surface import select_spaced
 from supple.view.style import (
     COOL_TO_HOT,
+    LABEL_COLORS,
     NEUTRAL,
     PALE_TO_DEEP,
     PALE_TO_FIRE,
     RED_TO_BLUE,
-    SEPARATE,
 )
 
 
@@ -50,22 +50,22 @@ def warp_strain(model: Model, positions: np.ndarray, step: Step | None = None) -
 
 def means(model: Model, positions: np.ndarray, figure: str) -> np.ndarray:
     """Average a `CLOTH_FIGURES` quantity over the triangles of each vertex, weighted by rest area; (n,)."""
-    values = np.full(model.vertices, np.nan)
+    averages = np.full(model.vertices, np.nan)
     for body in model.bodies:
         x = positions[body.vertices]
         values = CLOTH_FIGURES[figure](body, x) if body.mesh.corners == 3 else None
         if values is not None:
-            values[body.vertices] = means_at_vertices(values, body.mesh.cells, body.rest_measures, len(x))
-    return values
+            averages[body.vertices] = means_at_vertices(values, body.mesh.cells, body.rest_measures, len(x))
+    return averages
 
 
-SPACING = 0.02
+LINE_SPACING = 0.02
 """Smallest distance, and the length, of lines at rest, relative to the model's size."""
 
-COARSE = 0.6
+MIN_LINE_SPACING = 0.6
 """Smallest distance of lines relative to the mean edge length."""
 
-FLAT = 0.3
+MIN_TANGENTIAL = 0.3
 """Smallest tangential component of a fiber for a line."""
 
 
@@ -81,7 +81,7 @@ def fiber_lines(model: Model, positions: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         along, normals = along / length[:, None], normals / np.linalg.norm(normals, axis=1, keepdims=True)
     flat = along - np.einsum("ti,ti->t", along, normals)[:, None] * normals
-    seen = np.linalg.norm(flat, axis=1) > FLAT
+    seen = np.linalg.norm(flat, axis=1) > MIN_TANGENTIAL
     centers = positions[faces].mean(axis=1)
     reach = 0.45 * _width(model) * length[:, None] * flat
     return np.stack([centers - reach, centers + reach], axis=1)[seen]
@@ -101,7 +101,9 @@ def _faces(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 def _width(model: Model) -> float:
     """Spacing and length of lines [m]."""
-    return max(SPACING * float(np.linalg.norm(np.ptp(model.rest, axis=0))), COARSE * model.mean_edge)
+    return max(
+        LINE_SPACING * float(np.linalg.norm(np.ptp(model.rest, axis=0))), MIN_LINE_SPACING * model.mean_edge
+    )
 
 
 DECADES = 4
@@ -281,8 +283,8 @@ FIELDS = {
     "weft_strain": Field("strain along the weft", RED_TO_BLUE, weft_strain, center=0.0, beyond=0.01),
     "warp_strain": Field("strain along the warp", RED_TO_BLUE, warp_strain, center=0.0, beyond=0.01),
     "residual": Field("residual [N]", COOL_TO_HOT, residual, logarithmic=True),
-    "ordering": Field("color of the ordering", SEPARATE, ordering, separate=True, names=_color_names),
-    "body": Field("body", SEPARATE, body, separate=True, names=_body_names),
+    "ordering": Field("color of the ordering", LABEL_COLORS, ordering, separate=True, names=_color_names),
+    "body": Field("body", LABEL_COLORS, body, separate=True, names=_body_names),
 }
 """Fields by their names on the command line."""
 

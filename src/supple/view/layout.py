@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-WIDTH = 1600
+STANDARD_WIDTH = 1600
 """Picture width for which font sizes are designed [pixels]; they scale with the picture."""
 
-SMALLEST = {320: 0.42, 640: 0.5}
+MIN_FONT_SCALE = {320: 0.42, 640: 0.5}
 """Smallest font scale by picture width [pixels], for legibility."""
 
 
@@ -48,8 +48,8 @@ def layout_for(size: tuple[int, int]) -> Layout:
     Small pictures have relatively larger fonts; the smallest have no text.
     """
     width, height = size
-    least = float(np.interp(width, list(SMALLEST), list(SMALLEST.values())))
-    scale = max(least, min(width / WIDTH, height / (0.75 * WIDTH)))
+    least = float(np.interp(width, list(MIN_FONT_SCALE), list(MIN_FONT_SCALE.values())))
+    scale = max(least, min(width / STANDARD_WIDTH, height / (0.75 * STANDARD_WIDTH)))
     header = float(np.clip(0.13 * height, 112 * scale, 156 * scale)) / height
     side = float(np.clip(0.16 * width, 190 * scale, 256 * scale)) / width
     labelled = width >= 240 and height >= 180

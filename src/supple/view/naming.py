@@ -12,12 +12,12 @@ from supple.view.camera import Camera, outline
 from supple.view.layout import Layout
 from supple.view.style import SMALL_SIZE, Theme
 
-GAP = 8.0
+LABEL_GAP = 8.0
 """Distance between a body and its name, in pictures of standard width [pixels]."""
 
 
 @dataclass(frozen=True, eq=False)
-class Named:
+class LabeledBody:
     """A body's name and the outline (k, 3) of all its shapes [m], which fixes the label's place in a film."""
 
     name: str
@@ -29,17 +29,17 @@ def outlines_of_bodies(model: Model, positions: np.ndarray) -> list[np.ndarray]:
     return [outline([np.asarray(positions, float)[vertices]]) for _, vertices in model.body_vertices]
 
 
-def named_bodies(model: Model, shapes: list[list[np.ndarray]]) -> tuple[Named, ...]:
+def named_bodies(model: Model, shapes: list[list[np.ndarray]]) -> tuple[LabeledBody, ...]:
     """Bodies of a model with outlines from several shapes."""
     names = [name for name, _ in model.body_vertices]
     each = zip(names, zip(*shapes, strict=True), strict=True) if shapes else ()
-    return tuple(Named(name, np.concatenate(outlines)) for name, outlines in each if name)
+    return tuple(LabeledBody(name, np.concatenate(outlines)) for name, outlines in each if name)
 
 
 class BodyLabels:
     """Text labels on a figure, one per body, placed for the camera."""
 
-    def __init__(self, figure: Any, layout: Layout, theme: Theme, named: tuple[Named, ...]) -> None:
+    def __init__(self, figure: Any, layout: Layout, theme: Theme, named: tuple[LabeledBody, ...]) -> None:
         from matplotlib.patheffects import withStroke
 
         self._layout, self._named = layout, named
@@ -51,11 +51,14 @@ class BodyLabels:
         """Place labels below bodies in the camera's view, within the picture."""
         layout = self._layout
         extent = (1 - layout.side), (1 - layout.header)
-        lowest = layout.up(GAP + 2 * SMALL_SIZE)
+        lowest = layout.up(LABEL_GAP + 2 * SMALL_SIZE)
         for text, body in zip(self._texts, self._named, strict=True):
             projected, _ = camera.project(body.seen)
             text.set_visible(bool(len(projected)))
             if len(projected):
                 low, high = projected.min(axis=0), projected.max(axis=0)
-                x, y = extent[0] * (low[0] + high[0] + 2) / 4, extent[1] * (low[1] + 1) / 2 - layout.up(GAP)
+                x, y = (
+                    extent[0] * (low[0] + high[0] + 2) / 4,
+                    extent[1] * (low[1] + 1) / 2 - layout.up(LABEL_GAP),
+                )
                 text.set_position((float(np.clip(x, 0.0, extent[0])), max(float(y), lowest)))

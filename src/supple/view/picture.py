@@ -15,9 +15,9 @@ from supple.support.arguments import check_number
 from supple.view.camera import CAMERAS, Angles, Camera, fit_camera, outline
 from supple.view.fields import Field, field_named
 from supple.view.layout import layout_for
-from supple.view.naming import Named, named_bodies, outlines_of_bodies
+from supple.view.naming import LabeledBody, named_bodies, outlines_of_bodies
 from supple.view.render.axes_and_legend import Annotations, vtk_problem_while_importing
-from supple.view.render.drawing import drawing, links_of
+from supple.view.render.drawing import attachment_lines, make_drawing
 from supple.view.render.ground import ground_level
 from supple.view.render.surface import surface_of
 from supple.view.render.transparency import near_obstacles
@@ -30,11 +30,11 @@ SMALLEST, LARGEST = 160, 8192
 """Limits of a picture's width and height [pixels]."""
 
 
-COUNTS = (True, True), (True, False), (False, True), (False, False)
+LIMIT_PRIORITY = (True, True), (True, False), (False, True), (False, False)
 """Priority of (solved, nonzero) shapes for the color limits. Initial shapes and vanishing fields, such as
 plastic strain before yield, come last."""
 
-THICKEST = 1000.0
+MAX_THICKNESS_FACTOR = 1000.0
 """Largest factor by which cloth thickness is drawn."""
 
 
@@ -75,7 +75,7 @@ class View:
     ground: float
     seen: np.ndarray
     thickness: float = 0.0
-    named: tuple[Named, ...] = ()
+    named: tuple[LabeledBody, ...] = ()
 
 
 def shared_view(
@@ -105,7 +105,7 @@ def shared_view(
     ends: dict[tuple[bool, bool], list[tuple[float, float]]] = defaultdict(list)
     surface = surface_of(model, thickness)
     for shape in map(_shape, shapes):
-        links = links_of(model, shape.positions).reshape(-1, 3)
+        links = attachment_lines(model, shape.positions).reshape(-1, 3)
         outlines.append(outline([np.concatenate([surface.corners(shape.positions), links])]))
         bodies += [outlines_of_bodies(model, shape.positions)] if names else []
         values = surface.values(field.values(model, shape.positions, shape.step), field.separate)
@@ -113,7 +113,7 @@ def shared_view(
         ends[shape.solved, something].append(field.limits(values))
         outlines.append(near_obstacles(model.obstacles, shape.time, outlines[-1]))
     seen = np.concatenate(outlines)
-    ranges = next(filter(None, (ends[key] for key in COUNTS)))
+    ranges = next(filter(None, (ends[key] for key in LIMIT_PRIORITY)))
     limits = min(low for low, _ in ranges), max(high for _, high in ranges)
     placed = fit_camera(seen, layout_for(size).aspect, camera)
     return View(placed, limits, ground_level(seen), seen, thickness, named_bodies(model, bodies))
@@ -166,7 +166,9 @@ class Artist:
         positions = np.asarray(shape.positions, float)
         ground = self.view.ground if camera.position[1] > self.view.ground else None  # hides the body
         limits, thickness = self.view.limits, self.view.thickness
-        scene = drawing(self.model, positions, self.field, limits, shape.step, ground, shape.time, thickness)
+        scene = make_drawing(
+            self.model, positions, self.field, limits, shape.step, ground, shape.time, thickness
+        )
         return self._annotations.around(self._renderer.render(scene, camera), shape.caption, camera)
 
 
@@ -226,7 +228,7 @@ def check_size(size: Any, written: Any = None) -> tuple[int, int]:
 
 def check_thickness(thickness: Any, name: str = "thickness") -> float:
     """Validate the factor by which cloth thickness is drawn."""
-    return check_number(name, thickness, at_least=0, at_most=THICKEST)
+    return check_number(name, thickness, at_least=0, at_most=MAX_THICKNESS_FACTOR)
 
 
 def save_image(path: str | os.PathLike[str], image: np.ndarray) -> None:

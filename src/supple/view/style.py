@@ -104,7 +104,7 @@ RED_TO_BLUE = ("#9d1c2f", "#e58267", "#f7f5f0", "#6fadd1", "#1c5c9c")
 PALE_TO_FIRE = ("#f3efe2", "#f7d694", "#f3a35c", "#dd6a52", "#a83a62", "#5c2a68")
 COOL_TO_HOT = ("#33507d", "#4f8fa8", "#a8cfb4", "#f2e3a4", "#ec9b57", "#c43f43")
 NEUTRAL = "#9aa3ad"
-SEPARATE = (
+LABEL_COLORS = (
     "#5b8fc7",
     "#e9a15b",
     "#6fb58a",

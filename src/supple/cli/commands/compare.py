@@ -197,7 +197,7 @@ def _run(
             initial=initial,
             velocities=velocities,
             frame=frame,
-            progress=progress.see,
+            progress=progress.record,
             watch=progress.watch,
         )
 

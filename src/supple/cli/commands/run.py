@@ -315,7 +315,7 @@ def repair_results(
     from supple.io.bodies import DATA, SKINS
     from supple.io.frames import PVD, pvd_text
     from supple.io.replace_file import replacing
-    from supple.runs.saved import SCENE
+    from supple.runs.saved import SCENE_COPY
     from supple.scene import build_model
 
     bodies, path = job.file.scene.bodies, folder.path
@@ -325,9 +325,9 @@ def repair_results(
         fields = job.fields_at_start(build_model(job.file.scene)) if job.fields else None
         write_frame(path, job.initial, joined(bodies), fields)
     text = job.file.path.read_bytes()
-    if not (path / SCENE).is_file() or (path / SCENE).read_bytes() != text:
-        _say(note, path / SCENE)
-        with replacing(path / SCENE) as copy:
+    if not (path / SCENE_COPY).is_file() or (path / SCENE_COPY).read_bytes() != text:
+        _say(note, path / SCENE_COPY)
+        with replacing(path / SCENE_COPY) as copy:
             copy.write_bytes(text)
     for name, write in ((SKINS, write_skins), (DATA, write_data)):
         if _is_damaged(path / name):

@@ -321,7 +321,7 @@ class Sampler:
     def _sample_quantities(self, model: Model, problem: Problem, conditions: Conditions) -> SampleQuantities:
         """Quantities of a solved problem, including dynamic terms such as contacts in their current state."""
         history = {}
-        if model.followers:
+        if model.dynamic_terms:
             model = latest(model, problem.model)
             (history,) = problem.history.get_variables()
         return SampleQuantities(model, problem.positions, conditions.force, conditions.materials, history)
@@ -378,7 +378,7 @@ class Sampler:
         if not result.report.ok:
             return before
         measured = SampleQuantities(self.model, result.positions, conditions.force, conditions.materials)
-        if self.source.rebuilds or model.followers:
+        if self.source.rebuilds or model.dynamic_terms:
             state = result.state
             history = {} if state is None else state.history
             measured = SampleQuantities(result.model, result.positions, conditions.force, None, history)

@@ -72,7 +72,8 @@ def trace_psi(cls: Any) -> Trace:
         return Trace(graph.node(psi), variables)
     except TypeError as error:
         raise TraceError(
-            f"psi of {cls.__name__} cannot be differentiated: {_as_sentence(error)} It may add, multiply, divide, "
+            f"psi of {cls.__name__} cannot be differentiated: {_as_sentence(error)} It may add, multiply, "
+            "divide, "
             "take powers, sqrt, log, exp, cosh and the like of math or numpy, abs, min and max, call "
             f"functions that do, and choose by supple.where(condition, a, b) instead of `if`; {NUMBERS}"
         ) from error

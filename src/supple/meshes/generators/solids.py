@@ -158,7 +158,8 @@ def _three(name: str, values: ArrayLike) -> np.ndarray:
     array = to_floats(values)
     if array.shape not in ((), (3,)) or not np.all(np.abs(array) <= MAX_LENGTH):
         raise MeshError(
-            f"{name} must be one finite number or three [m], up to {MAX_LENGTH:g}, got {format_value(values)}."
+            f"{name} must be one finite number or three [m], up to {MAX_LENGTH:g}, got "
+            f"{format_value(values)}."
         )
     return np.broadcast_to(array, 3)
 
@@ -176,6 +177,7 @@ def check_positive(name: str, value: float) -> float:
     length = to_floats(value)
     if length.ndim or not MIN_LENGTH <= length <= MAX_LENGTH:
         raise MeshError(
-            f"{name} must be positive and finite [m], from {MIN_LENGTH:g} to {MAX_LENGTH:g}, got {format_value(value)}."
+            f"{name} must be positive and finite [m], from {MIN_LENGTH:g} to {MAX_LENGTH:g}, got "
+            f"{format_value(value)}."
         )
     return float(length)

@@ -104,8 +104,8 @@ def _refuse_coarse(surface: TriMesh, length: float) -> None:
     longest = MAX_RELATIVE_EDGE * surface.diagonal
     if length > longest:
         raise MeshError(
-            f"edge_length = {length:.3g} m is too large for a surface that is {format_size(surface.size)}: it "
-            f"may be {longest:.3g} m at most, half the diagonal. {surface.diagonal / 20:.3g} m, a "
+            f"edge_length = {length:.3g} m is too large for a surface that is {format_size(surface.size)}: "
+            f"it may be {longest:.3g} m at most, half the diagonal. {surface.diagonal / 20:.3g} m, a "
             "twentieth, is usual. Scale the surface if its file is not in metres."
         )
 
@@ -180,7 +180,8 @@ def _fill(surface: TriMesh, length: float, progress: Progress) -> tuple[np.ndarr
         )
         if not target.exists():
             raise MeshError(
-                f"The surface could not be tetrahedralized; fTetWild ended with: {output or 'nothing output'}. "
+                "The surface could not be tetrahedralized; fTetWild ended with: "
+                f"{output or 'nothing output'}. "
                 "Another edge_length may help, or repairing the surface, for example with MeshLab."
             )
         with np.load(target) as result:

@@ -68,7 +68,7 @@ class Pulling:
     tendon: Tendon
     every: int | None = None
 
-    def follow(self, problem: Any, time: float) -> Term | None:
+    def update(self, problem: Any, time: float) -> Term | None:
         term, tendon = problem.model.terms[self.index], self.tendon
         part = fraction_at(tendon.ramp, time)
         if tendon.tension is not None:

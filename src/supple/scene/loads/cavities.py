@@ -85,7 +85,7 @@ class Gas:
     cavity: Cavity
     every: int | None = None
 
-    def follow(self, problem: Any, time: float) -> Term | None:
+    def update(self, problem: Any, time: float) -> Term | None:
         cavity, gas = self.cavity, problem.model.terms[self.index]
         absolute = cavity.ambient + cavity.pressure * fraction_at(cavity.ramp, time)
         gas = replace(gas, absolute=max(absolute, 0.0))

@@ -133,9 +133,9 @@ class Turning:
         K = fraction_at(load.ramp, time) * load.stiffness(positions[load.body.vertices])
         return load.triangles + load.body.first, K
 
-    def follow(self, problem: Any, time: float) -> Term | None:
+    def update(self, problem: Any, time: float) -> Term | None:
         term, wanted = problem.model.terms[self.index], self.forces(problem.positions, time)
-        tried = problem.following.noted.setdefault(self.index, [])
+        tried = problem.dynamic_terms.step_cache.setdefault(self.index, [])
         if tried and np.linalg.norm(wanted - term.force) <= CLOSE * np.linalg.norm(wanted):
             return None
         if tried:

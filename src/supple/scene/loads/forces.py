@@ -184,7 +184,7 @@ class Varying:
     ramp: AnyRamp
     every: int | None = None
 
-    def follow(self, problem: Any, time: float) -> Term | None:
+    def update(self, problem: Any, time: float) -> Term | None:
         term = problem.model.terms[self.index]
         now = self.pressure * fraction_at(self.ramp, time)
         return (

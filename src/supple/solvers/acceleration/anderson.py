@@ -99,7 +99,7 @@ class AndersonRun(AccelerationRun):
         if not self.restarts[member]:
             return []
         times = pluralize(int(self.restarts[member]), "time")
-        why = "residual" if self.problem.following.rough else "energy"
+        why = "residual" if self.problem.dynamic_terms.has_friction else "energy"
         return [f"Anderson acceleration started over {times} because the {why} rose"]
 
     @property
@@ -115,7 +115,7 @@ class AndersonRun(AccelerationRun):
 
     @property
     def _confined_friction(self) -> bool:
-        return bool(self.problem.room) and self.problem.following.rough
+        return bool(self.problem.room) and self.problem.dynamic_terms.has_friction
 
     @property
     def follows(self) -> tuple[np.ndarray, ...]:
@@ -138,13 +138,13 @@ class AndersonRun(AccelerationRun):
 
     def observe(self, balance: Balance, member: int = 0) -> bool:
         """Keep the best u, or return to it and restart the window; return True after a reset."""
-        if self.problem.following.rough:
+        if self.problem.dynamic_terms.has_friction:
             return self._observe_friction(balance, member)
         residual = np.array([balance.residual])
         return bool(self._observe_energies(np.array([balance.finite]), residual, np.array([member]))[0])
 
     def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
-        if self.problem.following.rough:
+        if self.problem.dynamic_terms.has_friction:
             return super().observe_all(balances, active)
         moved = np.zeros(self.problem.batch_size, bool)
         moved[active] = self._observe_energies(balances.finite[active], balances.residual[active], active)
@@ -156,7 +156,7 @@ class AndersonRun(AccelerationRun):
         They are not used without friction if barrier contact or follower loads change the energy during the
         solve.
         """
-        if not self.problem.room and not self.problem.model.followers:
+        if not self.problem.room and not self.problem.model.dynamic_terms:
             self._start_residual = balances.residual.copy()
         elif self._confined_friction:
             self._least[:] = balances.residual

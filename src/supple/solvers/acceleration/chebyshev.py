@@ -51,9 +51,9 @@ class Extrapolate(NamedTuple):
 
 
 @act.of(Extrapolate)
-def _extrapolate(operation, place, i):
-    memory, u, k = operation.memory, operation.u, i + vector_offset(place)
-    omega, gamma = memory.weights[member_of(place), operation.sweep], memory.gamma[member_of(place)]
+def _extrapolate(operation, item, i):
+    memory, u, k = operation.memory, operation.u, i + vector_offset(item)
+    omega, gamma = memory.weights[member_of(item), operation.sweep], memory.gamma[member_of(item)]
     swept, current, before = record_at(u, k), record_at(memory.current, k), record_at(memory.previous, k)
     step = add(scale(gamma, sub(swept, current)), sub(current, before))
     x = add(scale(omega, step), before)

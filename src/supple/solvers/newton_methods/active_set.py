@@ -24,11 +24,11 @@ from supple.problem.constrained_dofs import SYMMETRIC, normals_of
 from supple.problem.material_update import with_materials
 from supple.problem.states import vectors_of
 from supple.solvers.base import Run
-from supple.solvers.newton_methods.line_search import present
+from supple.solvers.newton_methods.line_search import copy_u
 from supple.solvers.pbng import PBNG
 from supple.support.text import pluralize
 
-STICKS = 1 - 1e-6
+STICK_FRACTION = 1 - 1e-6
 """Fraction of the friction limit below which a vertex sticks."""
 
 
@@ -52,16 +52,16 @@ def active_set_problem(problem: Problem, member: int = 0, sliding: bool = True) 
     N[..., *SYMMETRIC[::-1]] = N[..., *SYMMETRIC]
     normals, _, forces, _ = problem.contacts.found(member)
     mu = problem.contacts.coefficients(member)
-    push = np.einsum("pni,pni->pn", normals, forces)
-    rub = np.linalg.norm(forces - push[..., None] * normals, axis=2)
-    for n, λ, t, limit in zip(normals, push, rub, mu * push, strict=True):
-        sticks = (λ > 0) & (limit > 0) & ((t < STICKS * limit) | (not sliding))
+    normal_force = np.einsum("pni,pni->pn", normals, forces)
+    friction = np.linalg.norm(forces - normal_force[..., None] * normals, axis=2)
+    for n, λ, t, limit in zip(normals, normal_force, friction, mu * normal_force, strict=True):
+        sticks = (λ > 0) & (limit > 0) & ((t < STICK_FRACTION * limit) | (not sliding))
         N[λ > 0] += n[λ > 0, :, None] * n[λ > 0, None, :]
         N[sticks] += np.eye(3)
     values, vectors = np.linalg.eigh(N)
-    held = np.einsum("kia,ka,kja->kij", vectors, values > 1e-9, vectors)
+    constrained = np.einsum("kia,ka,kja->kij", vectors, values > 1e-9, vectors)
     pinned = np.flatnonzero((values > 1e-9).any(axis=1))
-    subproblem = _holding(problem, model, pinned, held[pinned])
+    subproblem = _constrain(problem, model, pinned, constrained[pinned])
     subproblem.loads.copy_from(problem.loads, member)
     subproblem.follower_loads.copy_from(problem.follower_loads)
     subproblem.loads.set(
@@ -69,12 +69,12 @@ def active_set_problem(problem: Problem, member: int = 0, sliding: bool = True) 
     )  # friction matters for sliding vertices only
     for array, target in ((problem.u, subproblem.u), (problem.states.anchor, subproblem.states.anchor)):
         target[:-1, :3] = vectors_of(problem.states, array, [member])[0]
-    there = np.einsum("kij,kj->ki", held[pinned], subproblem.u[pinned, :3])
-    subproblem.states.constrained_at[pinned, :3] = there
+    prescribed = np.einsum("kij,kj->ki", constrained[pinned], subproblem.u[pinned, :3])
+    subproblem.states.constrained_at[pinned, :3] = prescribed
     return subproblem
 
 
-def _holding(problem: Problem, model: Model, pinned: np.ndarray, held: np.ndarray) -> Problem:
+def _constrain(problem: Problem, model: Model, pinned: np.ndarray, constrained: np.ndarray) -> Problem:
     """Return a problem without obstacles with constrained vertices; reuse the last one if unchanged.
 
     Args:
@@ -83,36 +83,36 @@ def _holding(problem: Problem, model: Model, pinned: np.ndarray, held: np.ndarra
         pinned: (k,) constrained vertices.
         held: (k, 3, 3) projections onto the constrained directions.
     """
-    known: list = problem.shared("touching twin", list)
-    if known:
-        of, last, subproblem = known
+    cache: list = problem.shared("touching twin", list)
+    if cache:
+        of, last, subproblem = cache
         same = of is model and last[0].shape == pinned.shape
-        if same and np.array_equal(last[0], pinned) and np.array_equal(last[1], held):
+        if same and np.array_equal(last[0], pinned) and np.array_equal(last[1], constrained):
             return subproblem
-    loads = tuple((k, each) for k, each in model.followers if k in problem.follower_loads.indices)
-    alone = replace(model, pinned=pinned, held=held, obstacles=None, followers=loads)
-    subproblem = Problem(alone, "float64", problem.device.threads if problem.device.name == "cpu" else None)
-    known[:] = model, (pinned, held), subproblem
+    loads = tuple((k, each) for k, each in model.dynamic_terms if k in problem.follower_loads.indices)
+    reduced = replace(model, pinned=pinned, held=constrained, obstacles=None, dynamic_terms=loads)
+    subproblem = Problem(reduced, "float64", problem.device.threads if problem.device.name == "cpu" else None)
+    cache[:] = model, (pinned, constrained), subproblem
     return subproblem
 
 
 SWEEPS = 10
 """Sweeps that replace a rejected step."""
 
-Stepping = Callable[[Problem], Callable[[], None]]
+StepFactory = Callable[[Problem], Callable[[], None]]
 """Returns a step function for a problem without obstacles."""
 
 
-def active_set_step(problem: Problem, stepping: Stepping) -> bool:
+def active_set_step(problem: Problem, make_step: StepFactory) -> bool:
     """Make one active-set step on the CPU; return False if it was rejected and replaced by sweeps."""
-    before, start = problem.balance().residual, present(problem)
+    before, start = problem.balance().residual, copy_u(problem)
     subproblem = active_set_problem(problem)
-    stepping(subproblem)()
+    make_step(subproblem)()
     states = problem.states
     states.vectors(states.u)[0] = subproblem.states.vectors(subproblem.u)[0]
     if problem.room:
-        problem.following.keep_apart(start)
-        problem.following.make_room()
+        problem.dynamic_terms.limit_step(start)
+        problem.dynamic_terms.set_step_bounds()
     problem.device.on_records(*problem.contacts.clamp())
     problem.contacts.detect()
     problem.room.put_back()
@@ -143,7 +143,7 @@ class ActiveSetNewton:
     def __init__(self, problem: Problem, make: Callable[[Problem, float], Stepper], tolerance: float) -> None:
         self.problem, self.tolerance, self._make = problem, tolerance, make
         self.at_saddle = False
-        self._steps = self._swept = 0
+        self._steps = self._sweep_steps = 0
         self._rejected = self._pause = 0
         self._sweeping: Run | None = None
 
@@ -157,7 +157,7 @@ class ActiveSetNewton:
         if active_set_step(self.problem, lambda subproblem: self._make(subproblem, self.tolerance).step):
             self._rejected = 0
             return
-        self._swept += 1
+        self._sweep_steps += 1
         self._rejected += 1
         self._pause = 2 ** (self._rejected - 1) if self._rejected > 1 else 0
 
@@ -166,7 +166,7 @@ class ActiveSetNewton:
             self._sweeping = PBNG().begin(self.problem)
         self._sweeping.advance(SWEEPS)
         self._pause -= 1
-        self._swept += 1
+        self._sweep_steps += 1
 
     def observe(self, balance: Balance) -> bool:
         """Pass the residual to the sweeps between Newton steps; True if they restarted from another u."""
@@ -174,4 +174,6 @@ class ActiveSetNewton:
 
     def notes(self) -> list[str]:
         notes = [f"{pluralize(self._steps, 'Newton step')} beside obstacles"]
-        return [*notes, f"{pluralize(self._swept, 'step')} made by sweeps"] if self._swept else notes
+        return (
+            [*notes, f"{pluralize(self._sweep_steps, 'step')} made by sweeps"] if self._sweep_steps else notes
+        )

@@ -18,24 +18,24 @@ import numpy as np
 
 from supple.problem import Balances, Problem
 from supple.problem.diagnostics import rounding_of
-from supple.solvers.newton_methods.block_diagonal import gather, room_for, size_for
-from supple.solvers.newton_methods.error_estimate import distances_of_copies
-from supple.solvers.newton_methods.line_search import ARMIJO, present
+from supple.solvers.newton_methods.block_diagonal import block_capacity, join_members, padded_block_size
+from supple.solvers.newton_methods.error_estimate import batch_body_errors
+from supple.solvers.newton_methods.line_search import ARMIJO, copy_u
 from supple.solvers.newton_methods.newton_system import Linearization
 from supple.solvers.newton_methods.rate_estimate import BatchRateEstimates
 from supple.solvers.newton_methods.rotation_path import RotationPath
 from supple.solvers.pbng import PBNG, PBNGRun
 
-STEPS = 30
+MAX_STEPS = 30
 """Step limit; members that have not converged by then are solved separately. Most take 3 to 15 steps."""
 
-CONCAVE = 3
+MAX_CONCAVE_STEPS = 3
 """Limit of steps with negative curvature, which slow all members down to the speed of a single one."""
 
-HALVINGS = 12
+MAX_HALVINGS = 12
 """Limit of step halvings of a member, after which its step is 0."""
 
-CLOSER = 0.3
+CONVERGED_FRACTION = 0.3
 """Fraction of the required relative residual and distance at which a member counts as converged.
 
 This estimate of the distance is less accurate than an error estimate proper, and either value may increase
@@ -68,35 +68,41 @@ class BatchedNewton:
     ) -> None:
         self._problem, self._members, self._max_rotation = problem, list(members), max_rotation
         self._tolerance, self._distance = (
-            CLOSER * tolerance,
-            np.inf if distance is None else CLOSER * distance,
+            CONVERGED_FRACTION * tolerance,
+            np.inf if distance is None else CONVERGED_FRACTION * distance,
         )
-        self._room = size_for(problem, len(members))
-        fill = [members[-1]] * (self._room - len(members))
-        self.gathered = gather(problem, [*members, *fill])
-        self._linear: Linearization = self.gathered.shared(
-            "linearization", lambda: Linearization(self.gathered, each=False)
+        self._group_size = padded_block_size(problem, len(members))
+        fill = [members[-1]] * (self._group_size - len(members))
+        self.block_problem = join_members(problem, [*members, *fill])
+        self._linear: Linearization = self.block_problem.shared(
+            "linearization", lambda: Linearization(self.block_problem, each=False)
         )
-        self._paths: RotationPath = self.gathered.shared("rotation path", lambda: RotationPath(self.gathered))
+        self._paths: RotationPath = self.block_problem.shared(
+            "rotation path", lambda: RotationPath(self.block_problem)
+        )
         self.steps = self._concave = 0
         self._before: float | None = None
-        self._arrived = np.zeros(self._room, bool)
+        self._converged = np.zeros(self._group_size, bool)
 
     @property
-    def arrived(self) -> list[int]:
+    def converged(self) -> list[int]:
         """Batch members that have reached the relative residual and, as estimated, the distance."""
-        return [member for member, there in zip(self._members, self._arrived, strict=False) if there]
+        return [
+            member
+            for member, has_converged in zip(self._members, self._converged, strict=False)
+            if has_converged
+        ]
 
     def run(self) -> None:
         """Iterate until all members have converged or separate solves are faster; write their states back."""
-        while self.steps < STEPS and self._concave < CONCAVE and self._step():
+        while self.steps < MAX_STEPS and self._concave < MAX_CONCAVE_STEPS and self._step():
             self.steps += 1
-        self._bring_back()
+        self._write_back()
 
     def _step(self) -> bool:
         """Make one Newton step; return True if any member moved."""
-        gathered, linear, states = self.gathered, self._linear, self.gathered.states
-        balance = gathered.balance()
+        block_problem, linear, states = self.block_problem, self._linear, self.block_problem.states
+        balance = block_problem.balance()
         if not balance.finite:
             return False
         accuracy = linear.accuracy(balance.residual, self._before, self._tolerance)
@@ -105,29 +111,29 @@ class BatchedNewton:
         direction = linear.direction(accuracy, 0.0)
         self._concave += direction.filtered
         d, net, u = (
-            self._each(states.vectors(records)[0]) for records in (direction.d, states.net, states.u)
+            self._by_member(states.vectors(records)[0]) for records in (direction.d, states.net, states.u)
         )
         forces = np.where(self._problem.model.free[:, None], net, 0)
-        known = distances_of_copies(self._problem.model, d, forces, u)
-        far = np.array([max(body.position_error for body in bodies) for bodies in known])
-        self._arrived = (relative_residual <= self._tolerance) & (far <= self._distance)
+        known = batch_body_errors(self._problem.model, d, forces, u)
+        distance = np.array([max(body.position_error for body in bodies) for bodies in known])
+        self._converged = (relative_residual <= self._tolerance) & (distance <= self._distance)
         slope = np.einsum("cni,cni->c", d, forces)
-        goes = ~self._arrived & (slope > 0)
-        return bool(goes.any()) and self._go(direction.d, slope, goes, residual)
+        moving = ~self._converged & (slope > 0)
+        return bool(moving.any()) and self._go(direction.d, slope, moving, residual)
 
-    def _go(self, d: np.ndarray, slope: np.ndarray, goes: np.ndarray, residual: np.ndarray) -> bool:
+    def _go(self, d: np.ndarray, slope: np.ndarray, moving: np.ndarray, residual: np.ndarray) -> bool:
         """Search along d for each member separately; return True if any member moved."""
-        start = present(self.gathered)
+        start = copy_u(self.block_problem)
         energy, rounding = self._energies()
-        whole = min(1.0, self._max_rotation / max(self._paths.along(d).turn, 1e-9))
-        t, open_ = np.where(goes, whole, 0.0), goes.copy()
-        for _ in range(HALVINGS):
-            self._put(start, d, t)
+        first_t = min(1.0, self._max_rotation / max(self._paths.along(d).turn, 1e-9))
+        t, open_ = np.where(moving, first_t, 0.0), moving.copy()
+        for _ in range(MAX_HALVINGS):
+            self._move(start, d, t)
             change = self._energies()[0] - energy
             falls = (change <= -ARMIJO * t * slope) & (change < -rounding)
             same = np.abs(change) <= rounding
             if (open_ & same & ~falls).any():
-                self.gathered.balance()
+                self.block_problem.balance()
                 falls |= same & (self._residual() < residual)
             open_ &= ~falls
             if not open_.any():
@@ -135,48 +141,55 @@ class BatchedNewton:
             t[open_] *= 0.5
         t[open_] = 0.0
         if open_.any():
-            self._put(start, d, t)
+            self._move(start, d, t)
         return bool(t.any())
 
-    def _put(self, start: np.ndarray, d: np.ndarray, t: np.ndarray) -> None:
+    def _move(self, start: np.ndarray, d: np.ndarray, t: np.ndarray) -> None:
         """Move each member to its t on the path from u = start along d."""
-        device = self.gathered.device
-        device.assign(self.gathered.u, start)
+        device = self.block_problem.device
+        device.assign(self.block_problem.u, start)
         device.download(d)
         part = d.copy()
         part[:-1] *= np.repeat(t, self._problem.model.vertices)[:, None]
         self._paths.along(part).go(1.0)
 
-    def _each(self, vectors: np.ndarray) -> np.ndarray:
+    def _by_member(self, vectors: np.ndarray) -> np.ndarray:
         """Reshape vectors of all vertices to (copies, n, 3)."""
-        return vectors.reshape(self._room, self._problem.model.vertices, 3)
+        return vectors.reshape(self._group_size, self._problem.model.vertices, 3)
 
     def _relative_residual(self) -> np.ndarray:
         """(copies,) largest relative residual of a body of each member."""
-        bodies = self.gathered.balance().bodies
-        return np.array([body.relative_residual for body in bodies]).reshape(self._room, -1).max(axis=1)
+        bodies = self.block_problem.balance().bodies
+        return np.array([body.relative_residual for body in bodies]).reshape(self._group_size, -1).max(axis=1)
 
     def _residual(self) -> np.ndarray:
         """(copies,) residual |r| [N]."""
-        bodies = self.gathered.balance().bodies
-        return np.sqrt(np.square([body.residual for body in bodies]).reshape(self._room, -1).sum(axis=1))
+        bodies = self.block_problem.balance().bodies
+        return np.sqrt(
+            np.square([body.residual for body in bodies]).reshape(self._group_size, -1).sum(axis=1)
+        )
 
     def _energies(self) -> tuple[np.ndarray, np.ndarray]:
         """(copies,) energies E [J], and bounds of their rounding errors [J]."""
-        gathered, measures = self.gathered, self.gathered.measures
-        by_term = (measures.element_energies(k) for k in range(len(gathered.model.terms)))
-        stored = [energies.reshape(self._room, -1).sum(axis=1) for energies in by_term]
-        u, anchor = (self._each(gathered.states.vectors(a)[0]) for a in (gathered.u, gathered.states.anchor))
-        stored.append(-np.einsum("cni,cni->c", self._each(gathered.loads.force), u))
-        inertia = gathered.loads.inertia.reshape(self._room, -1)
+        block_problem, measures = self.block_problem, self.block_problem.measures
+        by_term = (measures.element_energies(k) for k in range(len(block_problem.model.terms)))
+        stored = [energies.reshape(self._group_size, -1).sum(axis=1) for energies in by_term]
+        u, anchor = (
+            self._by_member(block_problem.states.vectors(a)[0])
+            for a in (block_problem.u, block_problem.states.anchor)
+        )
+        stored.append(-np.einsum("cni,cni->c", self._by_member(block_problem.loads.force), u))
+        inertia = block_problem.loads.inertia.reshape(self._group_size, -1)
         stored.append(0.5 * np.einsum("cn,cni,cni->c", inertia, u - anchor, u - anchor))
         scale = np.sum(np.abs(stored), axis=0)
-        return np.sum(stored, axis=0), rounding_of(measures, scale, 1 / np.sqrt(self._room))
+        return np.sum(stored, axis=0), rounding_of(measures, scale, 1 / np.sqrt(self._group_size))
 
-    def _bring_back(self) -> None:
+    def _write_back(self) -> None:
         problem, states = self._problem, self._problem.states
-        found = self._each(self.gathered.states.vectors(self.gathered.u)[0])[: len(self._members)]
-        states.vectors(states.u)[self._members] = found
+        displacements = self._by_member(self.block_problem.states.vectors(self.block_problem.u)[0])[
+            : len(self._members)
+        ]
+        states.vectors(states.u)[self._members] = displacements
         problem.device.upload(states.u)
         problem.room.stale = True
 
@@ -209,8 +222,8 @@ class BatchedSweeps(PBNGRun):
         self._rates.target[:] = tolerance or 1e-8
         self._tolerance = tolerance
 
-    def newton_together(self, members: Sequence[int], distance: float | None) -> BatchedNewton | None:
-        if self._max_rotation is None or self._tolerance is None or room_for(self.problem) < 2:
+    def start_batched_newton(self, members: Sequence[int], distance: float | None) -> BatchedNewton | None:
+        if self._max_rotation is None or self._tolerance is None or block_capacity(self.problem) < 2:
             return None
         return BatchedNewton(self.problem, members, self._tolerance, distance, self._max_rotation)
 

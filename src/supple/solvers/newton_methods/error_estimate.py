@@ -21,7 +21,7 @@ from supple.model.model import Model
 from supple.problem import Balance, Problem
 from supple.problem.states import vectors_of
 from supple.solvers.newton_methods.active_set import active_set_problem
-from supple.solvers.newton_methods.block_diagonal import gather, room_for, size_for
+from supple.solvers.newton_methods.block_diagonal import block_capacity, join_members, padded_block_size
 from supple.solvers.newton_methods.float64_problem import to_float64
 from supple.solvers.newton_methods.newton_system import Direction, Linearization
 
@@ -131,7 +131,7 @@ def prepare(problem: Problem) -> None:
     shadow.shared("linearization", lambda: Linearization(shadow))
 
 
-def certify(problem: Problem, member: int = 0, exact: Problem | None = None) -> ErrorEstimate:
+def estimate_error(problem: Problem, member: int = 0, exact: Problem | None = None) -> ErrorEstimate:
     """Estimate the error of the problem's u.
 
     Args:
@@ -149,8 +149,8 @@ def certify(problem: Problem, member: int = 0, exact: Problem | None = None) -> 
     linear: Linearization = shadow.shared("linearization", lambda: Linearization(shadow))
     resting = balance.at_rest and shadow.energy() <= shadow.measures.energy_rounding()
     nothing = Direction(shadow.zeros(shadow.u.shape), False, None, 0.0, None)
-    follows = bool(shadow.follower_loads)
-    if follows:
+    has_follower_loads = bool(shadow.follower_loads)
+    if has_follower_loads:
         direction = linear.follower_direction(ACCURACY)
     else:
         direction = nothing if resting else linear.direction(ACCURACY, 0.0, probe=True)
@@ -158,23 +158,23 @@ def certify(problem: Problem, member: int = 0, exact: Problem | None = None) -> 
         direction = direction._replace(d=nothing.d, slope=0.0)
     states = shadow.states
     d, net, u = (states.vectors(records)[0] for records in (direction.d, states.net, states.u))
-    bodies = distances(shadow.model, d, net, u)
-    known = not direction.filtered if follows else direction.slope > 0
+    bodies = body_errors(shadow.model, d, net, u)
+    known = not direction.filtered if has_follower_loads else direction.slope > 0
     if not balance.at_rest and balance.residual > 0 and not known:  # no estimate
         bodies = tuple(replace(body, position_error_m=np.inf, energy_error=np.inf) for body in bodies)
-    elif follows:  # r · d may have either sign
+    elif has_follower_loads:  # r · d may have either sign
         bodies = tuple(replace(body, energy_error=abs(body.energy_error)) for body in bodies)
     if exact is not None:
         moved = vectors_of(problem.states, problem.u, [member])[0] - states.vectors(states.u)[0]
-        bodies = tuple(map(_farther, bodies, _lengths(shadow.model, moved)))
-    stable = follows or not direction.filtered or direction.adrift
-    stable = stable or (bool(problem.contacts) and _hardly(direction, linear))
-    if not stable and problem.contacts and problem.contacts.rough:
-        stable = _held_by_friction(problem, member)
+        bodies = tuple(map(_add_distance, bodies, _lengths(shadow.model, moved)))
+    stable = has_follower_loads or not direction.filtered or direction.rigid_only
+    stable = stable or (bool(problem.contacts) and _is_rounding(direction, linear))
+    if not stable and problem.contacts and problem.contacts.has_friction:
+        stable = _is_stable_by_friction(problem, member)
     return ErrorEstimate(bodies, stable, direction.curvature, perf_counter() - began)
 
 
-def _held_by_friction(problem: Problem, member: int) -> bool:
+def _is_stable_by_friction(problem: Problem, member: int) -> bool:
     """True if the energy has no direction of decrease that keeps all frictional contacts at rest.
 
     Sliding of such a vertex costs frictional work of first order in its path; negative curvature gains work
@@ -183,20 +183,20 @@ def _held_by_friction(problem: Problem, member: int) -> bool:
     shadow = active_set_problem(problem, member, sliding=False)
     linear = shadow.shared("linearization", lambda: Linearization(shadow))
     direction = linear.direction(ACCURACY, 0.0, probe=True)
-    return not direction.filtered or direction.adrift or _hardly(direction, linear)
+    return not direction.filtered or direction.rigid_only or _is_rounding(direction, linear)
 
 
-FLAT = 1e-9
+MIN_CURVATURE = 1e-9
 """Smallest significant negative curvature with obstacles, as a fraction of the stiffness of a vertex.
 
 Bodies may slide freely on obstacles, with curvature 0 up to rounding.
 """
 
 
-def _hardly(direction: Direction, linear: Linearization) -> bool:
+def _is_rounding(direction: Direction, linear: Linearization) -> bool:
     """True if negative curvature is rounding."""
     stiffest = float(np.abs(linear.assembly.hessian("bound").diagonal()).max(initial=0))
-    return direction.curvature is not None and direction.curvature > -FLAT * stiffest
+    return direction.curvature is not None and direction.curvature > -MIN_CURVATURE * stiffest
 
 
 def _lengths(model: Model, vectors: np.ndarray) -> list[float]:
@@ -204,11 +204,11 @@ def _lengths(model: Model, vectors: np.ndarray) -> list[float]:
     return [float(np.linalg.norm(vectors[own], axis=1).max(initial=0)) for _, own in model.body_vertices]
 
 
-def _farther(body: BodyError, by: float) -> BodyError:
+def _add_distance(body: BodyError, by: float) -> BodyError:
     return replace(body, position_error_m=body.position_error_m + by)
 
 
-def distances(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> tuple[BodyError, ...]:
+def body_errors(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> tuple[BodyError, ...]:
     """Return the distance of every body to its equilibrium.
 
     Args:
@@ -217,10 +217,10 @@ def distances(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) ->
         forces: (n, 3) net forces [N].
         u: (n, 3) displacements [m].
     """
-    return distances_of_copies(model, d[None], forces[None], u[None])[0]
+    return batch_body_errors(model, d[None], forces[None], u[None])[0]
 
 
-def distances_of_copies(
+def batch_body_errors(
     model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray
 ) -> list[tuple[BodyError, ...]]:
     """Return the distances of the bodies of several batch members.
@@ -240,12 +240,17 @@ def distances_of_copies(
     for name, own in model.body_vertices:
         size = float(np.ptp(model.rest[own], axis=0).max(initial=0))
         position, farthest = (lengths[:, own].max(axis=1, initial=0) for lengths in (length, moved))
-        figures = zip(position.tolist(), work[:, own].sum(axis=1).tolist(), farthest.tolist(), strict=True)
-        bodies.append([BodyError(name, far, energy, size, most) for far, energy, most in figures])
+        statistics = zip(position.tolist(), work[:, own].sum(axis=1).tolist(), farthest.tolist(), strict=True)
+        bodies.append(
+            [
+                BodyError(name, distance, energy, size, displacement)
+                for distance, energy, displacement in statistics
+            ]
+        )
     return list(zip(*bodies, strict=True))
 
 
-def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[int, ErrorEstimate]:
+def estimate_errors(problem: Problem, balances: Mapping[int, Balance]) -> dict[int, ErrorEstimate]:
     """Estimate the errors of the batch members that have balances.
 
     Args:
@@ -255,16 +260,18 @@ def certify_copies(problem: Problem, balances: Mapping[int, Balance]) -> dict[in
     Returns:
         Error estimate of each batch member.
     """
-    found: dict[int, ErrorEstimate] = {}
-    room = room_for(problem)
+    estimates: dict[int, ErrorEstimate] = {}
+    group_size = block_capacity(problem)
     moving = [member for member, balance in balances.items() if not balance.at_rest and balance.residual > 0]
-    groups = range(0, len(moving), room) if room > 1 and len(moving) > 1 else ()
+    groups = range(0, len(moving), group_size) if group_size > 1 and len(moving) > 1 else ()
     for first in groups:
-        found |= _certify_together(problem, moving[first : first + room])
-    return found | {member: certify(problem, member) for member in balances if member not in found}
+        estimates |= _estimate_batch(problem, moving[first : first + group_size])
+    return estimates | {
+        member: estimate_error(problem, member) for member in balances if member not in estimates
+    }
 
 
-def _certify_together(problem: Problem, members: Sequence[int]) -> dict[int, ErrorEstimate]:
+def _estimate_batch(problem: Problem, members: Sequence[int]) -> dict[int, ErrorEstimate]:
     """Estimate errors by one linear solve of several batch members.
 
     If the solve meets negative curvature, it is repeated without the members that caused it. Members whose
@@ -274,43 +281,45 @@ def _certify_together(problem: Problem, members: Sequence[int]) -> dict[int, Err
     Returns:
         Error estimates of the members that could be solved; the others are left out.
     """
-    began, model, room = perf_counter(), problem.model, size_for(problem, len(members))
-    gathered = gather(problem, [*members, *[members[-1]] * (room - len(members))])
-    if not gathered.balance().finite:
+    began, model, group_size = perf_counter(), problem.model, padded_block_size(problem, len(members))
+    block_problem = join_members(problem, [*members, *[members[-1]] * (group_size - len(members))])
+    if not block_problem.balance().finite:
         return {}
-    linear: Linearization = gathered.shared("linearization", lambda: Linearization(gathered, each=False))
-    states, shape = gathered.states, (room, model.vertices, 3)
+    linear: Linearization = block_problem.shared(
+        "linearization", lambda: Linearization(block_problem, each=False)
+    )
+    states, shape = block_problem.states, (group_size, model.vertices, 3)
     forces = np.where(model.free[:, None], states.vectors(states.net)[0].reshape(shape), 0)
     direction = linear.direction(ACCURACY, 0.0, probe=True)
-    if direction.filtered and not direction.adrift:
-        others = _without_concave(members, direction.shares, room)
-        return _certify_others(problem, members, others)
+    if direction.filtered and not direction.rigid_only:
+        others = _without_concave(members, direction.shares, group_size)
+        return _estimate_subset(problem, members, others)
     d = states.vectors(direction.d)[0].reshape(shape)
-    found = _certificates(problem, d, forces, states.vectors(states.u)[0].reshape(shape))
+    estimates = _batch_estimates(problem, d, forces, states.vectors(states.u)[0].reshape(shape))
     each = (perf_counter() - began) / len(members)
-    known = {member: replace(one, seconds=each) for member, one in zip(members, found, strict=False)}
-    left = _left(linear, direction.left, room)
-    late = [member for member, part in zip(members, left, strict=False) if not part <= ACCURACY]
-    known = {member: one for member, one in known.items() if member not in late}
-    return known | _certify_others(problem, members, late)
+    known = {member: replace(one, seconds=each) for member, one in zip(members, estimates, strict=False)}
+    left = _left(linear, direction.left, group_size)
+    inaccurate = [member for member, part in zip(members, left, strict=False) if not part <= ACCURACY]
+    known = {member: one for member, one in known.items() if member not in inaccurate}
+    return known | _estimate_subset(problem, members, inaccurate)
 
 
-def _left(linear: Linearization, left: np.ndarray, room: int) -> np.ndarray:
+def _left(linear: Linearization, left: np.ndarray, group_size: int) -> np.ndarray:
     """(room,) largest remaining error of each batch member over its components."""
-    member = linear.free // (linear.problem.model.vertices // room)
-    most = np.zeros(room)
+    member = linear.free // (linear.problem.model.vertices // group_size)
+    most = np.zeros(group_size)
     np.maximum.at(most, member, left[linear.parts.number])
     return most
 
 
-def _certify_others(
-    problem: Problem, members: Sequence[int], some: Sequence[int]
+def _estimate_subset(
+    problem: Problem, members: Sequence[int], subset: Sequence[int]
 ) -> dict[int, ErrorEstimate]:
     """Estimate errors of a smaller group together; other groups are left to the caller."""
-    return _certify_together(problem, some) if 1 < len(some) < len(members) else {}
+    return _estimate_batch(problem, subset) if 1 < len(subset) < len(members) else {}
 
 
-def _without_concave(members: Sequence[int], shares: np.ndarray | None, room: int) -> list[int]:
+def _without_concave(members: Sequence[int], shares: np.ndarray | None, group_size: int) -> list[int]:
     """Drop the batch members along whose part of the direction the energy is concave.
 
     Args:
@@ -323,20 +332,22 @@ def _without_concave(members: Sequence[int], shares: np.ndarray | None, room: in
     """
     if shares is None:
         return []
-    bent = shares.reshape(room, -1).sum(axis=1) < 0
+    bent = shares.reshape(group_size, -1).sum(axis=1) < 0
     bent[len(members) - 1] |= bent[len(members) :].any()
     return (
         [member for member, concave in zip(members, bent, strict=False) if not concave] if bent.any() else []
     )
 
 
-def _certificates(problem: Problem, d: np.ndarray, forces: np.ndarray, u: np.ndarray) -> list[ErrorEstimate]:
+def _batch_estimates(
+    problem: Problem, d: np.ndarray, forces: np.ndarray, u: np.ndarray
+) -> list[ErrorEstimate]:
     """Error estimates of stable batch members."""
     slopes, squares = (np.einsum("cni,cni->c", d, other).tolist() for other in (forces, d))
-    found: list[ErrorEstimate] = []
-    known = distances_of_copies(problem.model, d, forces, u)
+    estimates: list[ErrorEstimate] = []
+    known = batch_body_errors(problem.model, d, forces, u)
     for bodies, slope, square in zip(known, slopes, squares, strict=True):
         if not slope > 0:  # no estimate
             bodies = tuple(replace(body, position_error_m=np.inf, energy_error=np.inf) for body in bodies)
-        found.append(ErrorEstimate(bodies, True, slope / square if square else None, 0.0))
-    return found
+        estimates.append(ErrorEstimate(bodies, True, slope / square if square else None, 0.0))
+    return estimates

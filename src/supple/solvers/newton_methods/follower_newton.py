@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from supple.problem import Problem
-from supple.solvers.newton_methods.line_search import line, present
+from supple.solvers.newton_methods.line_search import copy_u, straight_path
 from supple.solvers.newton_methods.newton_system import Linearization
 from supple.solvers.newton_methods.rotation_path import RotationPath
 from supple.support.text import pluralize
@@ -24,34 +24,34 @@ from supple.support.text import pluralize
 ACCURACY = 1e-3
 """Of every linear solve."""
 
-TURN = 1.0
+MAX_ROTATION = 1.0
 """How far nearly all elements may turn in one correction [rad]."""
 
 CONTRACTION = 0.3
 """|d| must fall by at least this part of a full correction."""
 
-CLOSE = 1e-3
+CLOSE_DISTANCE = 1e-3
 """|d| of a load step that is done, relative to the size of the scene."""
 
-CORRECTIONS = 15
+MAX_STEP_CORRECTIONS = 15
 """Most corrections of a load step before its |d| is close."""
 
-EASY = 4
+FEW_CORRECTIONS = 4
 """Corrections after which the next load step is twice as long."""
 
-SHORTEST = 1e-3
+MIN_LOAD_STEP = 1e-3
 """Shortest load step, as a part of the whole load."""
 
-MOST_CORRECTIONS = 400
+MAX_CORRECTIONS = 400
 """Of all load steps together."""
 
-INVERTED = 0.05
+MAX_INVERTED = 0.05
 """Part of all elements; a load step that inverts more of them is too long."""
 
 MAX_FIXED_LOAD_UPDATES = 20
 """Updates of held forces after which a solve ends that failed here and went on with held forces."""
 
-UNLOADED, MINIMIZATIONS = 1e-2, 50
+UNLOADED_RESIDUAL, MAX_MINIMIZATIONS = 1e-2, 50
 """Residual at no follower load, relative to these loads, and the most Newton steps to get there."""
 
 
@@ -83,12 +83,14 @@ class FollowerNewton:
         self._size = float(np.ptp(problem.model.rest, axis=0).max(initial=0)) or 1.0
         self._before = self.linear.iterations
         self.at_saddle = self.failed = False
-        self._begin = self._good = present(problem)
+        self._initial = self._last_equilibrium = copy_u(problem)
         self._inverted = int(problem.measures.inversions()[0])
-        self._reached: float | None = None  # part of the load at `_good`, None before the first equilibrium
-        self._aim, self._step = 1.0, 0.5
+        self._reached: float | None = (
+            None  # part of the load at `_last_equilibrium`, None before the first equilibrium
+        )
+        self._target_fraction, self._step = 1.0, 0.5
         self._last: float | None = None
-        self._here = self._corrections = self._load_steps = self._minimized = 0
+        self._step_corrections = self._corrections = self._load_steps = self._minimized = 0
 
     @property
     def is_moving(self) -> bool:
@@ -109,9 +111,9 @@ class FollowerNewton:
     def step(self) -> None:
         """One correction of the present load step."""
         loads = self.problem.follower_loads
-        loads.fraction = self._aim
+        loads.fraction = self._target_fraction
         loads.sync()
-        if self._aim > 0:
+        if self._target_fraction > 0:
             self._correct()
         else:
             self._unload()
@@ -123,9 +125,9 @@ class FollowerNewton:
         self._minimize()
         self._minimized += 1
         residual = self.problem.balance().residual
-        if residual <= UNLOADED * self.problem.follower_loads.magnitude:
-            self._arrive()
-        elif self._minimized >= MINIMIZATIONS or not np.isfinite(residual):
+        if residual <= UNLOADED_RESIDUAL * self.problem.follower_loads.magnitude:
+            self._finish_load_step()
+        elif self._minimized >= MAX_MINIMIZATIONS or not np.isfinite(residual):
             self._fail()
 
     def _correct(self) -> None:
@@ -135,63 +137,63 @@ class FollowerNewton:
         if not balance.finite:
             return self._retreat()
         if not balance.residual > 0:
-            return self._arrive()
+            return self._finish_load_step()
         direction = self.linear.follower_direction(ACCURACY)
         d = problem.states.vectors(direction.d)[0]
         length = float(np.sqrt(np.square(d).sum()))
-        close = float(np.abs(d).max(initial=0)) <= CLOSE * self._size
+        close = float(np.abs(d).max(initial=0)) <= CLOSE_DISTANCE * self._size
         slow = self._last is not None and not length <= self._last
-        if direction.filtered or (not close and (slow or self._here >= CORRECTIONS)):
+        if direction.filtered or (not close and (slow or self._step_corrections >= MAX_STEP_CORRECTIONS)):
             return self._retreat()
         t = self._go(direction.d)
-        self._here += 1
+        self._step_corrections += 1
         self._corrections += 1
         self._last = (1 - CONTRACTION * t) * length
         if close:
-            self._arrive()
-        elif self._corrections >= MOST_CORRECTIONS:
+            self._finish_load_step()
+        elif self._corrections >= MAX_CORRECTIONS:
             self._fail()
 
     def _go(self, d: np.ndarray) -> float:
         """Go along d as far as elements may turn; returns the part of d."""
         if self._paths is None:
-            line(self.problem, d)(1.0)
+            straight_path(self.problem, d)(1.0)
             return 1.0
         path = self._paths.along(d, np.inf)
-        t = min(1.0, TURN / max(path.turn, 1e-9))
+        t = min(1.0, MAX_ROTATION / max(path.turn, 1e-9))
         path.go(t)
         return t
 
-    def _arrive(self) -> None:
+    def _finish_load_step(self) -> None:
         """Go on to the next load step, or stay at the last."""
         if self._reached == 1.0:
             return
         inverted = int(self.problem.measures.inversions()[0])
-        if inverted > self._inverted + INVERTED * self.problem.model.elements:  # another equilibrium
+        if inverted > self._inverted + MAX_INVERTED * self.problem.model.elements:  # another equilibrium
             return self._retreat()
         self._inverted = inverted
         if self._reached is not None:
             self._load_steps += 1
-            self._step *= 2 if self._here <= EASY else 1
-        self._reached, self._good = self._aim, present(self.problem)
-        self._aim = min(1.0, self._reached + self._step)
-        self._last, self._here = None, 0
+            self._step *= 2 if self._step_corrections <= FEW_CORRECTIONS else 1
+        self._reached, self._last_equilibrium = self._target_fraction, copy_u(self.problem)
+        self._target_fraction = min(1.0, self._reached + self._step)
+        self._last, self._step_corrections = None, 0
 
     def _retreat(self) -> None:
         """Go back to the last equilibrium and take a shorter load step; from an unknown state, to no load."""
-        self.problem.device.assign(self.problem.u, self._good)
-        self._last, self._here = None, 0
+        self.problem.device.assign(self.problem.u, self._last_equilibrium)
+        self._last, self._step_corrections = None, 0
         if self._reached == 1.0:
             self._fail()
         elif self._reached is None:
-            self._aim = 0.0
+            self._target_fraction = 0.0
         else:
-            self._step = 0.25 * (self._aim - self._reached)
-            self._aim = self._reached + self._step
-            if self._step < SHORTEST:
+            self._step = 0.25 * (self._target_fraction - self._reached)
+            self._target_fraction = self._reached + self._step
+            if self._step < MIN_LOAD_STEP:
                 self._fail()
 
     def _fail(self) -> None:
         if self._reached != 1.0:
-            self.problem.device.assign(self.problem.u, self._begin)
+            self.problem.device.assign(self.problem.u, self._initial)
         self.failed = True

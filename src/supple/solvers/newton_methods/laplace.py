@@ -25,7 +25,7 @@ SHIFT = 1e-9
 DEGREE, OVER = 3, 1.5
 """Degree of the smoother and over-correction factor of the coarse levels, as in `Multilevel`."""
 
-MOST_DENSE = 400
+MAX_DENSE_ROWS = 400
 """Largest number of rows of the last level for which its matrix is inverted."""
 
 
@@ -97,7 +97,7 @@ def _dense(levels: Levels, blocks: np.ndarray) -> np.ndarray:
     """Return the inverse of the last level's matrix, or an empty array if the level is large."""
     first, last = levels.start[-2:]
     m, inside = int(last - first), slice(levels.indptr[first], levels.indptr[last])
-    if m > MOST_DENSE:
+    if m > MAX_DENSE_ROWS:
         return np.zeros((0, 0))
     indptr = levels.indptr[first : last + 1] - levels.indptr[first]
     square = csr_array((blocks[inside], levels.indices[inside] - first, indptr), shape=(m, m)).toarray()

@@ -16,16 +16,16 @@ from supple.problem.vertex_kernels import MoveAlongLine
 ARMIJO = 1e-4
 """Required fraction of the decrease that the slope predicts."""
 
-SMALLEST_STEP = 1e-6
+MIN_STEP = 1e-6
 """Smallest step as a fraction of the first one tried."""
 
 WORTHWHILE = 1.3
 """A step is doubled if the decrease of the energy grows by at least this factor."""
 
-LONGEST = 64.0
+MAX_STEP = 64.0
 """Largest t of a doubled step."""
 
-QUARTERINGS = 8
+MAX_QUARTERINGS = 8
 """Number of steps tried along a direction of negative curvature, each a quarter of the last."""
 
 Move = Callable[[float], None]
@@ -60,7 +60,7 @@ class Reached(NamedTuple):
 
 
 def backtrack(
-    problem: Problem, move: Move, start: Start, slope: float, t: float = 1.0, smallest: float = SMALLEST_STEP,
+    problem: Problem, move: Move, start: Start, slope: float, t: float = 1.0, smallest: float = MIN_STEP,
     nearer: Callable[[], bool] | None = None,
 ) -> Reached | None:  # fmt: skip
     """Halve t until E(x(t)) ≤ E - c t slope [Armijo 1966].
@@ -102,7 +102,7 @@ def first_lower(problem: Problem, move: Move, start: Start, below: float, t: flo
     Returns:
         The accepted step, with u there, or None if no t is acceptable.
     """
-    for _ in range(QUARTERINGS):
+    for _ in range(MAX_QUARTERINGS):
         move(t)
         energy = problem.energy()
         if energy < below - start.rounding:
@@ -129,30 +129,30 @@ def expand(problem: Problem, move: Move, start: Start, reached: Reached) -> Reac
     Returns:
         The longest accepted step, with u there.
     """
-    while reached.t < LONGEST:
+    while reached.t < MAX_STEP:
         move(2 * reached.t)
-        further = Reached(2 * reached.t, problem.energy())
-        gain, before = start.energy - further.energy, start.energy - reached.energy
+        doubled = Reached(2 * reached.t, problem.energy())
+        gain, before = start.energy - doubled.energy, start.energy - reached.energy
         if not gain > WORTHWHILE * before + start.rounding:
             move(reached.t)
             break
-        reached = further
+        reached = doubled
     return reached
 
 
-def present(problem: Problem) -> np.ndarray:
+def copy_u(problem: Problem) -> np.ndarray:
     """Return a copy of u in device memory."""
     member = problem.zeros(problem.u.shape)
     problem.device.assign(member, problem.u)
     return member
 
 
-def line(problem: Problem, d: np.ndarray) -> Callable[[float], None]:
+def straight_path(problem: Problem, d: np.ndarray) -> Callable[[float], None]:
     """Return the straight path from the problem's u along padded vectors d (n + 1, 4) [m]."""
-    start, nothing = present(problem), problem.zeros(problem.u.shape)
+    start, nothing = copy_u(problem), problem.zeros(problem.u.shape)
 
     def go(t: float) -> None:
         problem.device.on_records(MoveAlongLine(problem.u, start, d, float(t), nothing))
-        problem.following.keep_apart(start)
+        problem.dynamic_terms.limit_step(start)
 
     return go

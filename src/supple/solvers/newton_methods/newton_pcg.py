@@ -22,13 +22,13 @@ from supple.solvers.newton_methods.line_search import (
     Reached,
     Start,
     backtrack,
+    copy_u,
     expand,
     falls,
     first_lower,
-    line,
-    present,
+    straight_path,
 )
-from supple.solvers.newton_methods.newton_system import PROBED, Direction, Linearization
+from supple.solvers.newton_methods.newton_system import PROBE_ACCURACY, Direction, Linearization
 from supple.solvers.newton_methods.rotation_path import RotationPath
 from supple.solvers.pbng import PBNG
 from supple.support.text import pluralize
@@ -39,22 +39,22 @@ if TYPE_CHECKING:
 STIFF_MODEL = 1.4, 4.0
 """Ratios of actual to predicted decrease between which the model is too stiff and longer steps are tried."""
 
-NEARBY = 1e-3
+FIRST_ACCURACY = 1e-3
 """Relative accuracy of the first linear solve of a run that begins with Newton steps.
 
 Such a run starts near its end; a less accurate solve would cost an additional step.
 """
 
-POOR = 0.1
+MIN_STEP_RATIO = 0.1
 """Accepted steps below this fraction of the first one tried trigger a rescue."""
 
 RESCUE_SWEEPS = 10
 """PBNG sweeps of a rescue: the number between two of its convergence checks."""
 
-LEFT, LESS = 1e-2, 0.5
-"""Accuracy of the linear solve in `NewtonPCG._less_left`, and the ratio of slopes that counts as progress."""
+NEXT_ACCURACY, GAIN_RATIO = 1e-2, 0.5
+"""Accuracy of the linear solve in `NewtonPCG._gain_shrinks`, and the ratio of slopes that counts as progress."""
 
-CURVATURE_TURN = 1.0
+CURVATURE_ROTATION = 1.0
 """Largest rotation of an element [rad] in the first step along negative curvature."""
 
 
@@ -95,24 +95,24 @@ class NewtonPCG:
         """Make one Newton step to lower energy; after a failed step, do nothing."""
         balance = self.problem.balance()
         if self.at_saddle:
-            return self._leave_balance(balance)
+            return self._leave_equilibrium(balance)
         if self._stuck or not balance.residual > 0 or not balance.finite:
             return
-        begin, start = present(self.problem), Start.of(self.problem, balance.residual)
+        begin, start = copy_u(self.problem), Start.of(self.problem, balance.residual)
         floor = 0.0 if self.linear.quadratic else 0.3 * self.tolerance * balance.smallest_scale
         accuracy = self.linear.accuracy(balance.residual, self._residual, self.tolerance)
         if self._residual is None and self.options.max_predicted_sweeps == 0:
-            accuracy = min(accuracy, NEARBY)
+            accuracy = min(accuracy, FIRST_ACCURACY)
         direction = self.linear.direction(accuracy, floor)
-        reached, whole = self._go(direction, start)
-        if reached is None or reached.t < POOR * whole:
+        reached, first_t = self._go(direction, start)
+        if reached is None or reached.t < MIN_STEP_RATIO * first_t:
             reached = self._rescue(direction, begin, start, reached, accuracy, floor)
         if direction.concave is not None:
             reached = self._leave_saddle(direction.concave, start, reached)
         self._steps += 1
         self._residual, self._stuck = balance.residual, reached is None
 
-    def _put(self, u: np.ndarray) -> None:
+    def _set_u(self, u: np.ndarray) -> None:
         self.problem.device.assign(self.problem.u, u)
 
     def _path(self, d: np.ndarray, gain: float = math.inf) -> tuple[Move, float, float]:
@@ -127,7 +127,7 @@ class NewtonPCG:
             element that rotates most.
         """
         if self._paths is None:
-            return line(self.problem, d), 0.0, 0.0
+            return straight_path(self.problem, d), 0.0, 0.0
         path = self._paths.along(d, gain)
         return path.go, path.turn, path.most
 
@@ -136,29 +136,29 @@ class NewtonPCG:
 
         If no step is acceptable, u returns to the start.
         """
-        begin, slope = present(self.problem), direction.slope
+        begin, slope = copy_u(self.problem), direction.slope
         move, turn, _ = self._path(direction.d, slope)
-        whole = min(1.0, self.options.max_rotation / max(turn, 1e-9))
-        ways = self.problem, move, start, slope, whole
-        nearer = None if direction.filtered else lambda: self._less_left(slope)
-        reached = backtrack(*ways, nearer=nearer) if slope > 0 else None
+        first_t = min(1.0, self.options.max_rotation / max(turn, 1e-9))
+        search = self.problem, move, start, slope, first_t
+        nearer = None if direction.filtered else lambda: self._gain_shrinks(slope)
+        reached = backtrack(*search, nearer=nearer) if slope > 0 else None
         if reached is None:
-            self._put(begin)
-            return None, whole
+            self._set_u(begin)
+            return None, first_t
         predicted = reached.t * slope * (1 - 0.5 * reached.t)
         low, high = STIFF_MODEL
         if reached.t == 1.0 and low * predicted < start.energy - reached.energy < high * predicted:
             reached = expand(self.problem, move, start, reached)
-        return reached, whole
+        return reached, first_t
 
-    def _less_left(self, slope: float) -> bool:
+    def _gain_shrinks(self, slope: float) -> bool:
         """True if the predicted gain of the next step [J] is much smaller than that of this step.
 
         r · H⁻¹ r resolves far smaller differences than rounding leaves of energies. |r| is useless for this
         purpose if stiff elements dominate it.
         """
-        found = self.linear.direction(LEFT, 0.0)
-        return not found.filtered and 0 <= found.slope < LESS * slope
+        next_direction = self.linear.direction(NEXT_ACCURACY, 0.0)
+        return not next_direction.filtered and 0 <= next_direction.slope < GAIN_RATIO * slope
 
     def _rescue(
         self, direction: Direction, begin: np.ndarray, start: Start, reached: Reached | None,
@@ -166,41 +166,41 @@ class NewtonPCG:
     ) -> Reached | None:  # fmt: skip
         """Search along the direction of the convex part, keep it if it reaches lower energy, then sweep."""
         self._rescues += 1
-        here = present(self.problem)
+        current = copy_u(self.problem)
         if not direction.filtered:
-            self._put(begin)
+            self._set_u(begin)
             self.problem.balance()
             deeper, _ = self._go(self.linear.convex(accuracy, floor), start)
             if deeper is not None and (reached is None or deeper.energy < reached.energy):
-                here, reached = present(self.problem), deeper
-        self._put(here)
+                current, reached = copy_u(self.problem), deeper
+        self._set_u(current)
         PBNG().begin(self.problem).advance(RESCUE_SWEEPS)
         swept = Reached(math.nan, self.problem.energy())
         if falls(self.problem, swept, start, reached):
             return swept
-        self._put(here)
+        self._set_u(current)
         return reached
 
-    def _leave_balance(self, balance: Balance) -> None:
+    def _leave_equilibrium(self, balance: Balance) -> None:
         """Descend along negative curvature from an unstable equilibrium."""
-        p = self.linear.direction(PROBED, 0.0, probe=True).concave
+        p = self.linear.direction(PROBE_ACCURACY, 0.0, probe=True).concave
         if p is not None:
             self._leave_saddle(p, Start.of(self.problem, balance.residual), None)
         self.at_saddle, self._stuck, self._residual = False, False, None
 
     def _leave_saddle(self, p: np.ndarray, start: Start, reached: Reached | None) -> Reached | None:
         """Descend also along ±p after the step; p = 0 has no effect."""
-        here, energy = present(self.problem), start.energy if reached is None else reached.energy
+        current, energy = copy_u(self.problem), start.energy if reached is None else reached.energy
         self.problem.balance()
         states = self.problem.states
-        ways = states.vectors(p)
-        size = float(np.abs(ways).max())
+        direction = states.vectors(p)
+        size = float(np.abs(direction).max())
         if size == 0:
             return reached
-        downhill = 1.0 if float((states.vectors(states.net) * ways).sum()) >= 0 else -1.0
+        downhill = 1.0 if float((states.vectors(states.net) * direction).sum()) >= 0 else -1.0
         move, _, most = self._path(downhill * self._edge / size * p)
-        t = min(CURVATURE_TURN / most, self._farthest / self._edge) if most > 0 else 1.0
+        t = min(CURVATURE_ROTATION / most, self._farthest / self._edge) if most > 0 else 1.0
         lower = first_lower(self.problem, move, start, energy, t)
         if lower is None:
-            self._put(here)
+            self._set_u(current)
         return lower or reached

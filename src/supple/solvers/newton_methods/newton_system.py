@@ -25,22 +25,22 @@ from supple.linear import (
 from supple.linear.block_matrix import Threes
 from supple.linear.multilevel.hierarchy import as_records
 from supple.problem import Problem
-from supple.solvers.newton_methods.rigid_modes import Drift, solve_beside
+from supple.solvers.newton_methods.rigid_modes import RigidModes, deflated_cg
 from supple.terms import Term
 
 LINEAR_ITERATIONS = 1000
 """Iteration limit of one linear solve."""
 
-LOOSEST, TIGHTEST, WHOLE = 0.1, 1e-4, 1e-5
+LOOSE_ACCURACY, TIGHT_ACCURACY, QUADRATIC_ACCURACY = 0.1, 1e-4, 1e-5
 """Bounds of the relative accuracy of a linear solve, and the accuracy for constant H.
 
 With constant H one step is sufficient.
 """
 
-MANY = 20
+MAX_REUSE_ITERATIONS = 20
 """Iterations of a linear solve after which the next solve builds a new preconditioner."""
 
-PROBED = 1e-2
+PROBE_ACCURACY = 1e-2
 """Relative accuracy of the solve with a random right-hand side that searches for negative curvature."""
 
 
@@ -68,7 +68,7 @@ class Direction(NamedTuple):
     slope: float
     curvature: float | None
     shares: np.ndarray | None = None
-    adrift: bool = False
+    rigid_only: bool = False
     left: np.ndarray = np.zeros(1)
 
 
@@ -105,7 +105,7 @@ class Linearization:
         self._last: Preconditioner | None = None
         self._lasts = problem.keeps_prepared and self._hierarchy.lasts
         self._known: tuple[tuple, float, Direction] | None = None
-        self._drift: tuple[Matrix, Drift] | None = None
+        self._rigid_modes: tuple[Matrix, RigidModes] | None = None
 
     def accuracy(self, residual: float, before: float | None, tolerance: float) -> float:
         """Return the forcing term of a linear solve [Eisenstat and Walker 1996].
@@ -116,10 +116,10 @@ class Linearization:
             tolerance: Relative residual to reach.
         """
         if self.quadratic:
-            return min(WHOLE, tolerance)
+            return min(QUADRATIC_ACCURACY, tolerance)
         if before is None:
-            return LOOSEST
-        return min(LOOSEST, max(0.9 * (residual / before) ** 2, TIGHTEST))
+            return LOOSE_ACCURACY
+        return min(LOOSE_ACCURACY, max(0.9 * (residual / before) ** 2, TIGHT_ACCURACY))
 
     def direction(self, accuracy: float, floor: float, probe: bool = False) -> Direction:
         """Return the Newton direction at the problem's u, whose net forces must have been evaluated.
@@ -147,22 +147,22 @@ class Linearization:
         return p.layout.version, id(p.loads.inertia), p.measures.figures.tobytes()
 
     def _direction(self, accuracy: float, floor: float, probe: bool) -> Direction:
-        seen: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         try:
             exact = self._solve("exact", accuracy, floor, probe)
             if exact.concave is None:
                 return exact
-            seen = {"concave": exact.concave, "curvature": exact.curvature, "shares": exact.shares}
+            fields = {"concave": exact.concave, "curvature": exact.curvature, "shares": exact.shares}
         except NotPositive:
             if probe:
-                seen = self._concave()
+                fields = self._concave()
         self.filtered += 1
-        beside = self._beside_drift(accuracy) if probe else None
-        if beside is not None and beside.adrift:
-            return beside
-        if beside is not None:
-            seen = {"concave": beside.concave, "curvature": beside.curvature, "shares": beside.shares}
-        return self.convex(accuracy, floor)._replace(**seen)
+        deflated = self._deflated_direction(accuracy) if probe else None
+        if deflated is not None and deflated.rigid_only:
+            return deflated
+        if deflated is not None:
+            fields = {"concave": deflated.concave, "curvature": deflated.curvature, "shares": deflated.shares}
+        return self.convex(accuracy, floor)._replace(**fields)
 
     def _concave(self) -> dict[str, Any]:
         """Find negative curvature of an H without preconditioner; return the fields of `Direction` for it.
@@ -174,7 +174,7 @@ class Linearization:
             return {}
         H = self.assembly.matrix("exact", apart=True)
         p, _ = self._probe(H, M)
-        return {} if p is None else self._told(H, p, M)
+        return {} if p is None else self._concave_fields(H, p, M)
 
     def _convex_preconditioner(self) -> Preconditioner | None:
         """Return the preconditioner of the positive part of H, or else of the upper bound used by sweeps."""
@@ -186,16 +186,16 @@ class Linearization:
                 continue
         return None
 
-    def _drifting(self, exact: Threes) -> tuple[Matrix, Drift] | None:
+    def _exact_rigid_modes(self, exact: Threes) -> tuple[Matrix, RigidModes] | None:
         """Return the exact H and the free rigid motions under the net forces.
 
         None if there are no such motions, or if H is not finite.
         """
         if not self.parts.loose.any() or self.problem.loads.inertia.any():
             return None
-        return self._drift_of(enclosed(self.assembly, self.assembly.here(exact)))
+        return self._find_rigid_modes(enclosed(self.assembly, self.assembly.here(exact)))
 
-    def _drift_of(self, H: Matrix) -> tuple[Matrix, Drift] | None:
+    def _find_rigid_modes(self, H: Matrix) -> tuple[Matrix, RigidModes] | None:
         """A tangent, and the motions of whole bodies that it leaves free; None if there are none."""
         if not self.parts.loose.any() or self.problem.loads.inertia.any():
             return None
@@ -203,33 +203,33 @@ class Linearization:
         if not np.isfinite(H.data).all():
             return None
         p.device.download(positions)
-        drift = Drift(H, positions, assembly.restrict(p.states.net).reshape(-1, 3), self.parts)
-        return (H, drift) if drift.free.any() else None
+        modes = RigidModes(H, positions, assembly.restrict(p.states.net).reshape(-1, 3), self.parts)
+        return (H, modes) if modes.free.any() else None
 
-    def _without_drift(self, records: np.ndarray) -> np.ndarray:
+    def _deflate(self, records: np.ndarray) -> np.ndarray:
         """Return padded vectors (f, 4) without free rigid motions, as a copy if there are such motions."""
-        if self._drift is None:
+        if self._rigid_modes is None:
             return records
         self.problem.device.download(records)
-        return as_records(self._drift[1].without(records[:, :3].ravel()))
+        return as_records(self._rigid_modes[1].without(records[:, :3].ravel()))
 
-    def _beside_drift(self, accuracy: float) -> Direction | None:
+    def _deflated_direction(self, accuracy: float) -> Direction | None:
         """Return the Newton direction in the complement of free rigid motions.
 
-        It has `adrift` set if H is convex there as far as detected; otherwise it contains a direction of
+        It has `rigid_only` set if H is convex there as far as detected; otherwise it contains a direction of
         negative curvature. None without free rigid motions.
         """
-        M = self._convex_preconditioner() if self._drift is not None else None
-        if M is None or self._drift is None:
+        M = self._convex_preconditioner() if self._rigid_modes is not None else None
+        if M is None or self._rigid_modes is None:
             return None
-        (H, drift), spread = self._drift, self.assembly.spread
+        (H, modes), spread = self._rigid_modes, self.assembly.spread
         net = self.assembly.restrict(self.problem.states.net)
         try:
-            d, p, left = solve_beside(drift, H, M, net, accuracy, LINEAR_ITERATIONS)
+            d, p, left = deflated_cg(modes, H, M, net, accuracy, LINEAR_ITERATIONS)
             if p is None:
                 noise = self._noise[:, :3].ravel()
-                _, p, further = solve_beside(drift, H, M, noise, PROBED, LINEAR_ITERATIONS)
-                left = np.maximum(left, further)
+                _, p, probe_left = deflated_cg(modes, H, M, noise, PROBE_ACCURACY, LINEAR_ITERATIONS)
+                left = np.maximum(left, probe_left)
         except NotPositive:
             return None
         along = d if p is None else p
@@ -237,10 +237,12 @@ class Linearization:
         shares = np.zeros(self.problem.model.vertices)
         shares[self.free] = work
         curvature = float(work.sum() / max(float(along @ along), 1e-300))
-        found = Direction(spread(as_records(d)), True, None, float(net @ d), curvature, None, p is None, left)
-        return found if p is None else found._replace(concave=spread(as_records(p)), shares=shares)
+        direction = Direction(
+            spread(as_records(d)), True, None, float(net @ d), curvature, None, p is None, left
+        )
+        return direction if p is None else direction._replace(concave=spread(as_records(p)), shares=shares)
 
-    def _told(self, H: Threes, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:
+    def _concave_fields(self, H: Threes, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:
         """Return the fields of `Direction` for a direction p (f, 4) that ended conjugate gradients."""
         shares = np.zeros(self.problem.model.vertices)
         shares[self.free] = shares_along(M)
@@ -256,11 +258,11 @@ class Linearization:
         """
         for kind in ("projected", "bound"):
             try:
-                found = self._solve(kind, accuracy, floor)
+                direction = self._solve(kind, accuracy, floor)
             except NotPositive:
                 continue
-            if kind == "bound" or (found.concave is None and found.slope > 0):
-                return found._replace(filtered=True, concave=None)
+            if kind == "bound" or (direction.concave is None and direction.slope > 0):
+                return direction._replace(filtered=True, concave=None)
         return Direction(self.problem.zeros(self.problem.u.shape), True, None, 0.0, None)
 
     def _solve(self, kind: str, accuracy: float, floor: float, probe: bool = False) -> Direction:
@@ -269,42 +271,44 @@ class Linearization:
         assembly = self.assembly
         H = assembly.matrix(kind)
         if kind == "exact":
-            self._drift = self._drifting(H)
+            self._rigid_modes = self._exact_rigid_modes(H)
         M = self._preconditioner(H, kind)
-        b = self._without_drift(assembly.take(self.problem.states.net))
-        found, slope, left = self._solved(H, b, M, accuracy, floor)
-        found = found._replace(x=self._without_drift(found.x))
-        if found.iterations > MANY or found.negative is not None:
+        b = self._deflate(assembly.take(self.problem.states.net))
+        solution, slope, left = self._solve_system(H, b, M, accuracy, floor)
+        solution = solution._replace(x=self._deflate(solution.x))
+        if solution.iterations > MAX_REUSE_ITERATIONS or solution.negative is not None:
             self._last = None
-        self.iterations += found.iterations
-        direction = Direction(assembly.spread(found.x), False, None, slope, None, left=left)
-        concave = found.negative
+        self.iterations += solution.iterations
+        direction = Direction(assembly.spread(solution.x), False, None, slope, None, left=left)
+        concave = solution.negative
         if not probe:
             p = None if concave is None else assembly.spread(concave)
             return direction._replace(concave=p)
         if concave is None:
-            concave, further = self._probe(H, M)
-            direction = direction._replace(left=np.maximum(left, further))
+            concave, probe_left = self._probe(H, M)
+            direction = direction._replace(left=np.maximum(left, probe_left))
         if concave is None:
-            return direction._replace(curvature=curvature_along(H, found.x, M))
-        return direction._replace(**self._told(H, concave, M))
+            return direction._replace(curvature=curvature_along(H, solution.x, M))
+        return direction._replace(**self._concave_fields(H, concave, M))
 
     def _solve_enclosed(self, kind: str, accuracy: float, floor: float, probe: bool) -> Direction:
         """Return the Newton direction of bodies with sealed gas."""
         assembly, spread, net = self.assembly, self.assembly.spread, self.problem.states.net
         matrix = assembly.matrix(kind)
         if kind == "exact":
-            self._drift = self._drifting(matrix)
-        system = EnclosedSystem(assembly, matrix, *([self._drift[1].without] if self._drift else []))
+            self._rigid_modes = self._exact_rigid_modes(matrix)
+        system = EnclosedSystem(
+            assembly, matrix, *([self._rigid_modes[1].without] if self._rigid_modes else [])
+        )
         H, b = system.matrix, assembly.restrict(net)
-        found = system.solve(b, accuracy, floor, LINEAR_ITERATIONS)
-        p = found.negative
+        solution = system.solve(b, accuracy, floor, LINEAR_ITERATIONS)
+        p = solution.negative
         if p is None and probe:
-            p = system.solve(self._noise[:, :3].ravel(), PROBED, 0.0, LINEAR_ITERATIONS).negative
-        self.iterations += found.iterations
-        direction = Direction(spread(as_records(found.x)), False, None, float(b @ found.x), None)
+            p = system.solve(self._noise[:, :3].ravel(), PROBE_ACCURACY, 0.0, LINEAR_ITERATIONS).negative
+        self.iterations += solution.iterations
+        direction = Direction(spread(as_records(solution.x)), False, None, float(b @ solution.x), None)
         if probe:
-            along = p if p is not None else found.x if found.x.any() else b
+            along = p if p is not None else solution.x if solution.x.any() else b
             work = (along * (H @ along)).reshape(-1, 3).sum(axis=1)
             shares = np.zeros(self.problem.model.vertices)
             shares[self.free] = work
@@ -320,9 +324,9 @@ class Linearization:
         net = assembly.restrict(problem.states.net)
         try:
             system = FollowerSystem(assembly)
-            drift = self._drift_of(system.matrix)
-            if drift is not None:
-                system.without = drift[1].without
+            modes = self._find_rigid_modes(system.matrix)
+            if modes is not None:
+                system.without = modes[1].without
             x, iterations = system.solve(net, accuracy, LINEAR_ITERATIONS)
         except NotPositive:
             return Direction(problem.zeros(problem.u.shape), True, None, 0.0, None)
@@ -340,7 +344,7 @@ class Linearization:
             return M
         return self._last
 
-    def _solved(
+    def _solve_system(
         self, H: Threes, b: np.ndarray, M: Preconditioner, accuracy: float, floor: float
     ) -> tuple[Solution, float, np.ndarray]:
         """Return the solution x, b · x, and the remaining error of each component.
@@ -349,8 +353,8 @@ class Linearization:
         """
         if self.parts.count < 2 or floor > 0:
             return *solve(H, b, M, accuracy, floor, LINEAR_ITERATIONS), np.zeros(self.parts.count)
-        found, left = solve_apart(H, b, M, accuracy, LINEAR_ITERATIONS, self.parts.number, self._each)
-        return found, float(np.vdot(b[:, :3], found.x[:, :3])), left
+        solution, left = solve_apart(H, b, M, accuracy, LINEAR_ITERATIONS, self.parts.number, self._each)
+        return solution, float(np.vdot(b[:, :3], solution.x[:, :3])), left
 
     def _probe(self, H: Threes, M: Preconditioner) -> tuple[np.ndarray | None, np.ndarray]:
         """Search for a direction of negative curvature with a random right-hand side.
@@ -358,8 +362,8 @@ class Linearization:
         Returns:
             Direction (f, 4) or None, and the remaining error of each component.
         """
-        found, _, left = self._solved(H, self._without_drift(self._noise), M, PROBED, 0.0)
-        return found.negative, left
+        solution, _, left = self._solve_system(H, self._deflate(self._noise), M, PROBE_ACCURACY, 0.0)
+        return solution.negative, left
 
     @property
     def _noise(self) -> np.ndarray:

@@ -13,17 +13,17 @@ import numpy as np
 from supple.linear import Matrix, NotPositive, Parts
 from supple.linear.solvers import rigid_motions
 
-FREE = 1e-9
+FREE_RESISTANCE = 1e-9
 """A motion is free if its resistance is below this fraction of the stiffness of the vertices."""
 
-STILL = 1e-9
+MIN_MOTION = 1e-9
 """Smallest displacement of a motion as a fraction of a unit displacement.
 
 Smaller ones are rotations of a component that is a point, or of a line about itself.
 """
 
 
-class Drift:
+class RigidModes:
     """Free rigid motions of connected components: translations, rotations and their linear combinations.
 
     A combination is, for instance, the rotation about the only pinned vertex of a body.
@@ -62,7 +62,7 @@ class Drift:
         products = np.einsum("fia,fib->fab", self.motions, self.motions)
         self.grams = np.linalg.pinv(parts.sums(products), hermitian=True)
 
-    def without(self, vector: np.ndarray) -> np.ndarray:
+    def deflate(self, vector: np.ndarray) -> np.ndarray:
         """Return a vector (3 f,) with its components along free motions projected out."""
         v = vector.reshape(-1, 3)
         along = self.parts.sums(np.einsum("fia,fi->fa", self.motions, v))
@@ -84,11 +84,11 @@ def _free(motions: np.ndarray, missing: np.ndarray, stiffness: float) -> tuple[n
     across = np.linalg.svd(np.linalg.qr(missing.reshape(-1, 6), mode="r"))[2][::-1].T
     mixed, resisted = motions @ across, np.abs(missing @ across).max(axis=(0, 1))
     most = np.abs(mixed).max(axis=(0, 1))
-    return mixed, (resisted <= FREE * stiffness * most) & (most > STILL)
+    return mixed, (resisted <= FREE_RESISTANCE * stiffness * most) & (most > MIN_MOTION)
 
 
-def solve_beside(
-    drift: Drift, H: Matrix, M: Callable[[np.ndarray], np.ndarray], b: np.ndarray, accuracy: float,
+def deflated_cg(
+    modes: RigidModes, H: Matrix, M: Callable[[np.ndarray], np.ndarray], b: np.ndarray, accuracy: float,
     iterations: int,
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:  # fmt: skip
     """Solve H x = b in the complement of the free motions by preconditioned, deflated conjugate gradients.
@@ -110,8 +110,8 @@ def solve_beside(
     Raises:
         NotPositive: The preconditioner is not positive definite.
     """
-    parts, r = drift.parts, drift.without(b)
-    z = drift.without(M(r))
+    parts, r = modes.parts, modes.deflate(b)
+    z = modes.deflate(M(r))
 
     def sizes() -> np.ndarray:
         return np.sqrt(np.maximum(parts.sums((r * z).reshape(-1, 3).sum(axis=1)), 0))
@@ -124,12 +124,12 @@ def solve_beside(
     for _ in range(iterations if r.any() else 0):
         if not rz > 0:
             raise NotPositive
-        q = drift.without(H @ p)
+        q = modes.deflate(H @ p)
         curvature = float(p @ q)
         if not curvature > 0:
             return x * size, p, sizes()
         x, r = x + rz / curvature * p, r - rz / curvature * q
-        z = drift.without(M(r))
+        z = modes.deflate(M(r))
         before, rz = rz, float(r @ z)
         if abs(rz) <= enough:
             break

@@ -51,7 +51,7 @@ from supple.ordering import sort_corners
 from supple.problem import Problem
 from supple.problem.vertex_kernels import MoveAlongLine
 from supple.solvers.newton_methods.laplace import Laplace
-from supple.solvers.newton_methods.line_search import present
+from supple.solvers.newton_methods.line_search import copy_u
 from supple.terms.base.elastic import (
     Elastic,
     corner_vectors,
@@ -97,7 +97,7 @@ def skew(w):
 
 
 @device_function
-def turned_by(w):
+def rotation_exponential(w):
     """Return e^{[w]×} from the quaternion of a small fraction of the angle, doubled several times."""
     v = scale(0.5 / 2.0**DOUBLINGS, w)
     s = dot(v, v)
@@ -130,7 +130,9 @@ def _put(records, row, k, a):
     return k
 
 
-_pull_corners = each("pulls, row, M, g", "_put(pulls, row, i, matvec(M, g[i]))", _put, matvec, over="g")
+_store_corner_forces = each(
+    "pulls, row, M, g", "_put(pulls, row, i, matvec(M, g[i]))", _put, matvec, over="g"
+)
 """Store M gₐ for every corner."""
 
 
@@ -150,39 +152,39 @@ def _spins(work, row):
     _put(work.spins, row, 0, spin_of(F, D))
 
 
-class Pulls(NamedTuple):
+class CornerForces(NamedTuple):
     """Compute weight (F(t) - F - t D) gₐ for each corner a of a row of elements: pulls (rows, 3 k, lanes)."""
 
     motion: Any
     weights: Any
     t: Any
-    pulls: Any
+    corner_forces: Any
 
 
-@do.of(Pulls)
-def _pulls(work, row):
+@do.of(CornerForces)
+def _corner_forces(work, row):
     motion, t = work.motion, work.t
     F, D, g = motion_at(motion.rows, row, motion.own, motion.u, motion.d)
     w = (load(motion.spins, row, 0), load(motion.spins, row, 1), load(motion.spins, row, 2))
     stretching = combine(1.0, D, -1.0, matmul(skew(w), F))
-    turned = matmul(turned_by(scale(t, w)), combine(1.0, F, t, stretching))
-    missing = combine(1.0, turned, -1.0, combine(1.0, F, t, D))
-    _pull_corners(work.pulls, row, scaled(load(work.weights, row, 0), missing), g)
+    rotated = matmul(rotation_exponential(scale(t, w)), combine(1.0, F, t, stretching))
+    missing = combine(1.0, rotated, -1.0, combine(1.0, F, t, D))
+    _store_corner_forces(work.corner_forces, row, scaled(load(work.weights, row, 0), missing), g)
 
 
 @kernel
-def measure_spins(team, rows, own, u, d, spins):
+def compute_spins(team, rows, own, u, d, spins):
     """Compute the angular velocities of all elements."""
     parallel_for(team, 0, 0, len(own), Spins(rows, own, u, d, spins))
 
 
 @kernel
-def measure_pulls(team, rows, own, u, d, weights, t, spins, pulls):
+def compute_corner_forces(team, rows, own, u, d, weights, t, spins, corner_forces):
     """Compute the corner forces of all elements at t."""
-    parallel_for(team, 0, 0, len(own), Pulls(Spins(rows, own, u, d, spins), weights, t, pulls))
+    parallel_for(team, 0, 0, len(own), CornerForces(Spins(rows, own, u, d, spins), weights, t, corner_forces))
 
 
-class SampleTurns(NamedTuple):
+class SampleRotations(NamedTuple):
     """Rotation angles [rad] of every step-th element."""
 
     spins: Any
@@ -191,19 +193,19 @@ class SampleTurns(NamedTuple):
 
 
 @device_function
-def _turn_of(spins, e):
+def _rotation_of(spins, e):
     lanes = spins.shape[2]
     row, lane = e // lanes, e % lanes
     x, y, z = spins[row, 0, lane], spins[row, 1, lane], spins[row, 2, lane]
     return math.sqrt(x * x + y * y + z * z)
 
 
-@do.of(SampleTurns)
-def _sample_turn(work, k):
-    work.sample[k] = _turn_of(work.spins, k * work.step)
+@do.of(SampleRotations)
+def _sample_rotation(work, k):
+    work.sample[k] = _rotation_of(work.spins, k * work.step)
 
 
-class MostTurned(NamedTuple):
+class MaxRotation(NamedTuple):
     """Largest rotation angle [rad] in a block of elements."""
 
     spins: Any
@@ -211,14 +213,14 @@ class MostTurned(NamedTuple):
     most: Any
 
 
-@do.of(MostTurned)
-def _most_turned(work, item):
+@do.of(MaxRotation)
+def _max_rotation(work, item):
     part, begin = item_number(item), lane_stride(item)
     size = -(-work.count // PARTS)
     e, end = part * size + begin[0], min(work.count, (part + 1) * size)
     most = 0.0
     while e < end:
-        most = max(most, _turn_of(work.spins, e))
+        most = max(most, _rotation_of(work.spins, e))
         e += begin[1]
     most = warp_max(item, most)
     if begin[0] == 0:
@@ -226,13 +228,13 @@ def _most_turned(work, item):
 
 
 @kernel
-def measure_turns(team, spins, count, step, sample, most):
+def compute_rotations(team, spins, count, step, sample, most):
     """Compute rotation angles of a sample of elements, and the largest angle in each block."""
-    parallel_for_rows(team, 0, 0, len(sample), SampleTurns(spins, step, sample))
-    parallel_for(team, 1, 0, PARTS, MostTurned(spins, count, most))
+    parallel_for_rows(team, 0, 0, len(sample), SampleRotations(spins, step, sample))
+    parallel_for(team, 1, 0, PARTS, MaxRotation(spins, count, most))
 
 
-class GatherPulls(NamedTuple):
+class SumCornerForces(NamedTuple):
     """Sum the corner forces of a row of the matrix.
 
     The entries of pulls (rows, 3 k, lanes) are which[start[row]] to which[start[row + 1] - 1].
@@ -240,24 +242,24 @@ class GatherPulls(NamedTuple):
 
     start: Any
     which: Any
-    pulls: Any
+    corner_forces: Any
     out: Any
 
 
-@do.of(GatherPulls)
-def _gather_pulls(work, row):
-    lanes = work.pulls.shape[2]
+@do.of(SumCornerForces)
+def _sum_corner_forces(work, row):
+    lanes = work.corner_forces.shape[2]
     for c in range(3):
         total = work.out[row, c]
         for k in range(work.start[row], work.start[row + 1]):
-            total += number_at(work.pulls, work.which[k] + c * lanes)
+            total += number_at(work.corner_forces, work.which[k] + c * lanes)
         work.out[row, c] = total
 
 
 @kernel
-def gather_pulls(team, start, which, pulls, out):
+def sum_corner_forces(team, start, which, corner_forces, out):
     """Add the corner forces of elements to out (f, 4) at the free vertices."""
-    parallel_for_rows(team, 0, 0, len(out), GatherPulls(start, which, pulls, out))
+    parallel_for_rows(team, 0, 0, len(out), SumCornerForces(start, which, corner_forces, out))
 
 
 STRAIGHT = 3e-3
@@ -266,14 +268,14 @@ STRAIGHT = 3e-3
 A straight line stretches elements by half the square of the angle.
 """
 
-HARDLY, LITTLE = 1e-6, 1e-2
+STRAIGHT_COST, INEXACT_COST = 1e-6, 1e-2
 """Cost of stretching on a straight line, and on an inexact path, as a fraction of the gain of a step.
 
 In a stiff body that hardly strains and rotates about a soft or thin region, even small rotations would cost
 more.
 """
 
-ACCURACY, FINEST = 1e-2, 1e-6
+ACCURACY, MIN_ACCURACY = 1e-2, 1e-6
 """Relative accuracy of y, and the tightest accuracy requested.
 
 The accuracy of y and the bound `STRAIGHT` are divided by the square root of the stiffness contrast: stiff
@@ -284,7 +286,7 @@ SAMPLE = 16_384
 """Approximate number of elements sampled for the rotation of nearly all elements."""
 
 
-class Turning(NamedTuple):
+class RotatingTerm(NamedTuple):
     """Data of one elastic term for rotation paths.
 
     Attributes:
@@ -293,7 +295,7 @@ class Turning(NamedTuple):
         weights: (rows, 1, lanes) volume times shear modulus [J].
         spins: (rows, 3, lanes) work array of the spins.
         pulls: (rows, 3 k, lanes) work array of the corner forces.
-        start, which: Incidence of free vertices and entries of `pulls`, compressed by rows.
+        start, which: Incidence of free vertices and entries of `corner_forces`, compressed by rows.
         size: Number of elements.
         step: Stride of the sampled elements.
         sample: Rotations of the sampled elements [rad].
@@ -304,7 +306,7 @@ class Turning(NamedTuple):
     elements: Elements
     weights: np.ndarray
     spins: np.ndarray
-    pulls: np.ndarray
+    corner_forces: np.ndarray
     start: np.ndarray
     which: np.ndarray
     size: int
@@ -328,19 +330,19 @@ class RotationPath:
         item_number[self.assembly.free] = np.arange(len(self.assembly.free))
         terms: Any = problem.model.terms
         pairs = zip(terms, problem.layout.elements, strict=True)
-        self._turning = [
-            _turning(term, elements, item_number, problem)
+        self._rotating_terms = [
+            _make_rotating_term(term, elements, item_number, problem)
             for term, elements in pairs
             if term.deforms and term.material.objective and hasattr(elements.rows, "corners")
         ]
-        stiffness = np.concatenate([np.ones(0), *(_mean_stiffness(t.term) for t in self._turning)])
+        stiffness = np.concatenate([np.ones(0), *(_mean_stiffness(t.term) for t in self._rotating_terms)])
         least = max(float(stiffness.min(initial=np.inf)), np.finfo(float).tiny)
         contrast = float(stiffness.max(initial=0)) / least
-        self._finer = min(max(math.sqrt(contrast), 1.0), ACCURACY / FINEST)
+        self._finer = min(max(math.sqrt(contrast), 1.0), ACCURACY / MIN_ACCURACY)
         self._straight = STRAIGHT / self._finer
-        self._whole = float(sum(turning.weights.sum() for turning in self._turning))
+        self._total_stiffness = float(sum(rotating.weights.sum() for rotating in self._rotating_terms))
         self._inertia: np.ndarray | None = None
-        self._pull = self._device.zeros((len(self.assembly.free), RECORD), np.dtype(float))
+        self._forces = self._device.zeros((len(self.assembly.free), RECORD), np.dtype(float))
 
     def along(self, d: np.ndarray, gain: float = math.inf) -> Path:
         """Return the path from the problem's u along d.
@@ -349,21 +351,22 @@ class RotationPath:
             d: (n + 1, 4) direction [m], padded vectors in device memory.
             gain: Expected decrease of the energy for the step d [J], if known.
         """
-        start = present(self.problem)
-        for turning in self._turning:
-            own, rows = turning.elements.own, turning.elements.rows
-            self._device.run(measure_spins, 1, rows, own, start, d, turning.spins)
-            turns = turning.size, turning.step, turning.sample, turning.most
-            self._device.run(measure_turns, 2, turning.spins, *turns)
-        for turning in self._turning:
-            self._device.download(turning.sample)
-            self._device.download(turning.most)
-        turn = np.concatenate([turning.sample for turning in self._turning] or [np.zeros(1)])
-        most = max((float(turning.most.max()) for turning in self._turning), default=0.0)
+        start = copy_u(self.problem)
+        for rotating in self._rotating_terms:
+            own, rows = rotating.elements.own, rotating.elements.rows
+            self._device.run(compute_spins, 1, rows, own, start, d, rotating.spins)
+            turns = rotating.size, rotating.step, rotating.sample, rotating.most
+            self._device.run(compute_rotations, 2, rotating.spins, *turns)
+        for rotating in self._rotating_terms:
+            self._device.download(rotating.sample)
+            self._device.download(rotating.most)
+        turn = np.concatenate([rotating.sample for rotating in self._rotating_terms] or [np.zeros(1)])
+        most = max((float(rotating.most.max()) for rotating in self._rotating_terms), default=0.0)
         usual = float(np.quantile(turn, 0.99)) if len(turn) else 0.0
-        known = 0 < gain < math.inf and self._whole > 0
+        known = 0 < gain < math.inf and self._total_stiffness > 0
         straight, paid = (
-            (4 * part * gain / self._whole) ** 0.25 if known else math.inf for part in (HARDLY, LITTLE)
+            (4 * part * gain / self._total_stiffness) ** 0.25 if known else math.inf
+            for part in (STRAIGHT_COST, INEXACT_COST)
         )
         return Path(self, start, d, usual, most, min(self._straight, straight), paid)
 
@@ -372,15 +375,17 @@ class RotationPath:
 
         Computed to an accuracy ε, y costs as much energy as a straight line does for a rotation of √ε θ.
         """
-        self._device.clear(self._pull)
-        for turning in self._turning:
-            own, rows = turning.elements.own, turning.elements.rows
-            memory = turning.weights, float(t), turning.spins, turning.pulls
-            self._device.run(measure_pulls, 1, rows, own, path.start, path.d, *memory)
-            self._device.run(gather_pulls, 1, turning.start, turning.which, turning.pulls, self._pull)
+        self._device.clear(self._forces)
+        for rotating in self._rotating_terms:
+            own, rows = rotating.elements.own, rotating.elements.rows
+            memory = rotating.weights, float(t), rotating.spins, rotating.corner_forces
+            self._device.run(compute_corner_forces, 1, rows, own, path.start, path.d, *memory)
+            self._device.run(
+                sum_corner_forces, 1, rotating.start, rotating.which, rotating.corner_forces, self._forces
+            )
         affordable = (path.paid / max(t * path.most, path.paid)) ** 2 if path.paid < math.inf else 1.0
-        accuracy = max(min(ACCURACY / self._finer, affordable), FINEST)
-        return self.assembly.spread(self._laplace.solve(self._pull, accuracy))
+        accuracy = max(min(ACCURACY / self._finer, affordable), MIN_ACCURACY)
+        return self.assembly.spread(self._laplace.solve(self._forces, accuracy))
 
     @cached_property
     def _stiffness(self) -> np.ndarray:
@@ -394,8 +399,8 @@ class RotationPath:
                 _add_laplacian(pattern.slots[k], term.gradients, weight, total)
             else:
                 slots, blocks = pattern.slots[k].ravel(), _mean_blocks(term, p, k).ravel()
-                kept = slots >= 0
-                total += np.bincount(slots[kept], blocks[kept], len(total))
+                in_pattern = slots >= 0
+                total += np.bincount(slots[in_pattern], blocks[in_pattern], len(total))
         return total
 
     @property
@@ -439,7 +444,7 @@ class Path:
         straight = not t * self.most > self._straight
         y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
         problem.device.on_records(MoveAlongLine(problem.u, self.start, self.d, float(t), y))
-        problem.following.keep_apart(self.start)
+        problem.dynamic_terms.limit_step(self.start)
 
 
 def _mean_stiffness(term: Elastic) -> np.ndarray:
@@ -447,7 +452,9 @@ def _mean_stiffness(term: Elastic) -> np.ndarray:
     return np.broadcast_to(np.asarray(getattr(term.material, "mu", 1.0), float), len(term.volume))
 
 
-def _turning(term: Elastic, elements: Elements, number: np.ndarray, problem: Problem) -> Turning:
+def _make_rotating_term(
+    term: Elastic, elements: Elements, number: np.ndarray, problem: Problem
+) -> RotatingTerm:
     rows, _, lanes = elements.own.shape
     m, k = term.vertices.shape
     weights = np.zeros(rows * lanes)
@@ -459,11 +466,11 @@ def _turning(term: Elastic, elements: Elements, number: np.ndarray, problem: Pro
     element, corner = np.divmod(order, k)
     row, lane = np.divmod(element, lanes)
     which = (row * 3 * k + 3 * corner) * lanes + lane
-    spins, pulls = problem.zeros((rows, 3, lanes)), problem.zeros((rows, 3 * k, lanes))
+    spins, corner_forces = problem.zeros((rows, 3, lanes)), problem.zeros((rows, 3 * k, lanes))
     step = max(1, m // SAMPLE)
     turns = np.zeros(-(-m // step)), np.zeros(PARTS)
-    return Turning(
-        term, elements, weights.reshape(rows, 1, lanes), spins, pulls, start, which, m, step, *turns
+    return RotatingTerm(
+        term, elements, weights.reshape(rows, 1, lanes), spins, corner_forces, start, which, m, step, *turns
     )
 
 

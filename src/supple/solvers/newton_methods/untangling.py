@@ -34,7 +34,7 @@ NOISE = 1e-3
 Elements that are mirrored or collapsed to a point may otherwise be in equilibrium.
 """
 
-Stepping = Callable[[Problem], Callable[[], None]]
+StepFactory = Callable[[Problem], Callable[[], None]]
 """Returns a step function that minimizes the energy of a problem."""
 
 
@@ -52,7 +52,7 @@ class Untangling:
         self.open = bool(self._barriers) and not problem.room and not problem.contacts
         """True if the recovery is applicable and has not been tried yet."""
 
-    def untangle(self, stepping: Stepping) -> None:
+    def untangle(self, make_step: StepFactory) -> None:
         """Move u to a state of finite energy and forces, if necessary; restore u if none is found."""
         self.open = False
         if self._is_valid():
@@ -63,7 +63,7 @@ class Untangling:
         began = f"{pluralize(inverted, 'element')} began inverted or flat, where the energy of {names} is infinite"
         for poisson in RESISTANCES:
             surrogate = self._surrogate(poisson)
-            _descend(surrogate, stepping(surrogate))
+            _descend(surrogate, make_step(surrogate))
             self.problem.positions = surrogate.positions
             if self._is_valid():
                 self.notes = [f"{began}; they were righted with stable_neo_hookean in its place"]

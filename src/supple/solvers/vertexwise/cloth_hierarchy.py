@@ -19,10 +19,10 @@ from supple.model.model import Model
 from supple.ordering import batch_elements
 from supple.terms import Term, WeakConstraints
 
-FEWEST = 40
+MIN_VERTICES = 40
 """Smallest number of vertices of a layer."""
 
-VERTICES_OF_ONE = 4
+COARSENING_RATIO = 4
 """Approximate number of vertices tied to one vertex of the next coarser layer."""
 
 
@@ -35,7 +35,7 @@ class Layer(NamedTuple):
         spread: (k, vertices of the finer layer) distribution of forces and masses from the finer layer.
     """
 
-    kept: np.ndarray
+    fine_vertex: np.ndarray
     terms: tuple[Term, ...]
     spread: csr_array
 
@@ -54,7 +54,7 @@ class Layers:
 
     layers: tuple[Layer, ...]
     first: np.ndarray
-    stands: np.ndarray
+    represents: np.ndarray
     model: Model
     binding: WeakConstraints
 
@@ -71,10 +71,10 @@ class Layers:
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Extend forces or masses (n, ...) of the original model to all layers: (N, ...)."""
-        found = [values]
+        extended = [values]
         for layer in self.layers:
-            found.append(layer.spread @ found[-1])
-        return np.concatenate(found)
+            extended.append(layer.spread @ extended[-1])
+        return np.concatenate(extended)
 
 
 def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
@@ -82,7 +82,7 @@ def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
 
     Args:
         model: The model.
-        most: Largest number of layers; None for as many as have `FEWEST` vertices.
+        most: Largest number of layers; None for as many as have `MIN_VERTICES` vertices.
         threads: Threads of the evaluation of stiffness.
 
     Returns:
@@ -91,33 +91,36 @@ def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
     surfaces = [(k, term.vertices[:, :3]) for k, term in enumerate(model.terms) if is_sheet(term)]
     if not surfaces:
         return None
-    triangles = np.concatenate([found for _, found in surfaces])
-    owner = np.concatenate([np.full(len(found), k) for k, found in surfaces])
-    element = np.concatenate([np.arange(len(found)) for _, found in surfaces])
-    held = ~model.free
-    stands, points, first = np.arange(model.vertices), model.rest, [0, model.vertices]
+    triangles = np.concatenate([coarse for _, coarse in surfaces])
+    owner = np.concatenate([np.full(len(coarse), k) for k, coarse in surfaces])
+    element = np.concatenate([np.arange(len(coarse)) for _, coarse in surfaces])
+    constrained = ~model.free
+    represents, points, first = np.arange(model.vertices), model.rest, [0, model.vertices]
     layers: list[Layer] = []
     constraints: list[tuple[np.ndarray, np.ndarray]] = []
     before = 0  # first vertex of the next finer layer
     while most is None or len(layers) < most:
-        found = coarsen_surface(points[before:], triangles - before, held[stands[before:]])
-        if len(found.vertices) < FEWEST:
+        coarse = coarsen_surface(points[before:], triangles - before, constrained[represents[before:]])
+        if len(coarse.vertices) < MIN_VERTICES:
             break
-        here = stands[before + found.vertices]
-        owner, element = owner[found.origin], element[found.origin]
-        stands, points = np.concatenate([stands, here]), np.concatenate([points, model.rest[here]])
-        triangles = first[-1] + found.triangles
+        represented = represents[before + coarse.vertices]
+        owner, element = owner[coarse.origin], element[coarse.origin]
+        represents, points = (
+            np.concatenate([represents, represented]),
+            np.concatenate([points, model.rest[represented]]),
+        )
+        triangles = first[-1] + coarse.triangles
         terms = _membranes(model, owner, element, triangles, points)
-        layers.append(Layer(found.vertices, terms, _spreading(found, first[-1] - before)))
-        constraints.append(_constraints(found, before, first[-1]))
+        layers.append(Layer(coarse.vertices, terms, _distribution(coarse, first[-1] - before)))
+        constraints.append(_constraints(coarse, before, first[-1]))
         before = first[-1]
-        first.append(len(stands))
+        first.append(len(represents))
     if not layers:
         return None
-    whole = _with_layers(model, stands, tuple(term for layer in layers for term in layer.terms))
-    binding = _binding(whole, constraints, layers, threads)
-    terms = model.terms + whole.terms + (binding,)
-    return Layers(tuple(layers), np.array(first), stands, replace(whole, terms=terms), binding)
+    combined = _with_layers(model, represents, tuple(term for layer in layers for term in layer.terms))
+    binding = _binding(combined, constraints, layers, threads)
+    terms = model.terms + combined.terms + (binding,)
+    return Layers(tuple(layers), np.array(first), represents, replace(combined, terms=terms), binding)
 
 
 def is_sheet(term: Term) -> bool:
@@ -144,38 +147,38 @@ def _membranes(
     return tuple(made)
 
 
-def _spreading(found: CoarseSurface, before: int) -> csr_array:
+def _distribution(coarse: CoarseSurface, before: int) -> csr_array:
     """(k, before) interpolation weights of the ties, transposed."""
-    rows, columns = found.corners.ravel(), np.repeat(found.bound, 3)
-    return csr_array((found.weights.ravel(), (rows, columns)), shape=(len(found.vertices), before))
+    rows, columns = coarse.corners.ravel(), np.repeat(coarse.bound, 3)
+    return csr_array((coarse.weights.ravel(), (rows, columns)), shape=(len(coarse.vertices), before))
 
 
-def _constraints(found: CoarseSurface, before: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+def _constraints(coarse: CoarseSurface, before: int, first: int) -> tuple[np.ndarray, np.ndarray]:
     """Vertices (b, 4) and weights (b, 4) of the ties between a layer and the next coarser one."""
-    vertices = np.column_stack([before + found.bound, first + found.corners])
-    return vertices, np.column_stack([np.ones(len(found.bound)), -found.weights])
+    vertices = np.column_stack([before + coarse.bound, first + coarse.corners])
+    return vertices, np.column_stack([np.ones(len(coarse.bound)), -coarse.weights])
 
 
-def _with_layers(model: Model, stands: np.ndarray, terms: tuple[Term, ...]) -> Model:
+def _with_layers(model: Model, represents: np.ndarray, terms: tuple[Term, ...]) -> Model:
     """Return a model with all vertices, their Dirichlet conditions, and the terms of the layers only.
 
     A coarse vertex takes the Dirichlet condition of the vertex it stands for.
     """
-    place = np.full(model.vertices, -1)
-    place[model.pinned] = np.arange(len(model.pinned))
-    pinned = np.flatnonzero(place[stands] >= 0)
-    held = None if model.held is None else model.held[place[stands[pinned]]]
+    index = np.full(model.vertices, -1)
+    index[model.pinned] = np.arange(len(model.pinned))
+    pinned = np.flatnonzero(index[represents] >= 0)
+    constrained = None if model.held is None else model.held[index[represents[pinned]]]
     return replace(
         model,
-        rest=model.rest[stands],
-        mass=model.mass[stands],
-        force=model.force[stands],
+        rest=model.rest[represents],
+        mass=model.mass[represents],
+        force=model.force[represents],
         pinned=pinned,
-        held=held,
+        held=constrained,
         terms=terms,
         varying=(),
         velocities=None,
-        followers=(),
+        dynamic_terms=(),
         changing=(),
         winds=(),
         obstacles=None,
@@ -187,7 +190,7 @@ def _binding(
 ) -> WeakConstraints:
     """Return the weak constraints between layers, satisfied at the initial positions.
 
-    Their stiffness is the mean stiffness of the coarse vertices divided by `VERTICES_OF_ONE`.
+    Their stiffness is the mean stiffness of the coarse vertices divided by `COARSENING_RATIO`.
     """
     stiffness = np.zeros(model.vertices)
     u = np.zeros((model.vertices + 1, 4))
@@ -197,9 +200,9 @@ def _binding(
             blocks = term.hessian_blocks(elements, u, "bound", threads)
             own = np.einsum("eaaii->ea", blocks) / 3
             np.add.at(stiffness, term.vertices[:, : own.shape[1]], own)
-    vertices = np.concatenate([found for found, _ in constraints])
-    weights = np.concatenate([found for _, found in constraints])
-    k = stiffness[vertices[:, 1:]].mean(axis=1) / VERTICES_OF_ONE
+    vertices = np.concatenate([coarse for coarse, _ in constraints])
+    weights = np.concatenate([coarse for _, coarse in constraints])
+    k = stiffness[vertices[:, 1:]].mean(axis=1) / COARSENING_RATIO
     target = np.einsum("ek,eki->ei", weights, model.rest[vertices])
     isotropic = k[:, None] * np.array([1.0, 1, 1, 0, 0, 0])
     return WeakConstraints(vertices.astype(np.int32), weights, target, isotropic, model.rest)

@@ -23,17 +23,17 @@ from supple.solvers.vertexwise.tied_groups import no_tied_groups
 from supple.terms import Term
 
 
-class Stand(NamedTuple):
+class CopyVectors(NamedTuple):
     """Copy u = other[stands]: padded vectors of vertices that stand for others."""
 
     u: Any
     other: Any
-    stands: Any
+    represents: Any
 
 
-@act.of(Stand)
-def _stand(operation, item, i):
-    store_record(operation.u, i, record_at(operation.other, operation.stands[i]))
+@act.of(CopyVectors)
+def _copy_vectors(operation, item, i):
+    store_record(operation.u, i, record_at(operation.other, operation.represents[i]))
 
 
 @kernel
@@ -53,12 +53,12 @@ class Group:
         self.batches: VertexBatches = batch_vertices(terms, own, dtype, device.lanes, device.at_once)
         self.loads = Loads(model, self.batches, dtype, device)
         self.rejected = device.zeros((1, *self.loads.rows.inertia.shape), dtype)
-        self._place = np.minimum(self.batches.own[:, 0] - part.start, part.stop - part.start)
+        self._local_index = np.minimum(self.batches.own[:, 0] - part.start, part.stop - part.start)
 
-    def push(self, force: np.ndarray) -> None:
+    def set_force(self, force: np.ndarray) -> None:
         """Set the external forces (k, 3) [N] of the k vertices of the group."""
         rows = self.loads.rows.force
-        rows[:] = np.swapaxes(padded(force)[self._place], -1, -2)
+        rows[:] = np.swapaxes(padded(force)[self._local_index], -1, -2)
         self.device.upload(rows)
 
 
@@ -77,16 +77,16 @@ class Multiresolution(ABC):
         self.groups = []
         for number, terms in enumerate(own):
             part = slice(*layers.first[number : number + 2].tolist())
-            thinner = (*(self._thinner(term) for term in terms), *binding)
-            self.groups.append(Group(problem, model, thinner, layers.member(number), part))
+            scaled_terms = (*(self._scale_stiffness(term) for term in terms), *binding)
+            self.groups.append(Group(problem, model, scaled_terms, layers.member(number), part))
         shape = model.vertices + 1, problem.u.shape[1]
         self.u, self.anchor, self.constrained_at = (device.zeros(shape, problem.dtype) for _ in range(3))
-        self.stands = np.append(layers.stands, problem.model.vertices)
+        self.represents = np.append(layers.represents, problem.model.vertices)
         self._same = np.arange(problem.model.vertices + 1)
         for group in self.groups:
             group.loads.set_constrained(self.constrained_at)
 
-    def _thinner(self, term: Any) -> Any:
+    def _scale_stiffness(self, term: Any) -> Any:
         """Return a membrane with the stiffness fraction `share`; other terms are unchanged."""
         if self.share == 1 or not is_sheet(term):
             return term
@@ -96,7 +96,7 @@ class Multiresolution(ABC):
         """Initialize all layers from the problem's state, forces and inertia."""
         loads = self.problem.loads
         self.force, self.inertia = (
-            self.share * self.layers.spread(found) for found in (loads.force, loads.inertia)
+            self.share * self.layers.spread(values) for values in (loads.force, loads.inertia)
         )
         for group in self.groups:
             group.loads.set_forces_and_inertia(self.force, self.inertia)
@@ -105,15 +105,15 @@ class Multiresolution(ABC):
         if self.problem.model.held is not None:
             pairs.append((self.constrained_at, states.constrained_at))
         for own, other in pairs:
-            self._copy(Stand(own, other, self.stands))
+            self._copy(CopyVectors(own, other, self.represents))
 
-    def bring_back(self) -> None:
+    def write_back(self) -> None:
         """Copy the displacements of the original vertices to the problem."""
-        self._copy(Stand(self.problem.u, self.u, self._same), but_last=True)
+        self._copy(CopyVectors(self.problem.u, self.u, self._same), but_last=True)
 
-    def _copy(self, operation: Stand, but_last: bool = False) -> None:
+    def _copy(self, operation: CopyVectors, but_last: bool = False) -> None:
         """Execute a copy operation on the device."""
-        count = len(operation.stands) - but_last
+        count = len(operation.represents) - but_last
         self.problem.device.run(on_records, 1, (count,), (operation,))
 
     @abstractmethod
@@ -145,7 +145,7 @@ class Multiresolution(ABC):
         return count
 
 
-class Bound(Multiresolution):
+class BoundLayers(Multiresolution):
     """Layers coupled to the cloth by weak constraints, as in the paper.
 
     Args:
@@ -180,7 +180,7 @@ class Bound(Multiresolution):
                 group.loads.set_forces_and_inertia(kappa * self.force, kappa * self.inertia)
 
 
-class Carrying(Multiresolution):
+class ProlongedLayers(Multiresolution):
     """Layers whose displacements are prolonged to the next finer layer.
 
     A layer starts at the state of the finer layer. Its load is the residual of the finer layer, distributed
@@ -193,7 +193,7 @@ class Carrying(Multiresolution):
         self.net, self.sizes = (problem.device.zeros(self.u.shape, problem.dtype) for _ in range(2))
         self._free = layers.model.free[:, None]
         self._parts = [group.part for group in self.groups]
-        self._back = [layer.spread.T.tocsr() for layer in layers.layers]
+        self._prolongation = [layer.spread.T.tocsr() for layer in layers.layers]
 
     def iterate(self, coarse_sweeps: int, kappa: float) -> None:
         device, layers = self.problem.device, self.layers.layers
@@ -201,15 +201,15 @@ class Carrying(Multiresolution):
         for number, layer in enumerate(layers, 1):
             here = self._parts[number]
             left = layer.spread @ self._forces(number - 1)
-            self.u[here] = self.u[self._parts[number - 1]][layer.kept]
+            self.u[here] = self.u[self._parts[number - 1]][layer.fine_vertex]
             self.anchor[here] = self.u[here]
             device.upload(self.u)
             device.upload(self.anchor)
-            self.groups[number].push(np.zeros_like(left))
-            self.groups[number].push(left - self._forces(number))
+            self.groups[number].set_force(np.zeros_like(left))
+            self.groups[number].set_force(left - self._forces(number))
         self.sweep(len(layers), coarse_sweeps)
         for number in reversed(range(len(layers))):
-            self._carry(number, kappa)
+            self._prolong(number, kappa)
             self.sweep(number, 1)
 
     def _forces(self, number: int) -> np.ndarray:
@@ -222,11 +222,11 @@ class Carrying(Multiresolution):
         device.download(self.net)
         return self.net[self._parts[number], :3].astype(float)
 
-    def _carry(self, number: int, kappa: float) -> None:
+    def _prolong(self, number: int, kappa: float) -> None:
         """Prolong the displacement of the next coarser layer to a layer."""
         device, here, next_one = self.problem.device, self._parts[number], self._parts[number + 1]
         device.download(self.u)
         moved = (self.u[next_one, :3] - self.anchor[next_one, :3]).astype(float)
-        move = self._back[number] @ moved
+        move = self._prolongation[number] @ moved
         self.u[here, :3] += (kappa * self._free[here] * move).astype(self.u.dtype)
         device.upload(self.u)

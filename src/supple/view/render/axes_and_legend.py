@@ -19,7 +19,7 @@ import numpy as np
 from supple.view.camera import Camera
 from supple.view.fields import Field
 from supple.view.layout import layout_for
-from supple.view.naming import BodyLabels, Named
+from supple.view.naming import BodyLabels, LabeledBody
 from supple.view.style import DPI, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
 MAX_SWATCHES = 14
@@ -47,7 +47,7 @@ class Annotations:
         field: Field,
         limits: tuple[float, float],
         names: dict[int, str],
-        named: tuple[Named, ...] = (),
+        named: tuple[LabeledBody, ...] = (),
     ) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -88,7 +88,7 @@ class Annotations:
         text = self._figure.text(MARGIN, top, title, size=TITLE_SIZE, va="top", **style)
         part = (1 - 2 * MARGIN) / max(self._width(text), 1e-9)
         text.set_size(TITLE_SIZE * np.clip(part, MIN_TITLE_SCALE, 1))
-        self._cut(text, 1 - 2 * MARGIN)
+        self._truncate(text, 1 - 2 * MARGIN)
         below = end + self.layout.up(36)
         self._caption = self._figure.text(MARGIN, below, "", size=TEXT_SIZE, color=self.theme.faded, va="top")
 
@@ -102,7 +102,7 @@ class Annotations:
         while self._width(self._caption) > 1 - 2 * MARGIN and self._parts != 1:
             self._parts = min(self._parts or len(parts), len(parts)) - 1 or 1
             self._caption.set_text(" · ".join(parts[: self._parts]))
-        self._cut(self._caption, 1 - 2 * MARGIN)
+        self._truncate(self._caption, 1 - 2 * MARGIN)
 
     def _add_color_bar(self, field: Field, limits: tuple[float, float]) -> None:
         from matplotlib.cm import ScalarMappable
@@ -137,7 +137,7 @@ class Annotations:
             self._figure.add_artist(Rectangle(corner, self.layout.across(square), height, color=color))
             name = names.get(number, str(number))
             text = self._figure.text(text_left, y + height / 2, name, color=self.theme.ink, **style)
-            self._cut(text, 0.99 - text_left)
+            self._truncate(text, 0.99 - text_left)
         if len(numbers) > len(swatches):
             y = top - row * (len(swatches) + 1) + self.layout.up(square / 2)
             self._figure.text(self._left, y, f"… {len(numbers)} in all", color=self.theme.faded, **style)
@@ -166,7 +166,7 @@ class Annotations:
         """Text width relative to the picture width."""
         return text.get_window_extent(self._canvas.get_renderer()).width / self.layout.size[0]
 
-    def _cut(self, text: Any, width: float) -> None:
+    def _truncate(self, text: Any, width: float) -> None:
         """Truncate a text that exceeds its space."""
         letters = text.get_text()
         while letters and self._width(text) > width:
@@ -205,7 +205,7 @@ window.GetPixelData(4, 4, 4, 4, 0, pixel, 0)
 sys.exit(pixel.GetNumberOfValues() == 0 or pixel.GetValue(0) != 255)
 """
 
-MISSING = (
+VTK_MISSING = (
     "VTK cannot draw on this machine, so Matplotlib drew the picture. On Debian or Ubuntu, "
     "`apt-get install libegl1 libgl1-mesa-dri` (or libosmesa6) lets VTK draw without a display."
 )
@@ -226,5 +226,5 @@ def vtk_problem() -> str | None:
     try:
         done = subprocess.run([sys.executable, "-c", VTK_PROBE], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return MISSING
-    return None if done.returncode == 0 else MISSING
+        return VTK_MISSING
+    return None if done.returncode == 0 else VTK_MISSING

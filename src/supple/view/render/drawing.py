@@ -35,7 +35,7 @@ class Paint:
     colors: np.ndarray
     divided: bool = False
 
-    def lit(self, camera: Camera) -> np.ndarray:
+    def shade_colors(self, camera: Camera) -> np.ndarray:
         """(c, 3) colors under the light of a camera."""
         return shade(self.colors, self.normals, camera.axes)
 
@@ -91,7 +91,7 @@ class Drawing:
     lines: np.ndarray
 
 
-def drawing(
+def make_drawing(
     model: Model,
     positions: np.ndarray,
     field: Field,
@@ -129,7 +129,7 @@ def drawing(
         paint=paint.separate_corners() if field.separate else paint,
         pins=points[surface.pin_corners[~surface.rolling]],
         rollers=points[surface.pin_corners[surface.rolling]],
-        links=links_of(model, positions),
+        links=attachment_lines(model, positions),
         shadow=None if ground is None else shadow_of(points, surface.triangles, ground),
         obstacles=obstacle_triangles(model.obstacles, time, points),
         contacts=contact_points(model, positions, time),
@@ -137,8 +137,8 @@ def drawing(
     )
 
 
-def links_of(model: Model, positions: np.ndarray) -> np.ndarray:
+def attachment_lines(model: Model, positions: np.ndarray) -> np.ndarray:
     """(l, 2, 3) ends of the attachments [m]: the constrained point and its anchor; without contacts."""
-    contacts = {k for k, dynamic_term in model.followers if isinstance(dynamic_term, WeakContact)}
+    contacts = {k for k, dynamic_term in model.dynamic_terms if isinstance(dynamic_term, WeakContact)}
     ends = [term.ends(positions) for k, term in enumerate(model.terms) if k not in contacts]
     return np.concatenate([np.empty((0, 2, 3)), *ends])

@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-CELLS = 96
+GROUND_CELLS = 96
 """Number of ground cells per direction."""
 
-LAYERS = 6
+SHADOW_LAYERS = 6
 """Number of height slices of a body, each with its own shadow softness."""
 
 
@@ -36,18 +36,18 @@ def shadow_of(corners: np.ndarray, triangles: np.ndarray, level: float) -> Shado
     size = float(np.linalg.norm(high - low)) or 1.0
     center = (low + high)[[0, 2]] / 2
     half = 0.5 * float((high - low)[[0, 2]].max()) + 0.45 * size + 0.4 * max(0.0, float(low[1]) - level)
-    ticks = np.linspace(-half, half, CELLS + 1)
+    ticks = np.linspace(-half, half, GROUND_CELLS + 1)
     x, z = np.meshgrid(center[0] + ticks, center[1] + ticks, indexing="ij")
-    cell = 2 * half / CELLS
+    cell = 2 * half / GROUND_CELLS
     at = np.round((points[:, [0, 2]] - center + half) / cell).astype(int)
     height = (points[:, 1] - level) / size
-    edges = np.linspace(height.min(), height.max() + 1e-9, LAYERS + 1)
+    edges = np.linspace(height.min(), height.max() + 1e-9, SHADOW_LAYERS + 1)
     light = np.ones(x.shape)
     for lower, upper in pairwise(edges):
         inside = (height >= lower) & (height < upper)
         covered = np.zeros(x.shape)
         covered[tuple(at[inside].T)] = 1.0
-        covered = _filled(covered)
+        covered = _close_holes(covered)
         softness = (0.02 + 0.3 * max(0.0, (lower + upper) / 2)) * size / cell
         light *= 1 - 0.75 * gaussian_filter(covered, softness)
     inwards = np.clip(2 - 2 * np.hypot(x - center[0], z - center[1]) / half, 0, 1)
@@ -55,7 +55,7 @@ def shadow_of(corners: np.ndarray, triangles: np.ndarray, level: float) -> Shado
     return Shadow(np.stack([x, np.full_like(x, level), z], axis=-1), (1 - light) * fading)
 
 
-def _filled(covered: np.ndarray) -> np.ndarray:
+def _close_holes(covered: np.ndarray) -> np.ndarray:
     """Close holes between points in neighboring cells."""
     from scipy.ndimage import binary_closing
 

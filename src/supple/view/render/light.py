@@ -10,7 +10,7 @@ GAMMA = 2.2
 KEY, SKY, BOUNCE, FRONT = 0.56, 0.42, 0.2, 0.14
 """Intensities of the lamp from the upper left, the sky, the floor and the camera light."""
 
-WRAP = 0.35
+LAMP_WRAP = 0.35
 """Extent of the lamp's light beyond the terminator, as from a large lamp."""
 
 
@@ -29,7 +29,7 @@ def shade(colors: np.ndarray, normals: np.ndarray, axes: np.ndarray) -> np.ndarr
     lamp = _unit(1.2 * towards - right + 1.6 * np.array([0.0, 1.0, 0.0]))
     upwards = 0.5 + 0.5 * normals[:, 1]
     light = SKY * upwards + BOUNCE * (1 - upwards)
-    light += KEY * np.clip((normals @ lamp + WRAP) / (1 + WRAP), 0, 1)
+    light += KEY * np.clip((normals @ lamp + LAMP_WRAP) / (1 + LAMP_WRAP), 0, 1)
     light += FRONT * np.clip(normals @ towards, 0, 1)
     return np.clip(colors**GAMMA * light[:, None], 0, 1) ** (1 / GAMMA)
 

@@ -10,10 +10,10 @@ from supple.collision.obstacles.render_meshes import outlines, placed
 from supple.view.camera import Camera
 from supple.view.render.light import shade
 
-LARGEST = 2.0
+MAX_OBSTACLE_SIZE = 2.0
 """Largest extent of an obstacle that is kept in view, relative to the bodies' extent; excludes walls."""
 
-FARTHEST = 0.5
+MAX_OBSTACLE_DISTANCE = 0.5
 """Largest distance of such an obstacle from the bodies, relative to their extent."""
 
 CLEAR, RIM, FALL = 0.2, 0.45, 3
@@ -39,8 +39,12 @@ def near_obstacles(obstacles: Obstacles | None, time: float, seen: np.ndarray) -
     shapes = outlines(obstacles, seen, time)
     for outline, points in zip(shapes, placed(shapes, obstacles, time), strict=True):
         gap = np.maximum(points.min(axis=0) - high, low - points.max(axis=0)).max()
-        small = np.ptp(points, axis=0).max() <= LARGEST * size
-        if small and gap <= FARTHEST * size and obstacles.rows[outline.row, shapes_sdf.KIND] != shapes_sdf.PLANE:
+        small = np.ptp(points, axis=0).max() <= MAX_OBSTACLE_SIZE * size
+        if (
+            small
+            and gap <= MAX_OBSTACLE_DISTANCE * size
+            and obstacles.rows[outline.row, shapes_sdf.KIND] != shapes_sdf.PLANE
+        ):
             near.append(points)
     return np.concatenate(near)
 

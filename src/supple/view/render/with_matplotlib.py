@@ -79,7 +79,7 @@ class Renderer:
         is_front = np.einsum("ij,ij->i", np.cross(b - a, c - a), camera.position - a) > 0
         order = np.argsort(-distance[triangles].mean(axis=1))
         order = order[is_front[order]]
-        fill = paint.lit(camera)[triangles[order]].mean(axis=1)
+        fill = paint.shade_colors(camera)[triangles[order]].mean(axis=1)
         edges = fill if paint.divided else to_rgba(self.theme.edges, 0.25)
         axes.add_collection(
             PolyCollection(projected[triangles[order]], facecolors=fill, edgecolors=edges, linewidths=0.3)

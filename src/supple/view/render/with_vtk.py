@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.view.camera import OPENING, Camera
+from supple.view.camera import OPENING_ANGLE, Camera
 from supple.view.layout import Layout, layout_for
 from supple.view.render.drawing import Drawing
 from supple.view.render.ground import Shadow
@@ -58,7 +58,7 @@ class Renderer:
         self._plotter.camera.position = camera.position
         self._plotter.camera.focal_point = camera.focus
         self._plotter.camera.up = camera.axes[1]
-        opening = 2 * math.atan(math.tan(OPENING / 2) / (1 - self.layout.header))
+        opening = 2 * math.atan(math.tan(OPENING_ANGLE / 2) / (1 - self.layout.header))
         self._plotter.camera.view_angle = math.degrees(opening)
         self._plotter.camera.SetWindowCenter(self.layout.side, self.layout.header)
         self._plotter.camera.reset_clipping_range()
@@ -79,7 +79,7 @@ class Renderer:
 
         paint, edges = drawing.paint, shows_edges(drawing, camera, self.layout)
         mesh = pyvista.PolyData.from_regular_faces(paint.points, paint.triangles)
-        colors = np.round(255 * paint.lit(camera)).astype(np.uint8)
+        colors = np.round(255 * paint.shade_colors(camera)).astype(np.uint8)
         cull = "back" if drawing.surface.two_sided else None
         style: dict[str, Any] = {
             "culling": cull,
