@@ -119,14 +119,14 @@ def closed_inflation(inner: float, outer: float, stretch: float) -> float:
 def layered(triangles: np.ndarray, layers: list[np.ndarray]) -> supple.TetMesh:
     """Tetrahedra between copies of a triangulated surface: three in every prism, whose diagonals begin at its
     corners of lower numbers, so that neighbors agree."""
-    count, found = len(layers[0]), []
+    count, corners_of_layers = len(layers[0]), []
     a, b, c = np.sort(triangles, axis=1).T
     for k in range(len(layers) - 1):
         low, high = k * count, (k + 1) * count
         corners = [(low + a, low + b, low + c, high + c), (low + a, low + b, high + b, high + c)]
         corners.append((low + a, high + a, high + b, high + c))
-        found += [np.stack(four, axis=1) for four in corners]
-    return supple.TetMesh(np.concatenate(layers), np.concatenate(found), repair=True)
+        corners_of_layers += [np.stack(four, axis=1) for four in corners]
+    return supple.TetMesh(np.concatenate(layers), np.concatenate(corners_of_layers), repair=True)
 
 
 def rubber(bulk: float) -> supple.materials.Material:

@@ -147,10 +147,10 @@ def kinds_of_terms() -> set[str]:
     """Classes of terms and of their rows, and those that they have in common."""
     classes = [n for name in TREES if name.startswith("terms/") for n in ast.walk(TREES[name])]
     bases = {n.name: {ast.unparse(base) for base in n.bases} for n in classes if isinstance(n, ast.ClassDef)}
-    found = {"Term", "Elemental"} | {name for name in bases if name.endswith("Rows")}
-    while new := {name for name, above in bases.items() if above & found} - found:
-        found |= new
-    return found
+    term_classes = {"Term", "Elemental"} | {name for name in bases if name.endswith("Rows")}
+    while new := {name for name, above in bases.items() if above & term_classes} - term_classes:
+        term_classes |= new
+    return term_classes
 
 
 def questions(tree: ast.AST):
@@ -261,9 +261,9 @@ def docstrings():
 
 
 def test_docstrings_stand_alone():
-    found = dict(docstrings())
-    assert len(found) > 2000
-    leaning = [where for where, text in found.items() if text.startswith(("The same", "Same as", "Ditto"))]
+    texts = dict(docstrings())
+    assert len(texts) > 2000
+    leaning = [where for where, text in texts.items() if text.startswith(("The same", "Same as", "Ditto"))]
     assert not leaning, f"docstrings that begin with what stands elsewhere: {leaning}"
 
 

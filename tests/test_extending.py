@@ -188,7 +188,7 @@ def test_a_scene_has_terms_of_ones_own():
     lengths = np.linalg.norm(np.diff(result.positions[pairs], axis=1)[:, 0], axis=1)
     np.testing.assert_allclose(lengths, 0.5, atol=1e-3)
     assert result.evaluate().terms[1].element_energy.sum() > 0
-    scene.further[:] = [lambda rest: Tethers(pairs + 27, np.ones(9), np.ones((9, 1)), rest)]
+    scene.user_terms[:] = [lambda rest: Tethers(pairs + 27, np.ones(9), np.ones((9, 1)), rest)]
     with pytest.raises(supple.SceneError, match="vertices 0 to 53, and tethers between"):
         supple.scene.build_model(scene)
     with pytest.raises(supple.SceneError, match="made by a function of the rest positions"):

@@ -64,7 +64,7 @@ TYPE_IMPORTS = {
 """Imports under `if TYPE_CHECKING` that go to the right."""
 
 EXCEPTIONS = {("api.bench", "io.machine")}
-"""Imports to the right: `io.machine` names the machine and imports nothing of supple."""
+"""Imports to the right: `io.machine` describes the machine and imports `kernels.devices` only."""
 
 FRONT_ENDS = {
     "view": {"runs", "datasets", "live", "cli"},

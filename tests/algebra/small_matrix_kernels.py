@@ -39,11 +39,11 @@ def svd_rows(F, U, sigma, V):
 def eigen_rows(m, values, V):
     for row in range(len(m)):
         s = load6(m, row)
-        found, axes = symmetric_eigen(s[0], s[1], s[2], s[3], s[4], s[5])
+        eigenvalues, axes = symmetric_eigen(s[0], s[1], s[2], s[3], s[4], s[5])
         for k in range(9):
             store(V, row, k, axes[k])
         for k in range(3):
-            store(values, row, k, found[k])
+            store(values, row, k, eigenvalues[k])
 
 
 @njit
@@ -51,11 +51,11 @@ def solve_rows(C, K, t, s, b, H, x):
     """H = the form of (C, K) plus s t tᵀ, and x with H x = b."""
     for row in range(len(C)):
         lower = add_outer6(sandwich_form(load6(C, row), load6(K, row)), load(s, row, 0), load6(t, row))
-        found = solve_spd6(lower, load6(b, row))
+        solution = solve_spd6(lower, load6(b, row))
         for k in range(21):
             store(H, row, k, lower[k])
         for k in range(6):
-            store(x, row, k, found[k])
+            store(x, row, k, solution[k])
 
 
 @njit

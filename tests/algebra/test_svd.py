@@ -71,12 +71,14 @@ def test_eigenvectors_of_random_symmetric_matrices(dtype):
     A = R @ (values[:, :, None] * R.transpose(0, 2, 1))
     six = np.column_stack([A[:, 0, 0], A[:, 1, 1], A[:, 2, 2], A[:, 0, 1], A[:, 0, 2], A[:, 1, 2]])
     rows = packed(six, dtype)
-    found, V = np.empty_like(rows[:, :3]), np.empty((len(rows), 9, rows.shape[2]), dtype)
-    eigen_rows(rows, found, V)
+    eigenvalues, V = np.empty_like(rows[:, :3]), np.empty((len(rows), 9, rows.shape[2]), dtype)
+    eigen_rows(rows, eigenvalues, V)
     axes, size = unpacked(V).reshape(-1, 3, 3), np.abs(values).max(axis=1)[:, None]
     accuracy = PRECISIONS[dtype]
-    np.testing.assert_allclose(np.sort(unpacked(found)) / size, np.sort(values) / size, atol=4 * accuracy)
+    np.testing.assert_allclose(
+        np.sort(unpacked(eigenvalues)) / size, np.sort(values) / size, atol=4 * accuracy
+    )
     A_axes = np.einsum("nij,njk->nik", A, axes)
-    expected = axes * unpacked(found)[:, None]
+    expected = axes * unpacked(eigenvalues)[:, None]
     np.testing.assert_allclose(A_axes / size[:, :, None], expected / size[:, :, None], atol=4 * accuracy)
     np.testing.assert_allclose(np.linalg.det(axes), 1, atol=4 * accuracy)

@@ -100,8 +100,8 @@ def test_motions_are_where_they_are_at_the_frame():
     tip = body.where(lambda X: X[:, 0] >= 1)
     scene.pin(tip, motion=supple.Translate((0.1, 0, 0), duration=0.2))
     for frame, offset in ((1, 0.01), (5, 0.05)):
-        found = supple.compare(scene, ["pbng"], max_iterations=1, frame=frame)["pbng"].positions
-        np.testing.assert_allclose(found[tip.vertices, 0], 1 + offset)
+        positions = supple.compare(scene, ["pbng"], max_iterations=1, frame=frame)["pbng"].positions
+        np.testing.assert_allclose(positions[tip.vertices, 0], 1 + offset)
 
 
 def test_a_solver_that_cannot_treat_the_material_is_listed_with_the_reason():

@@ -52,7 +52,7 @@ def batch_and_single_solves(solver) -> tuple[list, list]:
 
 def expected() -> list[np.ndarray]:
     """The same five, each as a scene of its own."""
-    found = []
+    results = []
     for k in range(5):
         scene, upper, lower, top = hanging_pair()
         scene.pins.clear()
@@ -68,8 +68,8 @@ def expected() -> list[np.ndarray]:
         scene.pin(top, motion)
         if k == 4:
             object.__setattr__(upper, "material", STIFFER)
-        found.append(supple.equilibrium(scene, solver=supple.Newton(), tolerance=1e-10).positions)
-    return found
+        results.append(supple.equilibrium(scene, solver=supple.Newton(), tolerance=1e-10).positions)
+    return results
 
 
 def check(device: str, solver, precision: str = "float64", **options) -> list[supple.Result]:

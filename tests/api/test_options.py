@@ -236,12 +236,12 @@ def test_every_solver_refuses_what_it_cannot_with_who_can(kind):
 @EVERY
 def test_compute_is_suited_to_what_a_solver_knows(kind):
     for asked in (Backend("cuda", "float32", 2), Backend("cpu", "float64", 2)):
-        found = asked.suited_to(kind())
-        assert found.threads == 2
-        assert found.device in kind.devices
-        assert found.precision in kind.precisions
+        backend = asked.suited_to(kind())
+        assert backend.threads == 2
+        assert backend.device in kind.devices
+        assert backend.precision in kind.precisions
         able = asked.device in kind.devices and asked.precision in kind.precisions
-        assert (found == asked) == able
+        assert (backend == asked) == able
 
 
 @EVERY

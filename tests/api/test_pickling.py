@@ -134,9 +134,9 @@ def test_variations_with_their_scene():
     scene = twisted(material("corotated"), cells=2)
     variation = supple.Variation(pins={scene.pins[1].on: supple.Translate((0.1, 0, 0))})
     there, varied = pickle.loads(pickle.dumps((scene, variation)))
-    (found,) = supple.equilibria(there, [varied], tolerance=1e-2)
+    (result,) = supple.equilibria(there, [varied], tolerance=1e-2)
     (expected,) = supple.equilibria(scene, [variation], tolerance=1e-2)
-    np.testing.assert_array_equal(found.positions, expected.positions)
+    np.testing.assert_array_equal(result.positions, expected.positions)
 
 
 def bent(points, t):

@@ -31,13 +31,13 @@ def test_steps_are_the_frames_of_simulate(solver, precision):
     scene, options = swinging(), {"substeps": 3, "precision": precision, **LIMITS}
     sim = supple.Stepper(scene, DT, solver=solver, **options)
     for frame in supple.simulate(scene, solver=solver, frames=3, **options):
-        found = sim.step()
-        assert np.array_equal(found.positions, frame.positions)
-        assert np.array_equal(found.velocities, frame.velocities)
-        assert (found.index, found.time) == (frame.index, frame.time) == (sim.index, sim.time)
-        assert found.report.iterations == frame.report.iterations
-        assert np.array_equal(sim.positions, found.positions)
-        assert np.array_equal(sim.velocities, found.velocities)
+        step = sim.step()
+        assert np.array_equal(step.positions, frame.positions)
+        assert np.array_equal(step.velocities, frame.velocities)
+        assert (step.index, step.time) == (frame.index, frame.time) == (sim.index, sim.time)
+        assert step.report.iterations == frame.report.iterations
+        assert np.array_equal(sim.positions, step.positions)
+        assert np.array_equal(sim.velocities, step.velocities)
 
 
 def test_advance_differs_from_step_by_the_rounding_of_velocities():
@@ -70,8 +70,8 @@ def test_forces_act_in_one_step_beside_those_of_the_scene():
     loaded.add_force(loaded.bodies[0], load)
     sim, other = (supple.Stepper(s, DT, solver=PBNG(), **LIMITS) for s in (scene, loaded))
     for forces, others in ((load, None), (-load, -2 * load), (None, -load)):
-        found = sim.step(forces=forces).positions
-        np.testing.assert_allclose(found, other.step(forces=others).positions, atol=1e-12)
+        positions = sim.step(forces=forces).positions
+        np.testing.assert_allclose(positions, other.step(forces=others).positions, atol=1e-12)
 
 
 def test_forces_may_be_given_by_body():

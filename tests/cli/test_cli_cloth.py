@@ -55,15 +55,15 @@ def test_a_flag_is_run_resumed_rendered_exported_and_inspected(tmp_path):
         assert supple("run", scene, "--output", "parts", *options).exit_code == 130
     supple_json("run", scene, "--output", "parts", *options, "--resume")
     for index in range(1, 5):
-        expected, found = read_frame(tmp_path / "whole", index), read_frame(tmp_path / "parts", index)
-        np.testing.assert_array_equal(found.positions, expected.positions)
-        np.testing.assert_array_equal(found.velocities, expected.velocities)
+        expected, frame = read_frame(tmp_path / "whole", index), read_frame(tmp_path / "parts", index)
+        np.testing.assert_array_equal(frame.positions, expected.positions)
+        np.testing.assert_array_equal(frame.velocities, expected.velocities)
     with np.load(tmp_path / "whole" / "frame_0004.npz") as saved:
         assert saved["volume_ratio"].shape == (12,)
         assert saved["cauchy"].shape == (12, 3, 3)
 
-    found = supple("render", "whole", "--field", "bending_angle", "--size", "320x240")
-    assert found.exit_code == 0, found.output
+    frame = supple("render", "whole", "--field", "bending_angle", "--size", "320x240")
+    assert frame.exit_code == 0, frame.output
     _check_exports(tmp_path)
     facts = supple_json("inspect", scene)
     (body,) = facts["bodies"]
@@ -106,20 +106,20 @@ def test_bad_cloth_is_refused_field_by_field(tmp_path):
 
 
 def test_cloth_is_listed():
-    found = supple_json("list")
-    assert {"sheet", "disc", "tube", "sphere", "pillow"} == {entry["name"] for entry in found["surfaces"]}
-    assert {"hinge", "isometric"} <= {entry["name"] for entry in found["bending"]}
-    assert "woven_stvk" in {entry["name"] for entry in found["membranes"]}
+    output = supple_json("list")
+    assert {"sheet", "disc", "tube", "sphere", "pillow"} == {entry["name"] for entry in output["surfaces"]}
+    assert {"hinge", "isometric"} <= {entry["name"] for entry in output["bending"]}
+    assert "woven_stvk" in {entry["name"] for entry in output["membranes"]}
 
 
 def test_solvers_are_compared_on_cloth(tmp_path):
     """From the same start; what cannot treat it says so, and pictures show it as thick as the file says."""
     text = FLAG.replace("[output]", "[view]\nthickness = 3\n\n[output]").replace("max_iterations = 200\n", "")
     solvers = "pbng,mpbng,newton,block_xpbd"
-    found = supple_json(
+    output = supple_json(
         "compare", write_scene(tmp_path, text), "--solvers", solvers, "--warmup", "1", exit_code=1
     )
-    trials = {trial["label"]: trial for trial in found["trials"]}
+    trials = {trial["label"]: trial for trial in output["trials"]}
     assert "block_xpbd needs a material" in trials.pop("block_xpbd")["error"]
     energies = [trial["energy"] for trial in trials.values()]
     np.testing.assert_allclose(energies, energies[0], rtol=1e-6)
@@ -132,8 +132,8 @@ def test_cloth_is_drawn_with_its_thickness(tmp_path):
     supple_json("run", scene, "--output", "out", "--no-picture")
     options = ("--size", "320x240", "--no-film")
     for thickness in ("0", "20"):
-        found = supple("render", "out", *options, "--thickness", thickness, "--output", f"thick{thickness}")
-        assert found.exit_code == 0, found.output
+        outcome = supple("render", "out", *options, "--thickness", thickness, "--output", f"thick{thickness}")
+        assert outcome.exit_code == 0, outcome.output
     images = [imread(tmp_path / f"thick{t}" / "picture.png") for t in (0, 20)]
     assert np.abs(images[0] - images[1]).max() > 0.1
     refused = supple("render", "out", "--thickness", "-1")

@@ -154,7 +154,7 @@ def test_a_warm_up_makes_the_step_a_later_one(tmp_path):
     first = supple_json("compare", scene, "--solvers", "pbng", *QUICK)
     later = supple_json("compare", scene, "--solvers", "pbng", *QUICK, "--warmup", "5", "--overwrite")
     assert later["warmup"] == {"frames": 5, "ok": True}
-    residuals = [found["trials"][0]["history"]["residual"][0] for found in (first, later)]
+    residuals = [positions["trials"][0]["history"]["residual"][0] for positions in (first, later)]
     assert abs(residuals[1] / residuals[0] - 1) > 0.01
     assert "--warmup is for dynamic scenes" in refused("compare", write_scene(tmp_path, SAG), "--warmup", "1")
 
@@ -162,24 +162,24 @@ def test_a_warm_up_makes_the_step_a_later_one(tmp_path):
 def test_the_start_that_a_file_asks_for_is_used(tmp_path):
     scrambled = write_scene(tmp_path, SAG + "[initial]\nscramble = { seed = 1 }\n")
     straight = write_scene(tmp_path, SAG, "straight.toml")
-    found = [supple_json("compare", s, "--solvers", "pbng", *QUICK) for s in (scrambled, straight)]
-    first = [manifest["trials"][0]["history"]["residual"][0] for manifest in found]
+    output = [supple_json("compare", s, "--solvers", "pbng", *QUICK) for s in (scrambled, straight)]
+    first = [manifest["trials"][0]["history"]["residual"][0] for manifest in output]
     assert first[0] > 2 * first[1]
 
 
 def test_the_limits_of_the_file_hold_where_none_are_given(tmp_path):
     scene = write_scene(tmp_path, FALL + "[stop]\ntolerance = 1e-3\nmax_iterations = 9\n")
     options = ("compare", scene, "--solvers", "newton", "--no-picture")
-    found = supple_json(*options)
+    output = supple_json(*options)
     (called,) = library.compare(library.load_scene(scene), "newton").trials
-    assert found["stop"] == {
+    assert output["stop"] == {
         "tolerance": 1e-3,
         "max_iterations": 9,
         "time_limit": None,
         "position_tolerance": None,
     }
-    assert found["trials"][0]["outcome"] == "converged"
-    assert found["trials"][0]["iterations"] == called.report.iterations
+    assert output["trials"][0]["outcome"] == "converged"
+    assert output["trials"][0]["iterations"] == called.report.iterations
     finer = supple_json(*options, "--tolerance", "1e-9", "--overwrite")
     assert finer["stop"]["tolerance"] == 1e-9
     assert finer["trials"][0]["relative_residual"] < 1e-9
@@ -192,8 +192,8 @@ def test_the_velocities_that_a_file_starts_with_are_used(tmp_path, warmup):
     for name, speed in (("still", 0.0), ("moving", 1.0)):
         np.savez(tmp_path / f"{name}.npz", positions=rest, velocities=np.full_like(rest, speed))
         scene = write_scene(tmp_path, FALL + f"[initial]\nfile = '{name}.npz'\n", f"{name}.toml")
-        found = supple_json("compare", scene, "--solvers", "pbng", *QUICK, "--warmup", warmup)
-        first.append(found["trials"][0]["history"]["residual"][0])
+        output = supple_json("compare", scene, "--solvers", "pbng", *QUICK, "--warmup", warmup)
+        first.append(output["trials"][0]["history"]["residual"][0])
         if warmup == "0":
             called = library.compare(library.load_scene(scene), "pbng", max_iterations=2)
             assert called["pbng"].report.history.residual[0] == pytest.approx(first[-1])

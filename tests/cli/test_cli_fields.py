@@ -13,13 +13,13 @@ def test_frames_have_the_fields_that_are_asked_for(tmp_path):
     supple_json("run", scene, "--no-picture", "--frames", "2", "--fields", "von_mises,cauchy,reaction_force")
     folder = tmp_path / "results" / "scene"
     for frame in library.load_run(folder).frames:
-        found = frame.evaluate()
+        evaluation = frame.evaluate()
         with np.load(folder / f"frame_000{frame.index}.npz") as saved:
             for name in ("von_mises", "cauchy", "reaction_force"):
-                size = np.abs(getattr(found, name)).max()
-                np.testing.assert_allclose(saved[name], getattr(found, name), atol=1e-7 * size)
+                size = np.abs(getattr(evaluation, name)).max()
+                np.testing.assert_allclose(saved[name], getattr(evaluation, name), atol=1e-7 * size)
         grid = pyvista.read(folder / f"frame_000{frame.index}.vtu")
-        np.testing.assert_allclose(grid.cell_data["von_mises"], found.von_mises, rtol=1e-6)
+        np.testing.assert_allclose(grid.cell_data["von_mises"], evaluation.von_mises, rtol=1e-6)
     with np.load(folder / "frame_0000.npz") as saved:
         np.testing.assert_allclose(saved["von_mises"], 0, atol=1e-6)
 
@@ -45,12 +45,12 @@ def test_exports_have_fields_of_frames_that_were_written_without(tmp_path):
     supple_json("export", str(folder), "--format", "npz", "--fields", "principal_stretches,net_force")
     run = library.load_run(folder)
     with np.load(folder / "positions.npz") as saved:
-        found = run.frames[-1].evaluate()
-        np.testing.assert_allclose(saved["principal_stretches"][1], found.principal_stretches)
+        evaluation = run.frames[-1].evaluate()
+        np.testing.assert_allclose(saved["principal_stretches"][1], evaluation.principal_stretches)
         assert np.abs(saved["net_force"][1][run.model.free]).max() < 1e-3
     library.export(run, "npz", tmp_path / "again", fields=["cauchy"])
     with np.load(tmp_path / "again" / "positions.npz") as saved:
-        np.testing.assert_array_equal(saved["cauchy"][1], found.cauchy)
+        np.testing.assert_array_equal(saved["cauchy"][1], evaluation.cauchy)
 
 
 def test_pictures_are_colored_by_stress(tmp_path):

@@ -32,11 +32,11 @@ stiffness = 1e6
 
 
 def test_a_scene_is_described(tmp_path):
-    found = supple_json("inspect", write_scene(tmp_path, TWO))
-    assert found["scene"] == {"file": str(tmp_path / "scene.toml"), "title": "scene"}
-    assert (found["vertices"], found["tets"], found["components"]) == (64 + 125, 135 + 320, 2)
-    assert (found["pinned"], found["weak_constraints"]) == (16, 25)
-    upper, lower = found["bodies"]
+    output = supple_json("inspect", write_scene(tmp_path, TWO))
+    assert output["scene"] == {"file": str(tmp_path / "scene.toml"), "title": "scene"}
+    assert (output["vertices"], output["tets"], output["components"]) == (64 + 125, 135 + 320, 2)
+    assert (output["pinned"], output["weak_constraints"]) == (16, 25)
+    upper, lower = output["bodies"]
     assert (upper["name"], upper["material"]) == ("upper", "corotated")
     assert upper["parameters"]["young"] == {"label": "E [Pa]", "values": [1e4, 1e4]}
     assert (lower["name"], lower["material"]) == ("lower", "neo_hookean")
@@ -44,7 +44,7 @@ def test_a_scene_is_described(tmp_path):
     assert lower["mass"] == pytest.approx(1000)
     qualities = [element["quality"] for element in lower["worst_elements"]]
     assert qualities == sorted(qualities)
-    assert found["memory_megabytes"].keys() == SOLVERS.keys()
+    assert output["memory_megabytes"].keys() == SOLVERS.keys()
 
 
 TOSSED = """
@@ -66,11 +66,11 @@ force = [0, 7, 0]
 
 def test_clock_and_loads_are_described(tmp_path):
     scene = write_scene(tmp_path, TOSSED)
-    found = supple_json("inspect", scene)
-    assert (found["clock"]["substeps"], found["clock"]["damping"]) == (4, 0.01)
-    assert found["clock"]["gravity_ramp"] == {"times": [0, 2], "fractions": [0, 1]}
-    assert found["bodies"][0]["velocity"] == [1, 2, 3]
-    (load,) = found["loads"]
+    output = supple_json("inspect", scene)
+    assert (output["clock"]["substeps"], output["clock"]["damping"]) == (4, 0.01)
+    assert output["clock"]["gravity_ramp"] == {"times": [0, 2], "fractions": [0, 1]}
+    assert output["bodies"][0]["velocity"] == [1, 2, 3]
+    (load,) = output["loads"]
     assert (load["body"], load["vertices"], load["ramp"]) == ("thrown", 27, None)
     np.testing.assert_allclose(load["force"], [0, 7, 0], atol=1e-12)
     told = supple("inspect", scene).stdout
@@ -118,15 +118,15 @@ def test_following_tractions_are_loads(tmp_path):
         ('method = "none"', {}, ""),
     ],
 )
-def test_contact_is_described(tmp_path, options, found, told):
+def test_contact_is_described(tmp_path, options, described, told):
     text = FOLLOWED.replace("following = true", "") + options
     scene = write_scene(tmp_path, text)
     contact = supple_json("inspect", scene)["contact"]
     assert contact["method"] in options
-    assert found.items() <= contact.items()
+    assert described.items() <= contact.items()
     shown = supple("inspect", scene).stdout
     assert told in shown
-    assert ("contact" in shown.splitlines()) == bool(found)
+    assert ("contact" in shown.splitlines()) == bool(described)
 
 
 def test_colors_are_those_of_reports(tmp_path):

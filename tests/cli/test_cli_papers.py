@@ -19,10 +19,10 @@ def test_all_figures_and_tables_are_listed():
 
 
 def test_one_is_measured_and_the_page_written():
-    found = supple_json("papers", "pbcm-fig2", "pbng-fig4", "--output", "out")
-    assert found["rows"]["pbcm-fig2"].startswith("agrees")
-    assert found["rows"]["pbng-fig4"] == "illustration"
-    assert found["rows"]["pbcm-fig2"] in Path(found["page"]).read_text(encoding="utf-8")
+    output = supple_json("papers", "pbcm-fig2", "pbng-fig4", "--output", "out")
+    assert output["rows"]["pbcm-fig2"].startswith("agrees")
+    assert output["rows"]["pbng-fig4"] == "illustration"
+    assert output["rows"]["pbcm-fig2"] in Path(output["page"]).read_text(encoding="utf-8")
     written = Path("out/pbcm-fig2.json").read_text(encoding="utf-8")
     supple_json("papers", "pbcm-fig2", "--output", "out")
     assert Path("out/pbcm-fig2.json").read_text(encoding="utf-8") == written
@@ -35,8 +35,8 @@ def test_what_cannot_be_shown_says_why(monkeypatch):
     key = "pxpbd-fig11"
     changed = replace(known[key], state="impossible", shows="", needs="a mesh that is not public")
     monkeypatch.setattr("supple_papers.registry.rows", lambda: known | {key: changed})
-    found = supple_json("papers", key, "--output", "out")["rows"]
-    assert found[key] == "impossible: it needs a mesh that is not public"
+    output = supple_json("papers", key, "--output", "out")["rows"]
+    assert output[key] == "impossible: it needs a mesh that is not public"
 
 
 def test_rows_whose_files_are_absent_are_skipped(monkeypatch, tmp_path):
@@ -52,10 +52,10 @@ def test_rows_whose_files_are_absent_are_skipped(monkeypatch, tmp_path):
     assert "pbcm-fig2: agrees" in said
     assert Path("out/README.md").is_file()
     monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
-    found = supple_json(*asked, exit_code=1)
-    assert found["skipped"] == ["gpbd-fig4"]
-    assert found["rows"]["gpbd-fig4"].startswith("skipped: there is no fabric 'satin1' in the folder")
-    assert found["rows"]["pbcm-fig2"].startswith("agrees")
+    output = supple_json(*asked, exit_code=1)
+    assert output["skipped"] == ["gpbd-fig4"]
+    assert output["rows"]["gpbd-fig4"].startswith("skipped: there is no fabric 'satin1' in the folder")
+    assert output["rows"]["pbcm-fig2"].startswith("agrees")
 
 
 def test_a_fabric_that_is_damaged_is_a_mistake(monkeypatch, tmp_path):

@@ -209,8 +209,8 @@ def test_the_residual_of_a_frame_is_that_of_its_report(tmp_path, text):
             *((shape.step.dt, shape.step.anchor) if shape.step else (np.inf, shape.positions))
         )
         problem.positions = shape.positions
-        found = problem.balance().residual
-        assert found == pytest.approx(run.manifest["frames"][index - 1]["residual"], rel=0.05, abs=1e-9)
+        residual = problem.balance().residual
+        assert residual == pytest.approx(run.manifest["frames"][index - 1]["residual"], rel=0.05, abs=1e-9)
         np.testing.assert_array_equal(shape.positions, read_frame(tmp_path / "out", index).positions)
 
 

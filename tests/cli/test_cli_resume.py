@@ -52,11 +52,11 @@ def test_interrupted_and_resumed_gives_the_frames_of_an_uninterrupted_run(tmp_pa
     parts = supple_json("run", scene, "--output", "parts", *options, "--resume")
     assert [frame["index"] for frame in parts["frames"]] == list(range(1, frames + 1))
     for index in range(1, frames + 1):
-        expected, found = read_frame(tmp_path / "whole", index), read_frame(tmp_path / "parts", index)
-        assert found.time == expected.time
-        np.testing.assert_array_equal(found.positions, expected.positions)
-        np.testing.assert_array_equal(found.velocities, expected.velocities)
-        np.testing.assert_array_equal(found.state.displacements, expected.state.displacements)
+        expected, actual = read_frame(tmp_path / "whole", index), read_frame(tmp_path / "parts", index)
+        assert actual.time == expected.time
+        np.testing.assert_array_equal(actual.positions, expected.positions)
+        np.testing.assert_array_equal(actual.velocities, expected.velocities)
+        np.testing.assert_array_equal(actual.state.displacements, expected.state.displacements)
     assert (tmp_path / "parts" / "animation.pvd").read_text() == (
         tmp_path / "whole" / "animation.pvd"
     ).read_text()

@@ -33,9 +33,9 @@ def test_a_run_writes_frame_report_and_picture_and_prints_a_summary(tmp_path):
 def test_a_single_frame_is_the_equilibrium_that_python_finds(tmp_path):
     scene = write_scene(tmp_path, SAG)
     supple_json("run", scene, "--no-picture")
-    found = read_frame(tmp_path / "results" / "scene", 1)
+    frame = read_frame(tmp_path / "results" / "scene", 1)
     expected = library.equilibrium(library.load_scene(scene).scene, solver=library.PBNG(), tolerance=1e-6)
-    np.testing.assert_array_equal(found.positions, expected.positions)
+    np.testing.assert_array_equal(frame.positions, expected.positions)
 
 
 def test_a_single_quasistatic_frame_has_motions_at_their_end(tmp_path):

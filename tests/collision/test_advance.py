@@ -80,19 +80,19 @@ def test_parts_of_ways_to_obstacles():
     ball.add_solid(supple.block(1), supple.NeoHookean(young=1e5, poisson=0.3))
     ball.add_obstacle(supple.Sphere(0.5, (2.5, 0, 0)))
     obstacles = supple.scene.build_model(ball).obstacles
-    found = halted(obstacles, obstacles.shapes(0.0), x, goal, body, np.arange(6), 0.01)
-    np.testing.assert_allclose(found[:2, 0], [2.0, 1.5], atol=0.011)
-    np.testing.assert_array_equal(found[2:], goal[2:])
+    advanced = halted(obstacles, obstacles.shapes(0.0), x, goal, body, np.arange(6), 0.01)
+    np.testing.assert_allclose(advanced[:2, 0], [2.0, 1.5], atol=0.011)
+    np.testing.assert_array_equal(advanced[2:], goal[2:])
     shapes = obstacles.shapes(0.0)
     shapes.rows[:, POSE + 9] += 1.0
     shapes.rows[:, STEP + 9] = 1.0
-    found = halted(obstacles, shapes, x, goal, body, np.arange(6), 0.01)
-    np.testing.assert_allclose(found[:2, 0], [3.0, 2.5], atol=0.011)
+    advanced = halted(obstacles, shapes, x, goal, body, np.arange(6), 0.01)
+    np.testing.assert_allclose(advanced[:2, 0], [3.0, 2.5], atol=0.011)
     touching = np.array([(2.5, 0.5, 0)])
-    found = halted(
+    advanced = halted(
         obstacles, obstacles.shapes(0.0), touching, touching + 1, np.zeros(1, int), np.arange(1), 0.01
     )
-    np.testing.assert_array_equal(found, touching + 1)
+    np.testing.assert_array_equal(advanced, touching + 1)
 
 
 def crowd(rng, count=6):

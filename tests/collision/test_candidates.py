@@ -26,8 +26,8 @@ def test_gaps_are_those_that_are_found_anew(pace):
     x = x - 0.45 * places[surfaces.body]
     known, near = Candidates(surfaces), 0
     for _ in range(12):
-        found, expected = (gaps(surfaces, x, 0.1, HOST, k) for k in (known, None))
-        for a, b in zip(found, expected, strict=True):
+        pairs, expected = (gaps(surfaces, x, 0.1, HOST, k) for k in (known, None))
+        for a, b in zip(pairs, expected, strict=True):
             np.testing.assert_array_equal(a, b)
         near += len(expected.distance)
         x = x + pace * rng.normal(size=(6, 3))[surfaces.body] + 0.1 * pace * rng.normal(size=x.shape)
@@ -48,9 +48,9 @@ def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
     one, two = find(x, surfaces.triangles, surfaces.triangles, 0.1)[1:]
     cosine = -(normal[one] * normal[two]).sum(axis=1)
     faces = (cosine > 0.5) | ((cosine < -0.5) & (surfaces.free[one] | surfaces.free[two]))
-    found = looking.triangles(points, 0.1, normal)
+    pairs = looking.triangles(points, 0.1, normal)
     assert faces.sum() > 50
-    np.testing.assert_array_equal(found, (one[faces], two[faces]))
+    np.testing.assert_array_equal(pairs, (one[faces], two[faces]))
     for kind, seek, other in (
         ("vertices", surfaces.vertices, surfaces.triangles),
         ("edges", surfaces.edges, surfaces.edges),
@@ -59,9 +59,9 @@ def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
         others = body[seek[one, 0]] != body[other[two, 0]]
         near = set(zip(*find(x, seek, other, own)[1:], strict=True))
         every = set(zip(one, two, strict=True))
-        found = set(zip(*getattr(looking, kind)(points, 0.1, HOST, own), strict=True))
-        assert found <= every
-        assert found >= near | set(zip(one[others], two[others], strict=True))
+        pairs = set(zip(*getattr(looking, kind)(points, 0.1, HOST, own), strict=True))
+        assert pairs <= every
+        assert pairs >= near | set(zip(one[others], two[others], strict=True))
         assert others.sum() > 0
 
 
@@ -77,10 +77,10 @@ def test_large_things_are_found_within_a_body_from_cells_that_are_far():
         ("edges", surfaces.edges, surfaces.edges),
     ):
         near = set(zip(*find(x, seek, other, 0.02)[1:], strict=True))
-        found = list(zip(*getattr(looking, kind)(points, 0.3, HOST, 0.02), strict=True))
+        pairs = list(zip(*getattr(looking, kind)(points, 0.3, HOST, 0.02), strict=True))
         assert len(near) > 3
-        assert near <= set(found)
-        assert len(found) == len(set(found))
+        assert near <= set(pairs)
+        assert len(pairs) == len(set(pairs))
 
 
 def test_they_are_looked_for_again_only_where_bodies_have_approached_each_other():
@@ -110,10 +110,10 @@ def test_bodies_that_deform_are_looked_at_again_alone(monkeypatch):
     for k in (3, 1, 3):
         x = np.where(surfaces.body[:, None] == k, x * rng.uniform(0.5, 0.8, 3), x)
         asked.clear()
-        found = known.edges(Points.at(x), 0.1)
+        pairs = known.edges(Points.at(x), 0.1)
         within = [late for late in asked if not late.all()]
         assert [np.flatnonzero(late).tolist() for late in within] == [[k]]
-        np.testing.assert_array_equal(found, Candidates(surfaces).edges(Points.at(x), 0.1))
+        np.testing.assert_array_equal(pairs, Candidates(surfaces).edges(Points.at(x), 0.1))
 
 
 @pytest.mark.parametrize("contact", ["weak", "barrier"])

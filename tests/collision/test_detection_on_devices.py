@@ -38,8 +38,8 @@ def searches(name):
 def test_a_device_finds_what_the_host_finds(name, fake_device):  # noqa: F811
     for things in searches(name):
         for radius in (0.02, 0.2):
-            found, expected = (find(*things, radius, runner) for runner in (card(), HOST))
-            for a, b in zip(found, expected, strict=True):
+            pairs, expected = (find(*things, radius, runner) for runner in (card(), HOST))
+            for a, b in zip(pairs, expected, strict=True):
                 np.testing.assert_array_equal(a, b)
     assert fake_device.launched.count("search_all") >= 8
 
@@ -50,9 +50,9 @@ def test_there_is_room_for_all_pairs(where, monkeypatch):
     things, runner = list(searches("crumpled"))[1], {"one": HOST, "several": Host(3)}.get(where) or card()
     expected = find(*things, 0.3)
     monkeypatch.setattr(grid, "ROOM", 0)
-    found = find(*things, 0.3, runner)
-    assert len(found.one) > 2 * len(things[1])
-    for a, b in zip(found, expected, strict=True):
+    pairs = find(*things, 0.3, runner)
+    assert len(pairs.one) > 2 * len(things[1])
+    for a, b in zip(pairs, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -68,9 +68,9 @@ def test_what_meets_while_bodies_move_is_found_by_a_device(fake_device):  # noqa
     rng, runner, (surfaces, x) = np.random.default_rng(1), card(), close_together()
     known, apart, met = Looking(surfaces), Candidates(surfaces), 0
     for _ in range(6):
-        found, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
+        actual, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
         for name, values in vars(expected).items():
-            np.testing.assert_allclose(vars(found)[name], values, atol=1e-12)
+            np.testing.assert_allclose(vars(actual)[name], values, atol=1e-12)
         near, expected = gaps(surfaces, x, 0.1, runner, apart), gaps(surfaces, x, 0.1)
         np.testing.assert_array_equal(near.keys, expected.keys)
         np.testing.assert_allclose(near.distance, expected.distance, atol=1e-14)
@@ -85,14 +85,14 @@ def test_what_meets_while_bodies_move_is_found_by_a_device(fake_device):  # noqa
 def test_pairs_that_a_device_has_found_serve_the_host():
     """As where a frame is evaluated after it was solved elsewhere."""
     surfaces, x = close_together()
-    known, found = Candidates(surfaces), []
+    known, detected = Candidates(surfaces), []
     for runner in (card(), HOST, card(), Host(2)):
-        found.append(known.vertices(Points.at(x), 0.1, runner))
-        for numbers in found[-1]:
+        detected.append(known.vertices(Points.at(x), 0.1, runner))
+        for numbers in detected[-1]:
             runner.download(numbers)
-    assert len(found[0][0]) > 0
-    for pairs in found:
-        np.testing.assert_array_equal(pairs, found[0])
+    assert len(detected[0][0]) > 0
+    for pairs in detected:
+        np.testing.assert_array_equal(pairs, detected[0])
 
 
 @pytest.mark.parametrize(("contact", "down"), [("weak", 0.05), ("barrier", 0.01)])

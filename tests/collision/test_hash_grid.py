@@ -45,8 +45,8 @@ CASES = {
 }
 
 
-def pair_list(start, found):
-    return np.column_stack([np.repeat(np.arange(len(start) - 1), np.diff(start)), found])
+def pair_list(start, pairs):
+    return np.column_stack([np.repeat(np.arange(len(start) - 1), np.diff(start)), pairs])
 
 
 def apart_vertex(x, v, t):
@@ -123,16 +123,16 @@ def test_a_floor_finds_all_that_lies_on_it(threads):
     floor = np.array([[0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1]])
     small = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
     triangles = np.concatenate([[[0, 1, 2], [0, 2, 3]], np.random.default_rng(0).permutation(small)])
-    start, found = near(np.concatenate([floor, sheet]), triangles, triangles, 2e-3, Host(threads))
-    assert_array_equal(found[start[0] : start[1]], np.arange(2, 514))
-    assert_array_equal(found[start[1] : start[2]], np.arange(2, 514))
-    assert all(np.all(np.diff(row) > 0) for row in np.split(found, start[1:-1]))
+    start, pairs = near(np.concatenate([floor, sheet]), triangles, triangles, 2e-3, Host(threads))
+    assert_array_equal(pairs[start[0] : start[1]], np.arange(2, 514))
+    assert_array_equal(pairs[start[1] : start[2]], np.arange(2, 514))
+    assert all(np.all(np.diff(row) > 0) for row in np.split(pairs, start[1:-1]))
 
 
 def test_where_there_is_nothing_nothing_is_found():
     none = np.empty((0, 3), int)
-    start, found = near(np.zeros((4, 3)), np.zeros((2, 1), int), none, 0.1)
-    assert (start.tolist(), len(found)) == ([0, 0, 0], 0)
+    start, pairs = near(np.zeros((4, 3)), np.zeros((2, 1), int), none, 0.1)
+    assert (start.tolist(), len(pairs)) == ([0, 0, 0], 0)
 
 
 @pytest.mark.parametrize("radius", [0.1, 0.15])

@@ -11,12 +11,12 @@ from supple.scene.shapes.obstacle_motion import obstacles_of
 
 def closest_by_brute_force(points, corners):
     """(n,) [m] the least distance of points (n, 3) from triangles (t, 3, 3), by sections and edges."""
-    found = np.full(len(points), np.inf)
+    distances = np.full(len(points), np.inf)
     for a, b, c in corners:
         for p, q in ((a, b), (b, c), (c, a)):
             way = q - p
             part = np.clip((points - p) @ way / max(way @ way, 1e-300), 0, 1)
-            found = np.minimum(found, np.linalg.norm(points - p - part[:, None] * way, axis=1))
+            distances = np.minimum(distances, np.linalg.norm(points - p - part[:, None] * way, axis=1))
         normal = np.cross(b - a, c - a)
         if not normal.any():
             continue
@@ -26,8 +26,8 @@ def closest_by_brute_force(points, corners):
         inside = np.ones(len(points), bool)
         for p, q in ((a, b), (b, c), (c, a)):
             inside &= np.cross(q - p, foot - p) @ normal >= 0
-        found = np.where(inside, np.minimum(found, np.abs(height)), found)
-    return found
+        distances = np.where(inside, np.minimum(distances, np.abs(height)), distances)
+    return distances
 
 
 def winding(points, corners):

@@ -45,12 +45,12 @@ def test_a_uniform_pressure_comes_to_every_vertex_of_both_meshes(flat):
     size = 1.6 * np.sqrt(np.minimum(*(areas(x, surfaces.triangles[met.keys[:, k]]) for k in range(2))))
     area = met.strength * surfaces.edge * size
     assert area.sum() == pytest.approx(1, rel=1e-12)
-    found = np.zeros(len(x))
-    np.add.at(found, met.vertices, area[:, None] * met.weights)
+    forces = np.zeros(len(x))
+    np.add.at(forces, met.vertices, area[:, None] * met.weights)
     expected = np.zeros(len(x))
     np.add.at(expected, surfaces.triangles, areas(x, surfaces.triangles)[:, None] / 3)
     sign = np.where(np.arange(len(x)) < n, 1.0, -1.0)
-    np.testing.assert_allclose(sign * found, expected, atol=1e-13)
+    np.testing.assert_allclose(sign * forces, expected, atol=1e-13)
     first = met.normal[:, 1]
     np.testing.assert_allclose(np.abs(first), 1)
 
@@ -97,14 +97,14 @@ def test_triangles_whose_boxes_are_near_are_those_of_brute_force():
     rng = np.random.default_rng(4)
     x = (rng.uniform(-1, 1, (30, 1, 3)) + 0.2 * rng.normal(size=(30, 3, 3))).reshape(-1, 3)
     triangles = np.arange(90).reshape(-1, 3)
-    start, found = near(x, triangles, triangles, 0.1)
+    start, pair_array = near(x, triangles, triangles, 0.1)
     low, high = x[triangles].min(axis=1), x[triangles].max(axis=1)
     expected = [
         (i, k)
         for i, k in itertools.combinations(range(30), 2)
         if np.linalg.norm(np.maximum(np.maximum(low[i] - high[k], low[k] - high[i]), 0)) < 0.1
     ]
-    pairs = np.column_stack([np.repeat(np.arange(30), np.diff(start)), found])
+    pairs = np.column_stack([np.repeat(np.arange(30), np.diff(start)), pair_array])
     np.testing.assert_array_equal(pairs, expected)
 
 

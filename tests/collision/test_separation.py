@@ -72,7 +72,7 @@ def test_nothing_leaves_a_plate_on_the_far_side():
     faces, flat = met.distance < -0.06, np.abs(touching.normal[:, 1]) > 0.9
     assert np.abs(met.normal[faces, 1]).min() > 0.9
     areas = []
-    for each, found, which in ((surfaces, met, faces), (above, touching, flat)):
-        of_triangles = ((found.keys >= 0) & (found.keys < len(each.triangles))).all(axis=1)
-        areas.append(found.strength[which & of_triangles].sum())
+    for each, contacts, which in ((surfaces, met, faces), (above, touching, flat)):
+        of_triangles = ((contacts.keys >= 0) & (contacts.keys < len(each.triangles))).all(axis=1)
+        areas.append(contacts.strength[which & of_triangles].sum())
     assert areas[0] == pytest.approx(areas[1])

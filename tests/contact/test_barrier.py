@@ -6,7 +6,7 @@ import pytest
 import supple
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.collision.narrow_phase.proximity import PART, gaps, rooms
-from supple.scene.build import assembled
+from supple.scene.build import assemble_model
 
 RUBBER = supple.Corotated(young=1e5, poisson=0.3)
 
@@ -95,7 +95,7 @@ def patch(strain, cells=4, gap=None):
     low = scene.add_solid(supple.block(cells), material, name="low")
     far = scene.add_solid(supple.block(cells + 1, origin=(0, 1.5, 0)), material, name="high")
     scene.pin(low.where(lambda X: X[:, 1] <= 0), name="base")
-    thickness = assembled(scene).dynamic_terms[0][1].thickness
+    thickness = assemble_model(scene).dynamic_terms[0][1].thickness
     gap = thickness if gap is None else gap
     scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
     low = scene.add_solid(low.mesh, material, name="low")
@@ -125,10 +125,10 @@ def test_the_report_has_the_share_of_open_gaps_in_the_force():
     gap, strain = 0.002, 0.02
     scene, _ = patch(strain, gap=gap)
     result = supple.equilibrium(scene, tolerance=1e-6)
-    found = result.evaluate().reactions["base"].force[1]
+    evaluation = result.evaluate().reactions["base"].force[1]
     closed = 1e5 * (2 * strain - gap) / 2
     assert result.report.met.mean_gap == pytest.approx(gap, rel=0.2)
-    assert result.report.met.gap_share == pytest.approx(1 - closed / found, rel=0.1)
+    assert result.report.met.gap_share == pytest.approx(1 - closed / evaluation, rel=0.1)
 
 
 def test_without_a_barrier_they_pass_through_each_other():
@@ -217,12 +217,12 @@ def test_gaps_are_those_of_an_independent_library():
     x = rng.uniform(-1, 1, (60, 3))
     faces = np.arange(60).reshape(-1, 3)
     surfaces = Surfaces(faces, np.arange(60) // 3, x, 0.0, np.ones(20, bool))
-    found = gaps(surfaces, x, 0.4)
-    for stencil, crossing, distance in zip(found.vertices, found.crossing, found.distance, strict=True):
+    pairs = gaps(surfaces, x, 0.4)
+    for stencil, crossing, distance in zip(pairs.vertices, pairs.crossing, pairs.distance, strict=True):
         measure = ipctk.edge_edge_distance if crossing else ipctk.point_triangle_distance
         assert distance == pytest.approx(np.sqrt(measure(*x[stencil])), rel=1e-9, abs=1e-12)
-    assert found.crossing.any()
-    assert not found.crossing.all()
+    assert pairs.crossing.any()
+    assert not pairs.crossing.all()
 
 
 def test_what_intersects_at_the_start_is_named():
@@ -250,7 +250,7 @@ def test_element_wise_methods_say_that_they_cannot():
 
 def test_bad_options_are_refused():
     with pytest.raises(supple.SceneError, match="must be smaller than the edges"):
-        assembled(pressed(thickness=0.6))
+        assemble_model(pressed(thickness=0.6))
     with pytest.raises(supple.SceneError, match="contact must be"):
         supple.Contact("barriers")
 

@@ -105,8 +105,8 @@ def test_an_equilibrium_is_held_by_friction():
     assert result.report.ok, result.report
     push, rub = result.report.met.bodies["block"][1], result.report.met.bodies["block"][0]
     assert -rub / push == pytest.approx(np.tan(ANGLE), rel=1e-3)
-    found = supple.evaluate(on_slope(0.7, quasistatic=True), result.positions)
-    assert np.isfinite(found.energy)
+    evaluation = supple.evaluate(on_slope(0.7, quasistatic=True), result.positions)
+    assert np.isfinite(evaluation.energy)
 
 
 @pytest.mark.parametrize("solver", ["hybrid", "pbng", "mpbng"])
@@ -177,10 +177,10 @@ def test_kernels_and_host_agree_and_no_force_is_outside_the_cone(crossing, mu):
     forces = problem.states.vectors(problem.states.net)[0]
     expected = term.forces(problem.positions)
     np.testing.assert_allclose(forces, expected, atol=1e-10 * np.abs(expected).max())
-    found = term.active_contacts(problem.positions)
-    rub = term.friction_response(problem.positions, found)
+    contacts = term.active_contacts(problem.positions)
+    rub = term.friction_response(problem.positions, contacts)
     rubbing = rub.tangential_stiffness * np.linalg.norm(rub.slip, axis=1)
-    assert (rubbing <= mu * found.normal_force * (1 + 1e-12)).all()
+    assert (rubbing <= mu * contacts.normal_force * (1 + 1e-12)).all()
     assert rub.slides.any() == (mu < 1)
     four = forces.reshape(-1, 4, 3).sum(axis=1)
     np.testing.assert_allclose(four, 0, atol=1e-10 * np.abs(forces).max())

@@ -48,22 +48,22 @@ def test_contacts_are_found_where_bodies_are(friction):
     """The same forces, whether a solve has found them or somebody asks for them at its positions."""
     scene = pressed(supple.Contact("weak", friction=friction))
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-6, position_tolerance=None)
-    known, found = result.evaluate(), supple.evaluate(scene, result.positions)
+    known, evaluation = result.evaluate(), supple.evaluate(scene, result.positions)
     free, most = result.model.free, np.abs(known.internal_force).max()
     assert np.abs(known.net_force[free]).max() < 1e-3 * most
-    assert np.abs(found.net_force[free]).max() < 0.1 * most
+    assert np.abs(evaluation.net_force[free]).max() < 0.1 * most
 
 
 def test_forces_of_a_barrier_are_found_anywhere():
     """By a result, at its positions, and in a saved frame: all say the same."""
     scene = pressed("barrier", gap=0.06)
     result = supple.equilibrium(scene)
-    known, found = result.evaluate(), supple.evaluate(scene, result.positions)
+    known, evaluation = result.evaluate(), supple.evaluate(scene, result.positions)
     most = np.abs(known.internal_force).max()
-    np.testing.assert_allclose(found.internal_force, known.internal_force, atol=1e-9 * most)
-    assert np.abs(found.net_force[result.model.free]).max() < 1e-2 * most
-    np.testing.assert_allclose(found.reactions["pin0"].force, known.reactions["pin0"].force, rtol=1e-6)
-    assert found.energy == pytest.approx(known.energy)
+    np.testing.assert_allclose(evaluation.internal_force, known.internal_force, atol=1e-9 * most)
+    assert np.abs(evaluation.net_force[result.model.free]).max() < 1e-2 * most
+    np.testing.assert_allclose(evaluation.reactions["pin0"].force, known.reactions["pin0"].force, rtol=1e-6)
+    assert evaluation.energy == pytest.approx(known.energy)
 
 
 def test_a_barrier_has_no_forces_where_bodies_intersect():

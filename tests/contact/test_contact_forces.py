@@ -24,17 +24,17 @@ def test_what_presses_is_carried_by_what_holds(mu):
     scene = pressed_block(friction=mu)
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7, position_tolerance=None)
     (plate,) = result.report.contact.obstacles
-    for found in (result.evaluate(), supple.evaluate(scene, result.positions)):
-        scale = np.abs(found.internal_force).max()
+    for evaluation in (result.evaluate(), supple.evaluate(scene, result.positions)):
+        scale = np.abs(evaluation.internal_force).max()
         free = result.model.free
-        on_bodies = found.obstacle_reactions["plate"]
-        assert np.abs(found.net_force[free]).max() < 1e-5 * scale
+        on_bodies = evaluation.obstacle_reactions["plate"]
+        assert np.abs(evaluation.net_force[free]).max() < 1e-5 * scale
         np.testing.assert_allclose(on_bodies.force, -np.array(plate.force), atol=1e-4 * scale)
-        weight = found.external_force.sum(axis=0)
-        held = found.reactions["below"]
+        weight = evaluation.external_force.sum(axis=0)
+        held = evaluation.reactions["below"]
         np.testing.assert_allclose(held.force + on_bodies.force + weight, 0, atol=1e-4 * scale)
-        forces = found.contact_force + found.external_force + found.reaction_force
-        torque = np.cross(found.positions, forces).sum(axis=0)
+        forces = evaluation.contact_force + evaluation.external_force + evaluation.reaction_force
+        torque = np.cross(evaluation.positions, forces).sum(axis=0)
         np.testing.assert_allclose(torque, 0, atol=1e-4 * scale)
         assert (on_bodies.force[0] > 1) == (mu > 0), "friction drags along"
 
@@ -46,11 +46,13 @@ def test_obstacles_are_where_they_are_at_the_time_of_an_evaluation():
             scene, solver=supple.PBNG(), dt=0.5, frames=1, tolerance=1e-7, position_tolerance=None
         )
     )
-    found = half.evaluate()
-    assert found.obstacle_reactions["plate"].force[1] < -500
-    assert np.abs(found.net_force[half.model.free]).max() < 1e-5 * np.abs(found.internal_force).max()
+    evaluation = half.evaluate()
+    assert evaluation.obstacle_reactions["plate"].force[1] < -500
+    assert (
+        np.abs(evaluation.net_force[half.model.free]).max() < 1e-5 * np.abs(evaluation.internal_force).max()
+    )
     at_end = supple.evaluate(scene, half.positions).obstacle_reactions["plate"].force[1]
-    assert at_end < 10 * found.obstacle_reactions["plate"].force[1], "deep inside"
+    assert at_end < 10 * evaluation.obstacle_reactions["plate"].force[1], "deep inside"
 
 
 def test_momentum_of_a_step_changes_by_what_the_evaluation_says():
@@ -60,11 +62,11 @@ def test_momentum_of_a_step_changes_by_what_the_evaluation_says():
     scene.add_obstacle(supple.Plane(), friction=0.3, name="floor")
     frames = list(supple.simulate(scene, solver=supple.PBNG(), frames=6, tolerance=1e-7))
     for before, frame in pairwise(frames):
-        found = frame.evaluate()
+        evaluation = frame.evaluate()
         change = frame.model.mass @ (frame.velocities - before.velocities) / 0.01
-        applied = (found.external_force + found.contact_force).sum(axis=0)
-        np.testing.assert_allclose(change, applied, atol=1e-4 * np.abs(found.external_force.sum()))
-    assert found.obstacle_reactions["floor"].force[1] > 0
+        applied = (evaluation.external_force + evaluation.contact_force).sum(axis=0)
+        np.testing.assert_allclose(change, applied, atol=1e-4 * np.abs(evaluation.external_force.sum()))
+    assert evaluation.obstacle_reactions["floor"].force[1] > 0
 
 
 @pytest.mark.parametrize("friction", [0.0, 0.4])
@@ -80,19 +82,19 @@ def test_forces_of_bodies_on_each_other_are_forces_of_contact(method, friction):
     scene.pin(high.where(lambda X: X[:, 1] > 1.51), supple.Translate((0.03, -0.1, 0)), name="high")
     scene.add_obstacle(supple.Sphere(0.3, (1.35, 0.5, 0.5)), supple.Translate((-0.1, 0, 0)), name="knob")
     result = supple.equilibrium(scene, tolerance=1e-7, position_tolerance=None)
-    found = result.evaluate()
-    scale = np.abs(found.reactions["low"].force).max()
+    evaluation = result.evaluate()
+    scale = np.abs(evaluation.reactions["low"].force).max()
     for body in (low, high):
         own = body.vertices
-        outer = found.contact_force[own] + found.external_force[own]
-        held = outer.sum(axis=0) + found.reactions[body.name].force
+        outer = evaluation.contact_force[own] + evaluation.external_force[own]
+        held = outer.sum(axis=0) + evaluation.reactions[body.name].force
         np.testing.assert_allclose(held, 0, atol=1e-4 * scale)
-    assert found.obstacle_reactions["knob"].force[0] < -0.01 * scale
-    on_high = found.contact_force[high.vertices]
+    assert evaluation.obstacle_reactions["knob"].force[0] < -0.01 * scale
+    on_high = evaluation.contact_force[high.vertices]
     assert on_high[:, 1].sum() > 0.5 * scale
     assert (np.hypot(*on_high[:, [0, 2]].sum(axis=0)) > 0.05 * scale) == bool(friction)
     assert not on_high[high.points[:, 1] > 1.51].any()
-    assert np.abs(found.net_force[result.model.free]).max() < 1e-5 * scale
+    assert np.abs(evaluation.net_force[result.model.free]).max() < 1e-5 * scale
 
 
 def test_bodies_that_press_each_other_balance():
@@ -105,11 +107,11 @@ def test_bodies_that_press_each_other_balance():
     scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -0.1, 0)))
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7, position_tolerance=None)
     anew = supple.evaluate(scene, result.positions)
-    for found, error in ((result.evaluate(), 1e-4), (anew, 0.02)):  # where contacts are found anew
-        scale = np.abs(found.internal_force).max()
-        assert np.abs(found.net_force[result.model.free]).max() < error * scale
-        held = found.reactions["pin0"].force + found.reactions["pin1"].force
+    for evaluation, error in ((result.evaluate(), 1e-4), (anew, 0.02)):  # where contacts are found anew
+        scale = np.abs(evaluation.internal_force).max()
+        assert np.abs(evaluation.net_force[result.model.free]).max() < error * scale
+        held = evaluation.reactions["pin0"].force + evaluation.reactions["pin1"].force
         np.testing.assert_allclose(held, 0, atol=1e-4 * scale)
-        assert found.reactions["pin0"].force[1] == pytest.approx(
+        assert evaluation.reactions["pin0"].force[1] == pytest.approx(
             -result.report.met.bodies["low"][1], rel=1e-3
         )

@@ -26,8 +26,8 @@ def card():
 def test_a_card_finds_what_the_host_finds(name):
     for things in searches(name):
         for radius in (0.02, 0.2):
-            found, expected = (find(*things, radius, runner) for runner in (card(), HOST))
-            for a, b in zip(found, expected, strict=True):
+            pairs, expected = (find(*things, radius, runner) for runner in (card(), HOST))
+            for a, b in zip(pairs, expected, strict=True):
                 np.testing.assert_array_equal(a, b)
 
 
@@ -35,9 +35,9 @@ def test_what_meets_while_bodies_move():
     rng, runner, (surfaces, x) = np.random.default_rng(1), card(), close_together()
     known, apart = Looking(surfaces), Candidates(surfaces)
     for _ in range(6):
-        found, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
+        actual, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
         for name, values in vars(expected).items():
-            np.testing.assert_allclose(vars(found)[name], values, atol=1e-12)
+            np.testing.assert_allclose(vars(actual)[name], values, atol=1e-12)
         near, expected = gaps(surfaces, x, 0.1, runner, apart), gaps(surfaces, x, 0.1)
         np.testing.assert_array_equal(near.keys, expected.keys)
         np.testing.assert_allclose(near.distance, expected.distance, atol=1e-14)

@@ -18,13 +18,13 @@ FINE = np.array([(i, j) for i in range(101) for j in range(101 - i)]) / 100
 
 
 @kernel
-def deepest_of_all(shapes, triangles, found):
+def deepest_of_all(shapes, triangles, by_triangle):
     for m in range(len(triangles)):
         a = triangles[m, 0, 0], triangles[m, 0, 1], triangles[m, 0, 2]
         b = triangles[m, 1, 0], triangles[m, 1, 1], triangles[m, 1, 2]
         c = triangles[m, 2, 0], triangles[m, 2, 1], triangles[m, 2, 2]
         at = deepest(shapes, 0, a, b, c, 1e9, DEPTHS)
-        found[m, 0], found[m, 1], found[m, 2] = at.distance, at.second, at.third
+        by_triangle[m, 0], by_triangle[m, 1], by_triangle[m, 2] = at.distance, at.second, at.third
 
 
 def spread(triangle, weights):
@@ -81,9 +81,9 @@ def test_the_deepest_point_of_a_triangle_is_found(name, size):
     triangles = size * rng.normal(size=(60, 1, 3)) * 0.5 + size * rng.normal(size=(60, 3, 3)) * np.array(
         [[[0.1]], [[0.5]], [[1.0]]]
     ).repeat(20, axis=0)
-    found = np.zeros((60, 3))
-    deepest_of_all(shapes, triangles, found)
-    for triangle, (d, second, third) in zip(triangles, found, strict=True):
+    points = np.zeros((60, 3))
+    deepest_of_all(shapes, triangles, points)
+    for triangle, (d, second, third) in zip(triangles, points, strict=True):
         edge = np.linalg.norm(triangle - np.roll(triangle, 1, axis=0), axis=1).max()
         assert min(second, third, 1 - second - third) > -1e-12, "it is a point of the triangle"
         there = spread(triangle, np.array([[second, third]]))
@@ -157,14 +157,14 @@ def test_what_has_passed_a_face_is_reported(thing, place, precision):
     shape = things(size, origin)[thing]
     for depth, passes in ((0.0, False), (0.03, True)):
         scene = block(shape, supple.Translate((0, -depth * size, 0)), size, origin)
-        found = placed(scene, precision=precision)
-        (each,) = found.obstacles
-        assert found.passed == passes
+        problem = placed(scene, precision=precision)
+        (each,) = problem.obstacles
+        assert problem.passed == passes
         assert each.depth == 0, "no vertex is inside"
         if passes:
             assert each.pierced == pytest.approx(depth * size if thing == "ball" else each.pierced, rel=1e-2)
             assert 0.019 * size < each.pierced < 0.031 * size
-            (told,) = found.sentences
+            (told,) = problem.sentences
             assert "'thing'" in told
             assert "'solid0'" in told
             assert each.passed.finer < size / 8
@@ -187,9 +187,9 @@ def test_what_a_mesh_cuts_of_something_round_has_not_passed_it():
     x = problem.positions - np.array([0, -1.01 * radius, 0])
     problem.positions = problem.model.rest + (radius / np.linalg.norm(x, axis=1) - 1)[:, None] * x
     problem.contacts.find(np.inf)
-    found = contact_reports(problem)[0]
-    assert 0.03 * edge < found.pierced < 0.2 * edge, "it is cut"
-    assert not found.passed
+    report = contact_reports(problem)[0]
+    assert 0.03 * edge < report.pierced < 0.2 * edge, "it is cut"
+    assert not report.passed
 
 
 @pytest.mark.parametrize("threads", [1, 2])

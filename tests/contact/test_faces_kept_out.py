@@ -26,40 +26,40 @@ def pressed(thing, place="here", depth=0.03, **options):
 @pytest.mark.parametrize("thing", things(1.0, (0, 0, 0)))
 def test_what_is_small_is_kept_out_of_faces(thing, place):
     size, _ = PLACES[place]
-    found, here = pressed(thing, place), pressed(thing)
-    (each,) = found.report.contact.obstacles
-    assert found.report.outcome is supple.Outcome.CONVERGED
+    result, here = pressed(thing, place), pressed(thing)
+    (each,) = result.report.contact.obstacles
+    assert result.report.outcome is supple.Outcome.CONVERGED
     assert each.passed is None
     assert each.pierced == 0
     assert each.contacts > 0
-    on_bodies = np.sum(list(found.report.contact.bodies.values()), axis=0)
+    on_bodies = np.sum(list(result.report.contact.bodies.values()), axis=0)
     np.testing.assert_allclose(on_bodies, -np.array(each.force), rtol=1e-12)
     np.testing.assert_allclose(
         np.array(each.force) / size**2, here.report.contact.obstacles[0].force, atol=1.0
     )
     assert each.force[1] > 1000 * size**2, "it is pressed into the block from above"
-    evaluated = found.evaluate()
+    evaluated = result.evaluate()
     for force in (evaluated.reactions["pin0"].force, -evaluated.contact_force.sum(axis=0)):
         np.testing.assert_allclose(force, each.force, atol=1e-3 * each.force[1])
-    assert np.abs(evaluated.net_force[found.model.free]).max() < 2e-3 * each.force[1]
+    assert np.abs(evaluated.net_force[result.model.free]).max() < 2e-3 * each.force[1]
 
 
 @pytest.mark.parametrize("depth", [0.06, 0.1])
 @pytest.mark.parametrize("thing", ["ball", "standing rod"])
 def test_faces_leave_obstacles_on_the_side_where_they_were(thing, depth):
     """Also where more than half of these has gone through at once."""
-    found = pressed(thing, depth=depth)
-    assert found.report.outcome is supple.Outcome.CONVERGED
-    x = found.positions - found.model.rest
+    result = pressed(thing, depth=depth)
+    assert result.report.outcome is supple.Outcome.CONVERGED
+    x = result.positions - result.model.rest
     assert x[:, 1].min() < -0.9 * depth, "the face is pressed down"
-    assert found.report.contact.obstacles[0].force[1] > 0
+    assert result.report.contact.obstacles[0].force[1] > 0
 
 
 @pytest.mark.parametrize("solver", [supple.Newton(), supple.PBNG(acceleration=None), supple.Hybrid()])
 def test_solvers_agree(solver):
-    reference, found = pressed("ball", solver=supple.PBNG()), pressed("ball", solver=solver)
-    assert found.report.ok
-    assert np.abs(found.positions - reference.positions).max() < 1e-5
+    reference, result = pressed("ball", solver=supple.PBNG()), pressed("ball", solver=solver)
+    assert result.report.ok
+    assert np.abs(result.positions - reference.positions).max() < 1e-5
 
 
 def test_threads_and_precisions_agree():
@@ -145,24 +145,24 @@ def test_a_device_has_the_points_that_the_host_has(fake_device):  # noqa: F811
     from supple.problem.cuda import Cuda
 
     model = supple.scene.build_model(block(things(1.0, (0, 0, 0))["rod"], supple.Translate((0, -0.03, 0))))
-    found = []
+    points = []
     for device in (Cuda(model.vertices + 1), None):
         problem = Problem(model, "float64", 1, device)
         problem.begin_step(np.inf)
-        found.append(problem.model.terms[-1])
-    assert len(found[0].vertices) > 0
+        points.append(problem.model.terms[-1])
+    assert len(points[0].vertices) > 0
     for name in ("vertices", "keys", "weights", "numbers"):
-        np.testing.assert_allclose(getattr(found[0], name), getattr(found[1], name), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(getattr(points[0], name), getattr(points[1], name), rtol=1e-12, atol=1e-12)
 
 
 def test_points_follow_the_deepest_by_half_and_stay_where_another_is_deepest():
     """In the same face and shape only."""
     known = FacePoints.at(np.array([3, 3]), np.array([0, 1]), np.array([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]))
     now = FacePoints.at(np.array([3, 3]), np.array([0, 1]), np.array([[0.4, 0.4, 0.2], [0.0, 0.1, 0.9]]))
-    found = known.following(now)
-    assert found.shape.tolist() == [0, 1, 1]
-    np.testing.assert_allclose(found.weights, [[0.45, 0.35, 0.2], [0.5, 0.3, 0.2], [0.0, 0.1, 0.9]])
-    np.testing.assert_allclose(found.deepest[0], [0.4, 0.4, 0.2])
+    points = known.following(now)
+    assert points.shape.tolist() == [0, 1, 1]
+    np.testing.assert_allclose(points.weights, [[0.45, 0.35, 0.2], [0.5, 0.3, 0.2], [0.0, 0.1, 0.9]])
+    np.testing.assert_allclose(points.deepest[0], [0.4, 0.4, 0.2])
 
 
 @pytest.mark.parametrize("shape", [supple.Sphere(0.3), supple.Box((0.2, 3.0, 0.4)), bowl()])

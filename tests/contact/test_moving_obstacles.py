@@ -82,8 +82,8 @@ def test_files_have_obstacles_beside_bodies(tmp_path):
     import pyvista
 
     for index, x in enumerate((-0.1, 0.0, 0.1)):
-        found = pyvista.read(tmp_path / "vtu" / f"frame_{index:04d}.vtu")
-        np.testing.assert_allclose(np.asarray(found.points)[27:].mean(axis=0), (x, 0.2, 0.2), atol=1e-6)
+        grid = pyvista.read(tmp_path / "vtu" / f"frame_{index:04d}.vtu")
+        np.testing.assert_allclose(np.asarray(grid.points)[27:].mean(axis=0), (x, 0.2, 0.2), atol=1e-6)
     assert (tmp_path / "obj" / "plate_0002.obj").exists()
     with np.load(tmp_path / "positions.npz") as saved:
         assert saved["positions"].shape[1] == 27, "arrays for training have bodies only"

@@ -78,14 +78,14 @@ def test_newton_steps_find_what_sweeps_find(solver, friction):
     above = supple.Plane(normal=(0, -1, 0), point=(0, 0.5, 0))
     scene.add_obstacle(above, supple.Translate((0, -0.15, 0)), friction=friction, name="lid")
     given = {"tolerance": 1e-7, "precision": "float64", "position_tolerance": None}
-    found = supple.equilibrium(scene, solver=solver, **given)
+    result = supple.equilibrium(scene, solver=solver, **given)
     swept = supple.equilibrium(scene, solver=supple.PBNG(), **given)
-    assert found.report.ok, found.report
+    assert result.report.ok, result.report
     assert swept.report.ok, swept.report
-    assert found.report.contact.contacts == swept.report.contact.contacts
-    assert found.report.contact.depth < 1e-9
+    assert result.report.contact.contacts == swept.report.contact.contacts
+    assert result.report.contact.depth < 1e-9
     if friction == 0:  # but for how it slides and rolls as a whole
-        np.testing.assert_allclose(found.positions[:, 1], swept.positions[:, 1], atol=1e-5)
+        np.testing.assert_allclose(result.positions[:, 1], swept.positions[:, 1], atol=1e-5)
 
 
 def test_a_ball_dropped_loses_its_momentum_to_the_floor():
@@ -251,11 +251,11 @@ def test_results_do_not_depend_on_threads():
     scene, _ = block_on_plane(6, 0.3, quasistatic=False, dt=0.01)
     scene.add_obstacle(supple.Plane(), friction=0.3)
     scene.add_obstacle(supple.Sphere(radius=1, center=(0.5, -1, 0.5)))
-    found = defaultdict(list)
+    positions = defaultdict(list)
     for threads in (1, 2):
         for frame in supple.simulate(scene, solver=supple.PBNG(iterations=10), frames=3, threads=threads):
-            found[frame.index].append(frame.positions)
-    for one, two in found.values():
+            positions[frame.index].append(frame.positions)
+    for one, two in positions.values():
         np.testing.assert_array_equal(one, two)
 
 

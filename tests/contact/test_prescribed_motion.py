@@ -43,14 +43,14 @@ def slow(monkeypatch):
 @pytest.fixture
 def seen(monkeypatch):
     """Where pins are after every look."""
-    places, pursue = [], leading.Pins.pursue
+    places, pursue = [], leading.PinMotion.advance
 
     def watched(own, *limits):
         moved = pursue(own, *limits)
         places.append(own.states.positions[0, own.model.pinned])
         return moved
 
-    monkeypatch.setattr(leading.Pins, "pursue", watched)
+    monkeypatch.setattr(leading.PinMotion, "advance", watched)
     return places
 
 

@@ -97,9 +97,9 @@ def weak():
 
 def test_forces_of_bodies_on_each_other_are_those_of_all_contacts():
     problem, term, u = weak()
-    r, found, expected = term.forces(u), term.response(u), np.zeros(u.shape)
-    assert found.slides.any()
-    assert not found.slides.all()
+    r, actual, expected = term.forces(u), term.response(u), np.zeros(u.shape)
+    assert actual.slides.any()
+    assert not actual.slides.all()
     np.add.at(expected, term.vertices, term.weights[:, :, None] * r[:, None])
     np.testing.assert_allclose(forces_on_vertices(term, u), expected, rtol=1e-9, atol=1e-9)
     contact = problem.model.dynamic_terms[0][1]
@@ -107,7 +107,7 @@ def test_forces_of_bodies_on_each_other_are_those_of_all_contacts():
     forces, carried = forces_on_bodies(term, u, rest, contact.surfaces.body, len(names))
     sums = [expected[own].sum(axis=0) for _, own in names]
     np.testing.assert_allclose(forces, sums, atol=1e-9 * np.abs(sums).max())
-    assert carried == pytest.approx((found.normal_force * np.abs(term.distances(rest + u))).sum())
+    assert carried == pytest.approx((actual.normal_force * np.abs(term.distances(rest + u))).sum())
 
 
 def test_changes_of_contacts_are_seen_once_at_every_vertex():

@@ -72,8 +72,8 @@ def test_evaluations_and_pictures_see_it_where_it_is():
     center = frame.state.history[RIGID][0, :3]
     assert center[1] < 0.8
     np.testing.assert_allclose(frame.model.obstacles.poses(0.0)[0, 9:], center)
-    found = frame.evaluate()
-    on_block = found.obstacle_reactions["ball"].force
+    evaluation = frame.evaluate()
+    on_block = evaluation.obstacle_reactions["ball"].force
     np.testing.assert_allclose(on_block, frame.report.contact.bodies["solid0"], rtol=0.01, atol=0.1)
 
 

@@ -87,7 +87,9 @@ def test_samples_that_cannot_be_measured_or_made_are_crashed(tmp_path, monkeypat
     if where == "contact":
         monkeypatch.setattr("supple.postprocess.evaluate.evaluation_of", lambda *given: 1 / 0)
     else:
-        monkeypatch.setattr("supple.datasets.spec.parametric_scene.VectorizedConditions.conditions", lambda *given: 1 / 0)
+        monkeypatch.setattr(
+            "supple.datasets.spec.parametric_scene.VectorizedConditions.conditions", lambda *given: 1 / 0
+        )
         monkeypatch.setattr("supple.datasets.spec.parametric_scene.Source.conditions", lambda *given: 1 / 0)
     shards.run(0)
     write_summary(shards.store)
@@ -112,11 +114,11 @@ def test_a_batch_that_crashes_is_solved_one_by_one(tmp_path, monkeypatch):
     monkeypatch.setattr(BatchSolver, "solve", solve)
     monkeypatch.setattr(BatchSolver, "next_of", lambda self, every: list(islice(every, 2)))
     monkeypatch.setattr("supple.datasets.run.sampler.equilibrium", lambda *given, **options: 1 / 0)
-    found = list(sampler.solve_all(values, [None] * 5))
+    results = list(sampler.solve_all(values, [None] * 5))
     assert chunks == [2, 1, 1, 2, 1, 1, 1]
-    assert [each.crashed for each in found] == [False, True, False, False, False]
-    assert "the third launch failed" in found[1].sentence
-    for each, other in zip(found, alone, strict=True):
+    assert [each.crashed for each in results] == [False, True, False, False, False]
+    assert "the third launch failed" in results[1].sentence
+    for each, other in zip(results, alone, strict=True):
         if each.ok:
             assert np.abs(each.measured.positions - other.measured.positions).max() < 3e-4
 
@@ -260,8 +262,8 @@ def test_failed_samples_are_solved_again_and_no_others(tmp_path, monkeypatch):
     assert f"dataset resume {store.path} --retry-failed" in " ".join(said.stderr.split())
     resume = ["dataset", "resume", str(store.path), "--workers", "1", "--json"]
     assert json.loads(CliRunner().invoke(app, resume).stdout)["good"] == 8 - len(crashed)
-    found = CliRunner().invoke(app, [*resume, "--retry-failed"])
-    assert (found.exit_code, json.loads(found.stdout)["good"]) == (0, 8)
+    outcome = CliRunner().invoke(app, [*resume, "--retry-failed"])
+    assert (outcome.exit_code, json.loads(outcome.stdout)["good"]) == (0, 8)
     assert sample_bytes(store) == sample_bytes(whole)
     assert verify(store, again=0).complete
     assert release_failed(store, store.finished()) == 0

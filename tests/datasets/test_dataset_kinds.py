@@ -162,8 +162,8 @@ def test_what_varies_leads_to_the_equilibrium_of_its_scene(tmp_path, kind):
     (place,) = source.vary("value", [path])
     alone = tmp_path / "alone.toml"
     alone.write_text(tomli_w.dumps(place.put(source.tables, float(data.inputs["value"][1]))))
-    found = supple.equilibrium(supple.load_scene(alone), tolerance=1e-6)
-    assert np.abs(found.positions - data["positions"][1]).max() < 1e-4
+    result = supple.equilibrium(supple.load_scene(alone), tolerance=1e-6)
+    assert np.abs(result.positions - data["positions"][1]).max() < 1e-4
     assert np.abs(data["positions"][0] - data["positions"][1]).max() > 1e-4, "it makes a difference"
 
 
@@ -185,8 +185,8 @@ def test_fields_of_meshes_vary(tmp_path):
         scene = supple.load_scene(file).scene
         (body,) = scene.bodies
         kind = supple.Corotated(young=data.inputs["E"][sample], poisson=0.3)
-        (found,) = supple.equilibria(scene, [supple.Variation(materials={body: kind})])
-        assert np.abs(found.positions - data["positions"][sample]).max() < 3e-4
+        (result,) = supple.equilibria(scene, [supple.Variation(materials={body: kind})])
+        assert np.abs(result.positions - data["positions"][sample]).max() < 3e-4
     spec = spec_of(tmp_path, scene=str(file), vary=[{"path": vary[0]["path"], "range": [1e3, 1e4]}])
     with pytest.raises(SpecError, match="a table or a function gives"):
         load_spec(spec)
@@ -304,9 +304,9 @@ def test_forces_that_are_none_are_exactly_none(tmp_path):
     file.write_text(SCENE.replace("force = [0, 0, 1]", "force = [0, 0, 0]"))
     source = Source.load(file)
     source.vary("g", ["gravity"])
-    found = source.conditions_of([{"g": [0.0, 0.0, 0.0]}, {"g": [0.0, -9.8, 0.0]}])
-    assert not found[0].force.any()
-    assert found[1].force.any()
+    conditions = source.conditions_of([{"g": [0.0, 0.0, 0.0]}, {"g": [0.0, -9.8, 0.0]}])
+    assert not conditions[0].force.any()
+    assert conditions[1].force.any()
 
 
 @pytest.mark.parametrize(

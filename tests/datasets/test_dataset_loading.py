@@ -180,20 +180,20 @@ def test_cards_say_how_to_open_what_is_there(data, tmp_path, monkeypatch, to):
     assert to == "plaid" or "zarr" not in text.lower()
     code = text.split("```python")[1].split("```")[0]
     monkeypatch.chdir(folder)
-    found = {}
-    exec(code, found)
-    assert np.array_equal(found["points"], data.rest["points"])
+    texts = {}
+    exec(code, texts)
+    assert np.array_equal(texts["points"], data.rest["points"])
     train = data.split("train")
     if to == "webdataset":
-        assert np.array_equal(found["output"], data["positions"][int(train[-1])])
-        assert found["value"] == data.inputs["g"][train[-1]]
+        assert np.array_equal(texts["output"], data["positions"][int(train[-1])])
+        assert texts["value"] == data.inputs["g"][train[-1]]
     elif to == "plaid":
-        first = found["arrays"]["Base_3_3__Zone__VertexFields__positions"]
+        first = texts["arrays"]["Base_3_3__Zone__VertexFields__positions"]
         assert np.array_equal(first, data["positions"][int(train[0])])
     else:
-        assert np.array_equal(found["outputs"], data["positions"][train])
+        assert np.array_equal(texts["outputs"], data["positions"][train])
         assert np.array_equal(
-            found["relative_residual"], data.report["relative_residual"][train if to == "lance" else data.ids]
+            texts["relative_residual"], data.report["relative_residual"][train if to == "lance" else data.ids]
         )
 
 

@@ -111,10 +111,10 @@ def test_swollen_bodies_stay_swollen_when_their_material_varies(tmp_path, rest):
     path = "solid.bar.material.young"
     text = SCENE.replace("density = 100", f"density = 100\n{rest}")
     source = changed(tmp_path, text, vary=[{"path": path, "range": [1e4, 2e4]}]).source
-    (found,) = source.conditions({path: 2e4}).materials
+    (material,) = source.conditions({path: 2e4}).materials
     (term,) = [term for term in source.own_model({path: 2e4}).terms if term.material is not None]
-    assert type(found) is type(term.material)
-    for mine, own in zip(found, term.material, strict=True):
+    assert type(material) is type(term.material)
+    for mine, own in zip(material, term.material, strict=True):
         assert np.allclose(mine, own)
 
 
@@ -144,14 +144,14 @@ def test_what_is_stored_is_what_evaluate_says(tmp_path):
     data = supple.data.open(store.path)
     scene = tmp_path / "alone.toml"
     scene.write_text(text_with(store, 1))
-    found = supple.evaluate(supple.load_scene(scene), data["positions"][1])
+    evaluation = supple.evaluate(supple.load_scene(scene), data["positions"][1])
     assert np.allclose(data["displacements"][1], data["positions"][1] - data["points"])
-    assert np.allclose(data["stresses"][1], found.cauchy, rtol=1e-6, atol=1e-6)
-    assert np.allclose(data["F"][1], found.deformation_gradient)
-    assert np.allclose(data["von_mises"][1], found.von_mises, rtol=1e-6, atol=1e-6)
-    assert np.allclose(data["forces"][1], found.reaction_force, atol=1e-6)
-    assert np.allclose(data["energies"][1], [*found.body_energies.values()])
-    assert np.allclose(data["reactions"][1][1, :3], found.reactions["end"].force, atol=1e-6)
+    assert np.allclose(data["stresses"][1], evaluation.cauchy, rtol=1e-6, atol=1e-6)
+    assert np.allclose(data["F"][1], evaluation.deformation_gradient)
+    assert np.allclose(data["von_mises"][1], evaluation.von_mises, rtol=1e-6, atol=1e-6)
+    assert np.allclose(data["forces"][1], evaluation.reaction_force, atol=1e-6)
+    assert np.allclose(data["energies"][1], [*evaluation.body_energies.values()])
+    assert np.allclose(data["reactions"][1][1, :3], evaluation.reactions["end"].force, atol=1e-6)
 
 
 def test_what_obstacles_do_is_stored(tmp_path):
@@ -169,8 +169,8 @@ def test_what_obstacles_do_is_stored(tmp_path):
     assert total[heavy, 1] > total[light, 1] >= 0
     alone = tmp_path / "alone.toml"
     alone.write_text(text_with(store, heavy))
-    found = supple.evaluate(supple.load_scene(alone), data["positions"][heavy])
-    assert np.allclose(data["contact"][heavy], found.contact_force, atol=1e-6)
+    evaluation = supple.evaluate(supple.load_scene(alone), data["positions"][heavy])
+    assert np.allclose(data["contact"][heavy], evaluation.contact_force, atol=1e-6)
     below = (data["points"][:, 0] == 0.5) & (data["points"][:, 1] == 0)
     assert not np.any(data["contact"][heavy][~below])
 
@@ -219,9 +219,9 @@ def test_samples_that_fail_are_recorded_and_have_no_positions(tmp_path):
 def test_values_that_are_impossible_are_recorded_with_their_sentence(tmp_path):
     store = make_store(load_spec(spec_of(tmp_path)), tmp_path / "set.zarr")
     shards = Shards(store)
-    found = shards.sampler.solve({"young": -1.0}, [None])
-    assert found.report_row()["outcome"] == store.facts["outcomes"].index("invalid")
-    assert "young" in found.sentence
+    solution = shards.sampler.solve({"young": -1.0}, [None])
+    assert solution.report_row()["outcome"] == store.facts["outcomes"].index("invalid")
+    assert "young" in solution.sentence
 
 
 def test_a_prediction_is_exact_where_the_samples_are_linear():
@@ -257,7 +257,7 @@ def test_distances_are_computed_unless_the_spec_says_that_they_need_not_be(tmp_p
     """Both are in balance; only one knows how far off it is."""
     with_them = solved(tmp_path, "with.zarr", count=4)
     without = solved(tmp_path, "without.zarr", count=4, solve={"position_tolerance": False})
-    found = [supple.data.open(store.path).report for store in (with_them, without)]
-    assert (found[0]["position_error"] <= 1e-4).all()
-    assert np.isnan(found[1]["position_error"]).all()
-    assert all((reports["relative_residual"] <= 1e-4).all() for reports in found)
+    stored_reports = [supple.data.open(store.path).report for store in (with_them, without)]
+    assert (stored_reports[0]["position_error"] <= 1e-4).all()
+    assert np.isnan(stored_reports[1]["position_error"]).all()
+    assert all((reports["relative_residual"] <= 1e-4).all() for reports in stored_reports)

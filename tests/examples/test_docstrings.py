@@ -20,10 +20,10 @@ from supple.meshes.skinning import VisibleSurface
 
 def public_things() -> dict[str, object]:
     """What users find in `supple` and in its namespaces for scenes."""
-    found = {name: getattr(supple, name) for name in supple.__all__}
+    public = {name: getattr(supple, name) for name in supple.__all__}
     for space in (supple.io, supple.loads, supple.materials, supple.meshes, supple.motions, supple.shapes):
-        found |= {name: getattr(space, name) for name in space.__all__}
-    return found
+        public |= {name: getattr(space, name) for name in space.__all__}
+    return public
 
 
 def documented() -> Iterator[str]:
@@ -76,8 +76,8 @@ def test_example(code, tmp_path, monkeypatch):
 
 def passages() -> list[str]:
     """What is indented and is code of several lines."""
-    found = [dedent(part) for text in documented() for part in re.findall(r"\n\n((?: {4}.*\n?)+)", text)]
-    return [part for part in found if "supple." in part]
+    blocks = [dedent(part) for text in documented() for part in re.findall(r"\n\n((?: {4}.*\n?)+)", text)]
+    return [part for part in blocks if "supple." in part]
 
 
 def test_there_are_passages():

@@ -49,10 +49,10 @@ def dataset(folder: Path) -> None:
 
 
 def custom_motion(folder: Path) -> None:
-    found = example("custom_motion").main(cells=(8, 2, 2), frames=4)
-    assert all(frame.report.ok for frame in found)
-    assert found[0].positions[-1, 1] == pytest.approx(1.5)  # a quarter of a second: the top of the wave
-    assert found[0].report.energy > 100 * abs(found[3].report.energy)
+    result = example("custom_motion").main(cells=(8, 2, 2), frames=4)
+    assert all(frame.report.ok for frame in result)
+    assert result[0].positions[-1, 1] == pytest.approx(1.5)  # a quarter of a second: the top of the wave
+    assert result[0].report.energy > 100 * abs(result[3].report.energy)
 
 
 def mesh_file(folder: Path) -> None:
@@ -98,8 +98,8 @@ def fit_rubber(folder):
 
 def estimate_moduli(folder):
     module = example("estimate_moduli")
-    found = module.main(cells=(8, 1, 1), noise=0.0, folder=folder)
-    np.testing.assert_allclose(found, module.TRUE, rtol=1e-3)
+    moduli = module.main(cells=(8, 1, 1), noise=0.0, folder=folder)
+    np.testing.assert_allclose(moduli, module.TRUE, rtol=1e-3)
     assert (folder / "moduli.png").stat().st_size > 10_000
 
 

@@ -25,12 +25,12 @@ class Loss:
 
 def scalars_of(material: supple.materials.Material) -> dict[str, float]:
     """The numbers that an equilibrium depends on, away from the ends of their ranges."""
-    found = {}
+    scalars = {}
     for p in material.parameters:
         if p.kind == "scalar" and p.name not in ("yield_strain", "creep", "max_plastic_strain"):
             value = getattr(material, p.name)
-            found[p.name] = 0.1 if value in (p.at_least, p.at_most) else value
-    return found
+            scalars[p.name] = 0.1 if value in (p.at_least, p.at_most) else value
+    return scalars
 
 
 def exact(scene: supple.Scene, start: np.ndarray | None = None, solver: str = "newton") -> np.ndarray:
@@ -54,13 +54,13 @@ def check(
     base = replace_inputs(scene, inputs, values)
     loss = Loss(base.bodies[-1].vertices.stop)
     result = supple.equilibrium(base, solver=solver, tolerance=1e-4)
-    found = supple.gradient(result, loss.gradient)
-    assert found.report.relative_residual < 1e-9
-    assert found.report.stable
+    gradient = supple.gradient(result, loss.gradient)
+    assert gradient.report.relative_residual < 1e-9
+    assert gradient.report.stable
     rng = np.random.default_rng(1)
     directions, slopes = [], []
     for each, value in zip(inputs, values, strict=True):
-        own = input_derivative(found, scene, each, value)
+        own = input_derivative(gradient, scene, each, value)
         assert own.shape == value.shape
         size = np.abs(value).max() or 1.0
         d = size * rng.uniform(0.5, 1.0, value.shape) * np.where(own < 0, -1, 1)
@@ -73,10 +73,10 @@ def check(
 
     def at(t: float) -> float:
         moved = [v + t * s * d for v, s, d in zip(values, scales, directions, strict=True)]
-        return loss(exact(replace_inputs(scene, inputs, moved), found.positions, solver))
+        return loss(exact(replace_inputs(scene, inputs, moved), gradient.positions, solver))
 
     h = step / max(scales)
     slope = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
     expected = sum(scale * own for scale, own in zip(scales, slopes, strict=True))
     assert abs(slope - expected) < relative * abs(expected), (slope, expected)
-    return found
+    return gradient

@@ -69,8 +69,8 @@ def test_forces_per_volume_change_with_the_rest_shape():
 
     scene = scene_of(mesh.points)
     loss, d = Loss(len(mesh.points)), rng.normal(size=mesh.points.shape)
-    found = supple.gradient(supple.equilibrium(scene), loss.gradient)
-    slope = float((found.rest * d).sum())
+    result = supple.gradient(supple.equilibrium(scene), loss.gradient)
+    slope = float((result.rest * d).sum())
     h = 1e-4
     values = [loss(exact(scene_of(mesh.points + t * h * d))) for t in (-2, -1, 1, 2)]
     expected = (8 * (values[2] - values[1]) - (values[3] - values[0])) / (12 * h)
@@ -171,8 +171,8 @@ def test_regions_of_a_body():
         return scene
 
     scene, loss = scene_of(), Loss(12)
-    found = supple.gradient(supple.equilibrium(scene), loss.gradient)
-    own = found.body(scene.bodies[0])
+    result = supple.gradient(supple.equilibrium(scene), loss.gradient)
+    own = result.body(scene.bodies[0])
     for by, name, value in (
         (own.young, "soft", 1e3),
         (own.region("tip").young, "stiff", 2e3),
@@ -180,7 +180,7 @@ def test_regions_of_a_body():
         (own.region("tip").density, "heavy", 30.0),
     ):
         h = 1e-3 * value
-        ends = [loss(exact(scene_of(**{name: value + s * h}), found.positions)) for s in (1, -1)]
+        ends = [loss(exact(scene_of(**{name: value + s * h}), result.positions)) for s in (1, -1)]
         assert by == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-5), name
 
 
@@ -204,9 +204,9 @@ def test_cloth_under_pressure():
     check(
         scene, {"pressures": (5.0,), "young": 1e4, "poisson": 0.3, "density": 0.2, "pins": {"frame": where}}
     )
-    found = supple.gradient(supple.equilibrium(scene, solver="newton"), np.ones_like(X))
+    result = supple.gradient(supple.equilibrium(scene, solver="newton"), np.ones_like(X))
     with pytest.raises(ValueError, match="rest shape of cloth"):
-        found.rest  # noqa: B018
+        result.rest  # noqa: B018
 
 
 @pytest.mark.parametrize("friction", [0.0, 5.0])
@@ -220,9 +220,9 @@ def test_what_touches_a_plane_is_held_there(friction):
     if not friction:
         given["pins"] = {"hand": hand}
     result = supple.equilibrium(scene, tolerance=1e-5)
-    found = supple.gradient(result, Loss(18).gradient)
-    assert found.report.contacts == 6
-    assert np.abs(found.forces[body.where(face(1, 0)).indices, 1]).max() < 1e-12
+    gradient = supple.gradient(result, Loss(18).gradient)
+    assert gradient.report.contacts == 6
+    assert np.abs(gradient.forces[body.where(face(1, 0)).indices, 1]).max() < 1e-12
     if not friction:
         check(scene, given, solver="pbng", relative=1e-5)
 
@@ -252,10 +252,10 @@ def test_ties_that_depend_on_the_rest_shape_refuse_its_gradient(kind):
         scene.attach(below.where(face(1, 0)), stiffness=30)
     if kind == "springs":
         scene.add_springs(below.where(face(1, 0)), (0.5, -0.5, 0.5), stiffness=30)
-    found = supple.gradient(supple.equilibrium(scene), np.ones((16, 3)))
-    assert np.isfinite(found.gravity).all()
+    result = supple.gradient(supple.equilibrium(scene), np.ones((16, 3)))
+    assert np.isfinite(result.gravity).all()
     with pytest.raises(supple.gradients.NoGradientError, match="computed from the rest shape"):
-        found.rest  # noqa: B018
+        result.rest  # noqa: B018
 
 
 def test_numbers_that_motions_are_made_of():
@@ -267,8 +267,8 @@ def test_numbers_that_motions_are_made_of():
             values[1:]
         )
 
-    found = supple.gradient(supple.equilibrium(scene), loss.gradient)
-    slopes = found.motion("hand", turn, (0.3, 0.05, 0.0, 0.0))
+    result = supple.gradient(supple.equilibrium(scene), loss.gradient)
+    slopes = result.motion("hand", turn, (0.3, 0.05, 0.0, 0.0))
 
     def at(angle):
         moved, body = pulled_bar(material("corotated"))
@@ -277,9 +277,9 @@ def test_numbers_that_motions_are_made_of():
         return loss(exact(moved))
 
     assert slopes[0] == pytest.approx((at(0.301) - at(0.299)) / 0.002, rel=1e-5)
-    np.testing.assert_allclose(slopes[1:], found.pins["hand"].sum(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(slopes[1:], result.pins["hand"].sum(axis=0), rtol=1e-9)
     with pytest.raises(ValueError, match="no pin 'hnad'"):
-        found.motion("hnad", turn, (0, 0, 0, 0))
+        result.motion("hnad", turn, (0, 0, 0, 0))
 
 
 def test_an_unconverged_result_is_polished():
@@ -336,10 +336,10 @@ def test_an_unstable_state_is_said_to_be_so():
     )
     if np.abs(start.positions - straight).max() > 0.01:
         pytest.skip("the solve has left the straight state")
-    found = supple.gradient(start, np.ones_like(straight))
-    assert not found.report.stable
-    assert found.report.curvature < 0
-    assert "not stable" in str(found.report)
+    gradient = supple.gradient(start, np.ones_like(straight))
+    assert not gradient.report.stable
+    assert gradient.report.curvature < 0
+    assert "not stable" in str(gradient.report)
     assert supple.gradient(supple.equilibrium(column(0.001)), np.ones_like(straight)).report.stable
 
 
@@ -358,7 +358,7 @@ def test_a_step_of_time():
         options = {"dt": dt, "frames": 1, "initial": x, "velocities": v, "tolerance": 1e-12}
         return next(iter(supple.simulate(one, solver="newton", **options)))
 
-    found = supple.gradient(step(x0, v0), loss.gradient)
+    gradient = supple.gradient(step(x0, v0), loss.gradient)
     dx, dv = rng.normal(size=(2, *X.shape))
     dx[scene.pins[0].on.indices] = dv[scene.pins[0].on.indices] = 0
 
@@ -366,9 +366,9 @@ def test_a_step_of_time():
         ends = [loss(step(x0 + s * h * x, v0 + s * h * v, 2 + s * h * density).positions) for s in (1, -1)]
         return (ends[0] - ends[1]) / (2 * h)
 
-    assert (found.initial_positions * dx).sum() == pytest.approx(slope(dx, 0 * dv, 0, 1e-5), rel=1e-6)
-    assert (found.initial_velocities * dv).sum() == pytest.approx(slope(0 * dx, dv, 0, 1e-4), rel=1e-6)
-    assert found.body(scene.bodies[0]).density == pytest.approx(slope(0 * dx, 0 * dv, 1, 1e-3), rel=1e-6)
+    assert (gradient.initial_positions * dx).sum() == pytest.approx(slope(dx, 0 * dv, 0, 1e-5), rel=1e-6)
+    assert (gradient.initial_velocities * dv).sum() == pytest.approx(slope(0 * dx, dv, 0, 1e-4), rel=1e-6)
+    assert gradient.body(scene.bodies[0]).density == pytest.approx(slope(0 * dx, 0 * dv, 1, 1e-3), rel=1e-6)
 
 
 def test_variations_have_their_own_gravity_and_materials():
@@ -393,14 +393,14 @@ def test_what_makes_no_sense_is_refused():
         supple.gradient(result, np.zeros((7, 3)))
     with pytest.raises(ValueError, match="∂L/∂x"):
         supple.gradient(result, np.full((8, 3), np.nan))
-    found = supple.gradient(result, np.ones((8, 3)))
+    gradient = supple.gradient(result, np.ones((8, 3)))
     with pytest.raises(AttributeError, match="no parameter 'yung'"):
-        found.body(body).yung  # noqa: B018
+        gradient.body(body).yung  # noqa: B018
     with pytest.raises(ValueError, match="takes a body"):
-        found.body("solid0")
+        gradient.body("solid0")
     with pytest.raises(ValueError, match="no step of time"):
-        found.initial_velocities  # noqa: B018
-    assert "relative_residual" in repr(found)
+        gradient.initial_velocities  # noqa: B018
+    assert "relative_residual" in repr(gradient)
 
 
 @pytest.mark.parametrize("integrator", ["bdf2", "trapezoidal"])
@@ -409,17 +409,17 @@ def test_the_start_of_a_step_of_second_order_is_refused(integrator):
     (frame,) = supple.simulate(
         scene, quasistatic=False, frames=1, dt=0.01, integrator=integrator, tolerance=1e-8
     )
-    found = supple.gradient(frame, np.ones((8, 3)))
-    assert np.isfinite(found.gravity).all()
+    gradient = supple.gradient(frame, np.ones((8, 3)))
+    assert np.isfinite(gradient.gravity).all()
     with pytest.raises(ValueError, match="backward Euler"):
-        found.initial_velocities  # noqa: B018
+        gradient.initial_velocities  # noqa: B018
 
 
 def test_reports_are_plain():
     scene = cantilever(material("corotated"), cells=1)
-    found = supple.gradient(supple.equilibrium(scene), np.ones((8, 3)))
-    assert found.report.to_dict()["stable"] is True
-    assert pickle.loads(pickle.dumps(found.report)) == found.report
+    result = supple.gradient(supple.equilibrium(scene), np.ones((8, 3)))
+    assert result.report.to_dict()["stable"] is True
+    assert pickle.loads(pickle.dumps(result.report)) == result.report
 
 
 @pytest.mark.parametrize("steps", [1, 3])
@@ -442,6 +442,6 @@ def test_plastic_flow_of_earlier_load_steps_is_refused(steps):
             supple.gradient(solved(1e4)[0], scale)
         return
     result, body = solved(1e4)
-    found = np.sum(supple.gradient(result, scale).body(body).yield_stress)
+    gradient = np.sum(supple.gradient(result, scale).body(body).yield_stress)
     more, less = (np.sum(scale * solved(y)[0].positions) for y in (1.001e4, 0.999e4))
-    assert found == pytest.approx((more - less) / 20, rel=1e-5)
+    assert gradient == pytest.approx((more - less) / 20, rel=1e-5)

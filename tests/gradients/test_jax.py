@@ -48,9 +48,9 @@ def test_grad_is_what_gradient_says():
 
     given = {"gravity": jnp.array([0.0, -3.0, 1.0]), "young": jnp.array(1e3)}
     _, by = value(given)
-    found = supple.gradient(supple.equilibrium(scene, tolerance=1e-6), loss.gradient)
-    np.testing.assert_allclose(by["gravity"], found.gravity, rtol=1e-7)
-    assert float(by["young"]) == pytest.approx(found.body(body).young, rel=1e-7)
+    result = supple.gradient(supple.equilibrium(scene, tolerance=1e-6), loss.gradient)
+    np.testing.assert_allclose(by["gravity"], result.gravity, rtol=1e-7)
+    assert float(by["young"]) == pytest.approx(result.body(body).young, rel=1e-7)
 
 
 def test_vmap():
@@ -96,6 +96,6 @@ def test_what_fails_is_nan_and_says_why():
     assert np.isnan(value)
     assert np.isnan(slope)
     assert any("young must be positive" in sentence for sentence in why)
-    found = jax.vmap(lowest)(jnp.array([1e3, -1.0]))
-    assert np.isfinite(found[0])
-    assert np.isnan(found[1])
+    energies = jax.vmap(lowest)(jnp.array([1e3, -1.0]))
+    assert np.isfinite(energies[0])
+    assert np.isnan(energies[1])

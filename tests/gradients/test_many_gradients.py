@@ -29,9 +29,9 @@ def varied():
 
 
 def figures(body):
-    def member_of_row(found):
-        own = found.body(body)
-        return np.concatenate([found.gravity, found.pins["hand"].ravel(), [own.young, own.density]])
+    def member_of_row(gradient):
+        own = gradient.body(body)
+        return np.concatenate([gradient.gravity, gradient.pins["hand"].ravel(), [own.young, own.density]])
 
     return member_of_row
 
@@ -47,9 +47,9 @@ def test_each_is_its_own(device, request):
     body, scene, variations = varied()
     results = list(supple.equilibria(scene, variations, tolerance=1e-6))
     together = list(supple.gradients.gradients(results, weights, figures(body), device=device))
-    for result, found in zip(results, together, strict=True):
+    for result, gradient in zip(results, together, strict=True):
         alone = figures(body)(supple.gradient(result, weights))
-        np.testing.assert_allclose(found, alone, rtol=1e-6, atol=1e-9 * np.abs(alone).max())
+        np.testing.assert_allclose(gradient, alone, rtol=1e-6, atol=1e-9 * np.abs(alone).max())
     assert np.ptp(together, axis=0).min() > 0
 
 
@@ -63,13 +63,15 @@ def test_they_come_as_results_do_and_each_may_have_its_own_loss():
             yield result
 
     ones = np.ones_like(supple.scene.build_model(scene).rest)
-    found = supple.gradients.gradients(results(), [ones, 2 * ones], lambda g: g.forces.sum(), batch_size=1)
-    first = next(found)
+    gradients = supple.gradients.gradients(
+        results(), [ones, 2 * ones], lambda g: g.forces.sum(), batch_size=1
+    )
+    first = next(gradients)
     assert len(asked) == 1
     assert first == pytest.approx(supple.gradient(asked[0], ones).forces.sum())
-    assert next(found) == pytest.approx(supple.gradient(asked[1], 2 * ones).forces.sum())
+    assert next(gradients) == pytest.approx(supple.gradient(asked[1], 2 * ones).forces.sum())
     with pytest.raises(ValueError, match="losses for the first 2 results only"):
-        next(found)
+        next(gradients)
 
 
 def test_those_before_an_error_come_first():
@@ -108,20 +110,22 @@ def test_several_bodies_and_rollers_at_once(at_once, monkeypatch):
         System, "__init__", lambda self, p, copies=1: (sizes.append(copies), made(self, p, copies))[1]
     )
 
-    def take(found):
-        report = found.report
+    def take(gradient):
+        report = gradient.report
         assert report.relative_residual < 1e-11
         assert report.residual < 1e-9
         assert report.stable
         assert report.seconds > report.adjoint_seconds > 0
-        by = [found.body(body).young for body in (first, second)]
-        return np.concatenate([found.gravity, found.pins["plane first"].ravel(), found.rest.ravel(), by])
+        by = [gradient.body(body).young for body in (first, second)]
+        return np.concatenate(
+            [gradient.gravity, gradient.pins["plane first"].ravel(), gradient.rest.ravel(), by]
+        )
 
     together = list(supple.gradients.gradients(results, weights, take, batch_size=at_once))
     assert max(sizes) == (at_once or 3)
-    for result, found in zip(results, together, strict=True):
+    for result, gradient in zip(results, together, strict=True):
         alone = take(supple.gradient(result, weights))
-        np.testing.assert_allclose(found, alone, rtol=1e-6, atol=1e-8 * np.abs(alone).max())
+        np.testing.assert_allclose(gradient, alone, rtol=1e-6, atol=1e-8 * np.abs(alone).max())
 
 
 def test_those_that_are_not_stable_are_told_from_the_others():
@@ -138,8 +142,8 @@ def test_those_that_are_not_stable_are_told_from_the_others():
         x = mesh.points * (1 - load, 1, 1)
         x = x + off * np.random.default_rng(0).normal(size=x.shape) * (mesh.points[:, :1] % 1 > 0)
         one = supple.Variation(pins={hand: supple.Translate((-load, 0, 0))}, initial=x)
-        (found,) = supple.equilibria(scene, [one], solver="pbng", tolerance=None, max_iterations=1)
-        return replace(found, positions=x)
+        (result,) = supple.equilibria(scene, [one], solver="pbng", tolerance=None, max_iterations=1)
+        return replace(result, positions=x)
 
     results = [state(0.001), state(0.1), state(0.0005), state(0.0002, 1e-3)]
     stable = list(supple.gradients.gradients(results, weights, lambda found: found.report.stable))
@@ -170,10 +174,10 @@ def test_what_results_raise_is_raised():
         yield shaped()
         raise supple.gradients.NoGradientError("there are no more")
 
-    found = supple.gradients.gradients(results(), weights, lambda found: found.gravity)
-    assert len(next(found)) == 3
+    gradients = supple.gradients.gradients(results(), weights, lambda gradients: gradients.gravity)
+    assert len(next(gradients)) == 3
     with pytest.raises(supple.gradients.NoGradientError, match="there are no more"):
-        next(found)
+        next(gradients)
 
 
 def shaped(stretch=1.0, stiffness=1e3):
@@ -194,10 +198,12 @@ def test_those_of_other_shapes_and_springs_are_their_own(other):
     """However little they differ, so that those before would be nearly balanced in their place."""
     one, two = shaped(), shaped(**other)
     results = [one, one, two, two, two, two]
-    found = list(
-        supple.gradients.gradients(results, weights, lambda found: np.array(found.gravity), batch_size=2)
+    gradients = list(
+        supple.gradients.gradients(
+            results, weights, lambda gradients: np.array(gradients.gravity), batch_size=2
+        )
     )
     alone = {id(result): np.array(supple.gradient(result, weights).gravity) for result in (one, two)}
-    for result, gravity in zip(results, found, strict=True):
+    for result, gravity in zip(results, gradients, strict=True):
         np.testing.assert_allclose(gravity, alone[id(result)], rtol=1e-9)
     np.testing.assert_array_less(1e-7, np.abs(alone[id(two)] / alone[id(one)] - 1).max())

@@ -24,8 +24,8 @@ def losses(n):
 
 
 def total(scene, weights, **start):
-    found = supple.simulate(scene, solver="newton", tolerance=1e-12, **start)
-    return sum(weights[frame.index](frame.positions) for frame in found if frame.index != 2)
+    frames = supple.simulate(scene, solver="newton", tolerance=1e-12, **start)
+    return sum(weights[frame.index](frame.positions) for frame in frames if frame.index != 2)
 
 
 @pytest.mark.parametrize(("substeps", "checkpoints"), [(1, 2), (2, 100)])
@@ -39,11 +39,11 @@ def test_everything_that_a_motion_depends_on(substeps, checkpoints):
     x[held], v[held], dx[held], dv[held] = X[held], 0, 0, 0
     weights, loss = losses(len(X))
     wanted = {body: ("young", "density")}
-    found = supple.gradients.motion_gradient(
+    gradient = supple.gradients.motion_gradient(
         scene, loss, parameters=wanted, checkpoints=checkpoints, initial=x, velocities=v, tolerance=1e-12
     )
-    assert len(found.frames) == FRAMES
-    assert len(found.reports) == FRAMES * substeps
+    assert len(gradient.frames) == FRAMES
+    assert len(gradient.reports) == FRAMES * substeps
 
     def slope(h, **changes):
         ends = []
@@ -58,11 +58,11 @@ def test_everything_that_a_motion_depends_on(substeps, checkpoints):
             ends.append(total(swinging(**given, substeps=substeps), weights, **begin))
         return (ends[0] - ends[1]) / (2 * h)
 
-    assert (found.initial_positions * dx).sum() == pytest.approx(slope(1e-5, x=dx), rel=1e-6)
-    assert (found.initial_velocities * dv).sum() == pytest.approx(slope(1e-4, v=dv), rel=1e-6)
-    assert -found.gravity[1] == pytest.approx(slope(1e-3, gravity=1.0), rel=1e-6)
-    assert found.parameters[body, "young"] == pytest.approx(slope(0.1, young=1.0), rel=1e-6)
-    assert found.parameters[body, "density"] == pytest.approx(slope(1e-3, density=1.0), rel=1e-6)
+    assert (gradient.initial_positions * dx).sum() == pytest.approx(slope(1e-5, x=dx), rel=1e-6)
+    assert (gradient.initial_velocities * dv).sum() == pytest.approx(slope(1e-4, v=dv), rel=1e-6)
+    assert -gradient.gravity[1] == pytest.approx(slope(1e-3, gravity=1.0), rel=1e-6)
+    assert gradient.parameters[body, "young"] == pytest.approx(slope(0.1, young=1.0), rel=1e-6)
+    assert gradient.parameters[body, "density"] == pytest.approx(slope(1e-3, density=1.0), rel=1e-6)
 
 
 def test_what_cannot_be_differentiated_is_refused():

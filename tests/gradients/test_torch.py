@@ -54,11 +54,11 @@ def test_it_is_what_gradient_says():
     x = supple.torch.equilibrium(scene, gravity=gravity, density=density, rest=rest, tolerance=1e-6)
     loss = Loss(len(body.points))
     (torch.as_tensor(loss.w) * x + 0.5 * x * x).sum().backward()
-    found = supple.gradient(supple.equilibrium(scene, tolerance=1e-6), loss.gradient)
-    np.testing.assert_allclose(x.detach().numpy(), found.positions, atol=1e-10)
-    np.testing.assert_allclose(gravity.grad.numpy(), found.gravity, rtol=1e-7)
-    np.testing.assert_allclose(rest.grad.numpy(), found.rest, rtol=1e-6, atol=1e-9)
-    assert density.grad.item() == pytest.approx(found.body(body).density, rel=1e-7)
+    result = supple.gradient(supple.equilibrium(scene, tolerance=1e-6), loss.gradient)
+    np.testing.assert_allclose(x.detach().numpy(), result.positions, atol=1e-10)
+    np.testing.assert_allclose(gravity.grad.numpy(), result.gravity, rtol=1e-7)
+    np.testing.assert_allclose(rest.grad.numpy(), result.rest, rtol=1e-6, atol=1e-9)
+    assert density.grad.item() == pytest.approx(result.body(body).density, rel=1e-7)
 
 
 @pytest.mark.parametrize("inputs", [("gravity", "young", "pins"), ("density", "rest", "gravity")])

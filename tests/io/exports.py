@@ -56,8 +56,8 @@ def boundary_points(index):
 def read_surface(path):
     """Points and triangles as they are numbered in a file; meshio cannot read textured OBJ files."""
     if path.suffix == ".ply":
-        found = meshio.read(path)
-        return found.points, found.cells_dict["triangle"]
+        grid = meshio.read(path)
+        return grid.points, grid.cells_dict["triangle"]
     lines = [line.split() for line in path.read_text().splitlines()]
     points = [[float(word) for word in words] for kind, *words in lines if kind == "v"]
     faces = [[int(word.split("/")[0]) - 1 for word in words] for kind, *words in lines if kind == "f"]

@@ -33,22 +33,22 @@ def test_npz_and_zarr_have_the_fields_of_evaluate(moved, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"positions.npz", "positions.zarr"}
     group = zarr.open_group(paths["zarr"], mode="r")
     with np.load(paths["npz"]) as saved:
-        for k, found in enumerate(evaluated(frames), start=1):
+        for k, evaluation in enumerate(evaluated(frames), start=1):
             for name in FIELDS:
-                np.testing.assert_array_equal(saved[name][k], getattr(found, name))
-                np.testing.assert_array_equal(group[name][k], getattr(found, name))
+                np.testing.assert_array_equal(saved[name][k], getattr(evaluation, name))
+                np.testing.assert_array_equal(group[name][k], getattr(evaluation, name))
         np.testing.assert_allclose(saved["cauchy"][0], 0, atol=1e-9)
         np.testing.assert_allclose(saved["reaction_force"][0], 0, atol=1e-9)
-    assert np.abs(found.reaction_force).max() > 1
+    assert np.abs(evaluation.reaction_force).max() > 1
 
 
 def test_vtu_has_the_fields_of_evaluate(moved, tmp_path):
     scene, frames = moved
     folder = save_frames(scene, frames, "vtu", tmp_path, fields=FIELDS)["vtu"]
-    grid, found = pyvista.read(folder / "frame_0002.vtu"), frames[1].evaluate()
-    np.testing.assert_allclose(grid.cell_data["von_mises"], found.von_mises)
-    np.testing.assert_allclose(grid.cell_data["cauchy"], found.cauchy.reshape(-1, 9))
-    np.testing.assert_allclose(grid.point_data["reaction_force"], found.reaction_force)
+    grid, evaluation = pyvista.read(folder / "frame_0002.vtu"), frames[1].evaluate()
+    np.testing.assert_allclose(grid.cell_data["von_mises"], evaluation.von_mises)
+    np.testing.assert_allclose(grid.cell_data["cauchy"], evaluation.cauchy.reshape(-1, 9))
+    np.testing.assert_allclose(grid.point_data["reaction_force"], evaluation.reaction_force)
     assert "von_mises" not in grid.point_data
 
 
@@ -56,7 +56,7 @@ def test_usd_has_the_fields_of_evaluate(moved, tmp_path):
     usd, geometry = (pytest.importorskip(f"pxr.{name}") for name in ("Usd", "UsdGeom"))
     scene, frames = moved
     stage = usd.Stage.Open(str(save_frames(scene, frames, "usd", tmp_path, fields=FIELDS)["usd"]))
-    found, first = frames[1].evaluate(), 0
+    evaluation, first = frames[1].evaluate(), 0
     for body, name in zip(scene.bodies, ["W__rfel_1", "ball"], strict=True):
         last = first + body.mesh.n_tets
         volume, surface = (
@@ -64,17 +64,19 @@ def test_usd_has_the_fields_of_evaluate(moved, tmp_path):
         )
         stress = volume.GetPrimvar("cauchy")
         assert stress.GetInterpolation() == "uniform"
-        np.testing.assert_allclose(np.array(stress.Get(2)), found.cauchy[first:last], rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(
+            np.array(stress.Get(2)), evaluation.cauchy[first:last], rtol=1e-6, atol=1e-6
+        )
         values = np.array(volume.GetPrimvar("von_mises").Get(2))
-        np.testing.assert_allclose(values, found.von_mises[first:last], rtol=1e-5)
-        mean = found.at_vertices(found.von_mises)[body.vertices]
+        np.testing.assert_allclose(values, evaluation.von_mises[first:last], rtol=1e-5)
+        mean = evaluation.at_vertices(evaluation.von_mises)[body.vertices]
         skin = body.skin.interpolate(mean) if body.skin else mean[body.mesh.surface_vertices]
         shown = surface.GetPrimvar("von_mises")
         assert shown.GetInterpolation() == "vertex"
         np.testing.assert_allclose(np.array(shown.Get(2)), skin, rtol=1e-5, atol=1e-5)
         assert not surface.HasPrimvar("cauchy")
         forces = np.array(volume.GetPrimvar("reaction_force").Get(2))
-        np.testing.assert_allclose(forces, found.reaction_force[body.vertices], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(forces, evaluation.reaction_force[body.vertices], rtol=1e-5, atol=1e-5)
         first = last
 
 

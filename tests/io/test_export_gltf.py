@@ -188,8 +188,8 @@ class GLTF:
         weights = self.values(self.tree["animations"][0]["samplers"][0]["output"])
         weights = weights.reshape(len(self.times()), -1)
         now = [np.interp(time, self.times(), weight) for weight in weights.T]
-        found = []
+        arrays = []
         for name in ("POSITION", "NORMAL"):
             moves = [w * self.values(t[name]) for w, t in zip(now, primitive["targets"], strict=True)]
-            found.append(self.values(primitive["attributes"][name]) + sum(moves))
-        return *found, self.values(primitive["indices"]).reshape(-1, 3)
+            arrays.append(self.values(primitive["attributes"][name]) + sum(moves))
+        return *arrays, self.values(primitive["indices"]).reshape(-1, 3)

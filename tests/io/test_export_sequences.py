@@ -50,9 +50,9 @@ def test_point_caches_follow_their_objects(results):
 
 
 def test_numpy_archives_are_exact(results):
-    with np.load(export(results, "npz")["npz"]) as found:
-        check_arrays(found)
-        assert found["names"].tolist() == NAMES
+    with np.load(export(results, "npz")["npz"]) as arrays:
+        check_arrays(arrays)
+        assert arrays["names"].tolist() == NAMES
 
 
 def test_zarr_is_exact_and_has_a_frame_in_each_chunk(results):
@@ -63,13 +63,13 @@ def test_zarr_is_exact_and_has_a_frame_in_each_chunk(results):
     assert group.attrs["names"] == NAMES
 
 
-def check_arrays(found):
-    np.testing.assert_array_equal(found["positions"], [positions(i) for i in range(FRAMES + 1)])
-    np.testing.assert_array_equal(found["time"], [i * DT for i in range(FRAMES + 1)])
-    np.testing.assert_array_equal(found["index"], range(FRAMES + 1))
+def check_arrays(arrays):
+    np.testing.assert_array_equal(arrays["positions"], [positions(i) for i in range(FRAMES + 1)])
+    np.testing.assert_array_equal(arrays["time"], [i * DT for i in range(FRAMES + 1)])
+    np.testing.assert_array_equal(arrays["index"], range(FRAMES + 1))
     rest = joined(SCENE.bodies)
-    np.testing.assert_array_equal(found["tets"], rest.cells["tets"])
-    np.testing.assert_array_equal(found["body"], rest.body)
+    np.testing.assert_array_equal(arrays["tets"], rest.cells["tets"])
+    np.testing.assert_array_equal(arrays["body"], rest.body)
 
 
 def test_vtu_opens_as_a_series(results, tmp_path):

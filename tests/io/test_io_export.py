@@ -14,14 +14,14 @@ from supple.io.formats.format import Format
 
 def test_an_unfinished_run_gives_its_complete_frames(results):
     (results / "frame_0003.npz").unlink()
-    with np.load(export(results, "npz")["npz"]) as found:
-        assert found["index"].tolist() == [0, 1, 2]
+    with np.load(export(results, "npz")["npz"]) as arrays:
+        assert arrays["index"].tolist() == [0, 1, 2]
 
 
 def test_results_without_their_start_begin_with_frame_1(results):
     (results / "frame_0000.npz").unlink()
-    with np.load(export(results, "npz")["npz"]) as found:
-        assert found["index"].tolist() == [1, 2, 3]
+    with np.load(export(results, "npz")["npz"]) as arrays:
+        assert arrays["index"].tolist() == [1, 2, 3]
 
 
 def test_a_second_export_replaces_the_first(results):
@@ -31,8 +31,8 @@ def test_a_second_export_replaces_the_first(results):
     paths = export(results, every)
     assert len(list(paths["ply"].iterdir())) == 4
     assert len(list(paths["vtu"].glob("*.vtu"))) == 2
-    with np.load(paths["npz"]) as found:
-        assert len(found["positions"]) == 2
+    with np.load(paths["npz"]) as arrays:
+        assert len(arrays["positions"]) == 2
 
 
 def test_clearing_results_clears_exports(results):
@@ -61,27 +61,27 @@ def test_frames_are_written_as_they_come_and_not_kept(tmp_path):
 
 def test_results_and_arrays_are_frames_too(tmp_path):
     still = supple.Result(positions(1), None, None)
-    with np.load(save_frames(SCENE, [still, positions(2)], "npz", tmp_path, dt=0.5)["npz"]) as found:
-        np.testing.assert_array_equal(found["positions"], [REST, positions(1), positions(2)])
-        assert found["time"].tolist() == [0.0, 0.5, 1.0]
+    with np.load(save_frames(SCENE, [still, positions(2)], "npz", tmp_path, dt=0.5)["npz"]) as arrays:
+        np.testing.assert_array_equal(arrays["positions"], [REST, positions(1), positions(2)])
+        assert arrays["time"].tolist() == [0.0, 0.5, 1.0]
 
 
 def test_the_start_has_pins_where_their_motion_begins(tmp_path):
     scene = make_scene()
     path = supple.Keyframes.path([0, 1], [(0, 2, 0), (0, 0, 0)])
     scene.pin(scene.bodies[0].where([3]), motion=path)
-    with np.load(save_frames(scene, [REST], "npz", tmp_path)["npz"]) as found:
-        moved = found["positions"][0] - REST
+    with np.load(save_frames(scene, [REST], "npz", tmp_path)["npz"]) as arrays:
+        moved = arrays["positions"][0] - REST
     assert moved[3].tolist() == [0, 2, 0]
     assert np.count_nonzero(moved) == 1
 
 
 def test_the_start_may_be_given_and_is_not_written_before_later_frames(tmp_path):
-    with np.load(save_frames(SCENE, [REST], "npz", tmp_path, initial=positions(2))["npz"]) as found:
-        np.testing.assert_array_equal(found["positions"], [positions(2), REST])
+    with np.load(save_frames(SCENE, [REST], "npz", tmp_path, initial=positions(2))["npz"]) as arrays:
+        np.testing.assert_array_equal(arrays["positions"], [positions(2), REST])
     later = supple.Frame(REST, None, None, None, 7, 7 * DT)
-    with np.load(save_frames(SCENE, [later], "npz", tmp_path)["npz"]) as found:
-        assert found["index"].tolist() == [7]
+    with np.load(save_frames(SCENE, [later], "npz", tmp_path)["npz"]) as arrays:
+        assert arrays["index"].tolist() == [7]
     with pytest.raises(ResultsError, match="start must have"):
         save_frames(SCENE, [REST], "npz", tmp_path, initial=REST[1:])
 

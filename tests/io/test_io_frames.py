@@ -28,11 +28,11 @@ def rest():
 
 def test_npz_is_exact(tmp_path, frame, rest):
     write_frame(tmp_path, frame, rest)
-    found = read_frame(tmp_path, 7)
-    np.testing.assert_array_equal(found.positions, frame.positions)
-    np.testing.assert_array_equal(found.velocities, frame.velocities)
-    assert (found.index, found.time) == (7, 0.1)
-    assert found.positions.dtype == np.float64
+    stored = read_frame(tmp_path, 7)
+    np.testing.assert_array_equal(stored.positions, frame.positions)
+    np.testing.assert_array_equal(stored.velocities, frame.velocities)
+    assert (stored.index, stored.time) == (7, 0.1)
+    assert stored.positions.dtype == np.float64
 
 
 def test_vtu_opens_in_pyvista_with_its_fields(tmp_path, frame, rest):
@@ -47,9 +47,9 @@ def test_vtu_opens_in_pyvista_with_its_fields(tmp_path, frame, rest):
 
 def test_vtu_opens_in_meshio(tmp_path, frame, rest):
     write_frame(tmp_path, frame, rest)
-    found = meshio.read(tmp_path / "frame_0007.vtu")
-    np.testing.assert_array_equal(found.points, frame.positions)
-    np.testing.assert_array_equal(found.cells_dict["tetra"], block(2).tets)
+    grid = meshio.read(tmp_path / "frame_0007.vtu")
+    np.testing.assert_array_equal(grid.points, frame.positions)
+    np.testing.assert_array_equal(grid.cells_dict["tetra"], block(2).tets)
 
 
 def test_pvd_names_every_frame_with_its_time(tmp_path, frame, rest):

@@ -29,9 +29,9 @@ def test_a_class_of_a_known_name_computes_what_its_psi_says(called):
     first = supple.NeoHookean if called == "NeoHookean" else neo_hookean(1.0, called)
     before = after_three_sweeps(first)
     stiffer, otherwise_called = (neo_hookean(4.0, name) for name in (called, f"{called}ButStiffer"))
-    found, expected = after_three_sweeps(stiffer), after_three_sweeps(otherwise_called)
-    np.testing.assert_array_equal(found, expected)
-    assert abs(found - before).max() > 1e-3
+    actual, expected = after_three_sweeps(stiffer), after_three_sweeps(otherwise_called)
+    np.testing.assert_array_equal(actual, expected)
+    assert abs(actual - before).max() > 1e-3
     np.testing.assert_array_equal(after_three_sweeps(first), before)
 
 

@@ -76,8 +76,8 @@ print(json.dumps(found))
 @needs_xdg
 def test_what_was_compiled_and_what_is_found_give_the_same_bits(tmp_path):
     """With every solver: a process that compiles must not call what another one has inlined."""
-    compiled, found = (printed_by(MOVE, tmp_path)[0] for _ in range(2))
-    assert [name for name in compiled if compiled[name] != found[name]] == []
+    compiled, loaded = (printed_by(MOVE, tmp_path)[0] for _ in range(2))
+    assert [name for name in compiled if compiled[name] != loaded[name]] == []
 
 
 OWN_MATERIAL = """

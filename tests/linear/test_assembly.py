@@ -77,9 +77,9 @@ def test_every_element_against_numpy(name, kind):
             values, vectors = np.linalg.eigh(0.5 * (C + C.T))
             C = (vectors * np.maximum(values, 0)) @ vectors.T
         own = slice(4 * k, 4 * k + 4)
-        found = H[own, :, own].reshape(12, 12)
+        product = H[own, :, own].reshape(12, 12)
         np.testing.assert_allclose(
-            found, expected_blocks(term, C), atol=2e-7 * np.abs(C).max(), err_msg=str(F)
+            product, expected_blocks(term, C), atol=2e-7 * np.abs(C).max(), err_msg=str(F)
         )
 
 
@@ -103,25 +103,25 @@ def test_exact_hessian_is_the_derivative_of_the_forces(name):
 def test_precisions_agree(kind):
     """Of the problem and of the matrix."""
     model = build_model(twisted(material("stable_neo_hookean")))
-    found = []
+    matrices = []
     for precision, of_matrix in (("float64", "float64"), ("float32", "float64"), ("float32", "float32")):
         assembly = Assembly(perturbed(Problem(model, precision), 0.02), of_matrix)
         H = assembly.hessian(kind)
         assert H.dtype == of_matrix
-        found.append(H.toarray())
-    size = np.abs(found[0]).max()
-    np.testing.assert_allclose(found[1] / size, found[0] / size, atol=1e-5)
-    np.testing.assert_allclose(found[2] / size, found[0] / size, atol=1e-5)
+        matrices.append(H.toarray())
+    size = np.abs(matrices[0]).max()
+    np.testing.assert_allclose(matrices[1] / size, matrices[0] / size, atol=1e-5)
+    np.testing.assert_allclose(matrices[2] / size, matrices[0] / size, atol=1e-5)
 
 
 def test_threads_change_nothing():
     problem = perturbed(Problem(build_model(cantilever(material("corotated"), cells=8)), "float64"), 0.01)
-    found = []
+    matrices = []
     for threads in (1, 2, 3):
         problem.device.threads = threads
-        found.append(Assembly(problem).hessian("projected").data.copy())
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
+        matrices.append(Assembly(problem).hessian("projected").data.copy())
+    np.testing.assert_array_equal(matrices[0], matrices[1])
+    np.testing.assert_array_equal(matrices[0], matrices[2])
 
 
 def test_the_pattern_is_that_of_the_stencils():

@@ -82,8 +82,8 @@ def test_it_is_symmetric_and_positive_definite(name, precision):
 def test_conjugate_gradients_find_what_a_factorization_finds(name):
     assembly, b = system(MODELS[name](), noise=1e-3, inertia=1.0 if name == "loose" else None)
     H = assembly.hessian("projected")
-    found = pcg(H, b, Multilevel(assembly).at(H, assembly.positions), 1e-12)
-    x, iterations, negative, ritz = found.x, found.iterations, found.negative, found.ritz
+    solution = pcg(H, b, Multilevel(assembly).at(H, assembly.positions), 1e-12)
+    x, iterations, negative, ritz = solution.x, solution.iterations, solution.negative, solution.ritz
     assert negative is None
     assert 0 < iterations < 200
     expected = spsolve(H.tocsc(), b)
@@ -102,8 +102,8 @@ def test_bodies_apart_are_solved_as_if_alone():
     assembly, b = system(build_model(scene))
     H = assembly.hessian("exact")
     M, of = Multilevel(assembly).at(H, assembly.positions), assembly.rest[:, 2].astype(int)
-    found, left = solve_apart(as_matrix(H), as_records(b), M, 1e-2, 1000, of)
-    x = found.x[:, :3].ravel()
+    solution, left = solve_apart(as_matrix(H), as_records(b), M, 1e-2, 1000, of)
+    x = solution.x[:, :3].ravel()
 
     def sizes(r):
         return np.sqrt(np.bincount(of, (r * M(r)).reshape(-1, 3).sum(axis=1)))
@@ -143,12 +143,12 @@ def test_it_knows_where_the_body_is_now():
 def test_threads_change_nothing():
     assembly, b = system(bar(3))
     H, hierarchy = assembly.hessian("exact"), Multilevel(assembly)
-    found = []
+    solutions = []
     for threads in (1, 2, 3):
         assembly.problem.device.threads = threads
-        found.append(pcg(assembly.hessian("exact"), b, hierarchy.at(H, assembly.positions), 1e-6).x)
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
+        solutions.append(pcg(assembly.hessian("exact"), b, hierarchy.at(H, assembly.positions), 1e-6).x)
+    np.testing.assert_array_equal(solutions[0], solutions[1])
+    np.testing.assert_array_equal(solutions[0], solutions[2])
 
 
 def shifted(H, part):

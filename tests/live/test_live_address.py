@@ -20,9 +20,9 @@ def taken():
 
 
 def test_a_taken_port_leads_to_the_next_free_one(taken):
-    found = free_port("127.0.0.1", taken)
-    assert taken < found < taken + 100
-    with socket.create_server(("127.0.0.1", found)):
+    port = free_port("127.0.0.1", taken)
+    assert taken < port < taken + 100
+    with socket.create_server(("127.0.0.1", port)):
         pass
 
 

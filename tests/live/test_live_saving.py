@@ -91,11 +91,11 @@ def test_settings_are_saved(live, tmp_path):
         )
     )
     live.prepare()
-    found = file_settings(supple.load_scene(save_scene(live, tmp_path)))
-    assert found.solvers == live.settings.solvers
-    assert type(found.materials[0]) is supple.StVK
-    np.testing.assert_allclose(found.materials[0], live.settings.materials[0])
-    assert (found.dt, found.tolerance, found.quasistatic) == (0.01, 1e-6, False)
+    settings = file_settings(supple.load_scene(save_scene(live, tmp_path)))
+    assert settings.solvers == live.settings.solvers
+    assert type(settings.materials[0]) is supple.StVK
+    np.testing.assert_allclose(settings.materials[0], live.settings.materials[0])
+    assert (settings.dt, settings.tolerance, settings.quasistatic) == (0.01, 1e-6, False)
 
 
 def test_nothing_is_overwritten(live, tmp_path):
@@ -133,8 +133,8 @@ def test_a_material_is_saved_as_it_was_typed(live, tmp_path, young, poisson):
 def test_a_material_of_lame_parameters_is_saved_as_exactly_as_numbers_can(live, tmp_path):
     material = supple.NeoHookean.from_lame(1 / 3, np.pi)
     live.change(replace(live.settings, materials=(material,)))
-    (found,) = file_settings(supple.load_scene(save_scene(live, tmp_path))).materials
-    np.testing.assert_allclose(found, material, rtol=1e-14)
+    (setting,) = file_settings(supple.load_scene(save_scene(live, tmp_path))).materials
+    np.testing.assert_allclose(setting, material, rtol=1e-14)
 
 
 def test_a_motion_goes_on_with_the_velocities_it_was_saved_with(tmp_path):

@@ -107,10 +107,10 @@ def test_a_pin_that_a_hand_places_goes_there_whatever_its_motion_does(tmp_path):
     placed = pins.targets(live.time)
     turn = Rotation.from_rotvec([0, 0.3, 0])
     live.place(1, Placement(np.array([1.5, 0.6, 0.5]), turn, np.array([1.0, 1.2, 0.8])))
-    found = settle(live)[pins.vertices]
+    positions = settle(live)[pins.vertices]
     middle = placed.mean(axis=0)
     wanted = [1.5, 0.6, 0.5] + ((placed - middle) * [1.0, 1.2, 0.8]) @ turn.as_matrix().T
-    np.testing.assert_allclose(found, wanted, atol=1e-12)
+    np.testing.assert_allclose(positions, wanted, atol=1e-12)
     live.reset()
     np.testing.assert_allclose(settle(live), equilibrium(live.file.scene), atol=1e-7)
 
@@ -316,9 +316,9 @@ def test_rollers_stay_in_their_planes_also_where_a_hand_drags_them(tmp_path):
     live.grab(corner, radius=0.1, hand="left")
     live.drag(np.array([-0.3, 0.1, 0.05]), hand="left")
     start = live.tracks[0].positions[corner].copy()
-    found = settle(live)
-    np.testing.assert_allclose(found[corner], start + np.array([0, 0.1, 0.05]), atol=1e-12)
-    np.testing.assert_array_equal(found[rest[:, 0] == 0, 0], 0)
+    positions = settle(live)
+    np.testing.assert_allclose(positions[corner], start + np.array([0, 0.1, 0.05]), atol=1e-12)
+    np.testing.assert_array_equal(positions[rest[:, 0] == 0, 0], 0)
     pinned = int(np.argmax(rest[:, 0]))
     with pytest.raises(ValueError, match="pinned already"):
         live.grab(pinned, radius=1e-3, hand="right")
@@ -333,9 +333,9 @@ def test_a_scene_with_rollers_that_hands_hold_can_be_saved(tmp_path):
     live.grab(corner, radius=0.1, hand="left")
     live.drag(np.array([-0.3, 0.1, 0.05]), hand="left")
     live.place(0, Placement(np.array([-0.1, 0.5, 0.5])))
-    found = settle(live)
+    positions = settle(live)
     saved = supple.load_scene(save_scene(live, tmp_path))
-    np.testing.assert_allclose(equilibrium(saved.scene), found, atol=1e-6)
+    np.testing.assert_allclose(equilibrium(saved.scene), positions, atol=1e-6)
     live.place(1, Placement(np.array([0.5, -0.1, 0.5])))  # its plane has an edge in common with the clamp
     settle(live)
     with pytest.raises(ValueError, match="Pins of 'block' contradict each other: now the vertex"):

@@ -150,9 +150,9 @@ def test_principal_stresses(name, precision):
     kind = kind_of(name)
     states = [s for states in STRETCHES.values() for s in states]
     F = np.array([np.diag(s) for s in states]).reshape(-1, 9)
-    found = stresses_by_packs(kind, F, precision)
+    stress = stresses_by_packs(kind, F, precision)
     eps = 1e-5 if precision == np.float32 else 1e-11
-    for s, P in zip(states, found, strict=True):
+    for s, P in zip(states, stress, strict=True):
         expected = PRINCIPAL[name](kind, np.array(s))
         size = np.abs(expected).max() + YOUNG
         np.testing.assert_allclose(P.reshape(3, 3), np.diag(expected), atol=20 * eps * size)
@@ -207,11 +207,11 @@ def test_curves_of_muscle_are_those_of_blemker(x, passive, active):
 
 def test_stresses_are_those_of_felupe():
     """Four materials under arbitrary F; see benchmarks/felupe_stresses.py."""
-    found = json.loads((Path(__file__).parent / "felupe.json").read_text(encoding="utf-8"))
-    assert len(found["materials"]) == 4
-    for name, row in found["materials"].items():
+    output = json.loads((Path(__file__).parent / "felupe.json").read_text(encoding="utf-8"))
+    assert len(output["materials"]) == 4
+    for name, row in output["materials"].items():
         kind = MATERIALS[name](**row["parameters"])
-        for F, P in zip(found["F"], row["P"], strict=True):
+        for F, P in zip(output["F"], row["P"], strict=True):
             expected = np.array(P)
             ours = np.reshape(stress(kind, tuple(np.ravel(F).tolist())), (3, 3))
             np.testing.assert_allclose(ours, expected, atol=1e-6 * np.abs(expected).max(), err_msg=name)

@@ -86,7 +86,7 @@ def test_forces_of_elements_are_those_of_their_own_parameters():
     x = MESH.points @ F.T
     problem.positions = x
     problem.balance()
-    found = problem.states.net[:-1, :3].copy()
+    forces = problem.states.net[:-1, :3].copy()
     term = problem.model.terms[0]
     expected = problem.model.force.copy()
     for e, tet in enumerate(MESH.tets):
@@ -96,7 +96,7 @@ def test_forces_of_elements_are_those_of_their_own_parameters():
         P = matrix(stress(alone, flat(F)))
         np.add.at(expected, tet, -term.volume[e] * term.gradients[e] @ P.T)
     free = problem.model.free
-    np.testing.assert_allclose(found[free], expected[free], rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(forces[free], expected[free], rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 def test_turning_the_body_with_its_fibers_turns_the_result():
@@ -176,13 +176,13 @@ def test_mistakes_in_a_scene_file_are_sentences(file, old, new, sentence):
 
 def test_inspect_and_list(file):
     runner = CliRunner()
-    found = json.loads(runner.invoke(app, ["inspect", str(file), "--json"]).stdout)["bodies"][0]
-    assert found["material"] == "fibers"
-    assert found["fields"] == ["a", "fiber"]
-    assert found["parameters"]["shear"] == {"label": "μ_m [Pa]", "values": [1e3, 1e3]}
-    low, high = found["parameters"]["activation"]["values"]
+    outcome = json.loads(runner.invoke(app, ["inspect", str(file), "--json"]).stdout)["bodies"][0]
+    assert outcome["material"] == "fibers"
+    assert outcome["fields"] == ["a", "fiber"]
+    assert outcome["parameters"]["shear"] == {"label": "μ_m [Pa]", "values": [1e3, 1e3]}
+    low, high = outcome["parameters"]["activation"]["values"]
     assert 0 <= low < high < 0.5
-    assert found["parameters"]["fiber"]["values"] is None
+    assert outcome["parameters"]["fiber"]["values"] is None
     text = runner.invoke(app, ["inspect", str(file)]).stdout
     assert "by element" in text
     listed = json.loads(runner.invoke(app, ["list", "materials", "--json"]).stdout)["materials"]
@@ -200,8 +200,8 @@ def test_variations():
     others = [varied(seed) for seed in (3, 4)]
     variations = [supple.Variation(materials={body: m}) for m in others] + [supple.Variation()]
     for solver in ("pbng", "newton"):
-        found = list(supple.equilibria(scene, variations, solver=solver, tolerance=1e-8))
-        for result, material in zip(found, [*others, varied()], strict=True):
+        results = list(supple.equilibria(scene, variations, solver=solver, tolerance=1e-8))
+        for result, material in zip(results, [*others, varied()], strict=True):
             expected = supple.equilibrium(scene_of(material), solver=supple.Newton(), tolerance=1e-9)
             np.testing.assert_allclose(result.positions, expected.positions, atol=1e-5)
     wrong = supple.Variation(materials={body: Fibers.example(fiber=random_directions(count=7))})

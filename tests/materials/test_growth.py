@@ -47,9 +47,9 @@ def test_every_solver_finds_the_rest_shape(solver):
     scene.pin(along, axes="yz")
     scene.pin(up, axes="z")
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-6, max_iterations=5000)
-    found = result.positions - result.positions[0]
+    rest_positions = result.positions - result.positions[0]
     expected = body.points @ shape.T
-    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-2)
+    np.testing.assert_allclose(rest_positions @ rest_positions.T, expected @ expected.T, atol=1e-2)
 
 
 def _neighbors(body):
@@ -62,10 +62,10 @@ def test_a_clamped_bar_that_swells_is_pressed(precision):
     """ν = 0: P = θ² P₀(1/θ) with P₀(λ) = E λ (λ² - 1)/2."""
     swelling, young = 0.1, 1e3
     scene, _ = cube(supple.materials.prestrained(supple.StVK(young=young, poisson=0.0), swelling=swelling), 0)
-    found = supple.equilibrium(scene, solver="pbng", tolerance=1e-6, precision=precision).evaluate()
+    evaluation = supple.equilibrium(scene, solver="pbng", tolerance=1e-6, precision=precision).evaluate()
     theta = 1 + swelling
     expected = theta**2 * young * 0.5 / theta * (theta**-2 - 1)
-    assert found.reactions["end0"].force[0] == pytest.approx(
+    assert evaluation.reactions["end0"].force[0] == pytest.approx(
         expected, rel=1e-6 if precision == "float64" else 1e-3
     )
     assert expected < 0
@@ -76,8 +76,8 @@ def test_small_swelling_is_thermal_stress():
     scene, _ = cube(
         supple.materials.prestrained(supple.StVK(young=1e3, poisson=0.3), swelling=1e-5), 0, 1, 2, cells=2
     )
-    found = supple.equilibrium(scene, solver="newton", tolerance=1e-6).evaluate()
-    np.testing.assert_allclose(found.pressure, 1e3 * 1e-5 / (1 - 0.6), rtol=1e-3)
+    evaluation = supple.equilibrium(scene, solver="newton", tolerance=1e-6).evaluate()
+    np.testing.assert_allclose(evaluation.pressure, 1e3 * 1e-5 / (1 - 0.6), rtol=1e-3)
 
 
 def test_swelling_may_vary_in_time_and_from_element_to_element():

@@ -128,8 +128,8 @@ def cuda_environment():
         "PYTHONPATH": f"{Path(__file__).parents[1]}:{os.environ.get('PYTHONPATH', '')}",
     }
     for simulator in ({}, {"NUMBA_ENABLE_CUDASIM": "1"}):
-        found = subprocess.run([sys.executable, "-c", check], env={**environment, **simulator}, check=False)
-        if found.returncode == 0:
+        process = subprocess.run([sys.executable, "-c", check], env={**environment, **simulator}, check=False)
+        if process.returncode == 0:
             return {**environment, **simulator}
     pytest.skip("neither a GPU nor Numba's CUDA simulator is here")
 

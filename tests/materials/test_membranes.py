@@ -97,22 +97,22 @@ def test_collapsed_sheets_have_finite_energies_and_positive_bounds(name, values)
 def test_energy_is_the_least_over_all_thicknesses(name, stretch):
     """Against a search with the material of solids."""
     solid = material(ISOTROPIC[name])
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda t: psi(solid, flat(np.diag([*stretch, t]))), bounds=(0.1, 2), options={"xatol": 1e-10}
     )
     here = psi(material(name), flat(np.diag([*stretch, 1.0])))
-    assert here == pytest.approx(found.fun, rel=1e-7)
+    assert here == pytest.approx(minimum.fun, rel=1e-7)
 
 
 @pytest.mark.parametrize("name", [name for name in MEMBRANES if name.startswith("plane")])
 def test_a_pulled_strip_has_youngs_modulus_and_poissons_ratio(name):
     """Where nothing holds its sides; at constant thickness it would be stiffer by 1/(1 - ν²)."""
     kind, e = material(name), 1e-5
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda t: psi(kind, flat(np.diag([1 + e, 1 + t, 1.0]))), bracket=(-e, e), tol=1e-12
     )
-    assert found.x / e == pytest.approx(-POISSON, rel=1e-3)
-    assert P(kind, np.diag([1 + e, 1 + found.x, 1.0]))[0, 0] / e == pytest.approx(YOUNG, rel=1e-3)
+    assert minimum.x / e == pytest.approx(-POISSON, rel=1e-3)
+    assert P(kind, np.diag([1 + e, 1 + minimum.x, 1.0]))[0, 0] / e == pytest.approx(YOUNG, rel=1e-3)
 
 
 def test_a_balloon_of_nearly_incompressible_rubber():

@@ -9,9 +9,9 @@ import supple
 
 
 def pulled(*given, **limits):
-    found, report = pulled_and_reported(*given, **limits)
+    stress, report = pulled_and_reported(*given, **limits)
     assert report.ok
-    return found
+    return stress
 
 
 @pytest.mark.parametrize("length", [0.55, 0.8, 1.0, 1.2, 1.45])
@@ -19,24 +19,24 @@ def pulled(*given, **limits):
 def test_force_and_length_are_the_closed_form_of_one_fiber(length, optimal):
     scene, body = bar(length, optimal)
     for activation in (0.0, 0.5, 1.0):
-        found = pulled(scene, body, activation, tolerance=1e-8)
+        stress = pulled(scene, body, activation, tolerance=1e-8)
         np.testing.assert_allclose(
-            found, (-force(length, activation, optimal), 0, 0), atol=1e-4 * AREA * YOUNG
+            stress, (-force(length, activation, optimal), 0, 0), atol=1e-4 * AREA * YOUNG
         )
 
 
 def test_isometric_force_rises_with_activation_as_its_strength_says():
     scene, body = bar()
     for activation in (0.0, 0.25, 0.5, 1.0):
-        found = pulled(scene, body, activation, tolerance=1e-8)
-        assert -found[0] == pytest.approx(activation * STRENGTH * AREA, abs=1e-3)
+        stress = pulled(scene, body, activation, tolerance=1e-8)
+        assert -stress[0] == pytest.approx(activation * STRENGTH * AREA, abs=1e-3)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_solvers_find_it(solver):
     scene, body = bar(1.2)
-    found = pulled(scene, body, 1.0, SOLVERS[solver], tolerance=1e-4, max_iterations=20_000)
-    assert -found[0] == pytest.approx(force(1.2, 1.0), rel=2e-3)
+    stress = pulled(scene, body, 1.0, SOLVERS[solver], tolerance=1e-4, max_iterations=20_000)
+    assert -stress[0] == pytest.approx(force(1.2, 1.0), rel=2e-3)
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_a_bar_falls_and_is_lifted_as_newton_says(solver, dt, iterations, error)
     """In GPBD an element's displacement keeps what it has across the strains of later iterations: 4 % here,
     10 % in steps four times as long, whatever the number of iterations."""
     expected = falling("newton", dt, tolerance=1e-8)
-    found = falling(SOLVERS[solver], dt, tolerance=None, max_iterations=iterations)
+    positions = falling(SOLVERS[solver], dt, tolerance=None, max_iterations=iterations)
     lowest = expected.min()
     assert lowest < -0.015
     assert expected[-1] > 0.5 * lowest
-    np.testing.assert_allclose(found, expected, atol=error * abs(lowest))
+    np.testing.assert_allclose(positions, expected, atol=error * abs(lowest))
 
 
 def spindle(solver, size, **limits):

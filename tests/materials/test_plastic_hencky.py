@@ -20,16 +20,16 @@ def metal(**changes):
 def driven(kind, path, precision="float64"):
     """The von Mises stress of τ, its sign, and ᾱ of a block whose F is diag(e^a, e^-a, 1) for a in a path."""
     model = build_model(cantilever(kind, cells=1))
-    problem, found = Problem(model, precision), []
+    problem, stresses = Problem(model, precision), []
     for a in path:
         problem.positions = model.rest * [np.exp(a), np.exp(-a), 1]
         problem.history.evolve(0.1)
         history = problem.state.history
         elastic = np.exp(a) * history["unflowed"][0, 0]
-        found.append((2 * MU * np.log(elastic), history["equivalent_plastic_strain"][0]))
+        stresses.append((2 * MU * np.log(elastic), history["equivalent_plastic_strain"][0]))
         volume = np.linalg.det(history["unflowed"].reshape(-1, 3, 3))
         np.testing.assert_allclose(volume, 1, rtol=1e-12 if precision == "float64" else 1e-5)
-    return np.array(found)
+    return np.array(stresses)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -39,8 +39,8 @@ def test_a_cycle_of_pure_shear_is_the_closed_form(precision):
     H, y, root = 200.0, 40.0, np.sqrt(3)
     forth = np.linspace(0, 0.1, 26)
     back = np.linspace(0.1, -0.1, 51)
-    found = driven(metal(), [*forth, *back[1:]], precision)
-    q, flowed = root * found[:, 0], found[:, 1]
+    stresses = driven(metal(), [*forth, *back[1:]], precision)
+    q, flowed = root * stresses[:, 0], stresses[:, 1]
     eps = 1e-9 if precision == "float64" else 1e-4
     alpha = np.maximum(0, (2 * root * MU * forth - y) / (3 * MU + H))
     np.testing.assert_allclose(flowed[:26], alpha, atol=eps)
@@ -134,13 +134,13 @@ def pulled(hardening, motion=None, **about):
 
 def return_mapping(path, hardening):
     """Kirchhoff stress [Pa] and ᾱ along a path of logarithmic strains, by 1-D return mapping."""
-    flow, alpha, found = 0.0, 0.0, []
+    flow, alpha, stresses = 0.0, 0.0, []
     for strain in path:
         trial = E * (strain - flow)
         step = max(0.0, abs(trial) - Y - hardening * alpha) / (E + hardening)
         flow, alpha = flow + step * np.sign(trial), alpha + step
-        found.append((E * (strain - flow), alpha))
-    return np.array(found)
+        stresses.append((E * (strain - flow), alpha))
+    return np.array(stresses)
 
 
 def cauchy(tau):
@@ -189,8 +189,8 @@ def test_shorter_steps_change_what_turns_on_its_way_by_the_first_order():
         scene.pin(body.where(lambda X: (np.abs(X - 0.5) > 0.4).any(axis=1)), motion=path)
         return list(supple.simulate(scene, solver="newton", tolerance=1e-9))[-1].evaluate().cauchy[0]
 
-    exact, *found = (turning(n) for n in (512, 8, 16, 32))
-    errors = [np.abs(one - exact).max() / Y for one in found]
+    exact, *step_errors = (turning(n) for n in (512, 8, 16, 32))
+    errors = [np.abs(one - exact).max() / Y for one in step_errors]
     assert errors[0] < 0.05
     assert errors[1] < 0.6 * errors[0]
     assert errors[2] < 0.6 * errors[1]

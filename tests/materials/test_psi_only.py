@@ -43,8 +43,8 @@ def test_derived_functions_agree_with_formulas_to_rounding(name, inverted):
     g = (0.3, -0.7, 0.4)
     for F, D in zip(deformations(8, inverted=inverted), rotations(8, seed=4), strict=True):
         for function, given in ((psi, ()), (stress, ()), (stress_differential, (flat(D),)), (traction, (g,))):
-            found, expected = (np.array(function(kind, flat(F), *given)) for kind in (other, one))
-            np.testing.assert_allclose(found, expected, atol=1e-11 * YOUNG * np.linalg.norm(F) ** 2)
+            actual, expected = (np.array(function(kind, flat(F), *given)) for kind in (other, one))
+            np.testing.assert_allclose(actual, expected, atol=1e-11 * YOUNG * np.linalg.norm(F) ** 2)
     assert shear_modulus(other) == pytest.approx(one.mu, rel=1e-12)
 
 
@@ -59,8 +59,8 @@ def test_stretches_give_the_same_as_invariants():
     one, other = (kind(young=YOUNG, poisson=POISSON) for kind in (Corotated, StretchedCorotated))
     for F, D in zip(deformations(8), rotations(8, seed=4), strict=True):
         for function, given in ((psi, ()), (stress, ()), (stress_differential, (flat(D),))):
-            found, expected = (np.array(function(kind, flat(F), *given)) for kind in (other, one))
-            np.testing.assert_allclose(found, expected, atol=1e-8 * YOUNG)
+            actual, expected = (np.array(function(kind, flat(F), *given)) for kind in (other, one))
+            np.testing.assert_allclose(actual, expected, atol=1e-8 * YOUNG)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_stretches_may_agree_or_nearly_so(values):
     F, h = np.diag(np.array(values, float)), 1e-5
     for D in rotations(4, seed=4):
         slope = np.array(stress(kind, flat(F + h * D))) - np.array(stress(kind, flat(F - h * D)))
-        found = stress_differential(kind, flat(F), flat(D))
-        np.testing.assert_allclose(found, slope / (2 * h), atol=1e-6 * YOUNG)
+        differential = stress_differential(kind, flat(F), flat(D))
+        np.testing.assert_allclose(differential, slope / (2 * h), atol=1e-6 * YOUNG)
 
 
 def test_pbng_finds_what_it_finds_with_formulas():
@@ -108,8 +108,8 @@ def test_solvers_take_a_material_of_which_only_psi_is_written(solver):
     scene = cantilever(Gent(mu=400.0, kappa=800.0), cells=2, gravity=5)
     rest = supple.scene.build_model(scene).rest
     expected = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-8).positions
-    found = supple.equilibrium(scene, solver=solver, tolerance=1e-7, max_iterations=300).positions
-    error, way = np.abs(found - expected).max(), np.abs(rest - expected).max()
+    positions = supple.equilibrium(scene, solver=solver, tolerance=1e-7, max_iterations=300).positions
+    error, way = np.abs(positions - expected).max(), np.abs(rest - expected).max()
     assert way > 0.01
     assert error < {"hybrid": 1e-4, "newton": 1e-4, "pbd": 1.0}.get(solver, 0.6) * way
 
@@ -275,8 +275,8 @@ def test_psi_may_be_written_with_numpy():
     one, other = (density(psi=function)(mu=1.0) for function in (of_numpy, of_math))
     for F, D in zip(deformations(4), rotations(4, seed=4), strict=True):
         for function, given in ((psi, ()), (stress, ()), (stress_differential, (flat(D),))):
-            found, expected = (np.array(function(kind, flat(F), *given)) for kind in (one, other))
-            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
+            actual, expected = (np.array(function(kind, flat(F), *given)) for kind in (one, other))
+            np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
 
 
 @pytest.mark.filterwarnings("ignore:.*at rest")
@@ -287,9 +287,9 @@ def test_what_saturates_is_finite(rate):
     for F in deformations(4):
         x = rate * (np.sum(F * F) - 2)
         assert psi(kind, flat(F)) == pytest.approx(np.tanh(x), rel=1e-12)
-        found = np.array(stress(kind, flat(F))).reshape(3, 3)
+        actual = np.array(stress(kind, flat(F))).reshape(3, 3)
         slope = 0.0 if abs(x) > 300 else rate / np.cosh(x) ** 2
-        np.testing.assert_allclose(found, 2 * slope * F, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(actual, 2 * slope * F, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("psi", [lambda self: 0.0, lambda self, I4: 0.0, lambda self, F, J: 0.0])

@@ -72,8 +72,8 @@ def test_a_thick_sphere_needs_the_pressure_of_its_closed_form(stretch):
 def test_the_energy_of_a_radius_tends_to_the_closed_forms():
     """With the bulk modulus, as its reciprocal."""
     for bulk in (1e3, 1e5):
-        found, exact = torsion(0.7, 1.1, bulk * (C10 + C01)), closed_torsion(0.7, 1.1)
-        np.testing.assert_allclose((found.torque, found.thrust), exact, rtol=2 / bulk)
+        actual, exact = torsion(0.7, 1.1, bulk * (C10 + C01)), closed_torsion(0.7, 1.1)
+        np.testing.assert_allclose((actual.torque, actual.thrust), exact, rtol=2 / bulk)
         pressure = inflation(1.0, 1.6, 1.3, bulk * (C10 + C01))
         assert pressure == pytest.approx(closed_inflation(1.0, 1.6, 1.3), rel=5 / bulk)
 
@@ -101,9 +101,9 @@ def test_a_mesh_of_a_hollow_sphere_is_inflated_as_the_closed_form_says():
     pressure = inflation(inner, outer, stretch, BULK)
     errors = []
     for resolution in (4, 8):
-        found, report = inflated_sphere(inner, outer, pressure, BULK, resolution)
+        displacement, report = inflated_sphere(inner, outer, pressure, BULK, resolution)
         assert report.ok
-        errors.append(abs(found - stretch) / (stretch - 1))
+        errors.append(abs(displacement - stretch) / (stretch - 1))
     assert errors[1] < 0.06
     assert errors[1] < 0.36 * errors[0]
 
@@ -121,11 +121,11 @@ def wall_moved(resolution):
     scene.add_cavity(wall, pressure=100.0)
     u = supple.equilibrium(scene, solver="newton", tolerance=1e-7).positions - body.points
     length = np.linalg.norm(wall.points, axis=1)
-    a, found = length.mean(), np.einsum("ni,ni->n", u[wall.indices], wall.points) / length
-    return found.mean(), 100 * a / 1e5 * (0.4 * a**3 + 1.3 / 2) / (1 - a**3)
+    a, displacement = length.mean(), np.einsum("ni,ni->n", u[wall.indices], wall.points) / length
+    return displacement.mean(), 100 * a / 1e5 * (0.4 * a**3 + 1.3 / 2) / (1 - a**3)
 
 
 def test_a_hollow_ball_under_pressure_comes_to_be_lames():
-    errors = [1 - found / expected for found, expected in map(wall_moved, (4, 8))]
+    errors = [1 - actual / expected for actual, expected in map(wall_moved, (4, 8))]
     assert 0 < errors[1] < 0.12
     assert errors[1] < 0.5 * errors[0]

@@ -31,48 +31,48 @@ def coarse(mesh, first=()):
 @EVERY
 def test_about_a_quarter_of_the_vertices_is_left(name):
     mesh = (SHEETS | CURVED)[name]
-    found = coarse(mesh)
-    assert 3 < mesh.n_vertices / len(found.vertices) < 6.5
-    assert found.triangles.max() == len(found.vertices) - 1
-    assert len(found.origin) == len(found.triangles)
+    coarsened = coarse(mesh)
+    assert 3 < mesh.n_vertices / len(coarsened.vertices) < 6.5
+    assert coarsened.triangles.max() == len(coarsened.vertices) - 1
+    assert len(coarsened.origin) == len(coarsened.triangles)
 
 
 @pytest.mark.parametrize("name", SHEETS)
 def test_sheets_have_no_holes_and_keep_their_border(name):
     mesh = SHEETS[name]
-    found = coarse(mesh)
-    vectors = area_vectors(mesh.points[found.vertices], found.triangles)
+    coarsened = coarse(mesh)
+    vectors = area_vectors(mesh.points[coarsened.vertices], coarsened.triangles)
     whole = mesh.measures.sum()
     assert (vectors @ area_vectors(mesh.points, mesh.triangles)[0] > 0).all()
     assert vectors.sum(axis=0) @ [0, 0, 1] == pytest.approx(whole, rel=0.01 if name != "disc" else 0.05)
-    assert areas(mesh.points[found.vertices], found.triangles).sum() == pytest.approx(whole, rel=0.05)
+    assert areas(mesh.points[coarsened.vertices], coarsened.triangles).sum() == pytest.approx(whole, rel=0.05)
 
 
 @EVERY
 def test_every_vertex_is_bound_where_it_is(name):
     """Linear functions of the place are what the corners say, within the plane of their triangle."""
     mesh = (SHEETS | CURVED)[name]
-    found = coarse(mesh)
-    assert len(np.unique(found.bound)) == len(found.bound) == mesh.n_vertices
-    np.testing.assert_allclose(found.weights.sum(axis=1), 1)
-    x = mesh.points[found.vertices]
-    away = np.einsum("bk,bki->bi", found.weights, x[found.corners]) - mesh.points[found.bound]
+    coarsened = coarse(mesh)
+    assert len(np.unique(coarsened.bound)) == len(coarsened.bound) == mesh.n_vertices
+    np.testing.assert_allclose(coarsened.weights.sum(axis=1), 1)
+    x = mesh.points[coarsened.vertices]
+    away = np.einsum("bk,bki->bi", coarsened.weights, x[coarsened.corners]) - mesh.points[coarsened.bound]
     edge = np.sqrt(mesh.measures.mean())
     assert np.abs(away).max() < (1e-9 if name in SHEETS else edge)
-    np.testing.assert_allclose(away[np.isin(found.bound, found.vertices)], 0, atol=1e-12)
+    np.testing.assert_allclose(away[np.isin(coarsened.bound, coarsened.vertices)], 0, atol=1e-12)
 
 
 def test_both_sides_of_a_pillow_stay_apart():
     """Though they begin in the same place: only near the seam a vertex may have a corner on the other."""
     mesh = CURVED["pillow"]
     mesh = supple.TriMesh(mesh.points * [1, 0, 1], mesh.triangles)
-    found = coarse(mesh)
+    coarsened = coarse(mesh)
     side = np.zeros(mesh.n_vertices)
     up = area_vectors(mesh.points, mesh.triangles)[:, 1] > 0
     inner = ~np.isin(np.arange(mesh.n_vertices), mesh.triangles[~up])
     side[inner] = 1
     side[~np.isin(np.arange(mesh.n_vertices), mesh.triangles[up])] = -1
-    product = side[found.bound][:, None] * side[found.vertices][found.corners]
+    product = side[coarsened.bound][:, None] * side[coarsened.vertices][coarsened.corners]
     assert (product < 0).any(axis=1).mean() < 0.1
 
 
@@ -94,11 +94,11 @@ def test_other_vertices_do_not_matter():
     mesh = SHEETS["equilateral"]
     alone = coarse(mesh)
     points = np.concatenate([np.ones((5, 3)), mesh.points, np.ones((3, 3))])
-    found = coarsen_surface(points, mesh.triangles + 5, np.zeros(len(points), bool))
-    np.testing.assert_array_equal(found.vertices, alone.vertices + 5)
-    np.testing.assert_array_equal(found.triangles, alone.triangles)
+    surface = coarsen_surface(points, mesh.triangles + 5, np.zeros(len(points), bool))
+    np.testing.assert_array_equal(surface.vertices, alone.vertices + 5)
+    np.testing.assert_array_equal(surface.triangles, alone.triangles)
 
 
 def test_a_surface_of_one_triangle_has_no_coarser_one():
-    found = coarsen_surface(np.eye(3), np.array([[0, 1, 2]]), np.zeros(3, bool))
-    assert len(found.vertices) == len(found.triangles) == len(found.bound) == 0
+    surface = coarsen_surface(np.eye(3), np.array([[0, 1, 2]]), np.zeros(3, bool))
+    assert len(surface.vertices) == len(surface.triangles) == len(surface.bound) == 0

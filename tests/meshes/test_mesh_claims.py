@@ -73,10 +73,10 @@ def test_vtu_files_of_others_are_read(tmp_path, compression, kind):
         mesh.points, [("tetra", mesh.tets)], cell_data={"a": [np.arange(mesh.n_tets) * 0.5]}
     )
     meshio.vtu.write(path, content, compression=compression, header_type=kind)
-    found = load_mesh(path)
-    np.testing.assert_array_equal(found.points, mesh.points)
-    np.testing.assert_array_equal(found.tets, mesh.tets)
-    np.testing.assert_array_equal(found.cell_data["a"], np.arange(mesh.n_tets) * 0.5)
+    loaded = load_mesh(path)
+    np.testing.assert_array_equal(loaded.points, mesh.points)
+    np.testing.assert_array_equal(loaded.tets, mesh.tets)
+    np.testing.assert_array_equal(loaded.cell_data["a"], np.arange(mesh.n_tets) * 0.5)
 
 
 def test_vtu_files_of_paraview_are_read(tmp_path):

@@ -21,10 +21,10 @@ def test_points_of_the_body_are_their_own_closest_points(name, corners):
     tets = mesh.tets[rng.integers(0, mesh.n_tets, 5000)]
     weights = np.pad(rng.dirichlet(np.ones(corners), len(tets)), ((0, 0), (0, 4 - corners)))
     points = np.einsum("ks,ksi->ki", weights, mesh.points[tets])
-    vertices, found = closest_in_body(points, mesh)
-    error = np.einsum("ks,ksi->ki", found, mesh.points[vertices]) - points
+    vertices, closest = closest_in_body(points, mesh)
+    error = np.einsum("ks,ksi->ki", closest, mesh.points[vertices]) - points
     assert np.abs(error).max() < 1e-10 * mesh.size.max()
-    assert found.min() >= 0
+    assert closest.min() >= 0
 
 
 def distances_to(points, mesh):
@@ -54,7 +54,7 @@ def test_closest_points_are_those_of_vtk(name, size, where):
     surface = pyvista.PolyData.from_regular_faces(mesh.points - middle, mesh.surface)
     _, theirs = surface.find_closest_cell(points - middle, return_closest_point=True)
     expected = np.linalg.norm(theirs - (points - middle), axis=1)
-    found = distances_to(points, mesh)
+    distances = distances_to(points, mesh)
     rounding = 1e-12 * (np.linalg.norm(points, axis=1) + reach)
     inside = np.zeros(len(points), bool)
     if mesh.corners == 4:
@@ -62,9 +62,9 @@ def test_closest_points_are_those_of_vtk(name, size, where):
         inside = np.asarray(grid.find_containing_cell(points - middle)) >= 0
         sure = inside & (expected > 0.01 * reach)
         assert sure.sum() > 20
-        assert found[sure].max() <= rounding.max()
+        assert distances[sure].max() <= rounding.max()
     outside = ~inside
-    assert (np.abs(found - expected)[outside] <= rounding[outside]).all()
+    assert (np.abs(distances - expected)[outside] <= rounding[outside]).all()
 
 
 def test_points_far_from_all_and_in_the_middle_of_a_sphere():
@@ -72,8 +72,8 @@ def test_points_far_from_all_and_in_the_middle_of_a_sphere():
     mesh = sphere(1.0, 12)
     radii = np.linalg.norm(mesh.points, axis=1)
     middle = np.zeros((300, 3)) + 1e-9 * np.random.default_rng(0).normal(size=(300, 3))
-    found = distances_to(middle, mesh)
-    assert radii.min() * 0.98 < found.min() <= found.max() < radii.max()
+    distances = distances_to(middle, mesh)
+    assert radii.min() * 0.98 < distances.min() <= distances.max() < radii.max()
     far = 1e6 * np.random.default_rng(1).normal(size=(300, 3))
     assert np.abs(distances_to(far, mesh) + 1 - np.linalg.norm(far, axis=1)).max() < 1e-2
 
@@ -92,12 +92,12 @@ def test_triangles_without_area_are_edges_or_points():
     vertices = np.array([[0, 0, 0], [1, 0, 0], [2, 0, 0], [5, 5, 5]], float)
     points = np.array([[0.5, 1, 0], [3, 0, 0], [-1, 0, 0], [5, 5, 6]])
     triangle, weights = closest_on_triangles(points, vertices, np.array([[0, 1, 2], [3, 3, 3]]))
-    found = np.einsum("pk,pki->pi", weights, vertices[np.array([[0, 1, 2], [3, 3, 3]])[triangle]])
-    np.testing.assert_allclose(found, [[0.5, 0, 0], [2, 0, 0], [0, 0, 0], [5, 5, 5]], atol=1e-15)
+    closest = np.einsum("pk,pki->pi", weights, vertices[np.array([[0, 1, 2], [3, 3, 3]])[triangle]])
+    np.testing.assert_allclose(closest, [[0.5, 0, 0], [2, 0, 0], [0, 0, 0], [5, 5, 5]], atol=1e-15)
 
 
 def test_tetrahedra_without_volume_contain_nothing():
     vertices = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0]], float)
     tets = np.array([[0, 1, 2, 4], [0, 1, 2, 3]])
-    found, _ = containing_tets(np.array([[0.2, 0.2, 0.0], [0.2, 0.2, 0.2], [2, 2, 2]]), vertices, tets)
-    assert found.tolist() == [1, 1, -1]
+    containing, _ = containing_tets(np.array([[0.2, 0.2, 0.0], [0.2, 0.2, 0.2], [2, 2, 2]]), vertices, tets)
+    assert containing.tolist() == [1, 1, -1]

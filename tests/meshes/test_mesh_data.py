@@ -42,11 +42,11 @@ def assert_same(data, other, atol=0.0):
 @pytest.mark.parametrize("suffix", [".vtu", ".vtk", ".msh"])
 def test_files_keep_data(mesh, tmp_path, suffix):
     save_mesh(mesh, tmp_path / f"mesh{suffix}")
-    found = load_mesh(tmp_path / f"mesh{suffix}")
+    loaded = load_mesh(tmp_path / f"mesh{suffix}")
     for name, values in mesh.cell_data.items():
-        np.testing.assert_allclose(found.cell_data[name], values, err_msg=name)
+        np.testing.assert_allclose(loaded.cell_data[name], values, err_msg=name)
     for name, values in mesh.point_data.items():
-        np.testing.assert_allclose(found.point_data[name], values, err_msg=name)
+        np.testing.assert_allclose(loaded.point_data[name], values, err_msg=name)
 
 
 def test_regions_of_medit_files_are_read_and_kept(tmp_path):
@@ -66,8 +66,8 @@ def test_data_of_other_cells_are_left_out(tmp_path):
     first = np.cumsum([0, *counts])
     data = {"number": [np.arange(a, b) for a, b in itertools.pairwise(first)]}
     meshio.vtu.write(str(tmp_path / "a.vtu"), meshio.Mesh(PLAIN.points, cells, cell_data=data))
-    found = load_mesh(tmp_path / "a.vtu").cell_data["number"]
-    np.testing.assert_array_equal(found, np.arange(counts[0], first[-1]))
+    mesh = load_mesh(tmp_path / "a.vtu").cell_data["number"]
+    np.testing.assert_array_equal(mesh, np.arange(counts[0], first[-1]))
 
 
 def test_vectors_and_tensors_turn_with_the_mesh(mesh):

@@ -147,8 +147,8 @@ def test_closest_points_of_surfaces():
     mesh = supple.sheet(4)
     points = np.random.default_rng(0).uniform(-0.2, 1.2, (30, 3))
     vertices, weights = closest_in_body(points, mesh)
-    found = np.einsum("ka,kai->ki", weights, mesh.points[vertices])
-    np.testing.assert_allclose(found, np.clip(points, 0, 1) * [1, 1, 0], atol=1e-12)
+    closest = np.einsum("ka,kai->ki", weights, mesh.points[vertices])
+    np.testing.assert_allclose(closest, np.clip(points, 0, 1) * [1, 1, 0], atol=1e-12)
 
 
 def test_data_of_surfaces_turn_and_come_back_from_files(tmp_path):

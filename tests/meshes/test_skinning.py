@@ -170,11 +170,11 @@ def test_models_have_the_surface_of_their_scene(scene):
 def test_values_reach_the_visible_surface(scene):
     visible = VisibleSurface(scene.bodies)
     rest = np.concatenate([body.points for body in scene.bodies])
-    found = visible.interpolate(rest[:, 0])
+    values = visible.interpolate(rest[:, 0])
     inside = ~np.concatenate(
-        [np.zeros(len(found) - len(scene.bodies[1].skin.outside), bool), scene.bodies[1].skin.outside]
+        [np.zeros(len(values) - len(scene.bodies[1].skin.outside), bool), scene.bodies[1].skin.outside]
     )
-    np.testing.assert_allclose(found[inside], visible.points(rest)[inside, 0])
+    np.testing.assert_allclose(values[inside], visible.points(rest)[inside, 0])
 
 
 def test_only_surfaces_are_render_surfaces():

@@ -19,12 +19,12 @@ def surface(mesh=None):
 def test_surfaces_come_back_closed_and_without_the_vertices_inside(suffix, tmp_path):
     given, path = surface(), tmp_path / f"ball{suffix}"
     path.write_bytes(as_bytes(trimesh.Trimesh(given.points, given.triangles, process=False), suffix))
-    found = load_surface(path)
-    found.refuse_open()
-    assert found.n_triangles == given.n_triangles
-    assert found.n_vertices == len(np.unique(given.triangles))
-    assert found.enclosed_volume == pytest.approx(given.enclosed_volume, rel=1e-5)
-    assert found.area == pytest.approx(given.area, rel=1e-5)
+    loaded = load_surface(path)
+    loaded.refuse_open()
+    assert loaded.n_triangles == given.n_triangles
+    assert loaded.n_vertices == len(np.unique(given.triangles))
+    assert loaded.enclosed_volume == pytest.approx(given.enclosed_volume, rel=1e-5)
+    assert loaded.area == pytest.approx(given.area, rel=1e-5)
 
 
 def as_bytes(mesh, suffix):
@@ -37,10 +37,10 @@ def test_stl_of_both_kinds(binary, tmp_path):
     given, path = surface(), tmp_path / "ball.stl"
     meshio.Mesh(given.points, [("triangle", given.triangles)]).write(path, "stl", binary=binary)
     assert path.read_bytes().startswith(b"solid") != binary
-    found = load_surface(path)
-    found.refuse_open()
-    assert found.n_triangles == given.n_triangles
-    assert found.enclosed_volume == pytest.approx(given.enclosed_volume, rel=1e-5)
+    loaded = load_surface(path)
+    loaded.refuse_open()
+    assert loaded.n_triangles == given.n_triangles
+    assert loaded.enclosed_volume == pytest.approx(given.enclosed_volume, rel=1e-5)
 
 
 def test_objects_as_modelling_programs_write_them(tmp_path):
@@ -128,11 +128,11 @@ def test_texture_coordinates_are_kept_along_seams(tmp_path):
     path, points = tmp_path / "seam.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\n"
     texture = "vt 0 0\nvt 0.4 0\nvt 0 0.4\nvt 0.6 0\nvt 0.6 1\nvt 1 1\n"
     path.write_text(points + texture + "f 1/1 2/2 3/3\nf 2/4 4/6 3/5\n")
-    found = load_surface(path)
-    assert found.n_vertices == 4
+    surface = load_surface(path)
+    assert surface.n_vertices == 4
     corners = {
-        (*found.points[vertex, :2], *uv)
-        for triangle, each in zip(found.triangles, found.uv, strict=True)
+        (*surface.points[vertex, :2], *uv)
+        for triangle, each in zip(surface.triangles, surface.uv, strict=True)
         for vertex, uv in zip(triangle, each, strict=True)
     }
     assert corners == {
@@ -143,8 +143,8 @@ def test_texture_coordinates_are_kept_along_seams(tmp_path):
         (0, 1, 0.6, 1),
         (1, 1, 1, 1),
     }
-    mirrored = found.scaled((-1, 1, 1))
-    assert mirrored.uv[0].tolist() == found.uv[0][::-1].tolist()
+    mirrored = surface.scaled((-1, 1, 1))
+    assert mirrored.uv[0].tolist() == surface.uv[0][::-1].tolist()
     path.write_text(points + texture + "f 1/1 2/2 3/3\nf 2 4 3\n")
     assert load_surface(path).uv is None
 

@@ -21,12 +21,12 @@ SOLVERS = {
 }
 
 
-def same(found: supple.Frame, expected: supple.Frame) -> bool:
+def same(actual: supple.Frame, expected: supple.Frame) -> bool:
     pairs = (
-        (found.positions, expected.positions),
-        (found.velocities, expected.velocities),
-        (found.state.displacements, expected.state.displacements),
-        (found.state.velocities, expected.state.velocities),
+        (actual.positions, expected.positions),
+        (actual.velocities, expected.velocities),
+        (actual.state.displacements, expected.state.displacements),
+        (actual.state.velocities, expected.state.velocities),
     )
     return all(np.array_equal(a, b) and a.dtype == b.dtype for a, b in pairs)
 
@@ -56,7 +56,7 @@ def test_going_on_from_a_state_is_bitwise_the_same_as_never_having_stopped(solve
     parts = list(supple.simulate(scene, solver=solver, initial=middle, first_frame=3, **options))
     assert [frame.index for frame in parts] == [3, 4, 5]
     assert middle.displacements.dtype == precision
-    assert all(same(found, expected) for found, expected in zip(parts, whole[2:], strict=True))
+    assert all(same(actual, expected) for actual, expected in zip(parts, whole[2:], strict=True))
     assert not np.array_equal(whole[2].positions, whole[4].positions)
 
 
@@ -67,7 +67,7 @@ def test_substeps_that_nobody_looks_at_go_on_bitwise_too(precision):
     solver = XPBD(iterations=3)
     whole = list(supple.simulate(scene, solver=solver, **options))
     parts = list(supple.simulate(scene, solver=solver, initial=whole[0].state, first_frame=2, **options))
-    assert all(same(found, expected) for found, expected in zip(parts, whole[1:], strict=True))
+    assert all(same(actual, expected) for actual, expected in zip(parts, whole[1:], strict=True))
 
 
 def test_weak_constraints_go_on_bitwise_too():
@@ -82,10 +82,10 @@ def test_weak_constraints_go_on_bitwise_too():
 
 def test_an_equilibrium_is_a_state_to_start_from():
     scene = cantilever(material("corotated"))
-    found = supple.equilibrium(scene, precision="float32", tolerance=1e-3)
-    again = supple.equilibrium(scene, precision="float32", tolerance=1e-3, initial=found.state)
+    result = supple.equilibrium(scene, precision="float32", tolerance=1e-3)
+    again = supple.equilibrium(scene, precision="float32", tolerance=1e-3, initial=result.state)
     assert again.report.iterations == 0
-    assert np.array_equal(again.positions, found.positions)
+    assert np.array_equal(again.positions, result.positions)
 
 
 def test_what_happens_to_a_frame_does_not_change_the_motion():

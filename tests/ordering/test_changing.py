@@ -45,9 +45,9 @@ class Lanes:
 def colors_with(before, new):
     """(n,) of all vertices."""
     color = before.color.copy()
-    vertices, found = recolor(before, new)
-    assert (color[vertices] != found).all()
-    color[vertices] = found
+    vertices, colors = recolor(before, new)
+    assert (color[vertices] != colors).all()
+    color[vertices] = colors
     return color
 
 
@@ -124,7 +124,7 @@ def test_any_number_of_colors():
 def visits_of(own, width, rows, n):
     """What every vertex finds in its lanes, sorted: the numbers of all arrays of the rows; but for rows that
     hold nothing but ids."""
-    found = {v: [] for v in range(n + 1)}
+    incidence = {v: [] for v in range(n + 1)}
     arrays = [a.astype(float) for a in row_arrays(rows)]
     for batch, wide in enumerate(width):
         for row in range(rows.start[batch], rows.start[batch + 1]):
@@ -132,8 +132,8 @@ def visits_of(own, width, rows, n):
                 v = int(own[batch, 0, lane % wide])
                 values = np.concatenate([a[row, :, lane] for a in arrays])
                 if values[rows.others.shape[1] :].any():
-                    found[v].append(tuple(values.tolist()))
-    return {v: sorted(values) for v, values in found.items()}
+                    incidence[v].append(tuple(values.tolist()))
+    return {v: sorted(values) for v, values in incidence.items()}
 
 
 @EVERY
@@ -156,10 +156,10 @@ def test_vertices_take_their_visits_along(name, at_once, runner):
         ids = np.concatenate([own[b, 0, :w] for b, w in enumerate(width)])
         np.testing.assert_array_equal(np.sort(ids[ids < n]), np.flatnonzero(model.free))
         for rows, expected in zip(layout.batches.terms, fresh.terms, strict=True):
-            found = visits_of(own, width, rows, n)
-            assert found == visits_of(fresh.own, fresh.width, expected, n)
-            assert not found[n]
-            assert sum(map(len, found.values())) > 0 or not count
+            incidence = visits_of(own, width, rows, n)
+            assert incidence == visits_of(fresh.own, fresh.width, expected, n)
+            assert not incidence[n]
+            assert sum(map(len, incidence.values())) > 0 or not count
     for rows, before in zip(layout.batches.terms[:-1], begun, strict=True):
         for array, values in zip(row_arrays(rows), before, strict=True):
             np.testing.assert_array_equal(array, values)

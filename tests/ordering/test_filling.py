@@ -82,8 +82,8 @@ def test_elements_are_those_that_there_are(kind):
     for count in (37, 40, 11, 0, 20):
         term = KINDS[kind](random, count)
         changing.set_term(term, HOST)
-        expected, found = batch_elements(term, *how), changing.elements
-        np.testing.assert_array_equal(found.own, expected.own)
-        np.testing.assert_array_equal(found.element, expected.element)
-        for array, values in zip(row_arrays(found.rows), row_arrays(expected.rows), strict=True):
+        expected, actual = batch_elements(term, *how), changing.elements
+        np.testing.assert_array_equal(actual.own, expected.own)
+        np.testing.assert_array_equal(actual.element, expected.element)
+        for array, values in zip(row_arrays(actual.rows), row_arrays(expected.rows), strict=True):
             np.testing.assert_array_equal(array, values)

@@ -97,11 +97,11 @@ def test_batches_do_not_mix_colors(name):
 
 def tet_visits(own_of_row, rows, padding):
     """(visiting vertex, the three others, volume) of every visit with a volume."""
-    found = []
+    incidence = []
     for row, lane in zip(*np.nonzero(rows.rest[:, 9] > 0), strict=True):
         others = tuple(sorted(rows.others[row, :, lane].tolist()))
-        found.append((int(own_of_row[row, lane]), others))
-    return Counter(found)
+        incidence.append((int(own_of_row[row, lane]), others))
+    return Counter(incidence)
 
 
 AT_ONCE = [None, 1, 3.5, 10**6]

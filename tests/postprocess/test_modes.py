@@ -50,15 +50,15 @@ def spectrum(result):
 def test_they_are_the_smallest_eigenvalues(make, few, monkeypatch):
     monkeypatch.setattr(modes, "MOST_DENSE", few)
     result = supple.equilibrium(make(), tolerance=1e-6)
-    found = result.lowest_modes(3)
+    lowest = result.lowest_modes(3)
     expected = spectrum(result)
     np.testing.assert_allclose(
-        [mode.eigenvalue for mode in found], expected[:3], rtol=1e-5, atol=1e-8 * expected[-1]
+        [mode.eigenvalue for mode in lowest], expected[:3], rtol=1e-5, atol=1e-8 * expected[-1]
     )
-    for mode in found:
+    for mode in lowest:
         assert np.linalg.norm(mode.vector) == pytest.approx(1)
         assert not mode.vector[result.model.pinned][:, 1].any() or make is sliding
-    assert result.report.error_estimate.stable == (found[0].eigenvalue > -1e-9 * expected[-1])
+    assert result.report.error_estimate.stable == (lowest[0].eigenvalue > -1e-9 * expected[-1])
 
 
 def test_a_strip_that_is_pressed_together_gives_way():
@@ -91,8 +91,8 @@ def test_what_is_soft_is_found_beside_what_is_stiff(held, monkeypatch):
     count = 3 if held else 8
     expected = [mode.eigenvalue for mode in result.lowest_modes(count)]
     monkeypatch.setattr(modes, "MOST_DENSE", 0)
-    found = [mode.eigenvalue for mode in result.lowest_modes(count)]
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    eigenvalues = [mode.eigenvalue for mode in result.lowest_modes(count)]
+    np.testing.assert_allclose(eigenvalues, expected, rtol=1e-4, atol=1e-6)
     assert min(expected[-2:]) > 1e-4
     assert max(expected) < 100
 
@@ -135,10 +135,10 @@ def test_what_has_flown_counts(flows):
     scene.pin(body.where(lambda X: X[:, 0] >= 2), motion=supple.Translate((0.6, 0, 0), duration=0.2))
     frames = 2 if flows == "hencky" else 3  # at rest again it is at yield, where the tangent has a kink
     *_, frame = supple.simulate(scene, dt=0.1, frames=frames, quasistatic=True, tolerance=1e-8)
-    found = [mode.eigenvalue for mode in frame.lowest_modes(4)]
-    np.testing.assert_allclose(found, differences(frame)[:4], rtol=1e-5)
+    modes = [mode.eigenvalue for mode in frame.lowest_modes(4)]
+    np.testing.assert_allclose(modes, differences(frame)[:4], rtol=1e-5)
     forgetful = replace(frame, step=replace(frame.step, history={}))
-    assert forgetful.lowest_modes()[0].eigenvalue != pytest.approx(found[0], rel=0.01), "it has flown"
+    assert forgetful.lowest_modes()[0].eigenvalue != pytest.approx(modes[0], rel=0.01), "it has flown"
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "all"])

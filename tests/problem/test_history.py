@@ -46,11 +46,11 @@ def test_an_element_that_is_sheared_to_and_fro_flows_as_the_paper_says(most, pre
         problem.positions = model.rest @ F.T
         problem.history.evolve(0.02)
         expected = flow(F, expected, 0.02, 0.02, 8.0, most)
-    (name, found), *others = problem.state.history.items()
+    (name, history), *others = problem.state.history.items()
     assert name == "plastic_strain"
     assert not others
-    rows = np.tile(expected.ravel()[[0, 4, 8, 1, 2, 5]], (len(found), 1))
-    np.testing.assert_allclose(found, rows, atol=1e-12 if precision == "float64" else 1e-6)
+    rows = np.tile(expected.ravel()[[0, 4, 8, 1, 2, 5]], (len(history), 1))
+    np.testing.assert_allclose(history, rows, atol=1e-12 if precision == "float64" else 1e-6)
     assert np.linalg.norm(expected) > 0.05
 
 
@@ -109,9 +109,9 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name, precision, quasistatic
     write_frame(tmp_path, saved, joined(scene.bodies))
     for start in (pickle.loads(pickle.dumps(frame.state)), read_frame(tmp_path, 2).state):
         parts = list(supple.simulate(scene, solver=name, initial=start, first_frame=3, **options))
-        for found, expected in zip(parts, whole[2:], strict=True):
-            assert same(found, expected)
-            of_both = (each.state.history["plastic_strain"] for each in (found, expected))
+        for actual, expected in zip(parts, whole[2:], strict=True):
+            assert same(actual, expected)
+            of_both = (each.state.history["plastic_strain"] for each in (actual, expected))
             np.testing.assert_array_equal(*of_both)
 
 

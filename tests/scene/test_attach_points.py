@@ -33,10 +33,10 @@ def test_points_of_two_bodies_meet(solver):
     np.testing.assert_allclose(weights.sum(axis=1), 0, atol=1e-12)
     assert np.all((weights > 0).sum(axis=1) >= 2)
     assert np.all((weights < 0).sum(axis=1) >= 2)
-    found = supple.equilibrium(
+    result = supple.equilibrium(
         scene, solver=solver, tolerance=1e-3, max_iterations=3000, position_tolerance=None
     )
-    held, holding = ends(found).swapaxes(0, 1)
+    held, holding = ends(result).swapaxes(0, 1)
     np.testing.assert_allclose(held, holding, atol=1e-4)
     assert abs(held[:, 1].mean() - 1.05) < 0.1
 

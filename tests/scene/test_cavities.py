@@ -51,10 +51,10 @@ def test_gas_keeps_p_times_v_and_pushes_as_that_pressure_does(solver, ambient):
 
 def test_pressure_of_a_chamber_is_a_force_on_its_walls():
     scene = chamber(pressure=100.0)
-    found = supple.evaluate(scene, scene.bodies[0].points)
+    evaluation = supple.evaluate(scene, scene.bodies[0].points)
     walls = scene.bodies[0].where(inside)
     outwards = np.sign(walls.points - 0.5)
-    forces = found.internal_force[walls.vertices]
+    forces = evaluation.internal_force[walls.vertices]
     assert ((forces * outwards).sum(axis=1) > 0).all()
     np.testing.assert_allclose(np.abs(forces).sum(axis=0), 2 * 100 / 9, rtol=1e-9)
 
@@ -165,13 +165,13 @@ def test_forces_and_second_derivatives_are_those_of_the_energy(options):
     term = model.terms[-1]
     change = (force(x + h * way) - force(x - h * way)) / (2 * h)
     problem.positions = x
-    found = np.zeros_like(x)
+    forces = np.zeros_like(x)
     for each, elements in zip(model.terms, problem.layout.elements, strict=True):
         blocks = each.hessian_blocks(elements, problem.u, "exact", 1)
         moved = np.einsum("eabij,ebj->eai", blocks, way[each.vertices])
-        np.add.at(found, each.vertices.ravel(), moved.reshape(-1, 3))
+        np.add.at(forces, each.vertices.ravel(), moved.reshape(-1, 3))
     free = model.free
-    np.testing.assert_allclose(found[free], -change[free], atol=1e-5 * np.abs(change).max())
+    np.testing.assert_allclose(forces[free], -change[free], atol=1e-5 * np.abs(change).max())
     assert term.ends(x).shape == (3, 2, 3)
 
 

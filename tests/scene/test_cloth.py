@@ -31,10 +31,10 @@ def test_a_hanging_strip_is_stretched_by_half_its_weight():
     result = supple.equilibrium(scene, solver="newton", tolerance=1e-8)
     drop = -result.positions_of(cloth)[:, 1].min()
     assert drop == pytest.approx(0.2 * 9.81 / (2 * 1e6 * 1e-3), rel=5e-3)
-    found = result.evaluate()
-    np.testing.assert_allclose(found.reactions["top"].force, (0, 0.2 * 0.2 * 9.81, 0), atol=1e-6)
-    assert found.volume_ratio.shape == (32,)
-    assert found.volume_ratio.min() > 1
+    evaluation = result.evaluate()
+    np.testing.assert_allclose(evaluation.reactions["top"].force, (0, 0.2 * 0.2 * 9.81, 0), atol=1e-6)
+    assert evaluation.volume_ratio.shape == (32,)
+    assert evaluation.volume_ratio.min() > 1
 
 
 def test_a_heavy_strip_hangs_as_a_catenary():
@@ -70,12 +70,12 @@ def test_a_rest_shape_counts_wherever_cloth_starts(bending):
     scenes[2].add_cloth(start, SOFT, bending, rest="uv")
     x = moved + np.random.default_rng(0).normal(0, 0.02, moved.shape)
     plain, *others = (supple.evaluate(scene, x) for scene in scenes)
-    for found in others:
-        assert found.stored_energy == pytest.approx(plain.stored_energy, rel=1e-9)
+    for results in others:
+        assert results.stored_energy == pytest.approx(plain.stored_energy, rel=1e-9)
         np.testing.assert_allclose(
-            found.net_force, plain.net_force, atol=1e-9 * np.abs(plain.net_force).max()
+            results.net_force, plain.net_force, atol=1e-9 * np.abs(plain.net_force).max()
         )
-        np.testing.assert_allclose(found.volume_ratio, plain.volume_ratio, rtol=1e-9)
+        np.testing.assert_allclose(results.volume_ratio, plain.volume_ratio, rtol=1e-9)
     np.testing.assert_allclose(scenes[1].bodies[0].masses, scenes[0].bodies[0].masses)
 
 
@@ -226,14 +226,14 @@ def test_cloth_hangs_from_a_solid():
     scene.attach(cloth.where(lambda X: X[:, 1] >= 0.5), block, stiffness=1e3)
     scene.pin(block.where(lambda X: X[:, 1] >= 0.7), name="ceiling")
     result = supple.equilibrium(scene, solver="newton", tolerance=1e-8)
-    found = result.evaluate()
+    evaluation = result.evaluate()
     weight = 9.81 * (1000 * 0.008 + 0.2 * 0.1)
-    np.testing.assert_allclose(found.reactions["ceiling"].force, (0, weight, 0), atol=1e-5)
-    assert found.vertices.shape == (40 + 16, 4)
-    assert (found.vertices[40:, 3] == -1).all()
-    assert found.cauchy.shape == (56, 3, 3)
-    assert np.isfinite(found.at_vertices(found.von_mises)).all()
-    assert set(found.body_energies) == {"solid0", "curtain"}
+    np.testing.assert_allclose(evaluation.reactions["ceiling"].force, (0, weight, 0), atol=1e-5)
+    assert evaluation.vertices.shape == (40 + 16, 4)
+    assert (evaluation.vertices[40:, 3] == -1).all()
+    assert evaluation.cauchy.shape == (56, 3, 3)
+    assert np.isfinite(evaluation.at_vertices(evaluation.von_mises)).all()
+    assert set(evaluation.body_energies) == {"solid0", "curtain"}
     facts = supple.inspect(scene)
     assert (facts["tets"], facts["triangles"]) == (40, 16)
     assert [body["kind"] for body in facts["bodies"]] == ["solid", "cloth"]
@@ -261,7 +261,7 @@ def test_equilibria_of_cloth_vary():
     softer = supple.materials.PlaneStressStVK(young=5e4, poisson=0.0)
     variations = [supple.Variation(), supple.Variation(materials={cloth: softer})]
     stiff, soft = supple.equilibria(scene, variations, solver="newton", tolerance=1e-8)
-    drops = [-found.positions[:, 1].min() for found in (stiff, soft)]
+    drops = [-result.positions[:, 1].min() for result in (stiff, soft)]
     assert drops[1] == pytest.approx(2 * drops[0], rel=0.1)
 
 
@@ -299,11 +299,11 @@ def test_folds_threads_and_areas_are_quantities():
     scene.add_solid(supple.block(1, origin=(3, 0, 0)), supple.Corotated(young=1e5, poisson=0.3))
     x, y, _ = mesh.points.T
     bent = np.stack([1.2 * np.minimum(x, 0.5), y, 1.2 * np.maximum(x - 0.5, 0)], axis=1)
-    found = supple.evaluate(scene, np.concatenate([bent, scene.bodies[1].points]))
-    np.testing.assert_allclose(found.weft_strain[:16], 0.2)
-    np.testing.assert_allclose(found.warp_strain[:16], 0, atol=1e-12)
-    np.testing.assert_allclose(found.area_ratio[:16], 1.2)
-    assert sorted(np.round(found.bending_angle[:16], 9)) == [0] * 12 + [90] * 4
+    evaluation = supple.evaluate(scene, np.concatenate([bent, scene.bodies[1].points]))
+    np.testing.assert_allclose(evaluation.weft_strain[:16], 0.2)
+    np.testing.assert_allclose(evaluation.warp_strain[:16], 0, atol=1e-12)
+    np.testing.assert_allclose(evaluation.area_ratio[:16], 1.2)
+    assert sorted(np.round(evaluation.bending_angle[:16], 9)) == [0] * 12 + [90] * 4
     for name in ("bending_angle", "weft_strain", "warp_strain", "area_ratio"):
-        assert np.isnan(getattr(found, name)[16:]).all()
-        assert found.fields([name]).cells[name].shape == (21,)
+        assert np.isnan(getattr(evaluation, name)[16:]).all()
+        assert evaluation.fields([name]).cells[name].shape == (21,)

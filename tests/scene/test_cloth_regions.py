@@ -60,8 +60,8 @@ def test_a_region_of_everything_is_the_body_and_values_may_differ_by_triangle():
     )
     two, _ = strip(SOFT, [supple.scene.Region("stiff", half, STIFF)])
     each, _ = strip(by_cell)
-    found = [supple.equilibrium(s, solver="newton", tolerance=1e-10).positions for s in (two, each)]
-    np.testing.assert_allclose(*found, atol=1e-9)
+    result = [supple.equilibrium(s, solver="newton", tolerance=1e-10).positions for s in (two, each)]
+    np.testing.assert_allclose(*result, atol=1e-9)
 
 
 def test_masses_forces_and_evaluations_know_regions():

@@ -56,11 +56,11 @@ def test_a_fabric_in_a_file_moves_as_one_from_python(written):
     mesh = supple.sheet((3, 3), (0.06, 0.06), plane="zx")
     cloth = scene.add_cloth(mesh, supple.load_fabric("twill"), rest="uv")
     scene.pin(cloth.where(lambda X: X[:, 2] <= 0))
-    found = [
+    frames = [
         list(supple.simulate(s, solver="pbng", frames=2, tolerance=1e-6))[-1].positions for s in (file, scene)
     ]
-    np.testing.assert_array_equal(*found)
-    assert found[0][:, 1].min() < -1e-5
+    np.testing.assert_array_equal(*frames)
+    assert frames[0][:, 1].min() < -1e-5
 
 
 def broken(**changes):

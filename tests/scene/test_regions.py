@@ -43,11 +43,11 @@ def test_a_column_of_two_materials_stretches_as_springs_in_a_row(solver, precisi
 
 def test_cells_of_both_materials_have_their_stress():
     scene, body = column([supple.scene.Region("top", upper, STIFF)])
-    found = supple.equilibrium(scene, solver="newton", tolerance=1e-8).evaluate()
-    assert np.isfinite(found.piola).all()
-    np.testing.assert_allclose(found.piola[:, 1, 1], 50, rtol=1e-5)
+    evaluation = supple.equilibrium(scene, solver="newton", tolerance=1e-8).evaluate()
+    assert np.isfinite(evaluation.piola).all()
+    np.testing.assert_allclose(evaluation.piola[:, 1, 1], 50, rtol=1e-5)
     centers = body.points[body.mesh.tets].mean(axis=1)
-    energy = found.energy_density
+    energy = evaluation.energy_density
     assert np.ptp(energy[upper(centers)]) < 1e-4 * energy.max()
     assert energy[upper(centers)].max() < 0.5 * energy[~upper(centers)].min()
 

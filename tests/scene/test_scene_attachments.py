@@ -52,8 +52,8 @@ def test_points_outside_go_to_the_nearest_surface_point():
     outside = np.random.default_rng(1).uniform(-2, 3, (300, 3))
     outside = outside[np.any((outside < 0) | (outside > 1), axis=1)]
     vertices, weights = closest_in_body(outside, mesh)
-    found = np.einsum("ks,ksi->ki", weights, mesh.points[vertices])
-    np.testing.assert_allclose(found, np.clip(outside, 0, 1), atol=1e-12)
+    closest = np.einsum("ks,ksi->ki", weights, mesh.points[vertices])
+    np.testing.assert_allclose(closest, np.clip(outside, 0, 1), atol=1e-12)
     assert weights.min() >= 0
 
 
@@ -61,7 +61,7 @@ def test_the_nearest_point_of_a_curved_surface_beats_all_its_triangles():
     mesh = ball(1.0, 3)
     query = np.array([[1.3, 0.4, -0.2]])
     vertices, weights = closest_in_body(query, mesh)
-    found = np.linalg.norm(query - weights[0] @ mesh.points[vertices[0]])
+    actual = np.linalg.norm(query - weights[0] @ mesh.points[vertices[0]])
 
     def distance(triangle):
         corners = mesh.points[triangle]
@@ -70,7 +70,7 @@ def test_the_nearest_point_of_a_curved_surface_beats_all_its_triangles():
         return minimize(to, [0.3, 0.3], bounds=[(0, 1)] * 2, constraints=[simplex], tol=1e-12).fun
 
     near = np.argsort(np.linalg.norm(mesh.points[mesh.surface].mean(axis=1) - query, axis=1))[:12]
-    assert found == pytest.approx(min(map(distance, mesh.surface[near])), abs=1e-6)
+    assert actual == pytest.approx(min(map(distance, mesh.surface[near])), abs=1e-6)
 
 
 def test_vertices_bind_to_the_closest_points_of_a_body(scene, lower, upper):

@@ -11,7 +11,7 @@ import supple
 from supple.api.inspect import inspect
 from supple.model.dirichlet import Holding, Part
 from supple.scene import SceneError
-from supple.scene.constraints.pins import held_directions
+from supple.scene.constraints.pins import constrained_directions
 
 AT = np.array([1.0, 2.0, 2.0]) / 3
 TURNS = np.array([[0.7, -1.1, 0.4], [2.0, 0.3, -0.9], [0, 0, 0.5]])
@@ -47,8 +47,8 @@ def held(*pins):
     ],
 )
 def test_directions(pins, N):
-    model, found = held(*pins)
-    np.testing.assert_allclose(found, np.broadcast_to(N, found.shape), atol=1e-15)
+    model, directions = held(*pins)
+    np.testing.assert_allclose(directions, np.broadcast_to(N, directions.shape), atol=1e-15)
     assert len(model.rollers) == len(model.pinned)
     assert model.free.all()
 
@@ -66,8 +66,8 @@ def test_directions(pins, N):
     ],
 )
 def test_what_is_held_in_three_directions_is_pinned(pins):
-    model, found = held(*pins)
-    assert found is None
+    model, directions = held(*pins)
+    assert directions is None
     assert len(model.rollers) == 0
     assert not model.free[model.pinned].any()
 
@@ -113,14 +113,14 @@ def test_what_each_pin_does_turns_with_the_frame(second):
     """A plane of symmetry, and a rail, two axes or an oblique plane that share vertices with it: the first
     that holds along a direction has the force there, however the directions of the other are written."""
     first = np.array([[1.0, 0, 0]])
-    other = held_directions(*(second.get(name) for name in ("axes", "along", "normal")), 1)
+    other = constrained_directions(*(second.get(name) for name in ("axes", "along", "normal")), 1)
     force = np.array([[3.0, 5.0, 0.0]])
     mine = [[-2.0, 0, 0], [5.0, 5.0, 0]] if "normal" in second else [[3.0, 0, 0], [0, 5.0, 0]]
     where, rest = np.array([0]), np.zeros((1, 3))
     for turn in (np.eye(3), *Rotation.from_rotvec(TURNS).as_matrix()):
         parts = [Part(where, rest, directions @ turn.T) for directions in (first, other)]
         if "along" in second:
-            parts[1] = Part(where, rest, held_directions(None, turn[:, 2], None, 1))
+            parts[1] = Part(where, rest, constrained_directions(None, turn[:, 2], None, 1))
         shares = Holding(parts).shares(force @ turn.T)
         np.testing.assert_allclose(np.concatenate(shares) @ turn, mine, atol=1e-12)
 
@@ -203,9 +203,9 @@ def test_inspect_counts_the_rigid_motions_that_are_left(pins, left):
     scene, body = scene_of_block()
     for axis, options in pins:
         scene.pin(body.where(face(axis, 0)), **options)
-    found = inspect(scene)
-    assert found["rigid_motions"] == left
-    assert [pin["holds"] for pin in found["pins"]] == [
+    summary = inspect(scene)
+    assert summary["rigid_motions"] == left
+    assert [pin["holds"] for pin in summary["pins"]] == [
         {"along": "xy", "axes": options.get("axes")}.get(next(iter(options), ""), "xyz")
         for _, options in pins
     ]

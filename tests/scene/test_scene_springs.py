@@ -76,13 +76,13 @@ def test_every_solver_treats_springs_or_says_who_does(name):
 
 def test_energies_and_forces_are_those_of_hooke():
     scene = hanging(rest_length=0.25)
-    found = supple.evaluate(scene, build_model(scene).rest)
-    stiff, springs, points = found.terms
+    evaluation = supple.evaluate(scene, build_model(scene).rest)
+    stiff, springs, points = evaluation.terms
     np.testing.assert_allclose(points.element_energy, 0.5 * 50 * 0.75**2)
     np.testing.assert_allclose(springs.element_energy, 0.5 * 50 * 0.25**2)
     np.testing.assert_allclose(points.force, [(0, 50 * 0.75, 0)] * 4, atol=1e-9)
     assert stiff.element_energy.sum() == pytest.approx(0, abs=1e-9)
-    assert found.body_energies == pytest.approx({"upper": 0, "lower": 0}, abs=1e-9)
+    assert evaluation.body_energies == pytest.approx({"upper": 0, "lower": 0}, abs=1e-9)
 
 
 def test_pictures_show_them():
@@ -107,10 +107,10 @@ def test_springs_hold_what_hangs_by_them():
 
 
 def test_they_are_inspected():
-    found = inspect(hanging())
-    assert (found["springs"], found["weak_constraints"]) == (8, 0)
-    assert found["orderings"]["spring_colors"] == 2
-    assert found["orderings"]["weak_constraint_colors"] == 0
+    summary = inspect(hanging())
+    assert (summary["springs"], summary["weak_constraints"]) == (8, 0)
+    assert summary["orderings"]["spring_colors"] == 2
+    assert summary["orderings"]["weak_constraint_colors"] == 0
 
 
 FILE = """
@@ -193,11 +193,11 @@ def test_wrong_springs_are_refused(wrong, sentence):
 
 def test_a_spring_of_no_length_is_an_attachment():
     """½ k |x - p|² both ways."""
-    found = []
+    results = []
     for tie in ("attach", "add_springs"):
         scene = supple.Scene(gravity=(0, -1, 0))
         body = scene.add_solid(block(2), material("corotated"), density=10)
         given = {"rest_length": 0.0} if tie == "add_springs" else {}
         getattr(scene, tie)(body.where(face(1, 1)), (0.5, 2, 0.5), stiffness=30.0, **given)
-        found.append(supple.equilibrium(scene, tolerance=1e-8).positions)
-    np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+        results.append(supple.equilibrium(scene, tolerance=1e-8).positions)
+    np.testing.assert_allclose(results[0], results[1], atol=1e-5)

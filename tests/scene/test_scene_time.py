@@ -48,8 +48,8 @@ def test_an_equilibrium_has_what_acts_in_the_end_and_frames_what_acts_then():
     np.testing.assert_allclose(whole.positions, end.positions, atol=1e-9)
     constant, body = held(gravity=(0, 0, 0))
     constant.add_force(body, (0, -10.0, 0))
-    found = supple.equilibrium(constant, solver=supple.Newton(), tolerance=1e-10)
-    np.testing.assert_allclose(half.positions, found.positions, atol=1e-9)
+    result = supple.equilibrium(constant, solver=supple.Newton(), tolerance=1e-10)
+    np.testing.assert_allclose(half.positions, result.positions, atol=1e-9)
     assert np.abs(half.positions - whole.positions).max() > 1e-3
 
 

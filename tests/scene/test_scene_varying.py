@@ -51,10 +51,10 @@ def test_frames_are_equilibria_of_what_the_parameter_is_then():
 
 
 def test_an_equilibrium_has_what_it_is_in_the_end():
-    found = supple.equilibrium(swinging(quasistatic=True), tolerance=1e-9)
+    result = supple.equilibrium(swinging(quasistatic=True), tolerance=1e-9)
     stiff = supple.equilibrium(cantilever(material("corotated", young=5e3), cells=2), tolerance=1e-9)
-    np.testing.assert_allclose(found.positions, stiff.positions, atol=1e-8)
-    assert found.evaluate().stored_energy == pytest.approx(stiff.evaluate().stored_energy, rel=1e-6)
+    np.testing.assert_allclose(result.positions, stiff.positions, atol=1e-8)
+    assert result.evaluate().stored_energy == pytest.approx(stiff.evaluate().stored_energy, rel=1e-6)
 
 
 def test_bodies_of_one_kind_vary_on_their_own():
@@ -110,13 +110,13 @@ def test_a_function_of_time_and_values_by_element():
     body = scene.add_solid(mesh, material("corotated", young=young), density=2)
     scene.pin(body.where(face(0, 0)))
     scene.vary(body, "young", lambda t: 2.0 if t > 1 else 1.0)
-    found = supple.equilibrium(scene, tolerance=1e-8)
-    np.testing.assert_allclose(found.model.terms[0].material.young, 2 * young)
+    result = supple.equilibrium(scene, tolerance=1e-8)
+    np.testing.assert_allclose(result.model.terms[0].material.young, 2 * young)
     early, late = (
-        conditions(scene, found.model, supple.Variation(time=t)).materials[0] for t in (0.5, np.inf)
+        conditions(scene, result.model, supple.Variation(time=t)).materials[0] for t in (0.5, np.inf)
     )
     assert early == body.material
-    assert late == found.model.terms[0].material
+    assert late == result.model.terms[0].material
 
 
 def test_scenes_go_to_other_processes():

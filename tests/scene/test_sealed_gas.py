@@ -63,9 +63,9 @@ def test_a_slack_cushion_keeps_its_gas(solver, thickness, amount):
         assert full == pytest.approx(V, rel=1e-3)
     else:
         assert full > V
-    found = result.evaluate()
+    evaluation = result.evaluate()
     walls = gas_of(result).pressure[0] * 2.0
-    assert np.linalg.norm(found.net_force, axis=1).max() < 1e-3 * max(walls, 1.0)
+    assert np.linalg.norm(evaluation.net_force, axis=1).max() < 1e-3 * max(walls, 1.0)
 
 
 @pytest.mark.parametrize("side", [1e-3, 100.0])
@@ -114,9 +114,9 @@ def test_forces_and_second_derivatives_are_those_of_the_energy():
     force(x)
     assembly = Assembly(problem)
     H = enclosed(assembly, assembly.hessian("exact"))
-    found = (H @ way[assembly.free].ravel()).reshape(-1, 3)
-    np.testing.assert_allclose(found, -change[assembly.free], atol=1e-6 * np.abs(change).max())
-    np.testing.assert_allclose(H.toarray() @ way[assembly.free].ravel(), found.ravel(), atol=1e-6)
+    product = (H @ way[assembly.free].ravel()).reshape(-1, 3)
+    np.testing.assert_allclose(product, -change[assembly.free], atol=1e-6 * np.abs(change).max())
+    np.testing.assert_allclose(H.toarray() @ way[assembly.free].ravel(), product.ravel(), atol=1e-6)
     np.testing.assert_allclose(H.diagonal(), np.diag(H.toarray()))
 
 
@@ -182,14 +182,14 @@ def test_frames_of_a_motion_obey_the_law(solver):
 def test_positions_tell_the_pressure():
     scene = sealed(cushion(6, 0.2), 2.0)
     x = 1.1 * scene.bodies[0].points
-    found = supple.evaluate(scene, x)
-    assert gas_of(found).pressure[0] == pytest.approx(2 * AMBIENT / 1.1**3 - AMBIENT)
+    evaluation = supple.evaluate(scene, x)
+    assert gas_of(evaluation).pressure[0] == pytest.approx(2 * AMBIENT / 1.1**3 - AMBIENT)
     walls = scene.bodies[0].mesh.triangles
     work = (
-        found.internal_force - supple.evaluate(sealed(cushion(6, 0.2), 1.1**3), x).internal_force
+        evaluation.internal_force - supple.evaluate(sealed(cushion(6, 0.2), 1.1**3), x).internal_force
     )  # of gas at the ambient pressure
     V = volume_within(x, walls)
-    assert (work * x).sum() == pytest.approx(3 * gas_of(found).pressure[0] * V, rel=1e-6)
+    assert (work * x).sum() == pytest.approx(3 * gas_of(evaluation).pressure[0] * V, rel=1e-6)
 
 
 def test_a_ramp_lets_gas_in():

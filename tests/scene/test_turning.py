@@ -23,7 +23,7 @@ def plate(traction, cells=(8, 1, 2), following=True, ramp=None, kind=KIND):
 
 def test_forces_turn_with_a_body_and_grow_with_its_area():
     scene, body = plate((300.0, -200.0, 100.0))
-    load = scene.turning[0]
+    load = scene.follower_tractions[0]
     for Q in rotations(4):
         turned = load.forces(1.5 * body.points @ Q.T)
         np.testing.assert_allclose(turned, 1.5**2 * load.forces(body.points) @ Q.T, atol=1e-9)
@@ -42,7 +42,7 @@ def test_frames_are_rotations_that_shear_turns_by_the_nearest_one():
 
 def test_the_load_stiffness_is_the_derivative_of_the_forces():
     scene, body = plate((300.0, -200.0, 100.0), cells=(2, 1, 1))
-    load, h, rng = scene.turning[0], 1e-6, np.random.default_rng(3)
+    load, h, rng = scene.follower_tractions[0], 1e-6, np.random.default_rng(3)
     x = (1.3 * body.points + 0.05 * rng.normal(size=body.points.shape)) @ rotations(2)[1].T
     blocks = load.stiffness(x)
     for _ in range(5):
@@ -58,17 +58,17 @@ def test_it_comes_to_rest_where_forces_are_those_of_the_surface_as_it_is(solver)
     scene, body = plate(-150.0)
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-6, max_iterations=20_000)
     assert result.report.ok
-    wanted, term = scene.turning[0].forces(result.positions), result.model.terms[-1]
+    wanted, term = scene.follower_tractions[0].forces(result.positions), result.model.terms[-1]
     np.testing.assert_allclose(term.force, wanted, atol=1e-4 * np.abs(wanted).max())
     tip = result.positions[body.where(face(0, 2)).indices]
     assert tip[:, 1].min() < -0.5
     dead = supple.equilibrium(plate(-150.0, following=False)[0], solver="newton", tolerance=1e-6)
     assert np.abs(dead.positions - result.positions).max() > 0.02
-    found = result.evaluate()
+    evaluation = result.evaluate()
     free = result.model.free
-    assert np.abs(found.net_force[free]).max() < 1e-4 * np.abs(found.internal_force).max()
+    assert np.abs(evaluation.net_force[free]).max() < 1e-4 * np.abs(evaluation.internal_force).max()
     again = supple.evaluate(scene, result.positions)
-    np.testing.assert_allclose(again.net_force, found.net_force, atol=1e-4 * np.abs(wanted).max())
+    np.testing.assert_allclose(again.net_force, evaluation.net_force, atol=1e-4 * np.abs(wanted).max())
 
 
 def test_on_a_closed_surface_it_is_a_pressure():
@@ -98,7 +98,7 @@ def test_frames_of_a_motion_have_the_part_of_their_time():
 def test_a_dead_number_is_along_the_normals_at_rest():
     scene, _ = plate(-3.0, following=False)
     np.testing.assert_allclose(scene.loads[0].force.sum(axis=0), (0, -3.0, 0), atol=1e-12)
-    assert not scene.turning
+    assert not scene.follower_tractions
 
 
 def test_mistakes_are_told():
@@ -131,7 +131,7 @@ following = true
 def test_in_a_scene_file(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(SCENE, encoding="utf-8")
-    (load,) = load_scene(path).scene.turning
+    (load,) = load_scene(path).scene.follower_tractions
     assert isinstance(load, FollowingTraction)
     np.testing.assert_allclose(load.traction, np.tile([0, -20.0, 0], (2, 1)), atol=1e-12)
 

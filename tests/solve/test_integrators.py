@@ -51,8 +51,8 @@ def test_the_order_of_convergence_is_that_of_the_rule_against_the_closed_form(in
     truth = np.array([0.01 * np.cos(w), -0.01 * w * np.sin(w)]) / np.array([0.01, 0.01 * w])
     errors = []
     for steps in (80, 160, 320):
-        found = np.array(swing(integrator, steps)) / np.array([0.01, 0.01 * w])
-        errors.append(np.abs(found - truth).max())
+        error = np.array(swing(integrator, steps)) / np.array([0.01, 0.01 * w])
+        errors.append(np.abs(error - truth).max())
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert orders == pytest.approx(ORDER[integrator], abs=0.25)
 
@@ -61,8 +61,8 @@ def test_every_solver_that_balances_forces_takes_the_steps_that_newton_takes():
     for integrator in RULES:
         truth = np.array(swing(integrator, 20, 0.2))
         for name in ("pbng", "fpxpbd", "hybrid"):
-            found = np.array(swing(integrator, 20, 0.2, name, tolerance=1e-8))
-            assert found == pytest.approx(truth, abs=2e-6), (integrator, name)
+            state = np.array(swing(integrator, 20, 0.2, name, tolerance=1e-8))
+            assert state == pytest.approx(truth, abs=2e-6), (integrator, name)
 
 
 def test_the_trapezoidal_rule_keeps_energy_and_the_others_lose_it():
@@ -102,10 +102,10 @@ def test_steppers_go_back_and_on_and_agree_with_simulate(integrator):
     scene = bar(integrator)
     frames = list(supple.simulate(scene, solver="pbng", max_iterations=10))
     stepper = supple.Stepper(scene, solver="pbng", max_iterations=10)
-    found = [stepper.step() for _ in range(3)]
+    step = [stepper.step() for _ in range(3)]
     snapshot = stepper.state
-    found += [stepper.step() for _ in range(3)]
-    assert all(np.array_equal(a.positions, b.positions) for a, b in zip(found, frames, strict=True))
+    step += [stepper.step() for _ in range(3)]
+    assert all(np.array_equal(a.positions, b.positions) for a, b in zip(step, frames, strict=True))
     stepper.state = snapshot
     assert np.array_equal(stepper.step().positions, frames[3].positions)
     copies = supple.Stepper(scene, solver="pbng", max_iterations=10, batch_size=2)

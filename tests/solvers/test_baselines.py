@@ -22,16 +22,16 @@ def bar(young=1e4, kind=supple.Corotated, **options):
 
 def test_without_compliance_xpbd_forgets_the_stiffness():
     """PBNG section 6.1: as α → 0 a visit is PBD's; whatever the modulus, the same positions."""
-    found = []
+    positions = []
     for young in (1e2, 1e6):
         problem = family.placed(bar(young))
         family.swept(problem, XPBD(compliant=False), 3)
-        found.append(problem.positions)
-    np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+        positions.append(problem.positions)
+    np.testing.assert_allclose(positions[0], positions[1], atol=1e-12)
     stiff = family.placed(bar(1e10))
     family.swept(stiff, XPBD(), 3)
-    moved = np.abs(found[0] - stiff.model.rest).max()
-    np.testing.assert_allclose(stiff.positions, found[0], atol=0.02 * moved)
+    moved = np.abs(positions[0] - stiff.model.rest).max()
+    np.testing.assert_allclose(stiff.positions, positions[0], atol=0.02 * moved)
 
 
 def test_hard_constraints_that_do_not_vanish_at_rest_are_refused():
@@ -82,25 +82,25 @@ def test_an_exact_block_makes_newtons_step_of_one_vertex(name):
     body = scene.add_solid(supple.block(2), material(name), density=10)
     middle = np.linalg.norm(body.points - 0.5, axis=1) < 1e-9
     scene.pin(body.where(np.flatnonzero(~middle)))
-    found = []
+    positions = []
     for solver in (
         PBNG(acceleration=None, hessian="exact"),
         Newton(linear_solver="direct", line_search=False),
     ):
         problem = perturbed(Problem(supple.scene.build_model(scene), "float64"), 0.05)
         solve(problem, solver, StopCriteria(max_iterations=1))
-        found.append(problem.positions)
-    np.testing.assert_allclose(found[0], found[1], atol=1e-10)
+        positions.append(problem.positions)
+    np.testing.assert_allclose(positions[0], positions[1], atol=1e-10)
 
 
 def test_vertex_block_descent_converges():
     scene = twisted(material("corotated"), cells=3)
-    found = [
+    result = [
         supple.equilibrium(scene, solver=solver, tolerance=1e-7, position_tolerance=None)
         for solver in (PBNG(acceleration=None, hessian="exact"), Newton())
     ]
-    assert found[0].report.ok
-    np.testing.assert_allclose(found[0].positions, found[1].positions, atol=1e-5)
+    assert result[0].report.ok
+    np.testing.assert_allclose(result[0].positions, result[1].positions, atol=1e-5)
 
 
 # Newton
@@ -109,11 +109,11 @@ def test_vertex_block_descent_converges():
 @pytest.mark.parametrize("name", ["gauss_seidel", "bicgstab", "qr"])
 def test_linear_solvers_of_the_papers_find_newtons_answer(name):
     scene = twisted(material("corotated"), cells=2)
-    found = [
+    result = [
         supple.equilibrium(scene, solver=Newton(hessian="projected", linear_solver=solver), tolerance=1e-9)
         for solver in (name, "direct")
     ]
-    np.testing.assert_allclose(found[0].positions, found[1].positions, atol=1e-7)
+    np.testing.assert_allclose(result[0].positions, result[1].positions, atol=1e-7)
 
 
 def test_a_fixed_number_of_linear_iterations_is_done():
@@ -133,8 +133,8 @@ def test_a_fixed_number_of_linear_iterations_is_done():
     step = run._solve("projected", 0.0)
     np.testing.assert_allclose(run.assembly.restrict(step), expected, rtol=1e-9, atol=1e-12)
     exact = Newton(hessian="projected", linear_solver="cg", linear_iterations=len(b)).begin(problem)
-    found = exact.assembly.restrict(exact._solve("projected", 0.0))
-    np.testing.assert_allclose(found, np.linalg.solve(H, b), rtol=1e-6, atol=1e-9)
+    direction = exact.assembly.restrict(exact._solve("projected", 0.0))
+    np.testing.assert_allclose(direction, np.linalg.solve(H, b), rtol=1e-6, atol=1e-9)
 
 
 def test_iterations_of_a_solver_that_has_none_are_refused():
@@ -212,9 +212,9 @@ def test_primary_and_secondary_residuals_are_those_of_the_paper(solver):
     problem = family.placed(bar())
     run = family.swept(problem, solver, 3)
     primary, secondary, _ = numpy_residuals(run)
-    found = run.residuals()
-    assert found[0] == pytest.approx(primary, rel=1e-6)
-    assert found[1] == pytest.approx(secondary, rel=1e-6)
+    residuals = run.residuals()
+    assert residuals[0] == pytest.approx(primary, rel=1e-6)
+    assert residuals[1] == pytest.approx(secondary, rel=1e-6)
 
 
 def test_xpbd_reduces_the_secondary_residual_only():

@@ -36,8 +36,8 @@ def test_ten_coupled_substeps_reach_the_energy_of_a_hundred_decoupled_ones():
 
     def energies(solver, substeps):
         state = {"initial": start.positions, "velocities": start.velocities}
-        found = supple.simulate(beam(0.01 / 30), solver=solver, frames=substeps, **state)
-        return [energy(frame.positions) for frame in found]
+        frames = supple.simulate(beam(0.01 / 30), solver=solver, frames=substeps, **state)
+        return [energy(frame.positions) for frame in frames]
 
     coupled, decoupled = energies(BlockXPBD(iterations=1), 10), energies(XPBD(iterations=1), 100)
     assert coupled[-1] < decoupled[-1]

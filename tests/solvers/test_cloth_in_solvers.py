@@ -70,8 +70,8 @@ def test_equilibria_are_those_of_scenes_of_their_own(name, precision):
         pytest.skip("hinges are refused, as test_elements says")
     options = {"precision": precision, "max_iterations": 30, "position_tolerance": None}
     pulls = [(0, 0, -10.0), (3.0, 0, -5.0)]
-    found = supple.equilibria(drum(), [supple.Variation(gravity=g) for g in pulls], solver=name, **options)
-    for g, result in zip(pulls, found, strict=True):
+    results = supple.equilibria(drum(), [supple.Variation(gravity=g) for g in pulls], solver=name, **options)
+    for g, result in zip(pulls, results, strict=True):
         alone = supple.equilibrium(drum(g), solver=name, **options)
         np.testing.assert_allclose(result.positions, alone.positions, atol=1e-6)
         assert result.report.iterations == alone.report.iterations

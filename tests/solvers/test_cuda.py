@@ -103,20 +103,20 @@ def test_solvers_agree_with_the_cpu(name, precision, block):
 @pytest.mark.parametrize("solver", [supple.Hybrid(max_predicted_sweeps=0), supple.Newton()], ids=str)
 def test_newton_steps_agree_with_the_cpu(solver, block):
     """The same states, certified alike, and the same bits when it is done again."""
-    found = [
+    results = [
         supple.equilibrium(block("neo_hookean"), solver=solver, tolerance=1e-9, device=device)
         for device in ("cpu", "cuda", "cuda")
     ]
-    assert all(result.report.ok for result in found)
-    np.testing.assert_allclose(found[1].positions, found[0].positions, atol=1e-8)
-    np.testing.assert_array_equal(found[1].positions, found[2].positions)
-    assert all(result.report.error_estimate.stable for result in found)
+    assert all(result.report.ok for result in results)
+    np.testing.assert_allclose(results[1].positions, results[0].positions, atol=1e-8)
+    np.testing.assert_array_equal(results[1].positions, results[2].positions)
+    assert all(result.report.error_estimate.stable for result in results)
 
 
 @on_a_card
 @pytest.mark.parametrize("material", HAND_WRITTEN)
 def test_newton_steps_of_materials_agree_with_the_cpu(material):
-    found = [
+    results = [
         supple.equilibrium(
             falling_block(material),
             solver=supple.Hybrid(max_predicted_sweeps=0),
@@ -125,21 +125,21 @@ def test_newton_steps_of_materials_agree_with_the_cpu(material):
         )
         for device in ("cpu", "cuda")
     ]
-    assert all(result.report.ok for result in found)
-    np.testing.assert_allclose(found[1].positions, found[0].positions, atol=1e-7)
+    assert all(result.report.ok for result in results)
+    np.testing.assert_allclose(results[1].positions, results[0].positions, atol=1e-7)
 
 
 @on_a_card
 @pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
 def test_newton_steps_of_other_elements_agree_with_the_cpu(make):
-    found = [
+    results = [
         supple.equilibrium(
             make(), solver=supple.Hybrid(max_predicted_sweeps=0), tolerance=1e-8, device=device
         )
         for device in ("cpu", "cuda")
     ]
-    assert all(result.report.ok for result in found)
-    np.testing.assert_allclose(found[1].positions, found[0].positions, atol=1e-7)
+    assert all(result.report.ok for result in results)
+    np.testing.assert_allclose(results[1].positions, results[0].positions, atol=1e-7)
 
 
 @on_a_card
@@ -174,12 +174,12 @@ def test_materials_agree_with_the_cpu(material):
 def test_elements_of_other_kinds_agree_with_the_cpu(solver, make):
     if solver.name == "fpxpbd" and make in (net, plate):
         pytest.skip("fpxpbd has no springs")
-    found = []
+    results = []
     for device in ("cpu", "cuda"):
         problem = make_problem(make(), False, supple.Backend(device))
-        found.append(after_sweeps(problem, solver, 6)[0])
-    assert np.abs(found[0] - problem.model.rest).max() > 1e-6
-    np.testing.assert_allclose(found[0], found[1], atol=1e-11)
+        results.append(after_sweeps(problem, solver, 6)[0])
+    assert np.abs(results[0] - problem.model.rest).max() > 1e-6
+    np.testing.assert_allclose(results[0], results[1], atol=1e-11)
 
 
 @on_a_card
@@ -232,12 +232,12 @@ def test_batches_move_what_is_held_along_some_directions(at_once):
     face = scene.pins[1].on
     shifts = [0.05 * np.array(shift) for shift in ((0, 0, 0), (1, 0, 0), (0, 1, -1), (1, 1, 1))]
     variations = [supple.Variation(pins={face: face.points + shift}) for shift in shifts]
-    found = {
+    results = {
         device: list(supple.equilibria(scene, variations, tolerance=1e-9, device=device, batch_size=at_once))
         for device in ("cpu", "cuda")
     }
     free = face.points[:, 0] > 0  # the others are pinned at the wall
-    for here, there, shift in zip(found["cpu"], found["cuda"], shifts, strict=True):
+    for here, there, shift in zip(results["cpu"], results["cuda"], shifts, strict=True):
         assert there.report.ok
         np.testing.assert_allclose(there.positions, here.positions, atol=1e-7)
         moved = (there.positions[face.vertices] - face.points)[free]
@@ -299,11 +299,11 @@ def test_springs_come_and_go_on_a_card(solver, block):
     ]
     for count in (6, 40, 0, 25):
         pairs = np.random.default_rng(count).permutation(125)[: 2 * count].reshape(-1, 2)
-        found = []
+        positions = []
         for sim in sims:
             sim.set_springs(pairs, 40.0, 0.3)
-            found.append(sim.step().positions)
-        np.testing.assert_allclose(*found, atol=1e-9)
+            positions.append(sim.step().positions)
+        np.testing.assert_allclose(*positions, atol=1e-9)
 
 
 @pytest.mark.skipif(card() is not None, reason="there is a CUDA device")
@@ -322,15 +322,15 @@ def test_an_unknown_device_is_refused():
 def test_evaluations_agree(precision):
     """Of a frame of a motion, with its inertia, and of positions, on both devices."""
     frame = list(supple.simulate(falling_block("corotated"), tolerance=1e-3))[-1]
-    found = [
+    evaluation = [
         supple.evaluate(frame.model, frame.positions, precision=precision, device=device)
         for device in ("cpu", "cuda")
     ]
     near = 1e-11 if precision == "float64" else 1e-3
     for name in ("net_force", "reaction_force", "piola", "cauchy", "von_mises", "volume_ratio"):
-        a, b = (getattr(one, name) for one in found)
+        a, b = (getattr(one, name) for one in evaluation)
         np.testing.assert_allclose(a, b, atol=near * max(1.0, np.abs(a).max()))
-    assert found[0].reactions.keys() == found[1].reactions.keys()
+    assert evaluation[0].reactions.keys() == evaluation[1].reactions.keys()
     np.testing.assert_allclose(
-        frame.evaluate().piola, found[0].piola, atol=near * np.abs(found[0].piola).max()
+        frame.evaluate().piola, evaluation[0].piola, atol=near * np.abs(evaluation[0].piola).max()
     )

@@ -74,12 +74,12 @@ def test_one_that_fails_leaves_the_others_alone():
     inverted = body.points * [1, 1, -1]
     inverted[scene.pins[0].on.indices] = scene.pins[0].on.points
     chosen = [supple.Variation(), supple.Variation(initial=inverted), supple.Variation(gravity=(0, -5, 0))]
-    found = list(supple.equilibria(scene, chosen, solver=supple.PBNG(), device="cuda"))
-    outcomes = [result.report.outcome for result in found]
+    results = list(supple.equilibria(scene, chosen, solver=supple.PBNG(), device="cuda"))
+    outcomes = [result.report.outcome for result in results]
     assert outcomes == [Outcome.CONVERGED, Outcome.FAILED, Outcome.CONVERGED]
-    np.testing.assert_allclose(found[1].positions, inverted, atol=1e-12)
+    np.testing.assert_allclose(results[1].positions, inverted, atol=1e-12)
     alone = supple.equilibrium(scene, solver=supple.PBNG())
-    np.testing.assert_allclose(found[0].positions, alone.positions, atol=1e-12)
+    np.testing.assert_allclose(results[0].positions, alone.positions, atol=1e-12)
 
 
 def test_what_does_not_fit_is_split(fake_device, monkeypatch):  # noqa: F811
@@ -302,7 +302,7 @@ def test_copies_with_attachments_step_as_single_ones_do():
 def test_springs_come_and_go_on_a_device_as_on_the_cpu(solver, copies):
     """Every array that has changed is pushed, and visits are moved where they are."""
     scene = cantilever(material("neo_hookean"), cells=2)
-    found = []
+    positions = []
     for device in ("cpu", "cuda"):
         options = {"device": device, "max_iterations": 10, "batch_size": copies, "springs": 4}
         sim = supple.Stepper(scene, 0.02, solver=solver, quasistatic=False, **options)
@@ -310,8 +310,8 @@ def test_springs_come_and_go_on_a_device_as_on_the_cpu(solver, copies):
             pairs = np.random.default_rng(count).permutation(27)[: 2 * count].reshape(-1, 2)
             sim.set_springs(pairs, 40.0, 0.3)
             sim.step()
-        found.append(sim.positions)
-    np.testing.assert_allclose(*found, atol=1e-9)
+        positions.append(sim.positions)
+    np.testing.assert_allclose(*positions, atol=1e-9)
 
 
 def test_what_the_host_has_is_not_brought_again_and_is_never_old(fake_device):  # noqa: F811

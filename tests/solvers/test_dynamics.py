@@ -70,10 +70,10 @@ def test_pbng_agrees_with_newton_in_dynamics(solver):
         supple.simulate(scene, solver=Newton(), dt=DT, frames=6, quasistatic=False, tolerance=1e-10),
         strict=True,
     )
-    for found, reference in pairs:
-        assert found.report.ok
-        np.testing.assert_allclose(found.positions, reference.positions, atol=1e-6)
-        np.testing.assert_allclose(found.velocities, reference.velocities, atol=1e-4)
+    for actual, reference in pairs:
+        assert actual.report.ok
+        np.testing.assert_allclose(actual.positions, reference.positions, atol=1e-6)
+        np.testing.assert_allclose(actual.velocities, reference.velocities, atol=1e-4)
     assert np.abs(reference.positions - reference.model.rest).max() > 1e-3
 
 

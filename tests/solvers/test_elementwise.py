@@ -24,14 +24,14 @@ def test_results_do_not_depend_on_the_number_of_threads(name):
     solver, _ = family.METHODS[name]
     scene = family.tied(material(name), cells=8)
     v = np.sin(3 * np.concatenate([body.points for body in scene.bodies])[:, [1, 2, 0]])
-    found = []
+    positions = []
     for threads in (1, 2, 3):
         problem = family.placed(scene, v=v, threads=threads)
         family.swept(problem, solver, 4)
-        found.append(problem.u.copy())
-    assert np.isfinite(found[0]).all()
-    np.testing.assert_array_equal(found[1], found[0])
-    np.testing.assert_array_equal(found[2], found[0])
+        positions.append(problem.u.copy())
+    assert np.isfinite(positions[0]).all()
+    np.testing.assert_array_equal(positions[1], positions[0])
+    np.testing.assert_array_equal(positions[2], positions[0])
 
 
 @EVERY
@@ -67,10 +67,10 @@ def test_tied_blocks_move_as_newton_says(name, error):
     """Ten steps of backward Euler with attachments. PBD is left out: it knows no stiffness."""
     solver, _ = family.METHODS[name]
     scene = family.tied(material(name))
-    *_, found = supple.simulate(scene, solver=solver, frames=10, max_iterations=40)
+    *_, frames = supple.simulate(scene, solver=solver, frames=10, max_iterations=40)
     *_, truth = supple.simulate(scene, solver=Newton(), frames=10, tolerance=1e-9)
     moved = np.linalg.norm(truth.positions - truth.model.rest)
-    assert np.linalg.norm(found.positions - truth.positions) < error * moved
+    assert np.linalg.norm(frames.positions - truth.positions) < error * moved
 
 
 @EVERY
@@ -138,10 +138,10 @@ def hanging(cells=5):
 
 
 def hang(solver, iterations=1000):
-    found = supple.equilibrium(
+    result = supple.equilibrium(
         hanging(), solver=solver, tolerance=None, max_iterations=iterations, record_history=True
     )
-    return found, np.array(found.report.history.relative_residual)
+    return result, np.array(result.report.history.relative_residual)
 
 
 @pytest.mark.parametrize("sweeps", [1, 10])
@@ -161,9 +161,9 @@ def test_xpbd_stalls_on_stiff_attachments_where_pbng_converges(sweeps):
 
 
 def test_xpbd_in_pseudo_time_is_never_called_converged():
-    found = supple.equilibrium(hanging(2), solver=XPBD(), tolerance=1e-4, max_iterations=3000)
-    assert found.report.outcome in (Outcome.STAGNATED, Outcome.MAX_ITERATIONS)
-    assert not found.report.ok
+    result = supple.equilibrium(hanging(2), solver=XPBD(), tolerance=1e-4, max_iterations=3000)
+    assert result.report.outcome in (Outcome.STAGNATED, Outcome.MAX_ITERATIONS)
+    assert not result.report.ok
 
 
 @pytest.mark.parametrize("sweeps", [1, 10])
@@ -173,11 +173,11 @@ def test_pseudo_time_leads_fpxpbd_to_the_equilibrium(sweeps):
     scene = family.clamped(mesh, kind, gravity=-1.0, quasistatic=True)
     truth = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-9)
     solver = FPXPBD(pseudo_dt=0.1, sweeps_per_step=sweeps)
-    found = supple.equilibrium(scene, solver=solver, tolerance=1e-4, max_iterations=500)
-    assert found.report.ok
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-4, max_iterations=500)
+    assert result.report.ok
     assert np.abs(truth.positions - truth.model.rest).max() > 1e-2
-    np.testing.assert_allclose(found.positions, truth.positions, atol=1e-4)
-    assert any(note.startswith("run in pseudo-time, steps of 0.1 s with") for note in found.report.notes)
+    np.testing.assert_allclose(result.positions, truth.positions, atol=1e-4)
+    assert any(note.startswith("run in pseudo-time, steps of 0.1 s with") for note in result.report.notes)
 
 
 def test_fpxpbd_does_not_drift_in_single_precision():
@@ -185,16 +185,16 @@ def test_fpxpbd_does_not_drift_in_single_precision():
     scene = cantilever(material("fpxpbd"))
     truth = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
     sag = np.abs(truth.positions - truth.model.rest).max()
-    found = supple.equilibrium(
+    result = supple.equilibrium(
         scene, solver=FPXPBD(), tolerance=None, max_iterations=2000, precision="float32"
     )
-    assert np.abs(found.positions - truth.positions).max() < 1e-5 * sag
+    assert np.abs(result.positions - truth.positions).max() < 1e-5 * sag
 
 
 def test_fpxpbd_balances_stiff_attachments_in_pseudo_time():
     """Its stresses outlast a step, so it does not stall where XPBD does."""
-    found = supple.equilibrium(hanging(), solver=FPXPBD(pseudo_dt=0.03), tolerance=1e-4, max_iterations=1000)
-    assert found.report.ok
+    result = supple.equilibrium(hanging(), solver=FPXPBD(pseudo_dt=0.03), tolerance=1e-4, max_iterations=1000)
+    assert result.report.ok
 
 
 @EVERY

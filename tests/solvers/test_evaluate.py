@@ -28,11 +28,11 @@ def test_forces_are_slopes_of_the_energy(name):
     scene.add_force(scene.bodies[0], (1.0, 2.0, 3.0))
     model, random = supple.scene.build_model(scene), np.random.default_rng(0)
     x = model.rest + random.uniform(-0.05, 0.05, model.rest.shape)
-    found, h = supple.evaluate(model, x), 1e-6
+    evaluation, h = supple.evaluate(model, x), 1e-6
     for direction in random.normal(size=(5, *x.shape)):
         ends = [supple.evaluate(model, x + s * h * direction).energy for s in (1, -1)]
         slope = (ends[0] - ends[1]) / (2 * h)
-        assert -(found.net_force * direction).sum() == pytest.approx(slope, rel=1e-6)
+        assert -(evaluation.net_force * direction).sum() == pytest.approx(slope, rel=1e-6)
 
 
 @NAMES
@@ -40,18 +40,18 @@ def test_energies_add_up(name):
     scene = tied_blocks(material(name), material("corotated"), cells=1)
     model = supple.scene.build_model(scene)
     x = model.rest + np.random.default_rng(1).uniform(-0.05, 0.05, model.rest.shape)
-    found, problem = supple.evaluate(model, x), Problem(model, "float64")
+    evaluation, problem = supple.evaluate(model, x), Problem(model, "float64")
     problem.positions = x
-    assert found.stored_energy == pytest.approx(problem.measures.stored_energies().sum(), rel=1e-12)
-    pulls = next(term for term in found.terms if isinstance(term, Pulls))
-    assert sum(found.body_energies.values()) + pulls.element_energy.sum() == pytest.approx(
-        found.stored_energy, rel=1e-12
+    assert evaluation.stored_energy == pytest.approx(problem.measures.stored_energies().sum(), rel=1e-12)
+    pulls = next(term for term in evaluation.terms if isinstance(term, Pulls))
+    assert sum(evaluation.body_energies.values()) + pulls.element_energy.sum() == pytest.approx(
+        evaluation.stored_energy, rel=1e-12
     )
-    assert list(found.body_energies) == ["solid0", "solid1"]
-    assert min(found.body_energies.values()) > 0
+    assert list(evaluation.body_energies) == ["solid0", "solid1"]
+    assert min(evaluation.body_energies.values()) > 0
     volumes = np.concatenate([body.mesh.volumes for body in scene.bodies])
-    np.testing.assert_allclose(found.energy_density * volumes, found.element_energy, rtol=1e-12)
-    assert found.load_energy == pytest.approx(-(model.force * (x - model.rest)).sum(), rel=1e-12)
+    np.testing.assert_allclose(evaluation.energy_density * volumes, evaluation.element_energy, rtol=1e-12)
+    assert evaluation.load_energy == pytest.approx(-(model.force * (x - model.rest)).sum(), rel=1e-12)
 
 
 def test_tetrahedra_come_body_after_body():
@@ -64,27 +64,27 @@ def test_tetrahedra_come_body_after_body():
     x = model.rest.copy()
     for body, stretch in zip(scene.bodies, (1.1, 1.2, 1.3), strict=True):
         x[body.vertices] *= [stretch, 1, 1]
-    found = supple.evaluate(model, x)
-    np.testing.assert_array_equal(found.vertices, model.tets)
-    np.testing.assert_allclose(found.volume_ratio, np.repeat([1.1, 1.2, 1.3], 5))
+    evaluation = supple.evaluate(model, x)
+    np.testing.assert_array_equal(evaluation.vertices, model.tets)
+    np.testing.assert_allclose(evaluation.volume_ratio, np.repeat([1.1, 1.2, 1.3], 5))
 
 
 def test_other_elements_than_tetrahedra():
     """Membranes have the stress of their plane, springs pull."""
     model = membrane("neo_hookean")
-    found = supple.evaluate(model, model.rest * [1.3, 0.8, 1])
-    (sheet,) = found.terms
+    evaluation = supple.evaluate(model, model.rest * [1.3, 0.8, 1])
+    (sheet,) = evaluation.terms
     assert isinstance(sheet, Deformations)
-    assert len(found.von_mises) == 0
+    assert len(evaluation.von_mises) == 0
     expected = piola("neo_hookean", np.diag([1.3, 0.8, 1])) * 1e5 / material("neo_hookean").young
     np.testing.assert_allclose(sheet.piola, np.broadcast_to(expected, sheet.piola.shape), atol=1e-5)
     model = net(stiffness=300.0)
-    found = supple.evaluate(model, model.rest * 1.1)
-    (springs,) = found.terms
+    evaluation = supple.evaluate(model, model.rest * 1.1)
+    (springs,) = evaluation.terms
     length = np.linalg.norm(np.diff(model.rest[springs.vertices], axis=1)[:, 0], axis=1)
     np.testing.assert_allclose(np.linalg.norm(springs.force, axis=1), 300.0 * 0.1 * length)
     np.testing.assert_allclose(springs.element_energy, 0.5 * 300.0 * (0.1 * length) ** 2)
-    assert found.reactions["pins"].vertices.tolist() == model.pinned.tolist()
+    assert evaluation.reactions["pins"].vertices.tolist() == model.pinned.tolist()
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -127,22 +127,22 @@ def test_frames_of_a_motion_balance_with_inertia():
     scene = cantilever(material("neo_hookean"), cells=2)
     scene.quasistatic = False
     *_, frame = supple.simulate(scene, dt=0.02, frames=4, tolerance=1e-9)
-    found = pickle.loads(pickle.dumps(frame)).evaluate()
-    assert np.abs(found.inertial_force).max() > 0.1
-    assert np.abs(found.net_force[frame.model.free]).max() < 1e-4
-    total = found.reaction_force + found.external_force + found.inertial_force
+    evaluation = pickle.loads(pickle.dumps(frame)).evaluate()
+    assert np.abs(evaluation.inertial_force).max() > 0.1
+    assert np.abs(evaluation.net_force[frame.model.free]).max() < 1e-4
+    total = evaluation.reaction_force + evaluation.external_force + evaluation.inertial_force
     np.testing.assert_allclose(total.sum(axis=0), 0, atol=1e-4)
-    again = pickle.loads(pickle.dumps(found))
-    np.testing.assert_array_equal(again.net_force, found.net_force)
+    again = pickle.loads(pickle.dumps(evaluation))
+    np.testing.assert_array_equal(again.net_force, evaluation.net_force)
     frame.step = type(frame.step)(frame.step.dt, None)
-    assert frame.evaluate().von_mises.shape == found.von_mises.shape
+    assert frame.evaluate().von_mises.shape == evaluation.von_mises.shape
     with pytest.raises(ValueError, match="several substeps"):
         _ = frame.evaluate().net_force
 
 
 def test_energy_is_that_of_the_report():
-    result, found = balanced(twisted(material("corotated"), cells=2))
-    assert found.energy == pytest.approx(result.report.energy, rel=1e-12)
+    result, evaluation = balanced(twisted(material("corotated"), cells=2))
+    assert evaluation.energy == pytest.approx(result.report.energy, rel=1e-12)
 
 
 def test_all_vertices_may_be_pinned_or_none():

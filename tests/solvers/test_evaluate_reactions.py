@@ -18,16 +18,16 @@ def test_reactions_carry_the_loads(name):
     scene = cantilever(material(name), cells=2)
     (block,) = scene.bodies
     scene.add_force(block.where(face(0, 1)), (3.0, -2.0, 1.0))
-    result, found = balanced(scene)
-    free, size = result.model.free, np.abs(found.reaction_force).max()
-    assert np.abs(found.net_force[free]).max() < 1e-6 * size
-    np.testing.assert_array_equal(found.reaction_force[free], 0)
-    (reaction,) = found.reactions.values()
-    x, loads = found.positions, found.external_force
+    result, evaluation = balanced(scene)
+    free, size = result.model.free, np.abs(evaluation.reaction_force).max()
+    assert np.abs(evaluation.net_force[free]).max() < 1e-6 * size
+    np.testing.assert_array_equal(evaluation.reaction_force[free], 0)
+    (reaction,) = evaluation.reactions.values()
+    x, loads = evaluation.positions, evaluation.external_force
     np.testing.assert_allclose(reaction.force, -loads.sum(axis=0), atol=1e-6 * size)
     about = np.cross(x - reaction.center, loads).sum(axis=0)
     np.testing.assert_allclose(reaction.moment, -about, atol=1e-6 * size)
-    np.testing.assert_array_equal(reaction.forces, found.reaction_force[reaction.vertices])
+    np.testing.assert_array_equal(reaction.forces, evaluation.reaction_force[reaction.vertices])
 
 
 def test_attachments_carry_loads_too():
@@ -36,9 +36,11 @@ def test_attachments_carry_loads_too():
     (block,) = scene.bodies
     scene.pin(block.where(face(0, 0)))
     scene.attach(block.where(face(0, 1)), stiffness=50.0)
-    _, found = balanced(scene)
-    pulls = found.terms[1]
-    total = found.reactions["pin0"].force + pulls.force.sum(axis=0) + found.external_force.sum(axis=0)
+    _, evaluation = balanced(scene)
+    pulls = evaluation.terms[1]
+    total = (
+        evaluation.reactions["pin0"].force + pulls.force.sum(axis=0) + evaluation.external_force.sum(axis=0)
+    )
     assert pulls.force[:, 1].min() > 0.1
     np.testing.assert_allclose(total, 0, atol=1e-7)
 
@@ -48,11 +50,11 @@ def test_a_vertex_of_two_pins_counts_once():
     (block,) = scene.bodies
     scene.pin(block.where(face(1, 0)) & block.where(face(0, 0)), name="edge")
     scene.pin(block.where([26]), name="corner")
-    _, found = balanced(scene)
-    assert list(found.reactions) == ["pin0", "edge", "corner"]
-    np.testing.assert_array_equal(found.reactions["edge"].force, 0)
-    total = sum(reaction.force for reaction in found.reactions.values())
-    np.testing.assert_allclose(total, -found.external_force.sum(axis=0), atol=1e-7)
+    _, evaluation = balanced(scene)
+    assert list(evaluation.reactions) == ["pin0", "edge", "corner"]
+    np.testing.assert_array_equal(evaluation.reactions["edge"].force, 0)
+    total = sum(reaction.force for reaction in evaluation.reactions.values())
+    np.testing.assert_allclose(total, -evaluation.external_force.sum(axis=0), atol=1e-7)
 
 
 def test_names_of_pins_differ():
@@ -74,8 +76,8 @@ def test_reactions_of_rollers_have_no_part_along_what_is_free():
     scene.pin(body.where(lambda X: X[:, 1] <= 0), normal=normal, name="floor")
     scene.pin(body.where(lambda X: X[:, 0] <= 0), normal=slope, name="stop")
     scene.pin(body.where(lambda X: X[:, 2] <= 0), axes="z", name="side")
-    found = supple.equilibrium(scene, tolerance=1e-9).evaluate()
-    reactions = {name: reaction.force for name, reaction in found.reactions.items()}
+    evaluation = supple.equilibrium(scene, tolerance=1e-9).evaluate()
+    reactions = {name: reaction.force for name, reaction in evaluation.reactions.items()}
     for name, direction in (("floor", normal), ("stop", slope), ("side", (0, 0, 1))):
         np.testing.assert_allclose(np.cross(reactions[name], direction), 0, atol=1e-6)
     np.testing.assert_allclose(sum(reactions.values()), [0, 980, 0], atol=1e-4)
@@ -90,12 +92,12 @@ def test_reactions_at_vertices_of_several_rollers_add_up():
     scene.pin(body.where(lambda X: X[:, 1] <= 0), axes="y", name="floor")
     scene.pin(body.where(lambda X: (X[:, 0] <= 0) | (X[:, 1] <= 0)), normal=steep, name="wall")
     scene.pin(body.where(lambda X: (X[:, 0] >= 1) & (X[:, 1] <= 0)), name="clamp")
-    found = supple.equilibrium(scene, tolerance=1e-10).evaluate()
-    forces = {name: reaction.forces for name, reaction in found.reactions.items()}
+    evaluation = supple.equilibrium(scene, tolerance=1e-10).evaluate()
+    forces = {name: reaction.forces for name, reaction in evaluation.reactions.items()}
     total = sum(force.sum(axis=0) for force in forces.values())
     np.testing.assert_allclose(total, -100 * np.array([3, -9.8, 1]), atol=1e-4)
     np.testing.assert_allclose(np.cross(forces["floor"], (0, 1, 0)), 0, atol=1e-9)
     np.testing.assert_allclose(np.cross(forces["wall"], steep), 0, atol=1e-9)
-    clamped = np.isin(found.reactions["floor"].vertices, found.reactions["clamp"].vertices)
+    clamped = np.isin(evaluation.reactions["floor"].vertices, evaluation.reactions["clamp"].vertices)
     assert clamped.any()
     assert not forces["floor"][clamped].any()

@@ -26,7 +26,7 @@ def test_stresses_are_those_of_the_material(name, precision, mesh):
     shear[0, 1] = 0.4
     model = supple.scene.build_model(body_of(name, mesh))
     for F in [shear, *deformations(3)]:
-        found = supple.evaluate(model, mesh.points @ F.T + [1, 2, 3], precision=precision)
+        evaluation = supple.evaluate(model, mesh.points @ F.T + [1, 2, 3], precision=precision)
         P, J = piola(name, F), np.linalg.det(F)
         sigma = P if name == "linear_elastic" else P @ F.T / J
         size = np.abs(sigma).max()
@@ -42,7 +42,7 @@ def test_stresses_are_those_of_the_material(name, precision, mesh):
             "principal_stretches": np.linalg.svd(F)[1],
         }
         for field, value in expected.items():
-            values = getattr(found, field)
+            values = getattr(evaluation, field)
             assert values.shape == (mesh.n_tets, *np.shape(value))
             scale = 1 if field in ("deformation_gradient", "volume_ratio", "principal_stretches") else size
             np.testing.assert_allclose(values, np.broadcast_to(value, values.shape), atol=rtol * scale)
@@ -57,15 +57,15 @@ def test_a_pulled_bar_has_uniaxial_stress(name):
     (bar,) = scene.bodies
     for end in (0, 3):
         scene.pin(bar.where(face(0, end)), name=f"end{end}")
-    found = supple.evaluate(scene, bar.points * [stretch, lateral, lateral])
+    evaluation = supple.evaluate(scene, bar.points * [stretch, lateral, lateral])
     area = 1 if name == "linear_elastic" else lateral**2
-    np.testing.assert_allclose(found.von_mises, nominal / area, rtol=1e-9)
-    np.testing.assert_allclose(found.principal_stresses[:, 0], nominal / area, rtol=1e-9)
-    assert list(found.reactions) == ["end0", "end3"]
-    np.testing.assert_allclose(found.reactions["end3"].force, [nominal, 0, 0], atol=1e-9 * nominal)
-    np.testing.assert_allclose(found.reactions["end0"].force, [-nominal, 0, 0], atol=1e-9 * nominal)
-    np.testing.assert_allclose(found.reactions["end3"].moment, 0, atol=1e-9 * nominal)
-    np.testing.assert_allclose(found.reactions["end3"].center, [3 * stretch, lateral / 2, lateral / 2])
+    np.testing.assert_allclose(evaluation.von_mises, nominal / area, rtol=1e-9)
+    np.testing.assert_allclose(evaluation.principal_stresses[:, 0], nominal / area, rtol=1e-9)
+    assert list(evaluation.reactions) == ["end0", "end3"]
+    np.testing.assert_allclose(evaluation.reactions["end3"].force, [nominal, 0, 0], atol=1e-9 * nominal)
+    np.testing.assert_allclose(evaluation.reactions["end0"].force, [-nominal, 0, 0], atol=1e-9 * nominal)
+    np.testing.assert_allclose(evaluation.reactions["end3"].moment, 0, atol=1e-9 * nominal)
+    np.testing.assert_allclose(evaluation.reactions["end3"].center, [3 * stretch, lateral / 2, lateral / 2])
 
 
 @pytest.mark.parametrize("name", OBJECTIVE)
@@ -106,15 +106,15 @@ def test_inverted_and_flat_elements():
     assert not np.isfinite(flat.von_mises).any()
     assert not np.isfinite(flat.principal_stresses).any()
     for name in BARRIERS:
-        found = supple.evaluate(body_of(name), model.rest * [1, 1, -0.5])
-        assert not np.isfinite(found.energy)
+        evaluation = supple.evaluate(body_of(name), model.rest * [1, 1, -0.5])
+        assert not np.isfinite(evaluation.energy)
 
 
 def test_means_at_vertices():
     model = supple.scene.build_model(body_of("corotated", supple.block(2)))
-    found = supple.evaluate(model, model.rest)
-    np.testing.assert_allclose(found.at_vertices(np.ones(40)), 1.0)
-    tensors = found.at_vertices(found.deformation_gradient)
+    evaluation = supple.evaluate(model, model.rest)
+    np.testing.assert_allclose(evaluation.at_vertices(np.ones(40)), 1.0)
+    tensors = evaluation.at_vertices(evaluation.deformation_gradient)
     np.testing.assert_allclose(tensors, np.broadcast_to(np.eye(3), (27, 3, 3)))
-    one = found.at_vertices(np.arange(40) == 7)
+    one = evaluation.at_vertices(np.arange(40) == 7)
     assert np.count_nonzero(one) == 4

@@ -64,13 +64,13 @@ SCENES = {"graded": graded, "uneven": uneven, "stiff": stiff, "tip": tip}
 def test_they_end_and_are_certified(name):
     scene = SCENES[name]()
     exact = supple.equilibrium(scene, tolerance=1e-8)
-    found = supple.equilibrium(scene, precision="float32")
-    report = found.report
+    result = supple.equilibrium(scene, precision="float32")
+    report = result.report
     assert report.outcome in (Outcome.CONVERGED, Outcome.ROUNDING_LIMIT), report
     assert report.outcome is Outcome.CONVERGED or any("float64" in note for note in report.notes)
     assert report.error_estimate.stable
     assert report.error_estimate.position_error <= 1e-4
-    off = np.linalg.norm(found.positions - exact.positions, axis=1).max()
+    off = np.linalg.norm(result.positions - exact.positions, axis=1).max()
     assert (
         off
         <= 2 * report.error_estimate.worst.position_error_m + 1e-6 * exact.report.error_estimate.worst.size

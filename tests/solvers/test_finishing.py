@@ -102,11 +102,11 @@ def test_energies_of_copies_add_up(inertia):
     model, changes = newton.block_problem.model, []
     noise = np.random.default_rng(0).normal(size=model.rest.shape) * model.free[:, None]
     for energy in (newton.block_problem.energy, lambda: newton._energies()[0].sum()):
-        found = []
+        energies = []
         for amount in (1e-3, 3e-3):
             newton.block_problem.positions = model.rest + amount * noise
-            found.append(energy())
-        changes.append(found[1] - found[0])
+            energies.append(energy())
+        changes.append(energies[1] - energies[0])
     assert changes[1] == pytest.approx(changes[0], rel=1e-9)
     assert (newton.block_problem.loads.inertia.max() > 0) == inertia
 
@@ -146,13 +146,13 @@ def test_certificates_of_copies_are_those_of_each(varied, precision):
     assert block_capacity(problem) == 3
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
     together = estimate_errors(problem, problem.measures.balances())
-    for copy, found in together.items():
+    for copy, estimate in together.items():
         alone = estimate_error(problem, copy)
-        assert found.stable is alone.stable is True
-        assert found.worst.position_error_m == pytest.approx(alone.worst.position_error_m, rel=0.1)
-        assert found.worst.displacement == pytest.approx(alone.worst.displacement)
-        assert found.energy_error == pytest.approx(alone.energy_error, rel=0.1)
-    assert np.ptp([found.worst.position_error_m for found in together.values()]) > 1e-3
+        assert estimate.stable is alone.stable is True
+        assert estimate.worst.position_error_m == pytest.approx(alone.worst.position_error_m, rel=0.1)
+        assert estimate.worst.displacement == pytest.approx(alone.worst.displacement)
+        assert estimate.energy_error == pytest.approx(alone.energy_error, rel=0.1)
+    assert np.ptp([estimate.worst.position_error_m for estimate in together.values()]) > 1e-3
 
 
 def made_of(body, young, poisson):
@@ -165,11 +165,11 @@ def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
     scene, body = slender()
     problem = problem_of(scene, [made_of(body, 3e6, 0.3), *(made_of(body, *other) for other in others)])
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
-    for copy, found in estimate_errors(problem, problem.measures.balances()).items():
+    for copy, estimate in estimate_errors(problem, problem.measures.balances()).items():
         alone = estimate_error(problem, copy)
-        assert found.stable is alone.stable is True
-        assert found.worst.position_error_m == pytest.approx(alone.worst.position_error_m, rel=0.03)
-        assert found.energy_error == pytest.approx(alone.energy_error, rel=0.03)
+        assert estimate.stable is alone.stable is True
+        assert estimate.worst.position_error_m == pytest.approx(alone.worst.position_error_m, rel=0.03)
+        assert estimate.energy_error == pytest.approx(alone.energy_error, rel=0.03)
 
 
 @pytest.mark.parametrize("stretch", [1.02, 0.98])
@@ -185,18 +185,18 @@ def test_how_copies_drift_is_no_distance(stretch, monkeypatch):
     problem = problem_of(scene, [supple.Variation(materials={body: kind}, initial=start) for kind in kinds])
     together = estimate_errors(problem, problem.measures.balances())
     truth = np.linalg.norm((start - start.mean(axis=0)) * [1 - 1 / stretch, 0, 0], axis=1).max()
-    for copy, found in together.items():
+    for copy, estimate in together.items():
         alone = estimate_error(problem, copy)
-        assert found.stable is alone.stable is True
-        assert found.worst.position_error_m == pytest.approx(alone.worst.position_error_m, rel=0.1)
-        assert found.worst.position_error_m == pytest.approx(truth, rel=0.5)
+        assert estimate.stable is alone.stable is True
+        assert estimate.worst.position_error_m == pytest.approx(alone.worst.position_error_m, rel=0.1)
+        assert estimate.worst.position_error_m == pytest.approx(truth, rel=0.5)
 
 
 def test_stiff_copies_that_are_not_stable_are_seen_beside_soft_ones():
     problem = problem_of(*columns(0.1, -0.1, youngs=(1e3, 1e9)))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=60))
-    found = estimate_errors(problem, problem.measures.balances())
-    assert [found[copy].stable for copy in range(2)] == [True, False]
+    estimates = estimate_errors(problem, problem.measures.balances())
+    assert [estimates[copy].stable for copy in range(2)] == [True, False]
 
 
 def test_certificates_change_no_forces():
@@ -205,7 +205,7 @@ def test_certificates_change_no_forces():
     problem = problem_of(scene, VARIATIONS["loads"](body))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
     estimate_errors(problem, problem.measures.balances())
-    states = problem.shared("gathered 3", pytest.fail).states
+    states = problem.shared("block-diagonal 3", pytest.fail).states
     net = problem.states.vectors(problem.states.net)
     np.testing.assert_allclose(states.vectors(states.net)[0].reshape(net.shape), net, atol=1e-9)
 
@@ -218,10 +218,10 @@ def test_few_copies_have_a_smaller_problem(count, monkeypatch):
     problem = problem_of(scene, [stiffer(body, 1 + k) for k in range(6)])
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
     balances = dict(list(problem.measures.balances().items())[:count])
-    found = estimate_errors(problem, balances)
-    assert list(found) == list(balances)
-    assert ("gathered 3" in problem._shared) == (count <= 3)
-    for copy, error_estimate in found.items():
+    estimates = estimate_errors(problem, balances)
+    assert list(estimates) == list(balances)
+    assert ("block-diagonal 3" in problem._shared) == (count <= 3)
+    for copy, error_estimate in estimates.items():
         assert error_estimate.worst.position_error_m == pytest.approx(
             estimate_error(problem, copy).worst.position_error_m, rel=0.1
         )
@@ -339,9 +339,9 @@ def test_only_those_that_are_not_stable_are_certified_alone(monkeypatch):
     monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.certify", counted)
     problem = problem_of(*columns(0.1, -0.1, 0.05, -0.12, 0.12))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=60))
-    found = estimate_errors(problem, problem.measures.balances())
+    estimates = estimate_errors(problem, problem.measures.balances())
     assert sorted(alone) == [1, 3]
-    assert [found[copy].stable for copy in range(5)] == [True, False, True, False, True]
+    assert [estimates[copy].stable for copy in range(5)] == [True, False, True, False, True]
 
 
 def test_copies_that_are_not_stable_are_left_as_single_solves_leave_them():

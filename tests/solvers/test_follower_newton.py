@@ -213,8 +213,8 @@ def test_gmres_and_factorization_solve_the_same_system():
     system, b = FollowerSystem(assembly), assembly.restrict(problem.states.net)
     exact = np.linalg.solve(system.matrix.toarray(), b)
     np.testing.assert_allclose(system.solve(b, 1e-10, 1000).x, exact, rtol=1e-6, atol=1e-8)
-    found = system.solve(b, 1e-30, 5)  # GMRES fails within 5 iterations
-    np.testing.assert_allclose(found.x, exact, rtol=1e-9, atol=1e-12)
+    solution = system.solve(b, 1e-30, 5)  # GMRES fails within 5 iterations
+    np.testing.assert_allclose(solution.x, exact, rtol=1e-9, atol=1e-12)
 
 
 def test_gmres_ends_at_its_limit():
@@ -273,16 +273,16 @@ def test_pressure_on_a_closed_surface_of_a_body_that_may_drift(held):
 
 
 def test_motions_are_the_same_with_and_without_the_load_stiffness():
-    found = []
+    positions = []
     for solver in ("hybrid", "newton", "pbng"):
         scene, _ = cantilever(20.0, (12, 1, 1))
         scene.quasistatic, scene.dt, scene.frames = False, 0.05, 8
         frames = list(supple.simulate(scene, solver=solver, tolerance=1e-7, max_iterations=5000))
         assert all(frame.report.ok for frame in frames)
-        found.append(frames[-1].positions)
-    assert np.abs(found[0] - build_model(scene).rest).max() > 1
-    np.testing.assert_allclose(found[1], found[0], atol=1e-4)
-    np.testing.assert_allclose(found[2], found[0], atol=1e-4)
+        positions.append(frames[-1].positions)
+    assert np.abs(positions[0] - build_model(scene).rest).max() > 1
+    np.testing.assert_allclose(positions[1], positions[0], atol=1e-4)
+    np.testing.assert_allclose(positions[2], positions[0], atol=1e-4)
 
 
 def test_frames_under_a_growing_load_lead_to_the_same_equilibrium():

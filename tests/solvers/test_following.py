@@ -99,7 +99,7 @@ def test_a_verdict_waits_for_the_stencils_of_the_present_positions():
 def test_motions_look_in_every_step(name, every):
     """Whether somebody looks at the residual or not, the motion is the same."""
     model, schedule = sagging(), StepSchedule(0.04, 2, 0.0, False)
-    found = []
+    iterations = []
     for watched in (False, True):
         follower = Ropes(every if name in WITHIN_A_STEP else None, slack=1.001)
         problem = make_problem(followed(model, follower), False, supple.Backend())
@@ -107,11 +107,11 @@ def test_motions_look_in_every_step(name, every):
         stepping = TimeLoop(problem, SOLVERS[name](), StopCriteria(max_iterations=6), schedule, watch=watch)
         for _ in range(4):
             stepping.advance()
-        found.append(problem.positions)
+        iterations.append(problem.positions)
         steps = sorted(set(follower.looks))
         np.testing.assert_allclose(steps, 0.02 * np.arange(1, 9))
         assert len(follower.springs(problem.positions, model.rest).vertices) > 0
-    np.testing.assert_allclose(*found, atol=1e-12)
+    np.testing.assert_allclose(*iterations, atol=1e-12)
 
 
 def test_progress_before_other_stencils_counts_for_nothing():

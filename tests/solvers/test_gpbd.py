@@ -250,11 +250,11 @@ def test_a_flattened_cube_finds_its_equilibrium(poisson):
     scene.quasistatic = True
     model = supple.scene.build_model(scene)
     solver = GPBD(newton_steps=8, sweeps_per_step=2)
-    found = supple.equilibrium(
+    result = supple.equilibrium(
         scene, solver=solver, initial=flattened(model), tolerance=None, max_iterations=2000
     )
-    assert np.isfinite(found.report.residual)
-    np.testing.assert_allclose(family.jacobians(model, found.positions), 1, atol=1e-4)
+    assert np.isfinite(result.report.residual)
+    np.testing.assert_allclose(family.jacobians(model, result.positions), 1, atol=1e-4)
 
 
 def test_other_methods_say_that_they_cannot_start_from_infinite_forces():
@@ -287,9 +287,9 @@ def test_pinned_elements_beside_inverted_ones_stay_finite():
     x = flattened(model)
     x[model.pinned] = model.rest[model.pinned]
     solver = GPBD(newton_steps=2, sweep="jacobi", iterations=2)
-    (found,) = supple.simulate(scene, solver=solver, frames=1, initial=x, precision="float32")
-    assert np.isfinite(found.positions).all()
-    np.testing.assert_array_equal(found.positions[model.pinned], model.rest[model.pinned])
+    (frame,) = supple.simulate(scene, solver=solver, frames=1, initial=x, precision="float32")
+    assert np.isfinite(frame.positions).all()
+    np.testing.assert_array_equal(frame.positions[model.pinned], model.rest[model.pinned])
 
 
 @pytest.mark.parametrize(

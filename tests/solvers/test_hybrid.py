@@ -390,7 +390,7 @@ def test_sweeps_that_raise_the_energy_at_once_lead_back_to_the_start():
     body = scene.add_solid(supple.block(3), kind)
     for axis, name in enumerate("xyz"):
         scene.pin(body.where(face(axis, 0)), axes=name)
-    found = [supple.equilibrium(scene, **limit) for limit in ({}, {"time_limit": 60.0})]
-    for result in found:
+    results = [supple.equilibrium(scene, **limit) for limit in ({}, {"time_limit": 60.0})]
+    for result in results:
         assert result.report.outcome is supple.Outcome.CONVERGED
         assert result.positions[:, 0].max() == pytest.approx(0.47628, abs=1e-5)

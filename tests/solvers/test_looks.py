@@ -26,22 +26,22 @@ def test_balances_of_all_copies_are_those_of_each(bodies, acting):
     rng = np.random.default_rng(1)
     acts = {"each": rng.random((40, bodies)) < 0.5, "all": np.ones((1, bodies), bool)}
     acts["none"] = ~acts["all"]
-    found = Balances(figures, acts[acting], 0.1, 1e-3, np.arange(40, dtype=np.int32))
-    assert list(found) == list(range(40))
-    for copy, one in found.items():
-        assert found.finite[copy] == one.finite
-        assert found.relative_residual[copy] == pytest.approx(one.relative_residual, rel=1e-15)
-        assert found.residual[copy] == pytest.approx(one.residual, rel=1e-15, nan_ok=True)
-    assert (found.relative_residual == 0).any()
-    assert math.inf in found.relative_residual
+    balances = Balances(figures, acts[acting], 0.1, 1e-3, np.arange(40, dtype=np.int32))
+    assert list(balances) == list(range(40))
+    for copy, one in balances.items():
+        assert balances.finite[copy] == one.finite
+        assert balances.relative_residual[copy] == pytest.approx(one.relative_residual, rel=1e-15)
+        assert balances.residual[copy] == pytest.approx(one.residual, rel=1e-15, nan_ok=True)
+    assert (balances.relative_residual == 0).any()
+    assert math.inf in balances.relative_residual
 
 
 def test_figures_that_change_later_are_not_those_of_before():
     figures = some_figures(3, 1)
-    found = Balances(figures, np.ones((1, 1), bool), 0.1, 1e-3, np.arange(3, dtype=np.int32))
+    balances = Balances(figures, np.ones((1, 1), bool), 0.1, 1e-3, np.arange(3, dtype=np.int32))
     before = figures[0, 0, 0]
     figures[:] = 0
-    assert found.residual[0] == math.sqrt(before)
+    assert balances.residual[0] == math.sqrt(before)
 
 
 def test_forecasts_of_many_are_those_of_each():

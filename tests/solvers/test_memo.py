@@ -31,11 +31,11 @@ def test_figures_are_those_of_the_present_state():
         fresh = Problem(model, "float64")
         for earlier in changes[: number + 1]:
             earlier(fresh)
-        found, again, expected = figures(problem), figures(problem), figures(fresh)
-        assert found[0] == again[0] == expected[0] != before[0]
-        assert found[1] == again[1] == expected[1]
-        assert np.array_equal(found[2], expected[2])
-        before = found
+        actual, again, expected = figures(problem), figures(problem), figures(fresh)
+        assert actual[0] == again[0] == expected[0] != before[0]
+        assert actual[1] == again[1] == expected[1]
+        assert np.array_equal(actual[2], expected[2])
+        before = actual
 
 
 def test_what_others_evaluate_does_not_stand_for_it():

@@ -65,8 +65,8 @@ def test_layers_store_the_energy_of_the_cloth(rest):
         problem.positions = whole.rest * [stretch, 1, 1]
         energies[stretch] = [float(e) for e in problem.measures.stored_energies()[0]]
     for stretch in (1.0, 1.2):
-        found = energies[stretch]
-        fine, coarse = found[0], found[1 : 1 + len(layers.layers)]
+        energy = energies[stretch]
+        fine, coarse = energy[0], energy[1 : 1 + len(layers.layers)]
         np.testing.assert_allclose(coarse, fine, rtol=1e-6, atol=1e-9)
     assert energies[1.2][0] > 1
 
@@ -89,23 +89,23 @@ def stretch(scene, positions):
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_it_converges_to_the_equilibrium(precision):
     scene = upright()
-    found = supple.equilibrium(scene, solver=MPBNG(), tolerance=1e-4, precision=precision)
+    result = supple.equilibrium(scene, solver=MPBNG(), tolerance=1e-4, precision=precision)
     reference = supple.equilibrium(scene, tolerance=1e-6)
-    assert found.report.ok, found.report
-    assert found.report.error_estimate is not None
-    assert found.report.energy == pytest.approx(reference.report.energy, rel=1e-3)
-    assert any("layers of 169" in note for note in found.report.notes)
+    assert result.report.ok, result.report
+    assert result.report.error_estimate is not None
+    assert result.report.energy == pytest.approx(reference.report.energy, rel=1e-3)
+    assert any("layers of 169" in note for note in result.report.notes)
 
 
 def test_it_is_nearer_than_pbng_after_as_much_work():
     """One iteration is as much as three sweeps of the cloth, with 7 in the end."""
     scene = hanging(24, size=0.3, quasistatic=False)
     exact = list(supple.simulate(scene, tolerance=1e-6))[-1].positions
-    found = {}
+    errors = {}
     for name, solver, count in (("mpbng", MPBNG(), 4), ("pbng", PBNG(acceleration=None), 19)):
         last = list(supple.simulate(scene, solver=solver, max_iterations=count))[-1].positions
-        found[name] = abs(stretch(scene, last) - stretch(scene, exact))
-    assert 5 * found["mpbng"] < found["pbng"]
+        errors[name] = abs(stretch(scene, last) - stretch(scene, exact))
+    assert 5 * errors["mpbng"] < errors["pbng"]
 
 
 def upright():
@@ -176,10 +176,10 @@ def test_rollers_hold_the_layers():
 
 def test_without_cloth_it_is_pbng_and_says_so():
     scene = cantilever(material("corotated"))
-    found = supple.equilibrium(scene, solver=MPBNG(), tolerance=1e-4)
+    result = supple.equilibrium(scene, solver=MPBNG(), tolerance=1e-4)
     plain = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-4)
-    np.testing.assert_array_equal(found.positions, plain.positions)
-    assert any("no cloth that is fine enough" in note for note in found.report.notes)
+    np.testing.assert_array_equal(result.positions, plain.positions)
+    assert any("no cloth that is fine enough" in note for note in result.report.notes)
 
 
 def test_motions_are_the_same_whether_somebody_looks():

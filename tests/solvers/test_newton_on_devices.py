@@ -52,13 +52,13 @@ def test_steps_are_those_of_the_cpu(solver, name):
 def test_states_in_float32_are_certified_and_brought_back():
     scene = SCENES["block"]()
     exact = supple.equilibrium(scene, solver=Hybrid(max_predicted_sweeps=0), tolerance=1e-10)
-    found = supple.equilibrium(
+    result = supple.equilibrium(
         scene, solver=Hybrid(max_predicted_sweeps=0), tolerance=1e-4, device="cuda", precision="float32"
     )
-    assert found.report.outcome is Outcome.CONVERGED
-    assert found.report.error_estimate.stable
-    off = np.abs(found.positions - exact.positions).max()
-    assert found.report.error_estimate.worst.position_error_m == pytest.approx(off, rel=1.0, abs=1e-5)
+    assert result.report.outcome is Outcome.CONVERGED
+    assert result.report.error_estimate.stable
+    off = np.abs(result.positions - exact.positions).max()
+    assert result.report.error_estimate.worst.position_error_m == pytest.approx(off, rel=1.0, abs=1e-5)
 
 
 def test_numbers_stay_on_the_device(fake_device):  # noqa: F811

@@ -93,8 +93,8 @@ def test_the_response_is_the_materials_down_to_the_clamp(name):
     sound = np.concatenate([stretches(s, 8) for s in ((least, 0.6, 0.7), (least, 1.5, 2.0), (1, 1, 1))])
     mixed = np.concatenate([sound, stretches((1, 1, -1), 8)]).reshape(4, 8, 3, 3).transpose(1, 0, 2, 3)
     _, P = clamped(name, mixed.reshape(-1, 3, 3))
-    found = P.reshape(8, 4, 3, 3)[:, :3].transpose(1, 0, 2, 3).reshape(-1, 3, 3)
-    np.testing.assert_allclose(found, family.stresses(material, sound), atol=1e-9 * YOUNG)
+    stress = P.reshape(8, 4, 3, 3)[:, :3].transpose(1, 0, 2, 3).reshape(-1, 3, 3)
+    np.testing.assert_allclose(stress, family.stresses(material, sound), atol=1e-9 * YOUNG)
 
 
 @BOTH
@@ -167,10 +167,10 @@ def test_recovery_without_inertia(name, start):
     scene = loose(name)
     model = supple.scene.build_model(scene)
     solver = PBD(pseudo_time="dynamics", pseudo_damping=0.02)
-    found = supple.equilibrium(
+    result = supple.equilibrium(
         scene, solver=solver, initial=start(model), tolerance=None, max_iterations=1500
     )
-    np.testing.assert_allclose(family.jacobians(model, found.positions), 1, atol=0.02)
+    np.testing.assert_allclose(family.jacobians(model, result.positions), 1, atol=0.02)
 
 
 def stretched(name, poisson, stiffness=1.0, cells=(12, 2, 2)):
@@ -195,9 +195,9 @@ def width(frame):
 def test_lateral_contraction_follows_poissons_ratio(name):
     """PBCM section 6: Poisson's ratio keeps its meaning, though Young's modulus does not."""
     widths = {nu: width(stretched(name, nu)) for nu in (0.0, 0.15, 0.3)}
-    for nu, found in widths.items():
+    for nu, actual in widths.items():
         mu, lam = 1 / (2 * (1 + nu)), nu / ((1 + nu) * (1 - 2 * nu))
-        assert found == pytest.approx(uniaxial(name, 1.2, mu, lam)[0], abs=0.015)
+        assert actual == pytest.approx(uniaxial(name, 1.2, mu, lam)[0], abs=0.015)
     assert widths[0.0] > widths[0.15] + 0.02 > widths[0.3] + 0.04
 
 
@@ -226,8 +226,8 @@ def sag(solver, iterations, young=1e4):
     """How far the end of a bar has sunk [m]."""
     mesh, kind = supple.block((8, 2, 2), (2, 0.5, 0.5)), supple.StVK(young=young, poisson=0.3)
     scene = family.clamped(mesh, kind, quasistatic=True)
-    found = supple.equilibrium(scene, solver=solver, tolerance=None, max_iterations=iterations)
-    return -np.mean((found.positions - found.model.rest)[face(0, 2)(found.model.rest), 1])
+    result = supple.equilibrium(scene, solver=solver, tolerance=None, max_iterations=iterations)
+    return -np.mean((result.positions - result.model.rest)[face(0, 2)(result.model.rest), 1])
 
 
 def test_gravity_vanishes_as_sweeps_are_added():
@@ -250,12 +250,12 @@ def test_stiffness_depends_on_sweeps_and_not_on_youngs_modulus():
 
 def test_damping_takes_part_of_every_velocity():
     scene, x, v = single("stvk")
-    found = [
+    frames = [
         next(iter(supple.simulate(scene, solver=PBD(damping=damping, iterations=2), initial=x, velocities=v)))
         for damping in (0.0, 0.25)
     ]
-    np.testing.assert_array_equal(found[1].positions, found[0].positions)
-    np.testing.assert_allclose(found[1].velocities, 0.75 * found[0].velocities, rtol=1e-14)
+    np.testing.assert_array_equal(frames[1].positions, frames[0].positions)
+    np.testing.assert_allclose(frames[1].velocities, 0.75 * frames[0].velocities, rtol=1e-14)
 
 
 def test_a_spring_between_pinned_ends_does_nothing_in_float32():

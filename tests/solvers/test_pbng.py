@@ -29,21 +29,21 @@ ACCELERATIONS = pytest.mark.parametrize("solver", PBNGS.values(), ids=PBNGS)
 def test_pbng_agrees_with_newton(name):
     """To 1e-6 of the block's size when both are converged."""
     scene = twisted(material(name), cells=3)
-    found = supple.equilibrium(scene, solver=PBNGS["chebyshev"], tolerance=1e-8)
+    result = supple.equilibrium(scene, solver=PBNGS["chebyshev"], tolerance=1e-8)
     reference = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
-    assert found.report.outcome is reference.report.outcome is Outcome.CONVERGED
+    assert result.report.outcome is reference.report.outcome is Outcome.CONVERGED
     assert np.abs(reference.positions - reference.model.rest).max() > 0.1
-    np.testing.assert_allclose(found.positions, reference.positions, atol=1e-6)
-    assert found.report.energy == pytest.approx(reference.report.energy, rel=1e-9)
+    np.testing.assert_allclose(result.positions, reference.positions, atol=1e-6)
+    assert result.report.energy == pytest.approx(reference.report.energy, rel=1e-9)
 
 
 @ACCELERATIONS
 def test_every_acceleration_converges_to_the_same_equilibrium(solver):
     scene = cantilever(material("corotated"), gravity=20)
-    found = supple.equilibrium(scene, solver=solver, tolerance=1e-8)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-8)
     reference = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
-    assert found.report.outcome is Outcome.CONVERGED
-    np.testing.assert_allclose(found.positions, reference.positions, atol=1e-6)
+    assert result.report.outcome is Outcome.CONVERGED
+    np.testing.assert_allclose(result.positions, reference.positions, atol=1e-6)
 
 
 def test_accelerations_accelerate():
@@ -147,11 +147,11 @@ def test_energy_never_rises_without_acceleration(name):
 def test_tied_bodies_hang_from_each_other(solver, stiffness):
     """Weak constraints 1e5 times stiffer than the bodies do not slow the solve down (PBNG 11.3)."""
     scene = tied_blocks(material("corotated"), material("corotated"), stiffness)
-    found = supple.equilibrium(scene, solver=solver, tolerance=1e-7)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-7)
     reference = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
-    assert found.report.outcome is Outcome.CONVERGED
-    assert found.report.iterations < 2000
-    np.testing.assert_allclose(found.positions, reference.positions, atol=1e-6)
+    assert result.report.outcome is Outcome.CONVERGED
+    assert result.report.iterations < 2000
+    np.testing.assert_allclose(result.positions, reference.positions, atol=1e-6)
 
 
 def test_without_links_stiff_ties_converge_slowly():

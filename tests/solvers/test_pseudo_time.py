@@ -35,8 +35,8 @@ def run_to_rest(solver, most=40):
 
 @pytest.fixture(scope="module")
 def truth():
-    found = supple.equilibrium(bar(), solver=PBNG(), tolerance=1e-8)
-    return sag(found.model, found.positions)
+    result = supple.equilibrium(bar(), solver=PBNG(), tolerance=1e-8)
+    return sag(result.model, result.positions)
 
 
 def test_more_sweeps_per_step_come_nearer_to_the_equilibrium(truth):
@@ -84,11 +84,11 @@ def test_a_motion_that_is_cut_off_says_so():
 
 def test_stagnation_is_not_said_before_the_motion_rests():
     """XPBD rests beside the equilibrium, and only there nothing is to be gained by more iterations."""
-    found = supple.equilibrium(bar(), solver=XPBD(sweeps_per_step=2), tolerance=1e-8, max_iterations=None)
-    assert found.report.outcome in (Outcome.STAGNATED, Outcome.MAX_ITERATIONS)
-    if found.report.outcome is Outcome.STAGNATED:
-        assert any(n.startswith("pseudo-time has come to rest") for n in found.report.notes)
-        assert found.report.iterations >= 2 * EVERY * KEPT
+    result = supple.equilibrium(bar(), solver=XPBD(sweeps_per_step=2), tolerance=1e-8, max_iterations=None)
+    assert result.report.outcome in (Outcome.STAGNATED, Outcome.MAX_ITERATIONS)
+    if result.report.outcome is Outcome.STAGNATED:
+        assert any(n.startswith("pseudo-time has come to rest") for n in result.report.notes)
+        assert result.report.iterations >= 2 * EVERY * KEPT
 
 
 def test_damping_of_pseudo_time_is_for_dynamics():

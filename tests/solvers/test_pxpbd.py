@@ -58,10 +58,10 @@ def test_bpxpbd_positions_are_the_sum_of_what_its_constraints_did(moving):
     "solver", [BPXPBD(), BPXPBD(zeta=0.5), FPXPBD()], ids=["bpxpbd", "zeta=0.5", "fpxpbd"]
 )
 def test_pxpbd_goes_on_where_xpbd_stagnates(falling, solver):
-    xpbd, found = curve(falling, XPBD()), curve(falling, solver)
+    xpbd, residuals = curve(falling, XPBD()), curve(falling, solver)
     assert xpbd[200] > 0.5 * xpbd[20]
-    assert found[40] < xpbd[40] / 10
-    assert found[200] < xpbd[200] / 100
+    assert residuals[40] < xpbd[40] / 10
+    assert residuals[200] < xpbd[200] / 100
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,6 @@ def test_fpxpbd_beats_xpbd_with_a_tenth_of_the_iterations():
         assert np.linalg.norm(fpxpbd[k].positions - truth) < 1e-3 * np.linalg.norm(xpbd[k].positions - truth)
     model = newton[0].model
     before = family.volume(model, model.rest)
-    lost = [before - family.volume(model, found[-1].positions) for found in (newton, fpxpbd, xpbd)]
+    lost = [before - family.volume(model, actual[-1].positions) for actual in (newton, fpxpbd, xpbd)]
     assert lost[1] == pytest.approx(lost[0], rel=1e-3)
     assert lost[2] > 1.02 * lost[1]

@@ -118,7 +118,7 @@ def test_without_springs_it_is_the_problem_without_the_term(method, quasistatic)
     """But for the rounding of kernels that are compiled with one term more; also when there were some
     before."""
     model = MODELS["cantilever"]
-    found = []
+    positions = []
     for problem in (Problem(model, "float64"), changing(model)):
         if problem.layout.dynamic_batches is not None:
             problem.refresh(1, springs(model, 12))
@@ -128,9 +128,9 @@ def test_without_springs_it_is_the_problem_without_the_term(method, quasistatic)
         else:
             begin_step(problem, model.rest * 1.01)
         METHODS[method].begin(problem).advance(3)
-        found.append(problem.u.copy())
-    np.testing.assert_allclose(*found, atol=1e-12 * np.abs(found[0]).max())
-    assert found[0].any()
+        positions.append(problem.u.copy())
+    np.testing.assert_allclose(*positions, atol=1e-12 * np.abs(positions[0]).max())
+    assert positions[0].any()
 
 
 @EVERY_METHOD
@@ -231,7 +231,7 @@ def test_other_materials_reach_vertices_that_are_not_at_home():
 
 def test_threads_change_nothing():
     model = build_model(cantilever(material("corotated"), cells=8))
-    found = []
+    positions = []
     for threads in (1, 2):
         problem = changing(model, "float32", capacity=200)
         problem.device.threads = threads
@@ -240,8 +240,8 @@ def test_threads_change_nothing():
         for seed in range(3):
             problem.refresh(1, springs(model, 150, seed))
             run.advance(3)
-        found.append(problem.u)
-    np.testing.assert_array_equal(*found)
+        positions.append(problem.u)
+    np.testing.assert_array_equal(*positions)
 
 
 def test_what_cannot_be_exchanged_is_refused():

@@ -52,9 +52,9 @@ def free_of(problem, records):
 def at(problem, path, t):
     """Displacements (f, 3) of the free vertices at t."""
     path.go(t)
-    found = free_of(problem, problem.u)
+    state = free_of(problem, problem.u)
     problem.u[:] = path.start
-    return found
+    return state
 
 
 def spin(w):
@@ -94,7 +94,7 @@ def test_rigid_rotations_cost_no_energy_on_the_way(name):
     problem = perturbed(free_block(material(name)), 0.02)
     energy, w, x = problem.energy(), np.array([0.3, -0.5, 0.2]), problem.positions
     path = along(problem, (x - 0.5) @ spin(w).T)
-    assert path.turn == pytest.approx(np.linalg.norm(w), rel=1e-6)
+    assert path.typical_rotation == pytest.approx(np.linalg.norm(w), rel=1e-6)
     for t in (0.5, 1.0, 4.0):
         end = problem.model.rest + at(problem, path, t)
         expected = (x - 0.5) @ expm(t * spin(w)).T
@@ -146,7 +146,7 @@ def test_flying_bodies_turn_as_one():
     for Q in rotations(5):
         problem.positions = problem.model.rest @ Q.T + 3.0
         path = along(problem, (problem.positions - 3.0) @ spin([0.1, 0.2, -0.3]).T)
-        assert path.turn == pytest.approx(np.linalg.norm([0.1, 0.2, -0.3]), rel=1e-9)
+        assert path.typical_rotation == pytest.approx(np.linalg.norm([0.1, 0.2, -0.3]), rel=1e-9)
 
 
 def test_precompiled_solves_turn_elements(monkeypatch):
@@ -158,7 +158,7 @@ def test_precompiled_solves_turn_elements(monkeypatch):
 
     def watched(self, d, *gain):
         path = plain(self, d, *gain)
-        turned.append(path.turn)
+        turned.append(path.typical_rotation)
         return path
 
     monkeypatch.setattr(RotationPath, "along", watched)

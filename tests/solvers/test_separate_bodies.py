@@ -41,13 +41,13 @@ def after_sweeps(scene, count=30):
 def test_distances_of_soft_and_stiff_bodies_are_true(slow):
     scene = beside(slow)
     problem = after_sweeps(scene)
-    found = estimate_error(problem)
+    estimate = estimate_error(problem)
     truth = supple.equilibrium(
         scene, solver=Hybrid(max_predicted_sweeps=0), stop=StopCriteria(tolerance=1e-10)
     ).positions
     start = problem.positions
-    assert found.stable
-    for body, (name, own) in zip(found.bodies, problem.model.body_vertices, strict=True):
+    assert estimate.stable
+    for body, (name, own) in zip(estimate.bodies, problem.model.body_vertices, strict=True):
         off = np.linalg.norm(start[own] - truth[own], axis=1).max()
         assert off > 1e-3, "there is something to be told"
         assert body.position_error_m == pytest.approx(off, rel=0.5), name
@@ -58,11 +58,11 @@ def test_every_body_is_solved_for_to_the_accuracy_asked_for(slow):
     """Against one exact solve: also of the body that has a millionth of the energy."""
     problem = after_sweeps(beside(slow))
     linear = Linearization(problem)
-    found = linear.direction(ACCURACY, 0.0, probe=True)
-    assert linear.parts.count == len(found.left) == 2
-    assert found.left.max() <= ACCURACY
+    direction = linear.direction(ACCURACY, 0.0, probe=True)
+    assert linear.parts.count == len(direction.left) == 2
+    assert direction.left.max() <= ACCURACY
     H = linear.assembly.hessian("exact").toarray()
-    d = found.d[linear.free, :3].ravel()
+    d = direction.d[linear.free, :3].ravel()
     exact = np.linalg.solve(H, linear.assembly.restrict(problem.states.net))
     for part in range(2):
         own = np.repeat(linear.parts.number == part, 3)
@@ -99,14 +99,14 @@ def test_the_distance_of_a_free_body_beside_a_held_one_leaves_out_how_it_drifts(
     problem = Problem(build_model(scene), "float64")
     problem.positions = start
     problem.balance()
-    found = {body.body: body for body in estimate_error(problem).bodies}
+    bodies = {body.body: body for body in estimate_error(problem).bodies}
     truth = supple.equilibrium(scene, initial=start, tolerance=1e-10)
     assert truth.report.ok
     for name, own in problem.model.body_vertices:
         there = truth.positions[own]
         there = aligned(there, start[own]) if name == "free" else there
         off = np.linalg.norm(start[own] - there, axis=1).max()
-        assert found[name].position_error_m == pytest.approx(off, rel=0.5), name
+        assert bodies[name].position_error_m == pytest.approx(off, rel=0.5), name
 
 
 def test_a_free_body_stays_where_it_was_beside_a_held_one():

@@ -23,23 +23,23 @@ def measure_all(team, net, u, sizes, softness, cuts, parts, figures):
 
 def on_every_team(kernel, records, *args):
     """What kernels write into their last argument, for 1, 2 and 3 threads and lane by lane."""
-    found = []
+    sums = []
     for threads in (1, 2, 3):
         run(kernel, threads, threads_for(2), *args)
-        found.append(args[-1].copy())
+        sums.append(args[-1].copy())
     run_lanewise(kernel, 2, np.zeros(1, np.int32), records, *args)
-    return found, args[-1]
+    return sums, args[-1]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rows", [0, 1, 3, PARTS + 7, 3 * PARTS])
 def test_sums(rows, dtype):
     values = np.random.default_rng(rows).normal(size=(1, rows, 2, 32)).astype(dtype)
-    found, lanewise = on_every_team(sum_up, 1, values, np.zeros((1, 2, PARTS)), np.zeros((1, 2)))
+    sums, lanewise = on_every_team(sum_up, 1, values, np.zeros((1, 2, PARTS)), np.zeros((1, 2)))
     expected = values.sum(axis=(1, 3), dtype=float)
-    np.testing.assert_allclose(found[0], expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(sums[0], expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(lanewise, expected, rtol=1e-12, atol=1e-12)
-    assert all(np.array_equal(found[0], other) for other in found)
+    assert all(np.array_equal(sums[0], other) for other in sums)
 
 
 BODIES = {1: [1], 40: [3, 36, 1], 5000: [5000], 5001: [1, 2500, 2500]}
@@ -64,14 +64,14 @@ def test_figures(n, dtype):
     sizes, softness = np.abs(sizes), random.random((1, n)).astype(dtype)
     for records in (net, u, sizes):
         records[:, 3], records[-1] = 1e9, 1e9  # padding, which must not count
-    found, lanewise = on_every_team(measure_all, n + 1, net, u, sizes, softness, cuts, *memory_for(cuts))
+    measures, lanewise = on_every_team(measure_all, n + 1, net, u, sizes, softness, cuts, *memory_for(cuts))
     for body, (first, last) in enumerate(pairwise(np.cumsum([0, *BODIES[n]]))):
         s, a = sizes[first:last, :2].astype(float).T
         squares = [(array.astype(float) ** 2).sum() for array in (net[first:last, :3], s, a)]
         expected = [*squares, np.abs(u[first:last, :3]).max(), (s * softness[0, first:last]).max()]
-        np.testing.assert_allclose(found[0][0, body], expected, rtol=1e-12)
+        np.testing.assert_allclose(measures[0][0, body], expected, rtol=1e-12)
         np.testing.assert_allclose(lanewise[0, body], expected, rtol=1e-12)
-    assert all(np.array_equal(found[0], other) for other in found)
+    assert all(np.array_equal(measures[0], other) for other in measures)
 
 
 @pytest.mark.parametrize("sizes", [[1], [513], [100_000], [1] * 2000, [7, 100_000, 3]])
@@ -88,8 +88,8 @@ def test_what_is_not_finite_is_seen():
     net, cuts = np.zeros((9, 4)), cuts_of([2, 6])
     net[3, 1] = np.nan
     args = net, np.zeros((9, 4)), np.zeros((9, 4)), np.zeros((1, 8)), cuts
-    found, _ = on_every_team(measure_all, 9, *args, *memory_for(cuts))
-    assert np.isnan(found[0][0, :, 0]).tolist() == [False, True]
+    measures, _ = on_every_team(measure_all, 9, *args, *memory_for(cuts))
+    assert np.isnan(measures[0][0, :, 0]).tolist() == [False, True]
 
 
 def test_arguments_are_the_same_where_they_are_one_object_or_equal_numbers():

@@ -20,9 +20,9 @@ DIRECT = Newton(hessian="exact", linear_solver="direct")
 def test_the_default_arrives_where_a_factorization_does(name, stiffness, solver):
     scene = NOT_MATCHING[name](stiffness)
     truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
-    found = supple.equilibrium(scene, solver=solver, tolerance=1e-8)
-    assert found.report.ok
-    np.testing.assert_allclose(found.positions, truth.positions, atol=1e-6)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-8)
+    assert result.report.ok
+    np.testing.assert_allclose(result.positions, truth.positions, atol=1e-6)
 
 
 @EVERY
@@ -35,9 +35,9 @@ def test_linear_iterations_do_not_grow_with_stiffness(name):
         problem.balance()
         H, b = assembly.hessian("projected"), assembly.restrict(problem.states.net).astype(float)
         M = Multilevel(assembly).at(H, assembly.positions)
-        found = pcg(H, b, M, 1e-8)
-        assert found.negative is None
-        counts.append(found.iterations)
+        solution = pcg(H, b, M, 1e-8)
+        assert solution.negative is None
+        counts.append(solution.iterations)
     assert max(counts) <= 60
     assert counts[-1] <= 1.5 * counts[0]
 
@@ -49,12 +49,12 @@ def test_sweeps_keep_their_pace(name):
     for stiffness in (1e4, 1e8):
         scene = NOT_MATCHING[name](stiffness)
         truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
-        found = supple.equilibrium(
+        result = supple.equilibrium(
             scene, solver=PBNG(acceleration="none"), tolerance=1e-8, max_iterations=20000
         )
-        assert found.report.ok
-        np.testing.assert_allclose(found.positions, truth.positions, atol=1e-6)
-        counts.append(found.report.iterations)
+        assert result.report.ok
+        np.testing.assert_allclose(result.positions, truth.positions, atol=1e-6)
+        counts.append(result.report.iterations)
     assert counts[1] <= 2 * counts[0]
 
 
@@ -91,9 +91,9 @@ def check_descent(problem, sweeps):
 def test_float32_sweeps_arrive():
     scene = hung(1e6)
     truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
-    found = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-3, precision="float32")
-    assert found.report.ok
-    np.testing.assert_allclose(found.positions, truth.positions, atol=1e-3)
+    result = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-3, precision="float32")
+    assert result.report.ok
+    np.testing.assert_allclose(result.positions, truth.positions, atol=1e-3)
 
 
 def test_steps_of_time_are_those_of_newton():
@@ -115,9 +115,9 @@ def test_ties_to_places_and_pinned_bodies():
         scene = supple.Scene(gravity=(0, -1, 0))
         body = scene.add_solid(supple.block((9, 2, 2), size=(3, 1, 1)), material("corotated"), density=5)
         scene.attach(body.where(lambda X: X[:, 0] < 0.1), stiffness=stiffness)
-        found = supple.equilibrium(scene, solver=Hybrid(max_predicted_sweeps=0), tolerance=1e-8)
+        result = supple.equilibrium(scene, solver=Hybrid(max_predicted_sweeps=0), tolerance=1e-8)
         truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
-        assert found.report.ok
-        np.testing.assert_allclose(found.positions, truth.positions, atol=1e-6)
-        counts.append(int(found.report.notes[0].split("with ")[1].split()[0]))
+        assert result.report.ok
+        np.testing.assert_allclose(result.positions, truth.positions, atol=1e-6)
+        counts.append(int(result.report.notes[0].split("with ")[1].split()[0]))
     assert counts[1] <= 1.5 * counts[0]

@@ -40,8 +40,8 @@ class Reference:
     def constraints(self, e):
         t = self.term
         F = self.x[t.vertices[e]].T @ t.gradients[e]
-        found = self.pair(F, t.material.mu, t.material.lam)
-        return [(C, t.gradients[e] @ D.T, k * t.volume[e]) for C, D, k in found]
+        pair_constraints = self.pair(F, t.material.mu, t.material.lam)
+        return [(C, t.gradients[e] @ D.T, k * t.volume[e]) for C, D, k in pair_constraints]
 
     def sweep_decoupled(self):
         """BNH Algorithm 2 and, where ζ < 1, PXPBD Algorithm 1."""

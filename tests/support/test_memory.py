@@ -119,6 +119,6 @@ def test_long_generators_say_so(monkeypatch, caplog):
 
 
 def test_an_endless_time_limit_is_no_limit():
-    found = supple.equilibrium(cantilever(material("corotated")), time_limit=1e30, tolerance=1e-3)
-    assert found.report.ok
-    assert np.isfinite(found.positions).all()
+    result = supple.equilibrium(cantilever(material("corotated")), time_limit=1e30, tolerance=1e-3)
+    assert result.report.ok
+    assert np.isfinite(result.positions).all()

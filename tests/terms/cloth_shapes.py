@@ -32,9 +32,9 @@ def equilateral(cells, rows):
     triangles = []
     for j in range(rows):
         even, odd = (lines[j], lines[j + 1])[:: 1 - 2 * (j % 2)]
-        found = [(even[i], even[i + 1], odd[i + 1]) for i in range(cells)]
-        found += [(even[i], odd[i + 1], odd[i]) for i in range(cells + 1)]
-        triangles += [triangle[:: 1 - 2 * (j % 2)] for triangle in found]
+        corners = [(even[i], even[i + 1], odd[i + 1]) for i in range(cells)]
+        corners += [(even[i], odd[i + 1], odd[i]) for i in range(cells + 1)]
+        triangles += [triangle[:: 1 - 2 * (j % 2)] for triangle in corners]
     return np.array(points, float), np.array(triangles)
 
 

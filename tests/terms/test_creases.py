@@ -78,15 +78,15 @@ def test_without_flow_it_is_a_hinge(precision):
     random = np.random.default_rng(0)
     rest = random.uniform(-3, 3, len(vertices))
     now = points + 0.3 * random.standard_normal(points.shape)
-    found = []
+    energies = []
     for kind in (HingeBending(2.0, rest=rest), CreasedBending(2.0, rest=rest)):
         problem = Problem(model_of(points, *bending_terms(kind, points, triangles, points)), precision)
         problem.positions = now
         problem.balance()
         hessian = Assembly(problem).hessian("exact").toarray() if precision == "float64" else np.zeros(1)
-        found.append((problem.energy(), problem.states.vectors(problem.states.net)[0].copy(), hessian))
+        energies.append((problem.energy(), problem.states.vectors(problem.states.net)[0].copy(), hessian))
     close = 1e-9 if precision == "float64" else 2e-4
-    for plain, flowing in zip(*found, strict=True):
+    for plain, flowing in zip(*energies, strict=True):
         np.testing.assert_allclose(flowing, plain, rtol=close, atol=close * np.abs(plain).max())
 
 
@@ -104,10 +104,10 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name):
     whole = list(supple.simulate(scene, solver=name, **options))
     assert np.abs(whole[-1].state.history["rest_angle"]).max() > 0.01
     state = pickle.loads(pickle.dumps(whole[1].state))
-    for found, expected in zip(
+    for frames, expected in zip(
         supple.simulate(scene, solver=name, initial=state, first_frame=3, **options), whole[2:], strict=True
     ):
-        assert same(found, expected)
+        assert same(frames, expected)
 
 
 def test_variations_know_creases():

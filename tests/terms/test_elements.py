@@ -135,11 +135,13 @@ def test_equilibria_of_pbng_and_newton_agree(make):
     """From where all is taut: a slack sheet has no stiffness across itself, and Newton no direction."""
     model, solvers = make(), ("pbng", "newton")
     taut = model.rest * [1.1, 1.1, 1]
-    found = [supple.equilibrium(model, solver=solver, tolerance=1e-8, initial=taut) for solver in solvers]
-    assert all(result.report.ok for result in found)
-    sag = found[0].positions[:, 2].min()
+    equilibria = [
+        supple.equilibrium(model, solver=solver, tolerance=1e-8, initial=taut) for solver in solvers
+    ]
+    assert all(result.report.ok for result in equilibria)
+    sag = equilibria[0].positions[:, 2].min()
     assert sag < -1e-3
-    np.testing.assert_allclose(found[0].positions, found[1].positions, atol=1e-5 * abs(sag))
+    np.testing.assert_allclose(equilibria[0].positions, equilibria[1].positions, atol=1e-5 * abs(sag))
 
 
 def test_newton_survives_a_collapsed_membrane():
@@ -195,11 +197,11 @@ def test_devices_do_the_same(name, make):
     """Lane by lane, as a CUDA thread does it, against packs."""
     model = make()
     solver = supple.PBNG(acceleration="none") if name == "pbng" else SOLVERS[name]()
-    found = []
+    results = []
     for problem in (Problem(model, "float32"), lanewise_problem(model, "float32")):
         problem.set_inertia(0.02, model.rest)
         problem.positions = model.rest
         problem.begin_step(0.0)
         solver.begin(problem).advance(5)
-        found.append(problem.positions)
-    np.testing.assert_allclose(found[0], found[1], atol=5e-6)
+        results.append(problem.positions)
+    np.testing.assert_allclose(results[0], results[1], atol=5e-6)

@@ -35,11 +35,11 @@ def carried(material, precision="float64", spacing=0.35, speed=1.0):
 
 def step_of(material, precision="float64", **options):
     """The step of these nodes."""
-    found = carried(material, precision, **options)
-    problem = Problem(found.model, precision)
+    actual = carried(material, precision, **options)
+    problem = Problem(actual.model, precision)
     problem.loads.set_time_step(DT)
-    problem.states.set_velocities(found.velocities)
-    problem.begin_step(DT, DT, 0.0, None, found.prescribed)
+    problem.states.set_velocities(actual.velocities)
+    problem.begin_step(DT, DT, 0.0, None, actual.prescribed)
     return problem
 
 

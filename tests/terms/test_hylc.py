@@ -49,8 +49,8 @@ def reference():
     return json.loads(hylc("reference.json").read_text())
 
 
-def scaled_error(found, expected, scale):
-    error, size = np.abs(found - expected) * scale, np.abs(expected) * scale
+def scaled_error(values, expected, scale):
+    error, size = np.abs(values - expected) * scale, np.abs(expected) * scale
     axes = tuple(range(1, expected.ndim))
     return (error.max(axis=axes) / size.max(axis=axes)).max()
 
@@ -60,12 +60,12 @@ def test_energies_are_those_of_the_authors(reference, name):
     kind = fabric(f"{name}1")
     samples = [s for s in reference["materials"][name]["samples"] if s["group"] not in ("rest", "flat")]
     assert len(samples) == 40
-    found = densities(kind, np.array([s["strain"] for s in samples]))
+    energies = densities(kind, np.array([s["strain"] for s in samples]))
     psi, slope, curve = (np.array([s[key] for s in samples]) for key in ("psi", "grad", "hess"))
     z = np.array([*kind.scale[:4], kind.scale[3], kind.scale[4]])
-    np.testing.assert_allclose(found[0], psi, rtol=1e-12)
-    assert scaled_error(found[1], slope, z) < 1e-12
-    assert scaled_error(found[2], curve, z[:, None] * z) < 1e-9
+    np.testing.assert_allclose(energies[0], psi, rtol=1e-12)
+    assert scaled_error(energies[1], slope, z) < 1e-12
+    assert scaled_error(energies[2], curve, z[:, None] * z) < 1e-9
 
 
 @pytest.mark.parametrize("name", ["basket", "honey"])
@@ -93,8 +93,8 @@ def test_strains_are_those_of_the_authors(reference):
             expected / np.abs(expected).max(axis=1, keepdims=True), atol=1e-12,
         )  # fmt: skip
         if "hessian" in s:
-            found = second[0].transpose(0, 1, 3, 2, 4).reshape(6, 18, 18)
-            np.testing.assert_allclose(found, s["hessian"], atol=1e-12 * np.abs(s["hessian"]).max())
+            derivatives = second[0].transpose(0, 1, 3, 2, 4).reshape(6, 18, 18)
+            np.testing.assert_allclose(derivatives, s["hessian"], atol=1e-12 * np.abs(s["hessian"]).max())
 
 
 @pytest.mark.parametrize("name", ["invented", *FABRICS])
@@ -121,8 +121,8 @@ def test_a_cylinder_is_bent_along_one_direction():
     x, y, _ = points.T
     k = 0.2
     towards = np.stack([np.sin(k * x) / k, y, (1 - np.cos(k * x)) / k], axis=1)
-    found = term.strains(towards)[term.exists.all(axis=1)]
-    np.testing.assert_allclose(found, np.tile([0, 0, 0, k, 0, 0], (len(found), 1)), atol=2e-3)
+    strains = term.strains(towards)[term.exists.all(axis=1)]
+    np.testing.assert_allclose(strains, np.tile([0, 0, 0, k, 0, 0], (len(strains), 1)), atol=2e-3)
 
 
 def test_forces_are_the_derivative_of_the_energy():
@@ -167,22 +167,22 @@ def test_derivatives_where_folds_close(degrees):
     assembly = Assembly(problem)
     H = assembly.hessian("exact").toarray()
     force = net_forces(problem)
-    found = []
+    product = []
     for step in (h, -h):
         problem.positions = points + step * direction
-        found.append((problem.energy(), net_forces(problem)))
-    (high, up), (low, down) = found
+        product.append((problem.energy(), net_forces(problem)))
+    (high, up), (low, down) = product
     work = float((force * direction).sum())
     assert (low - high) / (2 * h) == pytest.approx(work, rel=1e-4)
     slope = -(up - down)[assembly.free].ravel() / (2 * h)
-    found = H @ direction[assembly.free].ravel()
-    np.testing.assert_allclose(found, slope, atol=2e-4 * np.abs(slope).max())
+    product = H @ direction[assembly.free].ravel()
+    np.testing.assert_allclose(product, slope, atol=2e-4 * np.abs(slope).max())
 
 
 def hinge_angles(term, points):
     """Of all edges with two triangles [rad]."""
-    found = np.stack([angles(points[term.vertices][:, list(hinge)]) for hinge in HINGES], axis=1)
-    return found[term.exists]
+    hinge_values = np.stack([angles(points[term.vertices][:, list(hinge)]) for hinge in HINGES], axis=1)
+    return hinge_values[term.exists]
 
 
 def test_angles_are_what_they_are_until_folds_close():
@@ -204,8 +204,8 @@ def test_fabrics_that_curl_more_than_triangles_can_follow_have_an_equilibrium(cu
     result = supple.equilibrium(model, precision="float64", max_iterations=400)
     assert result.report.ok
     (term,) = model.terms
-    found = np.degrees(np.abs(hinge_angles(term, result.positions)))
-    assert 170 < found.max() < 180
+    degrees = np.degrees(np.abs(hinge_angles(term, result.positions)))
+    assert 170 < degrees.max() < 180
 
 
 def test_rigid_motions_cost_nothing():
@@ -222,8 +222,8 @@ def test_pbng_finds_the_step_that_newton_finds():
     truth = stepped(model, SOLVERS["newton"](), 50, dt=0.005)
     moved = np.abs(truth - model.rest).max()
     assert moved > 1e-3
-    found = stepped(model, SOLVERS["pbng"](), 400, dt=0.005)
-    assert np.abs(found - truth).max() < 1e-4 * moved
+    positions = stepped(model, SOLVERS["pbng"](), 400, dt=0.005)
+    assert np.abs(positions - truth).max() < 1e-4 * moved
 
 
 @pytest.mark.parametrize("name", ["invented", *FABRICS])
@@ -253,14 +253,14 @@ def free_but_held(kind, size=0.05):
 
 def test_devices_do_the_same():
     """Lane by lane, as a CUDA thread does it, against packs."""
-    model, found = shirt(), []
+    model, results = shirt(), []
     for problem in (Problem(model, "float64"), lanewise_problem(model, "float64")):
         problem.set_inertia(0.005, model.rest)
         problem.positions = model.rest + 0.002 * np.sin(300 * model.rest[:, [1, 0, 1]])
         problem.begin_step(0.0)
         supple.PBNG(acceleration="none").begin(problem).advance(5)
-        found.append(problem.positions)
-    np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+        results.append(problem.positions)
+    np.testing.assert_allclose(results[0], results[1], atol=1e-12)
 
 
 def test_element_wise_methods_refuse_fabrics():
@@ -275,10 +275,10 @@ def test_element_wise_methods_refuse_fabrics():
 def test_gpbd_finds_the_step_that_newton_finds(name, pinned):
     """Short ones, as the paper's, in which element-wise methods arrive."""
     model = shirt(fabric(name), pinned=pinned)
-    found = [swung(model, solver) for solver in (supple.GPBD(newton_steps=2), supple.Newton())]
-    away = np.abs(found[1] - model.rest).max()
+    positions = [swung(model, solver) for solver in (supple.GPBD(newton_steps=2), supple.Newton())]
+    away = np.abs(positions[1] - model.rest).max()
     assert away > 1e-4
-    np.testing.assert_allclose(found[0], found[1], atol=2e-3 * away)
+    np.testing.assert_allclose(positions[0], positions[1], atol=2e-3 * away)
 
 
 def swung(model, solver, steps=3, dt=1e-3):

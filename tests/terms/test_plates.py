@@ -65,8 +65,8 @@ def test_a_cylinder_has_the_energy_of_plate_theory(bending, angle):
         area = np.ptp(points[:, 0]) * np.ptp(points[:, 1])
         c, s = np.cos(angle), np.sin(angle)
         turned = points @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]).T
-        found = bending_energy(turned, triangles, rolled(turned, 2.0), bending(3.0))
-        errors.append(abs(found / (0.5 * 3.0 / 4 * area) - 1))
+        energy = bending_energy(turned, triangles, rolled(turned, 2.0), bending(3.0))
+        errors.append(abs(energy / (0.5 * 3.0 / 4 * area) - 1))
     assert errors[-1] < 0.05
     assert errors[2] < 0.6 * errors[1] < 0.36 * errors[0]
 
@@ -77,8 +77,8 @@ def test_without_weights_it_is_the_papers():
     now = rolled(points, 0.7)
     vertices, _ = hinges_of(triangles)
     expected = 0.5 * 2.0 * np.sum(angles(now[vertices]) ** 2)
-    found = bending_energy(points, triangles, now, HingeBending(2.0, weighted=False))
-    assert found == pytest.approx(expected, rel=1e-10)
+    energy = bending_energy(points, triangles, now, HingeBending(2.0, weighted=False))
+    assert energy == pytest.approx(expected, rel=1e-10)
 
 
 def test_rest_angles():
@@ -147,14 +147,14 @@ def test_single_precision_serves_all_sizes(size):
     points, triangles = bent()
     points = size * points + 1e3 * size
     now = points + 0.05 * size * np.random.default_rng(0).normal(size=points.shape)
-    found = []
+    results = []
     for precision in ("float32", "float64"):
         problem = Problem(
             model_of(points, *bending_terms(HingeBending(1.0), points, triangles, points)), precision
         )
         problem.positions = now
-        found.append(net_forces(problem))
-    np.testing.assert_allclose(found[0], found[1], atol=1e-3 * np.abs(found[1]).max())
+        results.append(net_forces(problem))
+    np.testing.assert_allclose(results[0], results[1], atol=1e-3 * np.abs(results[1]).max())
 
 
 MISTAKES = {

@@ -26,9 +26,9 @@ def symmetric(count, seed):
 
 def test_random_matrices():
     C = symmetric(64, seed=0) * np.logspace(-6, 6, 64)[:, None, None]
-    found, expected = projected(C), positive_part(C)
+    actual, expected = projected(C), positive_part(C)
     size = np.abs(C).max(axis=(1, 2), keepdims=True)
-    np.testing.assert_allclose(found / size, expected / size, atol=1e-11)
+    np.testing.assert_allclose(actual / size, expected / size, atol=1e-11)
 
 
 def test_special_matrices():

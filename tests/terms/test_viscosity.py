@@ -28,12 +28,12 @@ def oscillator(viscosity, speed=1e-3, young=1e3, density=24.0):
 
 def recursion(m, k, c, speed, dt, steps):
     """m (u'' ) + c u' + k u = 0 by backward Euler."""
-    u, v, found = 0.0, speed, []
+    u, v, displacements = 0.0, speed, []
     for _ in range(steps):
         new = (m / dt**2 * (u + dt * v) + c / dt * u) / (m / dt**2 + c / dt + k)
         u, v = new, (new - u) / dt
-        found.append(u)
-    return np.array(found)
+        displacements.append(u)
+    return np.array(displacements)
 
 
 DASHPOTS = {
@@ -53,9 +53,9 @@ def test_an_oscillation_decays_as_backward_euler_says(name):
     scene, top, k, m = oscillator(viscosity)
     dt, steps = 0.004, 60
     frames = supple.simulate(scene, solver="newton", dt=dt, frames=steps, tolerance=1e-9)
-    found = [frame.positions[top, 1] - 1 for frame in frames]
+    displacements = [frame.positions[top, 1] - 1 for frame in frames]
     expected = recursion(m, k, coefficient(k), 1e-3, dt, steps)
-    np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
+    np.testing.assert_allclose(displacements, expected, atol=2e-3 * np.abs(expected).max())
     undamped = recursion(m, k, 0.0, 1e-3, dt, steps)
     assert np.abs(expected - undamped).max() > 0.05 * np.abs(undamped).max()
 
@@ -90,23 +90,23 @@ def test_stress_relaxes_exponentially(precision):
     frames = supple.simulate(
         held_bar(branches), solver="pbng", tolerance=1e-6, max_iterations=2000, precision=precision
     )
-    found = np.array([frame.evaluate().reactions["pull"].force[0] for frame in frames])
+    evaluation = np.array([frame.evaluate().reactions["pull"].force[0] for frame in frames])
     E, dt, F = 0.5 * (1.1**2 - 1), 0.1, 1.1
     n = np.arange(1, 9)
     stress = 1e3 + sum(
         b.young * (1 - np.exp(-dt / b.time)) * b.time / dt * np.exp(-n * dt / b.time) for b in branches
     )
-    np.testing.assert_allclose(found, F * E * stress, rtol=1e-6 if precision == "float64" else 1e-4)
+    np.testing.assert_allclose(evaluation, F * E * stress, rtol=1e-6 if precision == "float64" else 1e-4)
 
 
 def test_files_and_pictures_have_the_whole_stress():
     frames = list(supple.simulate(held_bar(supple.Maxwell(2e3, 0.0, 0.3)), solver="newton", tolerance=1e-8))
     for frame in (frames[0], frames[-1]):
-        found = frame.evaluate()
-        force = found.reactions["pull"].force[0]
-        np.testing.assert_allclose(found.piola[:, 0, 0], force, rtol=1e-6)
-        np.testing.assert_allclose(found.von_mises, found.cauchy[:, 0, 0], rtol=1e-6)
-        np.testing.assert_allclose(found.principal_stresses[:, 0], found.cauchy[:, 0, 0], rtol=1e-6)
+        evaluation = frame.evaluate()
+        force = evaluation.reactions["pull"].force[0]
+        np.testing.assert_allclose(evaluation.piola[:, 0, 0], force, rtol=1e-6)
+        np.testing.assert_allclose(evaluation.von_mises, evaluation.cauchy[:, 0, 0], rtol=1e-6)
+        np.testing.assert_allclose(evaluation.principal_stresses[:, 0], evaluation.cauchy[:, 0, 0], rtol=1e-6)
 
 
 SOLVERS = ["pbng", "bpxpbd", "fpxpbd"]
@@ -156,17 +156,17 @@ def test_a_motion_goes_on_from_a_file_bit_by_bit(name, precision, tmp_path):
     write_frame(tmp_path, saved, joined(scene.bodies))
     start = read_frame(tmp_path, 2).state
     parts = list(supple.simulate(scene, solver=name, initial=start, first_frame=3, **options))
-    for found, expected in zip(parts, whole[2:], strict=True):
-        np.testing.assert_array_equal(found.positions, expected.positions)
-        np.testing.assert_array_equal(found.velocities, expected.velocities)
+    for actual, expected in zip(parts, whole[2:], strict=True):
+        np.testing.assert_array_equal(actual.positions, expected.positions)
+        np.testing.assert_array_equal(actual.velocities, expected.velocities)
         for key, values in expected.state.history.items():
-            np.testing.assert_array_equal(found.state.history[key], values)
+            np.testing.assert_array_equal(actual.state.history[key], values)
 
 
 def test_an_equilibrium_has_no_viscosity():
     scenes = held_bar(()), held_bar(supple.KelvinVoigt(9.0))
-    found = [supple.equilibrium(scene, solver="newton", tolerance=1e-8).positions for scene in scenes]
-    np.testing.assert_allclose(*found, atol=1e-9)
+    result = [supple.equilibrium(scene, solver="newton", tolerance=1e-8).positions for scene in scenes]
+    np.testing.assert_allclose(*result, atol=1e-9)
 
 
 def test_turning_costs_nothing():
@@ -259,8 +259,8 @@ def test_damping_of_the_mass_slows_a_flight(solver, precision):
 def test_drag_is_in_the_balance_of_a_frame():
     scene, *_ = oscillator(supple.Rayleigh(mass_factor=5.0))
     *_, frame = supple.simulate(scene, solver="newton", dt=0.01, frames=3, tolerance=1e-9)
-    found = frame.evaluate()
+    evaluation = frame.evaluate()
     free = frame.model.free
-    assert np.abs(found.net_force[free]).max() < 1e-6 * np.abs(found.internal_force).max()
+    assert np.abs(evaluation.net_force[free]).max() < 1e-6 * np.abs(evaluation.internal_force).max()
     still = supple.equilibrium(scene, solver="newton", tolerance=1e-9)
     np.testing.assert_allclose(still.positions, still.model.rest, atol=1e-12)

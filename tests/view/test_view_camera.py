@@ -46,8 +46,8 @@ def test_points_that_are_not_finite_are_left_out():
 def test_an_outline_has_the_same_camera(name):
     cloud = CLOUDS[name]
     halves = [cloud[::2], cloud[1::2]] if len(cloud) > 1 else [cloud]
-    expected, found = fit_camera(cloud, 1.3), fit_camera(outline(halves), 1.3)
-    np.testing.assert_allclose(found.position, expected.position, rtol=1e-9, atol=1e-9)
+    expected, actual = fit_camera(cloud, 1.3), fit_camera(outline(halves), 1.3)
+    np.testing.assert_allclose(actual.position, expected.position, rtol=1e-9, atol=1e-9)
     assert len(outline(halves)) <= len(cloud)
 
 

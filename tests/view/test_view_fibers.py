@@ -27,9 +27,9 @@ def rotate_about_y(model):
 def test_fibers_turn_and_stretch_with_the_body():
     scene, _ = bar()
     model = supple.scene.build_model(scene)
-    found = supple.evaluate(model, rotate_about_y(model))
-    np.testing.assert_allclose(found.fibers, np.tile([0, 1, 0], (len(model.cells), 1)), atol=1e-12)
-    np.testing.assert_allclose(found.fiber_stretch, 1.5)
+    evaluation = supple.evaluate(model, rotate_about_y(model))
+    np.testing.assert_allclose(evaluation.fibers, np.tile([0, 1, 0], (len(model.cells), 1)), atol=1e-12)
+    np.testing.assert_allclose(evaluation.fiber_stretch, 1.5)
     np.testing.assert_allclose(FIELDS["fiber_stretch"].values(model, rotate_about_y(model), None), 1.5)
 
 
@@ -67,9 +67,9 @@ def test_parts_without_fibers_have_none():
     bone = supple.scene.Region("bone", lambda C: C[:, 0] < 1, supple.Corotated(young=1e6, poisson=0.3))
     scene, body = bar(regions=[bone])
     model = supple.scene.build_model(scene)
-    found = supple.evaluate(model, model.rest)
+    evaluation = supple.evaluate(model, model.rest)
     bony = body.mesh.points[body.mesh.tets].mean(axis=1)[:, 0] < 1
-    np.testing.assert_array_equal(np.isnan(found.fiber_stretch), bony)
+    np.testing.assert_array_equal(np.isnan(evaluation.fiber_stretch), bony)
     lines = FIELDS["fiber_stretch"].lines(model, model.rest)
     assert lines.mean(axis=1)[:, 0].min() > 0.99
 

@@ -38,8 +38,8 @@ def test_energy_density_is_that_of_the_material(model):
 def test_the_residual_is_the_slope_of_the_potential(model, dynamic):
     x = bent(model.rest)
     step = Step(0.01, model.rest + 0.01) if dynamic else None
-    found = values("residual", model, x, step)
-    assert np.isnan(found[model.pinned]).all()
+    residual = values("residual", model, x, step)
+    assert np.isnan(residual[model.pinned]).all()
     problem = Problem(model, "float64")
     if step is not None:
         problem.set_inertia(step.dt, step.anchor)
@@ -51,7 +51,7 @@ def test_the_residual_is_the_slope_of_the_potential(model, dynamic):
                 moved[vertex, axis] += sign * 1e-5
                 problem.positions = moved
                 slope[axis] += sign * problem.energy() / 2e-5
-        assert found[vertex] == pytest.approx(np.linalg.norm(slope), rel=1e-3, abs=1e-2)
+        assert residual[vertex] == pytest.approx(np.linalg.norm(slope), rel=1e-3, abs=1e-2)
 
 
 def test_the_residual_forgets_the_step_of_an_earlier_picture(model):
@@ -71,8 +71,8 @@ def test_vertices_of_one_color_share_no_element(model):
 
 
 def test_bodies_are_numbered_and_named(model):
-    found = values("body", model, model.rest)
-    assert list(np.unique(found)) == [0, 1]
+    numbers = values("body", model, model.rest)
+    assert list(np.unique(numbers)) == [0, 1]
     assert FIELDS["body"].names(model) == {0: "bar", 1: "ball"}
 
 
@@ -102,15 +102,15 @@ def test_few_peaks_do_not_hide_the_rest():
 def test_stresses_are_those_of_evaluate(model):
     """Of a body that is deformed evenly they are the same everywhere, and of any body means."""
     F = np.array([[1.2, 0.1, 0], [0, 0.9, 0.2], [0.1, 0, 1.1]])
-    found = supple.evaluate(model, model.rest @ F.T)
+    evaluation = supple.evaluate(model, model.rest @ F.T)
     expected = {
-        "von_mises": found.von_mises[0],
-        "pressure": found.pressure[0],
-        "principal_stress": found.principal_stresses[0, 0],
+        "von_mises": evaluation.von_mises[0],
+        "pressure": evaluation.pressure[0],
+        "principal_stress": evaluation.principal_stresses[0, 0],
         "stretch": np.linalg.svd(F)[1][0],
     }
     for name, value in expected.items():
         np.testing.assert_allclose(values(name, model, model.rest @ F.T), value, rtol=1e-9)
     x = bent(model.rest)
-    found = supple.evaluate(model, x)
-    np.testing.assert_allclose(values("von_mises", model, x), found.at_vertices(found.von_mises))
+    evaluation = supple.evaluate(model, x)
+    np.testing.assert_allclose(values("von_mises", model, x), evaluation.at_vertices(evaluation.von_mises))

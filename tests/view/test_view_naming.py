@@ -40,12 +40,12 @@ def texts_of(model, shapes, camera=(0, 4)):
 @pytest.mark.parametrize("camera", [(0, 4), (32, 20), (0, 62)])
 def test_each_name_stands_below_the_middle_of_its_body(camera):
     model = build_model(two_sheets())
-    found = texts_of(model, [model.rest], camera)
-    assert [name for name, _, _ in found] == ["left", "right"]
-    for _, (x, y), body in found:
+    texts = texts_of(model, [model.rest], camera)
+    assert [name for name, _, _ in texts] == ["left", "right"]
+    for _, (x, y), body in texts:
         assert body[:, 0].min() < x < body[:, 0].max()
         assert 0 < y < body[:, 1].min() + 0.05
-    assert found[0][1][0] < found[1][1][0]
+    assert texts[0][1][0] < texts[1][1][0]
 
 
 def test_names_stand_still_in_a_film_below_all_that_a_body_does():

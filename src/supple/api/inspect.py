@@ -17,7 +17,7 @@ from supple.scene.constraints.rigid_support import rigid_motions_left
 from supple.scene.contact_settings import contact_of, intersections, open_on_grid
 from supple.scene.loads.follower_loads import FollowingTraction
 from supple.scene.loads.forces import Load
-from supple.scene.loads.time_varying import Varied
+from supple.scene.loads.time_varying import VaryingParameter
 from supple.scene.regions import Portion
 from supple.scene.scene import scene_of
 from supple.scene.shapes.small_obstacles import small_obstacles
@@ -68,7 +68,7 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "cables": len(scene.cables),
         "clock": _clock(scene),
         "pins": [_pin(pin) for pin in scene.pins],
-        "loads": [*map(_load, scene.loads), *map(_following, scene.turning)],
+        "loads": [*map(_load, scene.loads), *map(_following, scene.follower_tractions)],
         "contact": _contact(scene, model),
         "varying": [_varied(each) for each in scene.varied],
         "bodies": [_body(body, worst) for body in scene.bodies],
@@ -125,7 +125,7 @@ def _contact(scene: Scene, model: Model) -> dict[str, Any]:
     return found if model.grid is None else found | {"spacing": model.grid.spacing}
 
 
-def _varied(each: Varied) -> dict[str, Any]:
+def _varied(each: VaryingParameter) -> dict[str, Any]:
     """Summary of a varying parameter."""
     return {"body": each.body.name, "parameter": each.parameter, "ramp": _ramp(each.ramp)}
 

@@ -346,8 +346,8 @@ def _frames(
     began = perf_counter()
     problem = make_problem(request.scene, schedule.quasistatic, request.backend)
     begin = (first_frame - 1) * schedule.dt
-    problem.contacts.stand_at(begin)
-    problem.room.stand_at(begin)
+    problem.contacts.set_time(begin)
+    problem.trust_region.set_time(begin)
     if not set_initial_state(problem, request, initial):
         problem.begin_step(begin)
     if velocities is not None:

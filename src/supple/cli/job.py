@@ -30,7 +30,7 @@ from supple.model.state import State
 from supple.postprocess.evaluate import evaluation_of
 from supple.postprocess.evaluation import Fields
 from supple.scene import SceneFile, build_model, load_scene
-from supple.scene.build import start_of
+from supple.scene.build import initial_positions_of
 from supple.solve.loop import Watcher
 from supple.solve.options import resolve_solver
 from supple.solvers import Solver
@@ -127,7 +127,7 @@ class Job:
         scene = self.file.scene
         moving = np.concatenate([body.velocities for body in scene.bodies])
         if self.file.initial is None:
-            return SavedFrame(start_of(scene), moving, 0, 0.0)
+            return SavedFrame(initial_positions_of(scene), moving, 0, 0.0)
         model = build_model(scene)
         positions, velocities = self.file.initial_positions(model), self.file.initial_velocities(model)
         assert positions is not None

@@ -91,7 +91,7 @@ LINE_INTERVAL = 30.0
 
 
 class _Bar:
-    """Name, progress bar and figures on a terminal; nothing elsewhere.
+    """Name, progress bar and status on a terminal; nothing elsewhere.
 
     Args:
         name: Name of the task.

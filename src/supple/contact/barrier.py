@@ -160,7 +160,7 @@ class BarrierContact:
 
     def set_step_bounds(self, problem: Problem) -> None:
         """Set the step bounds of all vertices around their current positions."""
-        problem.room.settle(self.near(problem).rooms())
+        problem.trust_region.set_bounds(self.near(problem).rooms())
 
     def near(self, problem: Problem, anew: bool = False) -> Neighbors:
         """Return all proximity pairs at the current positions.
@@ -172,16 +172,16 @@ class BarrierContact:
             anew: Force a new broad phase. Positions that have been set from outside force it as well, after a
                 check for intersections.
         """
-        room, finder = problem.room, problem.device
-        anew = anew or not room.checked
-        if not room.checked:
+        region, finder = problem.trust_region, problem.device
+        anew = anew or not region.checked
+        if not region.checked:
             self._check(problem)
-        known: Neighbors | None = None if anew else room.neighbors
+        known: Neighbors | None = None if anew else region.neighbors
         x, least = problem.positions, max(FARTHEST * self.thickness, NARROW * self.radius)
         here = None if known is None else known.at(x, least, finder)
         if here is None:
             pairs = gaps(self.surfaces, x, self.radius, finder, self._candidates)
-            here = room.neighbors = Neighbors(self.surfaces, pairs, self._reach(pairs), self.radius, x)
+            here = region.neighbors = Neighbors(self.surfaces, pairs, self._reach(pairs), self.radius, x)
         return here
 
     def advance_bodies(self, problem: Problem) -> None:
@@ -189,24 +189,24 @@ class BarrierContact:
 
         Interior vertices move with their surface; a gap between them would invert elements.
         """
-        states, room = problem.states, problem.room
-        assert room.balls
-        u, start = states.vectors(problem.u)[0], states.vectors(room.balls.center)[0].astype(float)
-        far = ((u - start) ** 2).sum(axis=1) > room.radii**2
+        states, region = problem.states, problem.trust_region
+        assert region.step_bounds
+        u, start = states.vectors(problem.u)[0], states.vectors(region.step_bounds.center)[0].astype(float)
+        far = ((u - start) ** 2).sum(axis=1) > region.radii**2
         if not far.any():
             return
         x, finder = self.surfaces.rest + start, problem.device
         self._halt(problem, x)
-        known: Neighbors | None = None if room.neighbors is None else room.neighbors.at(x, 0.0, finder)
-        for flight in room.pins.flights(u - start, self.surfaces.body, room.radii):
-            part = flown(self.surfaces, x, flight.step, self.thickness, finder, known, self._candidates)
-            if (part[flight.led] >= 1).all():
+        known: Neighbors | None = None if region.neighbors is None else region.neighbors.at(x, 0.0, finder)
+        for candidate in region.pins.candidates(u - start, self.surfaces.body, region.radii):
+            part = flown(self.surfaces, x, candidate.step, self.thickness, finder, known, self._candidates)
+            if (part[candidate.must_complete] >= 1).all():
                 break
-        u[:] = start + part[self.surfaces.body, None] * flight.step
+        u[:] = start + part[self.surfaces.body, None] * candidate.step
         problem.device.upload(problem.u)
-        if flight.share > 0:
-            room.pins.go(flight.share)
-        room.stale = True
+        if candidate.fraction > 0:
+            region.pins.move(candidate.fraction)
+        region.outdated = True
 
     def _halt(self, problem: Problem, x: np.ndarray) -> None:
         """Stop bodies on their way from x (n, 3) [m] to the current u at obstacles, in contact with these."""
@@ -243,14 +243,14 @@ class BarrierContact:
         if part < 1:
             u[:] = states.vectors(start)[0] + part * step
             problem.device.upload(problem.u)
-        problem.room.stale = True
+        problem.trust_region.outdated = True
 
     def _around(self, problem: Problem, start: np.ndarray, x: np.ndarray, radius: float) -> Gaps:
         """Pairs within at least a radius [m] at x (n, 3); cached by `start` for repeated trial steps."""
-        known = problem.room.around
+        known = problem.trust_region.nearby_pairs
         if known is None or known[0] is not start or known[1] < radius:
             found = gaps(self.surfaces, x, radius, problem.device, self._candidates)
-            known = problem.room.around = start, radius, found
+            known = problem.trust_region.nearby_pairs = start, radius, found
         pairs: Gaps = known[2]
         return pairs
 
@@ -262,17 +262,17 @@ class BarrierContact:
 
     def update(self, problem: Problem, time: float) -> Barriers | None:
         """Update step bounds and contacts; None if the existing contacts suffice."""
-        room, near = problem.room, self.near(problem)
+        region, near = problem.trust_region, self.near(problem)
         radii = near.rooms()
-        room.settle(radii)
-        moved = room.pins.pursue(room.radii, self.thickness, PART * self.radius)
-        fresh, room.fresh = room.fresh, False
+        region.set_bounds(radii)
+        moved = region.pins.advance(region.radii, self.thickness, PART * self.radius)
+        step_begun, region.step_begun = region.step_begun, False
         grip = (
             None if self.friction is None else problem.dynamic_terms.friction_states.get(self._index(problem))
         )
         new, old = self.term(near.pairs, near.reach, radii, grip), self._term_of(problem)
         same = np.array_equal(old.keys, new.keys)
-        enough = same or (not fresh and bool(np.isin(new.keys, old.keys).all()))
+        enough = same or (not step_begun and bool(np.isin(new.keys, old.keys).all()))
         begins = (
             new.has_friction and problem.dynamic_terms.beginning
         )  # friction springs refer to the start of the step
@@ -364,8 +364,8 @@ class BarrierContact:
         if close:
             pairs = [f"{self.names[a]!r} touches {self.names[b]!r}" for a, b in close]
             raise ValueError(already_crossing(pairs))
-        problem.room.start_notes = self._start_notes(problem.positions)
-        problem.room.checked = True
+        problem.trust_region.start_notes = self._start_notes(problem.positions)
+        problem.trust_region.checked = True
 
     def _start_notes(self, x: np.ndarray) -> list[str]:
         """Warnings about small initial gaps, for motions that start at the rest positions."""

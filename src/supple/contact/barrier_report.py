@@ -86,7 +86,7 @@ def kept_apart(problem: Problem) -> ApartReport | None:
     apart = found.distance[found.distance < reach]
     others = found.distance[surfaces_apart(contact.surfaces, found)]
     gap = float(others.min()) if len(others) else None
-    behind, offsets = problem.room.pins.behind, _offsets(problem, term)
+    behind, offsets = problem.trust_region.pins.behind, _offsets(problem, term)
     return ApartReport(len(apart), gap, behind, bodies, term.complementarity(problem.positions), *offsets)
 
 

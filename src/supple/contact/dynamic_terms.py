@@ -51,7 +51,7 @@ class DynamicTerm(Protocol):
 
 
 class IntersectionFreeTerm(DynamicTerm, Protocol):
-    """Dynamic term of intersection-free contact, with step bounds on the vertices (`Room`)."""
+    """Dynamic term of intersection-free contact, with step bounds on the vertices (`TrustRegion`)."""
 
     intersection_free: bool
 
@@ -117,7 +117,7 @@ class DynamicTerms:
             True if any moved.
         """
         pending, self._iterations = self._iterations, 0
-        moved = self._problem.room.finish()
+        moved = self._problem.trust_region.finish()
         if pending > 0 and self._correct_rigid_bodies():
             measure_rigid(self._problem.contacts, *self._rigid_contact_forces())
             return True
@@ -189,7 +189,7 @@ class DynamicTerms:
             return False
         self._iterations += iterations
         if self._iterations == 0 or not (
-            balanced or self._iterations >= self._every or self._problem.room.crowded
+            balanced or self._iterations >= self._every or self._problem.trust_region.needs_update
         ):
             return False
         self._iterations = 0
@@ -215,7 +215,7 @@ class DynamicTerms:
             if term is not None:
                 self._problem.refresh(index, term)
                 changed = True
-        return self._problem.room.press() or changed
+        return self._problem.trust_region.advance_obstacles() or changed
 
     def _correct_rigid_bodies(self) -> bool:
         """Correct the positions of rigid bodies; return True if any moved."""
@@ -224,7 +224,7 @@ class DynamicTerms:
         if not contacts.rigid:
             return False
         stiffness, others = self._rigid_contact_forces()
-        if self.condense is None or problem.room:
+        if self.condense is None or problem.trust_region:
             return contacts.correct_rigid_bodies(stiffness, others)
         start = problem.u.copy()
         moved = contacts.correct_rigid_bodies(stiffness, others, partial(self.condense, problem))

@@ -139,15 +139,15 @@ class Contacts:
         self.sums: TouchSums | None = None
         self.piercing: Piercing | None = None
 
-    def clamp(self, *followers: np.ndarray) -> tuple[Clamp, ...]:
+    def clamp(self, *mirrors: np.ndarray) -> tuple[Clamp, ...]:
         """Operations for `clamp_all` that project u out of obstacles.
 
         Args:
-            followers: Arrays that receive a copy of u.
+            mirrors: Arrays that receive a copy of u.
         """
         if not self.planes:
             return ()
-        return (Clamp(self.states.u, self._free, self.planes, self._snap, followers),)
+        return (Clamp(self.states.u, self._free, self.planes, self._snap, mirrors),)
 
     @property
     def _slippery(self) -> bool:
@@ -258,7 +258,7 @@ class Contacts:
             self._detect(self._free)
         self._way = []
 
-    def stand_at(self, time: float) -> None:
+    def set_time(self, time: float) -> None:
         """Set obstacles to their poses at a time [s], and rigid bodies to their initial poses."""
         if self.obstacles is None:
             return

@@ -211,35 +211,35 @@ class Clamp(NamedTuple):
         free: (n + 1,) 1 for vertices to be projected, otherwise 0.
         planes: Contact planes.
         snap: Slip and gap below which a vertex is moved to its stick point [m].
-        followers: Arrays that receive a copy of u.
+        mirrors: Arrays that receive a copy of u.
     """
 
     u: Any
     free: Any
     planes: Any
     snap: Any
-    followers: Any
+    mirrors: Any
 
 
 @act.of(Clamp)
 def _clamp_record(operation, place, i):
     o, k = operation, i + vector_offset(place)
     clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.snap)
-    follow(o.followers, o.u, k)
+    copy_to_mirrors(o.mirrors, o.u, k)
 
 
-def follow(followers: tuple, u: Any, k: int) -> None:
+def copy_to_mirrors(mirrors: tuple, u: Any, k: int) -> None:
     """Copy the k-th vector of u to other arrays."""
 
 
-@overload_by_type(follow)
-def _follow(followers, u, k):
-    if len(followers) == 0:
-        return lambda followers, u, k: None
+@overload_by_type(copy_to_mirrors)
+def _copy_to_mirrors(mirrors, u, k):
+    if len(mirrors) == 0:
+        return lambda mirrors, u, k: None
 
-    def first_then_rest(followers, u, k):
-        store_record(followers[0], k, record_at(u, k))
-        follow(followers[1:], u, k)
+    def first_then_rest(mirrors, u, k):
+        store_record(mirrors[0], k, record_at(u, k))
+        copy_to_mirrors(mirrors[1:], u, k)
 
     return first_then_rest
 
@@ -294,7 +294,7 @@ def clamp_all(clamps: Any, team: Any, phase: int, count: int) -> int:
     Without projections the phase is skipped.
 
     Args:
-        clamps: Up to two operations `Clamp` and `Confine`.
+        clamps: Up to two operations `Clamp` and `ClampToBounds`.
         team: Thread team.
         phase: Phase of the operations.
         count: Number of vertices.

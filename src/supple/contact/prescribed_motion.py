@@ -1,14 +1,14 @@
 """Pinned vertices on the path to their prescribed positions, under intersection-free contact.
 
 Pins cannot jump to their targets without intersections. They move there along their prescribed motion, all at
-the same time parameter, as far as the step bounds allow. Pins that do not arrive are late: the next step
+the same time parameter, as too_far as the step bounds allow. Pins that do not arrive are late: the next step
 continues from their present point of the motion, never straight to its end.
 
 Prescribed motion of obstacles under intersection-free contact, limited by the step bounds.
 
 A vertex cannot be projected out of a distant obstacle without leaving its step bound. A vertex pressed
 against others in every sweep gets so close that its bound shrinks to zero. An obstacle with a prescribed
-motion therefore advances at each contact update only as far as vertices can follow within their bounds.
+motion therefore advances at each contact update only as too_far as vertices can follow within their bounds.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from supple.problem.states import States
 MAX_RADIUS_FRACTION = 0.9
 """Fraction of the radius of a step bound that pinned vertices move at once."""
 
-STOPS = 8
+PATH_SAMPLES = 8
 """Number of points on a path that must be inside the step bounds; detects closed paths."""
 
-SURE, TRIES = 0.95, 30
+SAFETY_FACTOR, MAX_REDUCTIONS = 0.95, 30
 """Factor on the estimated admissible fraction of a path, and maximum number of reductions.
 
 The estimate assumes a straight path; on an arc less is admissible. Further reductions gain nothing.
 """
 
 MIN_PIN_FRACTION = 0.1
-"""Advance per update above which pins count as leading, as a fraction of the largest step bound.
+"""Advance per update above which pins count as in_progress, as a fraction of the largest step bound.
 
-Iterations with leading pins do not count toward the limit. A slower motion pushes other vertices ahead, and
+Iterations with in_progress pins do not count toward the limit. A slower motion pushes other vertices ahead, and
 its iterations count.
 """
 
 STUCK_PIN_FRACTION = 1e-3
 """Advance below which pins are blocked, as a fraction of the surface thickness."""
 
-SHARES, STRAIGHT = (1.0, 0.5, 0.25), 0.1
+PATH_FRACTIONS, MAX_DEVIATION = (1.0, 0.5, 0.25), 0.1
 """Limits of the flight of pins with their bodies.
 
 They are the fractions of the path that are tried, and the maximum deviation from a straight line relative to
@@ -56,37 +56,37 @@ its length, which corresponds to an arc of three quarters of a radian.
 """
 
 
-class Flight(NamedTuple):
+class AdvanceCandidate(NamedTuple):
     """Candidate displacement of all vertices.
 
     Attributes:
-        share: Fraction of their remaining path that pins move.
+        fraction: Fraction of their remaining path that pins move.
         step: (n, 3) displacement [m].
-        led: Bodies that must complete the step, otherwise the candidate is rejected.
+        must_complete: Bodies that must complete the step, otherwise the candidate is rejected.
     """
 
-    share: float
+    fraction: float
     step: np.ndarray
-    led: np.ndarray
+    must_complete: np.ndarray
 
 
-class Pins:
+class PinMotion:
     """Pinned vertices of a problem on their path.
 
     Attributes:
-        leading: True if pins are moving without obstruction.
+        in_progress: True if pins are moving without obstruction.
         blocked: True if an immovable object obstructs them.
         reached: Time of their motion at which the pins are [s].
     """
 
     def __init__(self, model: Model, states: States) -> None:
         self.model, self.states = model, states
-        self.leading, self.blocked = False, False
+        self.in_progress, self.blocked = False, False
         self._done, self._time, self.reached = 1.0, 0.0, 0.0
-        self._goal = self._from = np.empty((0, 3))
+        self._targets = self._start = np.empty((0, 3))
         self._times: tuple[float, float] | None = None
 
-    def aim(self, time: float, pinned: np.ndarray, given: bool) -> np.ndarray:
+    def set_targets(self, time: float, pinned: np.ndarray, given: bool) -> np.ndarray:
         """Set the targets of a step; late pins continue from their present point of the motion.
 
         Args:
@@ -99,29 +99,29 @@ class Pins:
         """
         time = min(time, self.model.duration) if math.isinf(time) else time
         self._times = None if given else (self.reached, time)
-        self._goal, self._from, self._time = pinned, self._now, time
-        self._done, self.blocked, self.leading = 0.0, False, False
+        self._targets, self._start, self._time = pinned, self._positions, time
+        self._done, self.blocked, self.in_progress = 0.0, False, False
         if given:
             self.reached = time
-        return self._from
+        return self._start
 
-    def stand_at(self, time: float) -> None:
+    def set_time(self, time: float) -> None:
         """Set the time of the present positions [s]."""
         self._time = self.reached = time
 
     @property
-    def _now(self) -> np.ndarray:
+    def _positions(self) -> np.ndarray:
         return self.states.positions[0, self.model.pinned]
 
     def _at(self, part: float) -> np.ndarray:
         """Positions at a fraction of the path: prescribed motion plus decaying initial offset from it."""
         if part >= 1.0:
-            return self._goal
-        off = self._from - self._goal
+            return self._targets
+        off = self._start - self._targets
         if self._times is None:
-            return self._goal + (1 - part) * off
+            return self._targets + (1 - part) * off
         begin, end = self._times
-        off = self._from - self.model.prescribed(begin)
+        off = self._start - self.model.prescribed(begin)
         return self.model.prescribed(begin + part * (end - begin)) + (1 - part) * off
 
     @property
@@ -145,19 +145,22 @@ class Pins:
 
     def way(self, part: float) -> np.ndarray:
         """(k, 3) displacement by a fraction of the remaining path [m]."""
-        return self.model.along(self._at(self._after(part)) - self._now)
+        return self.model.along(self._at(self._after(part)) - self._positions)
 
     def _after(self, part: float) -> float:
         """Fraction of the whole path after a fraction of the remaining path."""
         return 1.0 if part >= 1.0 else self._done + part * (1 - self._done)
 
-    def _straight(self, part: float) -> bool:
+    def _is_straight(self, part: float) -> bool:
         """True if a fraction of the remaining path is nearly straight."""
         way = self.way(part)
-        bends = [_longest(self.way(part * k / STOPS) - k / STOPS * way) for k in range(1, STOPS)]
-        return max(bends) <= STRAIGHT * _longest(way)
+        bends = [
+            _longest(self.way(part * k / PATH_SAMPLES) - k / PATH_SAMPLES * way)
+            for k in range(1, PATH_SAMPLES)
+        ]
+        return max(bends) <= MAX_DEVIATION * _longest(way)
 
-    def go(self, part: float) -> None:
+    def move(self, part: float) -> None:
         """Move the pins along a fraction of the remaining path."""
         self._done = self._after(part)
         if self._times is not None:
@@ -165,7 +168,7 @@ class Pins:
             self.reached = end if self.arrived else begin + self._done * (end - begin)
         self.states.pin(np.array(self._at(self._done)))
 
-    def flights(self, step: np.ndarray, body: np.ndarray, radii: np.ndarray) -> Iterator[Flight]:
+    def candidates(self, step: np.ndarray, body: np.ndarray, radii: np.ndarray) -> Iterator[AdvanceCandidate]:
         """Yield candidate displacements in the order of preference.
 
         Pins obstructed by their step bounds move along with their bodies, or else stay.
@@ -177,14 +180,14 @@ class Pins:
         """
         pinned, way = self.model.pinned, self.way(1.0)
         if (_lengths(way) > MAX_RADIUS_FRACTION * radii[pinned]).any():
-            led = np.unique(body[pinned[way.any(axis=1)]])
-            for share in filter(self._straight, SHARES):
-                shared = np.where(np.isin(body, led)[:, None], share * step, step)
-                shared[pinned] += self.way(share)
-                yield Flight(share, shared, led)
-        yield Flight(0.0, step, np.empty(0, int))
+            must_complete = np.unique(body[pinned[way.any(axis=1)]])
+            for fraction in filter(self._is_straight, PATH_FRACTIONS):
+                shared = np.where(np.isin(body, must_complete)[:, None], fraction * step, step)
+                shared[pinned] += self.way(fraction)
+                yield AdvanceCandidate(fraction, shared, must_complete)
+        yield AdvanceCandidate(0.0, step, np.empty(0, int))
 
-    def pursue(self, radii: np.ndarray, thickness: float, most: float) -> bool:
+    def advance(self, radii: np.ndarray, thickness: float, most: float) -> bool:
         """Advance the pins within the step bounds.
 
         Args:
@@ -195,22 +198,24 @@ class Pins:
         Returns:
             True if any pin moved.
         """
-        self.leading = False
+        self.in_progress = False
         if self.arrived:
             return False
-        room, part = MAX_RADIUS_FRACTION * radii[self.model.pinned].astype(float), 1.0
-        for _ in range(TRIES):
-            step = np.max([_lengths(self.way(part * k / STOPS)) for k in range(1, STOPS + 1)], axis=0)
-            far = step > room
-            if not far.any():
+        limit, part = MAX_RADIUS_FRACTION * radii[self.model.pinned].astype(float), 1.0
+        for _ in range(MAX_REDUCTIONS):
+            step = np.max(
+                [_lengths(self.way(part * k / PATH_SAMPLES)) for k in range(1, PATH_SAMPLES + 1)], axis=0
+            )
+            too_far = step > limit
+            if not too_far.any():
                 break
-            part *= SURE * float((room[far] / step[far]).min())
+            part *= SAFETY_FACTOR * float((limit[too_far] / step[too_far]).min())
         longest = float(step.max(initial=0))
-        self.blocked = bool(far.any()) or (part < 1.0 and longest < STUCK_PIN_FRACTION * thickness)
+        self.blocked = bool(too_far.any()) or (part < 1.0 and longest < STUCK_PIN_FRACTION * thickness)
         if self.blocked:
             return False
-        self.leading = part < 1.0 and longest >= MIN_PIN_FRACTION * most
-        self.go(part)
+        self.in_progress = part < 1.0 and longest >= MIN_PIN_FRACTION * most
+        self.move(part)
         return longest > 0
 
     def notes(self) -> list[str]:
@@ -233,33 +238,33 @@ def _longest(vectors: np.ndarray) -> float:
 MAX_DEPTH_FRACTION = 0.9
 """Depth of a vertex in an obstacle that can be projected out at once, as a fraction of its step bound."""
 
-HALVINGS = 12
+BISECTIONS = 12
 """Number of bisections for the admissible fraction of the motion."""
 
 MIN_OBSTACLE_FRACTION, STUCK_OBSTACLE_FRACTION = 0.02, 1e-3
 """Fractions of the motion in a step per contact update.
 
-Obstacles that advance by MIN_OBSTACLE_FRACTION or more count as leading; obstacles that advance by less
+Obstacles that advance by MIN_OBSTACLE_FRACTION or more count as in_progress; obstacles that advance by less
 than STUCK_OBSTACLE_FRACTION are blocked.
 """
 
 
-class Pressing:
+class ObstacleMotion:
     """Obstacles with prescribed motion, all at the same time parameter.
 
     Attributes:
-        leading: True if the obstacles are moving without obstruction.
+        in_progress: True if the obstacles are moving without obstruction.
         blocked: True if the vertices in their way cannot move.
     """
 
     def __init__(self, model: Model, contacts: Contacts, states: States) -> None:
         self.model, self.contacts, self.states = model, contacts, states
-        self.leading, self.blocked, self._waits = False, False, False
+        self.in_progress, self.blocked, self._was_delayed = False, False, False
         self._done = self._at = 1.0
 
     def begin(self) -> None:
         """Begin a step; obstacles reach their final poses unless vertices obstruct them."""
-        self.leading, self.blocked, self._waits = False, False, False
+        self.in_progress, self.blocked, self._was_delayed = False, False, False
         self._done, self._at = 0.0 if self.contacts and self.contacts.moving.any() else 1.0, 1.0
 
     @property
@@ -267,8 +272,8 @@ class Pressing:
         """True if all obstacles have reached their target poses."""
         return self._done >= 1.0
 
-    def pursue(self, radii: np.ndarray) -> bool:
-        """Advance the obstacles as far as vertices can be projected out within their step bounds.
+    def advance(self, radii: np.ndarray) -> bool:
+        """Advance the obstacles as too_far as vertices can be projected out within their step bounds.
 
         Args:
             radii: (n,) radii of the step bounds [m].
@@ -276,23 +281,23 @@ class Pressing:
         Returns:
             True if obstacles moved.
         """
-        self.leading = False
+        self.in_progress = False
         if self.arrived:
             return False
         if self._fits(1.0, radii):
             part = 1.0
         else:
             part, beyond = self._done, 1.0
-            for _ in range(HALVINGS):
+            for _ in range(BISECTIONS):
                 middle = 0.5 * (part + beyond)
                 part, beyond = (middle, beyond) if self._fits(middle, radii) else (part, middle)
         gone, self._done = part - self._done, part
-        self._waits |= not self.arrived
-        self.leading = not self.arrived and gone >= MIN_OBSTACLE_FRACTION
+        self._was_delayed |= not self.arrived
+        self.in_progress = not self.arrived and gone >= MIN_OBSTACLE_FRACTION
         self.blocked = not self.arrived and gone < STUCK_OBSTACLE_FRACTION
-        if self._waits:
-            self._push()
-        return self._waits
+        if self._was_delayed:
+            self._project_vertices()
+        return self._was_delayed
 
     def finish(self) -> bool:
         """Move obstacles to their poses at the end of a step, regardless of vertices in their way.
@@ -303,31 +308,31 @@ class Pressing:
         if self.arrived:
             return False
         self._done = 1.0
-        self._push()
+        self._project_vertices()
         return True
 
     def _fits(self, part: float, radii: np.ndarray) -> bool:
-        self._stand(part)
+        self._set_poses(part)
         free = self.model.free
         x = self.model.rest + self.states.vectors(self.states.u)[0].astype(float)
         distance, _, nearest = distances_to(self.contacts.shapes, x[free])
         deep = -np.where(self.contacts.moving[nearest], distance, 0.0)
         return bool((deep <= MAX_DEPTH_FRACTION * radii[free]).all())
 
-    def _stand(self, part: float) -> None:
+    def _set_poses(self, part: float) -> None:
         """Set the obstacle poses at a fraction of their motion."""
         if part == self._at:
             return
         contacts, obstacles = self.contacts, self.contacts.obstacles
         assert obstacles is not None
         self._at, (begin, end), moving = part, contacts.times, contacts.moving
-        there = obstacles.poses(end if part >= 1.0 else begin + part * (end - begin))[moving]
+        poses = obstacles.poses(end if part >= 1.0 else begin + part * (end - begin))[moving]
         contacts.shapes.rows[moving, POSE : POSE + 12] = there
-        contacts.shapes.rows[moving, STEP : STEP + 12] = between(contacts.before[moving], there)
+        contacts.shapes.rows[moving, STEP : STEP + 12] = between(contacts.before[moving], poses)
 
-    def _push(self) -> None:
+    def _project_vertices(self) -> None:
         """Project vertices out of the obstacles at their present poses."""
-        self._stand(self._done)
+        self._set_poses(self._done)
         self.contacts.device.upload(self.contacts.shapes.rows)
         self.contacts.moves += 1
         self.contacts.detect()

@@ -1,8 +1,8 @@
 """Trust region of intersection-free contact: per-vertex step bounds between contact updates.
 
 A contact term that prevents intersections gives every vertex a ball that it must not leave. Updates of single
-vertices project onto it immediately, all other updates by `confine`. Pinned vertices have bounds too
-(`Pins`).
+vertices project onto it immediately, all other updates by `clamp`. Pinned vertices have bounds too
+(`PinMotion`).
 
 Step bounds: balls around vertices, and kernels that project onto them.
 """
@@ -16,8 +16,8 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.contact.obstacle_contact import Contacts
-from supple.contact.obstacle_kernels import follow
-from supple.contact.prescribed_motion import Pins, Pressing
+from supple.contact.obstacle_kernels import copy_to_mirrors
+from supple.contact.prescribed_motion import ObstacleMotion, PinMotion
 from supple.kernels import (
     RECORD,
     device_function,
@@ -34,7 +34,7 @@ from supple.problem.states import States
 from supple.problem.vertex_kernels import act
 
 
-class Balls(NamedTuple):
+class StepBounds(NamedTuple):
     """One ball per vertex, as padded vectors (batch (n + 1), 4).
 
     Attributes:
@@ -47,7 +47,7 @@ class Balls(NamedTuple):
 
 
 @device_function
-def _nearest(x, c, radius):
+def _project_to_ball(x, c, radius):
     """Project x onto the ball around c."""
     d = sub(x, c)
     square = dot(d, d)
@@ -57,65 +57,67 @@ def _nearest(x, c, radius):
     return where(outside, y[0], x[0]), where(outside, y[1], x[1]), where(outside, y[2], x[2])
 
 
-def in_ball(balls: Any, own: Any, batch: Any, x: Any) -> Any:
-    """Project the displacements x of a vertex batch onto their balls; `()` means no bounds."""
+def clamp_to_bounds(step_bounds: Any, own: Any, batch: Any, x: Any) -> Any:
+    """Project the displacements x of a vertex batch onto their step_bounds; `()` means no bounds."""
 
 
-@overload_by_type(in_ball)
-def _in_ball(balls, own, batch, x):
-    if len(balls) == 0:
-        return lambda balls, own, batch, x: x
-    return lambda balls, own, batch, x: _nearest(
-        x, gather(balls.center, own, batch, 0), gather(balls.radius, own, batch, 0)[0]
+@overload_by_type(clamp_to_bounds)
+def _clamp_to_bounds(step_bounds, own, batch, x):
+    if len(step_bounds) == 0:
+        return lambda step_bounds, own, batch, x: x
+    return lambda step_bounds, own, batch, x: _project_to_ball(
+        x, gather(step_bounds.center, own, batch, 0), gather(step_bounds.radius, own, batch, 0)[0]
     )
 
 
-class Confine(NamedTuple):
+class ClampToBounds(NamedTuple):
     """Operation that projects u onto the balls after an update without bounds.
 
     Attributes:
         u: Displacements.
-        balls: Step bounds.
-        followers: Arrays that receive a copy of u.
+        step_bounds: Step bounds.
+        mirrors: Arrays that receive a copy of u.
     """
 
     u: Any
-    balls: Any
-    followers: Any
+    step_bounds: Any
+    mirrors: Any
 
 
-@act.of(Confine)
-def _confine(operation, place, i):
+@act.of(ClampToBounds)
+def _clamp_operation(operation, place, i):
     o, k = operation, i + vector_offset(place)
-    x = _nearest(record_at(o.u, k), record_at(o.balls.center, k), record_at(o.balls.radius, k)[0])
+    x = _project_to_ball(
+        record_at(o.u, k), record_at(o.step_bounds.center, k), record_at(o.step_bounds.radius, k)[0]
+    )
     store_record(o.u, k, x)
-    follow(o.followers, o.u, k)
+    copy_to_mirrors(o.mirrors, o.u, k)
 
 
 ROUNDINGS = 8
 """Reduction of a radius, in roundings of the displacement."""
 
-CROWDED, AT_END = 0.01, 0.95
+MAX_EXHAUSTED_VERTICES, EXHAUSTED_FRACTION = 0.01, 0.95
 """Condition for a contact update.
 
-It is due if a fraction CROWDED of the vertices is beyond a fraction AT_END of the radius.
+It is due if a fraction MAX_EXHAUSTED_VERTICES of the vertices is beyond a fraction EXHAUSTED_FRACTION of the radius.
 """
 
-TIGHT = 0.25
+NEAR_BOUND_FRACTION = 0.25
 """Fraction of the radius used by a vertex above which the balls are moved along."""
 
 
-class Room:
+class TrustRegion:
     """Step bounds of the vertices of a problem, if a contact term requires them.
 
     Attributes:
-        balls: The bounds, () without intersection-free contact.
+        step_bounds: The bounds, () without intersection-free contact.
         checked: True if the present positions are known to be free of intersections.
-        fresh: True if a step has begun since the last contact update.
-        stale: True if vertices left their balls on a path known to be free of intersections.
+        step_begun: True if a step has begun since the last contact update.
+        outdated: True if vertices left their step_bounds on a path known to be free of intersections.
         pins: Pinned vertices on their path.
-        pressing: Obstacles with prescribed motion.
-        neighbors, around: Cached neighborhoods of the contact term.
+        obstacle_motion: Obstacles with prescribed motion.
+        neighbors, nearby_pairs: Cached neighborhoods of the contact term.
         start_notes: Notes on the initial positions of a motion.
     """
 
@@ -123,75 +125,79 @@ class Room:
         self, model: Model, dtype: np.dtype, device: Device, states: States, contacts: Contacts
     ) -> None:
         self.model, self.dtype, self.device, self.states = model, dtype, device, states
-        self._wanted = any(
+        self._is_required = any(
             getattr(dynamic_term, "intersection_free", False) for _, dynamic_term in model.dynamic_terms
         )
-        self.balls: Balls | tuple[()] = ()
-        self.checked, self.fresh, self.stale = False, True, True
-        self.pins, self.pressing = Pins(model, states), Pressing(model, contacts, states)
+        self.step_bounds: StepBounds | tuple[()] = ()
+        self.checked, self.step_begun, self.outdated = False, True, True
+        self.pins, self.obstacle_motion = PinMotion(model, states), ObstacleMotion(model, contacts, states)
         self.neighbors: Any = None
-        self.around: Any = None
+        self.nearby_pairs: Any = None
         self.start_notes: list[str] = []
         self.resize()
 
     def __bool__(self) -> bool:
         """True if vertices have step bounds."""
-        return self._wanted
+        return self._is_required
 
     def resize(self) -> None:
         """Allocate the bounds for the present batch size."""
-        if self._wanted:
+        if self._is_required:
             shape = len(self.states.u), RECORD
-            self.balls = Balls(np.zeros(shape, self.dtype), np.zeros(shape, self.dtype))
+            self.step_bounds = StepBounds(np.zeros(shape, self.dtype), np.zeros(shape, self.dtype))
 
-    def put_back(self) -> None:
+    def restore_bounds(self) -> None:
         """Project u onto the step bounds after an update without bounds."""
         if self:
-            self.device.on_records(*self.confine())
+            self.device.on_records(*self.clamp())
 
-    def confine(self, *followers: np.ndarray) -> tuple[Confine, ...]:
+    def clamp(self, *mirrors: np.ndarray) -> tuple[ClampToBounds, ...]:
         """Operations that project u onto the step bounds.
 
         Args:
-            followers: Arrays that receive a copy of u.
+            mirrors: Arrays that receive a copy of u.
         """
-        return (Confine(self.states.u, self.balls, followers),) if self._wanted else ()
+        return (ClampToBounds(self.states.u, self.step_bounds, mirrors),) if self._is_required else ()
 
-    def settle(self, radius: np.ndarray) -> None:
+    def set_bounds(self, radius: np.ndarray) -> None:
         """Set bounds with radii (n,) [m] around the present positions."""
-        assert self.balls
+        assert self.step_bounds
         u = self.states.vectors(self.states.u)[0]
         slack = ROUNDINGS * float(np.finfo(self.dtype).eps) * np.abs(u).max(axis=1, initial=0)
-        self.device.assign(self.balls.center, self.states.u)
-        self.balls.radius[:-1, 0] = np.maximum(radius - slack, 0)
-        self.device.upload(self.balls.radius)
-        self.stale = False
+        self.device.assign(self.step_bounds.center, self.states.u)
+        self.step_bounds.radius[:-1, 0] = np.maximum(radius - slack, 0)
+        self.device.upload(self.step_bounds.radius)
+        self.outdated = False
 
     @property
     def radii(self) -> np.ndarray:
         """(n,) radii of the bounds [m]."""
-        assert self.balls
-        return self.states.vectors(self.balls.radius)[0, :, 0]
+        assert self.step_bounds
+        return self.states.vectors(self.step_bounds.radius)[0, :, 0]
 
-    def used(self, part: float) -> float:
+    def fraction_beyond(self, part: float) -> float:
         """Fraction of vertices beyond a given fraction of their radius."""
-        assert self.balls
-        u, center = (self.states.vectors(records)[0] for records in (self.states.u, self.balls.center))
+        assert self.step_bounds
+        u, center = (self.states.vectors(records)[0] for records in (self.states.u, self.step_bounds.center))
         return float((((u - center) ** 2).sum(axis=1) > (part * self.radii) ** 2).mean())
 
     @property
-    def tight(self) -> bool:
+    def near_bound(self) -> bool:
         """True if a vertex would soon reach its bound."""
-        return self.stale or self.used(TIGHT) > 0
+        return self.outdated or self.fraction_beyond(NEAR_BOUND_FRACTION) > 0
 
     @property
-    def crowded(self) -> bool:
+    def needs_update(self) -> bool:
         """True if a contact update is due: bounds are used up, or pins or obstacles have not arrived."""
-        if not self.balls:
+        if not self.step_bounds:
             return False
-        return self.stale or not self.arrived or self.used(AT_END) > CROWDED
+        return (
+            self.outdated
+            or not self.arrived
+            or self.fraction_beyond(EXHAUSTED_FRACTION) > MAX_EXHAUSTED_VERTICES
+        )
 
-    def aim(self, time: float, pinned: np.ndarray, given: bool) -> np.ndarray:
+    def set_targets(self, time: float, pinned: np.ndarray, given: bool) -> np.ndarray:
         """Begin a step in which pinned vertices move to targets.
 
         Args:
@@ -202,9 +208,9 @@ class Room:
         Returns:
             Present positions (k, 3) [m].
         """
-        self.fresh = True
-        self.pressing.begin()
-        return self.pins.aim(time, pinned, given)
+        self.step_begun = True
+        self.obstacle_motion.begin()
+        return self.pins.set_targets(time, pinned, given)
 
     def notes(self, moves: bool) -> list[str]:
         """Report notes: initial positions (once), and pins short of their targets.
@@ -218,23 +224,23 @@ class Room:
     @property
     def arrived(self) -> bool:
         """True if pins and obstacles have reached their targets."""
-        return self.pins.arrived and self.pressing.arrived
+        return self.pins.arrived and self.obstacle_motion.arrived
 
     @property
     def blocked(self) -> bool:
         """True if an immovable object obstructs pins or obstacles."""
-        return self.pins.blocked or self.pressing.blocked
+        return self.pins.blocked or self.obstacle_motion.blocked
 
     @property
-    def leading(self) -> bool:
+    def in_progress(self) -> bool:
         """True if pins or obstacles are moving without obstruction."""
-        return self.pins.leading or self.pressing.leading
+        return self.pins.in_progress or self.obstacle_motion.in_progress
 
-    def press(self) -> bool:
+    def advance_obstacles(self) -> bool:
         """Advance obstacles within newly set bounds; return True if any moved."""
-        moved = bool(self) and self.pressing.pursue(self.radii)
+        moved = bool(self) and self.obstacle_motion.advance(self.radii)
         if moved:
-            self.put_back()
+            self.restore_bounds()
         return moved
 
     def finish(self) -> bool:
@@ -243,15 +249,15 @@ class Room:
         Returns:
             False if they were already there.
         """
-        moved = self.pressing.finish()
+        moved = self.obstacle_motion.finish()
         if moved:
-            self.put_back()
+            self.restore_bounds()
         return moved
 
-    def stand_at(self, time: float) -> None:
+    def set_time(self, time: float) -> None:
         """Set the time [s] of positions that were set by the caller."""
-        self.pins.stand_at(time)
-        self.checked, self.stale = False, True
+        self.pins.set_time(time)
+        self.checked, self.outdated = False, True
 
     def begin(self, c: Conditions) -> np.ndarray:
         """Start an equilibrium under given conditions, with pins moving to their targets.
@@ -262,4 +268,4 @@ class Room:
         if c.initial is not None:
             self.states.positions = c.initial[None]
         self.checked = False
-        return self.aim(c.time, c.pinned, True)
+        return self.set_targets(c.time, c.pinned, True)

@@ -201,8 +201,8 @@ def with_weak_contact(
     bodies = len(model.body_vertices)
     rubs = np.zeros((2, bodies, bodies)) if friction is None else friction
     contact = WeakContact(surfaces, thick, stiff, reach, model.rest, rubs, every)
-    room = max(64, len(surfaces.vertices))
-    none = no_contacts(room, contact.has_friction)
+    capacity = max(64, len(surfaces.vertices))
+    none = no_contacts(capacity, contact.has_friction)
     dynamic_terms = (*model.dynamic_terms, (len(model.terms), contact))
     return replace(model, terms=(*model.terms, none), dynamic_terms=dynamic_terms)
 

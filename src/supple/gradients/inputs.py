@@ -113,10 +113,10 @@ def replace_inputs(scene: Scene, inputs: Sequence[Input], values: Sequence[np.nd
     new.loads = [_transfer_load(load, on(load.on)) for load in scene.loads]
     new.varied = [replace(each, body=bodies[each.body.name]) for each in scene.varied]
     new.inflations = [replace(each, body=bodies[each.body.name]) for each in scene.inflations]
-    new.turning = [replace(each, body=bodies[each.body.name]) for each in scene.turning]
+    new.follower_tractions = [replace(each, body=bodies[each.body.name]) for each in scene.follower_tractions]
     new.winds = [replace(w, bodies=tuple(bodies[b.name] for b in w.bodies)) for w in scene.winds]
     new.attachments, new.springs, new.cables = scene.attachments, scene.springs, scene.cables
-    new.obstacles, new.further = scene.obstacles, scene.further
+    new.obstacles, new.user_terms = scene.obstacles, scene.user_terms
     if (gravity := given.get(Input("gravity"))) is not None:
         new.gravity = vector(gravity, "gravity [m/s²]")
     if (forces := given.get(Input("forces"))) is not None:

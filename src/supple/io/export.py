@@ -33,7 +33,7 @@ from supple.model.model import Step
 from supple.postprocess.evaluate import evaluation_of
 from supple.postprocess.evaluation import Fields, quantities_named
 from supple.scene import Scene, SceneFile
-from supple.scene.build import assembled, start_of
+from supple.scene.build import assemble_model, initial_positions_of
 from supple.scene.scene import scene_of
 from supple.scene.shapes.obstacle_motion import obstacles_of
 from supple.support.arguments import (
@@ -202,7 +202,7 @@ def save_frames(
 
 def _field_evaluator(scene: Scene, names: list[str]) -> Values:
     """Function that evaluates fields of results, or of positions under the scene's loads at their time."""
-    model = assembled(scene)
+    model = assemble_model(scene)
 
     def values(frame: Any) -> Fields:
         if isinstance(frame, Result):
@@ -348,7 +348,9 @@ def _with_start(frames: Iterator[Any], scene: Scene, initial: ArrayLike | None) 
         if first.index == 1:
             count = scene.bodies[-1].vertices.stop
             positions = (
-                start_of(scene) if initial is None else check_vectors("initial", initial, count, ResultsError)
+                initial_positions_of(scene)
+                if initial is None
+                else check_vectors("initial", initial, count, ResultsError)
             )
             yield SavedFrame(positions, np.zeros_like(positions), 0, 0.0)
         yield first

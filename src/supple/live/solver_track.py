@@ -122,8 +122,8 @@ class Track:
         """
         model = replace(model, winds=())  # wind forces are passed to `advance`
         self._problem = make_problem(model, True, backend.suited_to(self.solver))
-        self._problem.contacts.stand_at(time)
-        self._problem.room.stand_at(time)
+        self._problem.contacts.set_time(time)
+        self._problem.trust_region.set_time(time)
         self._write_problem_state()
         self.solver.begin(self._problem)
         self._run = self._stepping = self.step = self.balance = self.report = None
@@ -219,8 +219,8 @@ class Track:
         """Restore a state saved by `save_state` at a time [s]."""
         self.positions, self.velocities, self.bodies, self._state = saved.state
         self.iterations, self.balance, self.report, self.step = saved.progress
-        self._problem.contacts.stand_at(time)
-        self._problem.room.stand_at(time)
+        self._problem.contacts.set_time(time)
+        self._problem.trust_region.set_time(time)
         self._write_problem_state()
         self._run = self._stepping = None
 

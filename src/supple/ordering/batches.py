@@ -92,7 +92,7 @@ def best_width(vertices: int, max_incidences: list[int], lanes: int, at_once: fl
 
     Args:
         vertices: Number of vertices of the color.
-        visits: Largest number of incidences per vertex, for each term.
+        max_incidences: Largest number of incidences per vertex, for each term.
         lanes: Lanes per batch.
         at_once: Number of batches processed concurrently.
     """

@@ -67,7 +67,7 @@ def recolor(static: StaticColors, stencils: Sequence[np.ndarray]) -> tuple[np.nd
     """Recolor vertices so that no two vertices of a new stencil have the same color.
 
     Args:
-        lasting: Static colors.
+        static: Static colors.
         stencils: New stencils, one array (m, k) per term.
 
     Returns:
@@ -152,8 +152,8 @@ def _list_stencils(numbered, first, element):
 
 @kernel
 def _assign_colors(order, vertices, new_color, numbered, first, element, start, near, now, forbidden):
-    """Assign each vertex its previous color or the smallest available one, stored in `new_color` (k,) and `now`
-    (n,)."""
+    """Assign each vertex its previous color or the smallest available one, stored in `new_color` (k,) and
+    `now` (n,)."""
     for i in order:
         v = vertices[i]
         for k in range(first[i], first[i + 1]):
@@ -201,7 +201,7 @@ class Plan:
         colors: Color of each overflow batch.
         count: Number of colors.
         starts: First rows of the batches for each term; overflow batches only for static terms.
-        visits: Location of each incidence of the dynamic terms, by term index.
+        locations: Location of each incidence of the dynamic terms, by term index.
     """
 
     colors: np.ndarray
@@ -218,7 +218,7 @@ class BatchUpdate:
         moves: Moves of incidences, (arrays, moves, back) as in `swap_incidences`.
         written: Arrays written by the host, with the number of rows to upload.
         own: (batches, 1, lanes) vertex ids.
-        places: (k, 3) batch, lane and vertex of each changed entry of `own`.
+        slots: (k, 3) batch, lane and vertex of each changed entry of `own`.
         fills: Rows to write.
     """
 

@@ -21,7 +21,7 @@ def _greedy_groups(groups, stencils, first, used_colors, color):
         groups: (g, k) element ids, padded with -1.
         stencils: (m, corners) vertex ids.
         first: First group to color.
-        taken: (n, words) bit set of the colors at each vertex.
+        used_colors: (n, words) bit set of the colors at each vertex.
         color: (g,) output.
 
     Returns:

@@ -15,10 +15,10 @@ class SlotTable:
     """Current and default slots of all vertices.
 
     Attributes:
-        at: (n, 2) current batch and lane, -1 for none.
-        home: (n, 2) default batch and lane, -1 for none.
+        current_slot: (n, 2) current batch and lane, -1 for none.
+        default_slot: (n, 2) default batch and lane, -1 for none.
         width: (batches,) number of distinct vertices in the `lanes` lanes of each batch.
-        away: (k, 7) vertices in overflow slots: batch, lane and width of the default slot, then of the
+        overflow: (k, 7) vertices in overflow slots: batch, lane and width of the default slot, then of the
             current slot, then the vertex.
     """
 
@@ -86,7 +86,7 @@ class SlotTable:
 
         Args:
             stencils: (m, k) vertex ids.
-            start, places: Result of `locate_incidences`.
+            start, locations: Result of `locate_incidences`.
             element, slot: (rows, lanes) outputs.
         """
         element[: start[-1]] = -1
@@ -98,7 +98,7 @@ class SlotTable:
         Args:
             own: Vertex ids to update.
             before: Previous `overflow`.
-            nobody: Vertex id of empty slots.
+            empty_id: Vertex id of empty slots.
 
         Returns:
             (k, 3) batch, lane and vertex of each changed entry.
@@ -221,7 +221,7 @@ def incidence_moves(overflow: np.ndarray, start: np.ndarray, valence: np.ndarray
     """Moves (k, 7) of the incidences for `swap_incidences`.
 
     Args:
-        away: Vertices in overflow slots.
+        overflow: Vertices in overflow slots.
         start: First row of each batch.
         valence: (n,) number of incidences of each vertex.
     """

@@ -43,7 +43,7 @@ class TieElimination(NamedTuple):
 
     Attributes:
         weights: (n, n) weight [a, b] of independent vertex b in dependent vertex a.
-        follows: (n,) True for dependent vertices, which have no dependents themselves. A dependent vertex
+        dependent: (n,) True for dependent vertices, which have no dependents themselves. A dependent vertex
             without weights is constant.
     """
 

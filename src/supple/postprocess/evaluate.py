@@ -34,7 +34,7 @@ from supple.problem.element_quantities import (
 from supple.problem.material_update import change_materials, changing_materials
 from supple.problem.reactions import ObstacleContacts
 from supple.scene import Scene, SceneFile
-from supple.scene.build import assembled
+from supple.scene.build import assemble_model
 from supple.scene.scene import scene_of
 from supple.solve.loop import make_problem
 from supple.solve.options import BackendOptions, resolve_backend, takes_options
@@ -137,7 +137,7 @@ def evaluate(
     when = to_floats(time)
     if when.ndim or not when >= 0:
         raise ValueError(f"time [s] must not be negative, got {format_value(time)}")
-    model = scene if isinstance(scene, Model) else assembled(scene_of(scene))
+    model = scene if isinstance(scene, Model) else assemble_model(scene_of(scene))
     x = check_vectors("positions", positions, model.vertices)
     step = Step(np.inf, x, model.force_at(float(when)), model.materials_at(float(when)), float(when))
     return evaluation_of(evaluate_dynamic_terms(model, x, float(when)), x, step, backend)

@@ -58,7 +58,7 @@ def memo_here(problem: Problem, known: Memo | None) -> tuple[Memo, bool]:
         directional Dirichlet conditions and inertia, which are easy to compare.
     """
     p, u, loads = problem, problem.u, problem.loads
-    plain = p.device.name == "cpu" and not (p.contacts or p.room or p.model.dynamic_terms)
+    plain = p.device.name == "cpu" and not (p.contacts or p.trust_region or p.model.dynamic_terms)
     if not plain or p.model.held is not None or loads.inertia.any():
         return Memo(u, (), 0), False
     same = known is not None and known.terms is p.layout.terms and known.changes == loads.changes

@@ -47,7 +47,7 @@ class FollowerLoads:
         others = len(problem.model.dynamic_terms) > len(self.indices) and any(
             dynamic_term.every for k, dynamic_term in problem.model.dynamic_terms if k not in self._loads
         )
-        return bool(self) and not (others or problem.contacts or problem.room)
+        return bool(self) and not (others or problem.contacts or problem.trust_region)
 
     def set_term(self, index: int, term: Term) -> None:
         """Replace the held forces of a term."""

@@ -37,7 +37,7 @@ class VertexRows(NamedTuple):
         inertia: (batches, 1, lanes) inertia k [N/m].
         held: `ConstrainedRows` for directional Dirichlet conditions, otherwise ().
         contact: Obstacle contact `Planes`, () without obstacles.
-        balls: Step bounds `Balls`, () without bounds.
+        step_bounds: Step bounds `StepBounds`, () without bounds.
     """
 
     own: Any
@@ -46,7 +46,7 @@ class VertexRows(NamedTuple):
     inertia: Any
     held: Any = ()
     contact: Any = ()
-    balls: Any = ()
+    step_bounds: Any = ()
 
 
 @device_function

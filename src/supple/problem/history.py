@@ -136,8 +136,8 @@ class HistoryVariables:
             p.positions if any(terms[k].intersection_free for k in self._frictional_terms) else p.model.rest
         )  # barriers need positions
         rubs = [contacts_to_state(terms[k], x, friction.get(k)) for k in self._frictional_terms] or [{}]
-        if self._problem.room and self._problem.room.pins.late is not None:
-            rubs[0][PINS] = np.array([[self._problem.room.pins.late]])
+        if self._problem.trust_region and self._problem.trust_region.pins.late is not None:
+            rubs[0][PINS] = np.array([[self._problem.trust_region.pins.late]])
         if self._problem.contacts.rigid:
             rubs[0][RIGID] = self._problem.contacts.moved_by_bodies
         return [
@@ -184,7 +184,9 @@ class HistoryVariables:
         )
         if self._problem.contacts.rigid and RIGID in variables[0]:
             self._problem.contacts.moved_by_bodies = variables[0][RIGID]
-        self._problem.room.pins.late = float(variables[0][PINS][0, 0]) if PINS in variables[0] else None
+        self._problem.trust_region.pins.late = (
+            float(variables[0][PINS][0, 0]) if PINS in variables[0] else None
+        )
         self._restore_contacts(variables[0])
         if self._parameters:
             begun = self._problem.layout.begun

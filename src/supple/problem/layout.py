@@ -310,6 +310,6 @@ def _grow_capacity(problem: Problem, times: int) -> None:
     loads.lay_out(layout.vertices, len(loads.rows.force))
     loads.set_constrained(problem.states.constrained_at)
     loads.set_contact_planes(problem.contacts.planes)
-    loads.set_step_bounds(problem.room.balls)
+    loads.set_step_bounds(problem.trust_region.step_bounds)
     problem.measures.forget()
     problem.invalidate_except(*STENCIL_INDEPENDENT)

@@ -87,9 +87,9 @@ class Loads:
         """Set the contact planes, `Contacts.planes`."""
         self.rows = self.rows._replace(contact=planes)
 
-    def set_step_bounds(self, balls: Any) -> None:
-        """Set the step bounds, `Room.balls`."""
-        self.rows = self.rows._replace(balls=balls)
+    def set_step_bounds(self, step_bounds: Any) -> None:
+        """Set the step bounds, `TrustRegion.step_bounds`."""
+        self.rows = self.rows._replace(step_bounds=step_bounds)
 
     def set(self, force: np.ndarray) -> None:
         """Set the external forces (n, 3), or (batch, n, 3) after `resize` [N]."""

@@ -57,7 +57,7 @@ def valid_prefixes(problem: Problem) -> list[str]:
     their materials each time.
     """
     if problem.layout.varied:
-        return ["gathered"]
+        return ["block-diagonal"]
     prepared = problem._shared if problem.keeps_prepared and problem.batch_size == 1 else {}
     assembly, levels = prepared.get("assembly"), prepared.get("multilevel")
     if assembly is None or not assembly.take_materials():

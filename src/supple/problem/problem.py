@@ -15,7 +15,7 @@ import numpy as np
 
 from supple.contact.dynamic_terms import DynamicTerms
 from supple.contact.obstacle_contact import Contacts
-from supple.contact.trust_region import Room
+from supple.contact.trust_region import TrustRegion
 from supple.model.model import Conditions, Model
 from supple.model.state import State
 from supple.problem.device import Cpu, Device
@@ -53,7 +53,7 @@ class Problem:
         states: Displacements, velocities and net forces of the batch.
         loads: External forces and inertia.
         contacts: Obstacle contact.
-        room: Step bounds of the vertices under intersection-free contact.
+        trust_region: Step bounds of the vertices under intersection-free contact.
         measures: Residuals, energies and inversion counts.
         gases: Sealed chambers.
         dynamic_terms: Updates of dynamic terms.
@@ -92,8 +92,8 @@ class Problem:
         self.loads.set_constrained(self.states.constrained_at)
         self.contacts = contacts(model, self.dtype, self.device, self.states)
         self.loads.set_contact_planes(self.contacts.planes)
-        self.room = Room(model, self.dtype, self.device, self.states, self.contacts)
-        self.loads.set_step_bounds(self.room.balls)
+        self.trust_region = TrustRegion(model, self.dtype, self.device, self.states, self.contacts)
+        self.loads.set_step_bounds(self.trust_region.step_bounds)
         self.measures, self.gases = Measures(self), Gases(self)
         self.dynamic_terms = DynamicTerms(self)
         self.follower_loads = FollowerLoads(self)
@@ -130,7 +130,7 @@ class Problem:
 
     @positions.setter
     def positions(self, positions: np.ndarray) -> None:
-        self.states.positions, self.room.checked = positions, False
+        self.states.positions, self.trust_region.checked = positions, False
 
     @property
     def state(self) -> State:
@@ -140,7 +140,7 @@ class Problem:
     @state.setter
     def state(self, state: State) -> None:
         self.states.set_states([state] * self.batch_size)
-        self.room.checked = False
+        self.trust_region.checked = False
 
     def set_batch_size(self, batch_size: int) -> None:
         """Set the batch size for time stepping and reset the external forces to those of the model."""
@@ -175,8 +175,8 @@ class Problem:
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
         aims = [c.pinned for c in conditions]
-        if self.room:
-            aims[:1] = [self.room.begin(conditions[0])]
+        if self.trust_region:
+            aims[:1] = [self.trust_region.begin(conditions[0])]
         else:
             self.states.begin(conditions)
         if self.model.held is not None:
@@ -235,8 +235,8 @@ class Problem:
         self.loads.set_constrained(self.states.constrained_at)
         self.contacts.resize()
         self.loads.set_contact_planes(self.contacts.planes)
-        self.room.resize()
-        self.loads.set_step_bounds(self.room.balls)
+        self.trust_region.resize()
+        self.loads.set_step_bounds(self.trust_region.step_bounds)
 
     def refresh(self, index: int, term: Term) -> None:
         """Replace the stencils of a dynamic term, between steps or between sweeps.
@@ -303,9 +303,9 @@ class Problem:
         self.contacts.begin_step(time, dt, damping)
         self.dynamic_terms.record_friction()
         pinned = self.model.prescribed(time) if pins is None else pins
-        if self.room:
+        if self.trust_region:
             self.dynamic_terms.set_step_bounds()
-            pinned = self.room.aim(time, pinned, pins is not None)
+            pinned = self.trust_region.set_targets(time, pinned, pins is not None)
         if math.isinf(dt):
             self.states.pin(pinned)
             self.history.clear_motions()
@@ -316,7 +316,7 @@ class Problem:
             predict_fall(self, guess, time)
         self.contacts.arrive()
         if math.isinf(dt):
-            self.room.put_back()
+            self.trust_region.restore_bounds()
         else:
             self.dynamic_terms.advance_bodies()
         self.dynamic_terms.begin_step(time)

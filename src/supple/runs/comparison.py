@@ -58,7 +58,7 @@ def new_comparison_manifest(
 
 
 def _entry(trial: Trial) -> dict[str, Any]:
-    """Figures and curves of a trial; a failed trial has label, solver, options and error only."""
+    """Quantities and curves of a trial; a failed trial has label, solver, options and error only."""
     entry = {
         "label": trial.label,
         "solver": trial.solver.name,

@@ -159,7 +159,7 @@ def complete_frames(
 
 
 def restore_infinities(frames: list[dict[str, Any]]) -> None:
-    """Replace null figures of frames by infinity, since JSON has neither infinity nor NaN."""
+    """Replace null quantities of frames by infinity, since JSON has neither infinity nor NaN."""
     for frame in frames:
         frame.update({name: math.inf for name in NULLABLE_FIELDS if frame[name] is None})
 

@@ -117,7 +117,7 @@ def draw_film(
         appearance: Display settings.
         indices: Frame numbers.
         paths: Files to write, all with the same pictures.
-        fps: Pictures per second; by default the pace of the run.
+        fps: Pictures per second; by default the frame rate of the run.
         turning: Move the camera once around the scene.
         watch: Called as watch(done, pictures).
 

@@ -110,7 +110,7 @@ def chosen(value: Any, what: str, known: Iterable[str]) -> str:
         raise SceneError(f"{error}.") from None
 
 
-def sound_name(name: Any, what: str = "body") -> str:
+def check_name(name: Any, what: str = "body") -> str:
     """Check for printable text usable as a file name."""
     if not isinstance(name, str) or not name.strip(" .") or not name.isprintable() or set(name) & set("/\\"):
         raise SceneError(

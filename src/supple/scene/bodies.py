@@ -118,7 +118,7 @@ class Body:
         """
         return TetElasticity.from_mesh(rest, np.concatenate([body.cells for body in bodies]), material)
 
-    def further_terms(self, rest: np.ndarray) -> tuple[Term, ...]:
+    def extra_terms(self, rest: np.ndarray) -> tuple[Term, ...]:
         """Return energy terms in addition to elasticity; solids have none."""
         return ()
 

@@ -11,12 +11,12 @@ from supple.materials import MATERIALS, Material, is_per_element
 from supple.meshes import Mesh, TetMesh, TriMesh
 from supple.meshes.quality import find_problems, rest_corners
 from supple.meshes.skinning import Embedding, embed
-from supple.scene.arguments import Vector, format_value, number, sound_name, vector
+from supple.scene.arguments import Vector, check_name, format_value, number, vector
 from supple.scene.bodies import Body
 from supple.scene.cloth import Cloth
 from supple.scene.errors import SceneError
-from supple.scene.regions import resolved
-from supple.scene.viscosity import sound_viscosity
+from supple.scene.regions import resolve_regions
+from supple.scene.viscosity import check_viscosity
 from supple.support.arguments import MAX_LENGTH, MIN_LENGTH
 from supple.terms import Bending, Fabric, FabricMembrane
 from supple.terms.shells.triangle import check_membrane_material
@@ -48,16 +48,16 @@ def solid(
     _check_size(mesh)
     check_parameters(material, mesh)
     density = number(density, "density [kg/m³]", above=0)
-    place = _place(bodies, "solid", name)
+    first_and_name = _first_and_name(bodies, "solid", name)
     body = Body(
         mesh,
         material,
         density,
-        *place,
+        *first_and_name,
         _skin(render, mesh),
         *_motion(motion),
-        regions=resolved(regions, mesh, place[0]),
-        viscosity=sound_viscosity(viscosity),
+        regions=resolve_regions(regions, mesh, first_and_name[0]),
+        viscosity=check_viscosity(viscosity),
     )
     for part in body.parts:
         refuse_sheets(part.material)
@@ -88,7 +88,7 @@ def cloth(
     _check_material("add_cloth", membrane)
     wrong = [*find_problems(mesh)]
     corners: np.ndarray | None = None
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
 
     def attempt(what: Any) -> Any:
         try:
@@ -101,14 +101,14 @@ def cloth(
     attempt(lambda: check_membrane_material(membrane))
     attempt(lambda: check_parameters(membrane, mesh))
     for key, value, unit in (("density", density, "kg/m²"), ("thickness", thickness, "m")):
-        found[key] = attempt(lambda k=key, v=value, u=unit: number(v, f"{k} [{u}] of cloth", above=0))
+        numbers[key] = attempt(lambda k=key, v=value, u=unit: number(v, f"{k} [{u}] of cloth", above=0))
     if not isinstance(bending, Bending | None):
         wrong.append(
             f"bending must be for example supple.HingeBending(rigidity=1e-5); got {format_value(bending)}."
         )
     if rest is not None:
         corners = attempt(lambda: rest_corners(mesh, rest))
-    parts = attempt(lambda: resolved(regions, mesh, str(name or "cloth"))) or ()
+    parts = attempt(lambda: resolve_regions(regions, mesh, str(name or "cloth"))) or ()
     for region in parts:
         attempt(lambda r=region: check_membrane_material(r.material))
     if fabric and parts:
@@ -117,15 +117,15 @@ def cloth(
         wrong += _not_woven(bending, mesh.points[mesh.triangles] if rest is None else corners)
     if wrong:
         raise SceneError(" ".join(_sentence(line) for line in wrong))
-    place = _place(bodies, "cloth", name)
+    first_and_name = _first_and_name(bodies, "cloth", name)
     return Cloth(
         mesh,
         membrane,
-        found["density"],
-        *place,
+        numbers["density"],
+        *first_and_name,
         _skin(render, mesh),
         *_motion(motion),
-        found["thickness"],
+        numbers["thickness"],
         bending,
         corners,
         fabric,
@@ -184,9 +184,9 @@ def _check_size(mesh: Mesh) -> None:
         )
 
 
-def _place(bodies: Sequence[Body], kind: str, name: Any) -> tuple[str, int]:
+def _first_and_name(bodies: Sequence[Body], kind: str, name: Any) -> tuple[str, int]:
     """Return name and first vertex number of a new body."""
-    name = f"{kind}{len(bodies)}" if name is None else sound_name(name)
+    name = f"{kind}{len(bodies)}" if name is None else check_name(name)
     if name in (body.name for body in bodies):
         raise SceneError(f"There is already a body named {name!r}; names must differ.")
     return name, bodies[-1].vertices.stop if bodies else 0

@@ -21,14 +21,14 @@ from supple.scene.loads.forces import refuse_still, volume_forces
 from supple.scene.loads.ramps import Fraction, Ramp
 from supple.scene.loads.time_varying import (
     VaryingMaterial,
-    check_varied,
-    merged_material,
+    check_variation,
+    merge_materials,
     varying_materials,
 )
 from supple.scene.scene import Scene, scene_of
 from supple.scene.shapes.obstacle_motion import obstacles_of, refuse_inside, refuse_resting
-from supple.scene.shapes.small_obstacles import with_faces_kept_out
-from supple.scene.user_terms import further_terms
+from supple.scene.shapes.small_obstacles import with_small_obstacle_contact
+from supple.scene.user_terms import make_user_terms
 from supple.support.arguments import MAX_LENGTH, check_flag, to_floats
 from supple.terms import Term, WeakConstraints
 
@@ -46,30 +46,32 @@ class Prescribed:
     """
 
     pins: tuple[Pin, ...]
-    holding: Holding
+    dirichlet: Holding
 
     def __call__(self, t: float) -> np.ndarray:
         with np.errstate(all="ignore"):  # non-finite positions are refused below
-            moved = [self._moved(pin, t) for pin in self.pins]
+            positions = [self._positions_of(pin, t) for pin in self.pins]
         try:
-            return self.holding.positions(moved, when="in the end" if t == np.inf else f"at t = {t:g} s")
+            return self.dirichlet.positions(
+                positions, when="in the end" if t == np.inf else f"at t = {t:g} s"
+            )
         except ValueError as error:
             raise SceneError(str(error)) from None
 
-    def _moved(self, pin: Pin, t: float) -> np.ndarray:
+    def _positions_of(self, pin: Pin, t: float) -> np.ndarray:
         rest = pin.on.points
-        moved = rest if pin.motion is None else to_floats(pin.motion(rest, t))
-        if moved.shape != rest.shape or not np.abs(moved).max() <= MAX_LENGTH:
+        positions = rest if pin.motion is None else to_floats(pin.motion(rest, t))
+        if positions.shape != rest.shape or not np.abs(positions).max() <= MAX_LENGTH:
             raise SceneError(
                 f"The motion of pinned vertices of {pin.on.body.name!r} must give finite positions "
                 f"of shape {rest.shape}; at t = {t:g} s it does not. Beyond {MAX_LENGTH:g} m counts as "
                 "infinite."
             )
-        return moved
+        return positions
 
 
 @dataclass(frozen=True, eq=False)
-class Still:
+class ConstantPositions:
     """Constant positions (k, 3) [m] of constrained vertices without motion, read-only."""
 
     positions: np.ndarray
@@ -98,10 +100,10 @@ def build_model(scene: Scene | SceneFile, quasistatic: bool | None = None) -> Mo
     """
     scene = scene_of(scene)
     check_scene(scene, quasistatic)
-    return assembled(scene)
+    return assemble_model(scene)
 
 
-def assembled(scene: Scene) -> Model:
+def assemble_model(scene: Scene) -> Model:
     """Build a scene model without checking solvability.
 
     Bodies may fall, and all vertices may be constrained.
@@ -109,7 +111,7 @@ def assembled(scene: Scene) -> Model:
     _check(scene)
     rest = np.concatenate([body.points for body in scene.bodies])
     mass = np.concatenate([body.masses for body in scene.bodies])
-    pinned, held, prescribed = pins_of(scene)
+    pinned, constrained, prescribed = pins_of(scene)
     force, varying = forces_of(scene, mass)
     changing = varying_materials(elastic_groups(scene.bodies), scene.varied)
     terms = _elasticity(scene.bodies, rest, changing) + _weak_constraints(scene, rest)
@@ -120,13 +122,15 @@ def assembled(scene: Scene) -> Model:
         force=force,
         pinned=pinned,
         prescribed=prescribed,
-        terms=terms + tuple(each.term(rest) for each in _changing(scene)) + further_terms(scene),
+        terms=terms
+        + tuple(each.term(rest) for each in _time_dependent_loads(scene))
+        + make_user_terms(scene),
         tets=_tets(scene.bodies),
         bodies=tuple(scene.bodies),
         varying=varying,
         velocities=_velocities(scene.bodies),
         supports=tuple((pin.name, pin.on.vertices, pin.directions) for pin in scene.pins),
-        held=held,
+        held=constrained,
         duration=_duration(scene),
         changing=tuple(changing.items()),
         dynamic_terms=_dynamic_terms(scene, len(terms)),
@@ -136,12 +140,12 @@ def assembled(scene: Scene) -> Model:
         drag=_drag(scene.bodies),
         volume_forces=volume_forces(scene.loads),
     )
-    return with_faces_kept_out(scene, with_contact(scene, model))
+    return with_small_obstacle_contact(scene, with_contact(scene, model))
 
 
 def _duration(scene: Scene) -> float:
     """End time [s] of all motions and ramps; 1 if no end is known."""
-    varied = [*scene.loads, *_changing(scene), *scene.winds, *scene.varied]
+    varied = [*scene.loads, *_time_dependent_loads(scene), *scene.winds, *scene.varied]
     ramps = [scene.gravity_ramp, *(each.ramp for each in varied)]
     motions = [pin.motion for pin in scene.pins] + [obstacle.motion for obstacle in scene.obstacles]
     ends = [motion.end for motion in motions if isinstance(motion, Motion)]
@@ -151,16 +155,16 @@ def _duration(scene: Scene) -> float:
 
 def _dynamic_terms(scene: Scene, first: int) -> tuple[tuple[int, Any], ...]:
     """List (index, updater) of time-dependent terms, numbered from `first`."""
-    found = [each.follower(first + k) for k, each in enumerate(_changing(scene))]
-    return tuple(follower for follower in found if follower is not None)
+    updaters = [each.dynamic_term(first + k) for k, each in enumerate(_time_dependent_loads(scene))]
+    return tuple(updater for updater in updaters if updater is not None)
 
 
-def _changing(scene: Scene) -> list[Any]:
+def _time_dependent_loads(scene: Scene) -> list[Any]:
     """List loads with separate, possibly time-dependent terms."""
-    return [*scene.inflations, *scene.cables, *scene.turning]
+    return [*scene.inflations, *scene.cables, *scene.follower_tractions]
 
 
-def _alone(scene: Scene) -> str:
+def _rigid_only_advice(scene: Scene) -> str:
     """Return advice for scenes with movable rigid bodies only, otherwise empty text."""
     if all(obstacle.mass is None for obstacle in scene.obstacles):
         return ""
@@ -173,7 +177,8 @@ def _alone(scene: Scene) -> str:
 def _check(scene: Scene) -> None:
     if not scene.bodies:
         raise SceneError(
-            f"The scene has no bodies; add one with add_solid(mesh, material) or add_cloth.{_alone(scene)}"
+            "The scene has no bodies; add one with add_solid(mesh, material) or "
+            f"add_cloth.{_rigid_only_advice(scene)}"
         )
     scene.check()
     named = {part.name: part for body in scene.bodies for part in body.parts}
@@ -184,10 +189,10 @@ def _check(scene: Scene) -> None:
                 "material, but all are of regions; name one, body.region(...).",
                 at="vary",
             )
-        check_varied(each, named[each.body.name], _some_times(scene))
+        check_variation(each, named[each.body.name], _sample_times(scene))
 
 
-def _some_times(scene: Scene) -> list[float]:
+def _sample_times(scene: Scene) -> list[float]:
     """Sample times [s]: five over the scene duration, plus infinity."""
     return [*np.linspace(0, scene.frames * scene.dt, 5).tolist(), np.inf]
 
@@ -203,10 +208,11 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
         SceneError: There is nothing to solve for, or an unsupported body would fall forever.
     """
     _check(scene)
-    pinned, held, prescribed = pins_of(scene)
-    if held is None and len(pinned) == scene.bodies[-1].vertices.stop:
+    pinned, constrained, prescribed = pins_of(scene)
+    if constrained is None and len(pinned) == scene.bodies[-1].vertices.stop:
         raise SceneError(
-            f"All vertices are pinned, so there is nothing to solve for; pin fewer vertices.{_alone(scene)}"
+            "All vertices are pinned, so there is nothing to solve for; pin fewer "
+            f"vertices.{_rigid_only_advice(scene)}"
         )
     _refuse_contradictions(scene, prescribed)
     for inflation in scene.inflations:
@@ -225,9 +231,9 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
             return
         mass = np.concatenate([body.masses for body in scene.bodies])
         force, varying = forces_of(scene, mass)
-        support = Support(scene, pinned, held)
-        for each in (force, *(whole for _, whole in varying)):
-            support.refuse_falling(each)
+        support = Support(scene, pinned, constrained)
+        for each in (force, *(full for _, full in varying)):
+            support.check_equilibrium(each)
 
 
 Varying = tuple[tuple[Callable[[float], float], np.ndarray], ...]
@@ -243,20 +249,20 @@ def forces_of(scene: Scene, mass: np.ndarray) -> tuple[np.ndarray, Varying]:
     Returns:
         Constant forces (n, 3) [N], and for each ramp its fraction and the full forces (n, 3) [N].
     """
-    found: list[tuple[Any, np.ndarray]] = [(None, np.zeros((len(mass), 3)))]
+    groups: list[tuple[Any, np.ndarray]] = [(None, np.zeros((len(mass), 3)))]
 
     def of(ramp: Any) -> np.ndarray:
         """Return the accumulated forces (n, 3) [N] of a ramp."""
-        for other, force in found:
+        for other, force in groups:
             if other is ramp or (isinstance(ramp, Ramp) and other == ramp):
                 return force
-        found.append((ramp, np.zeros((len(mass), 3))))
-        return found[-1][1]
+        groups.append((ramp, np.zeros((len(mass), 3))))
+        return groups[-1][1]
 
     of(scene.gravity_ramp)[:] += mass[:, None] * np.array(scene.gravity)
     for load in scene.loads:
         of(load.ramp)[load.on.vertices] += load.force
-    (_, constant), *varying = found
+    (_, constant), *varying = groups
     return constant, tuple((Fraction(ramp), force) for ramp, force in varying)
 
 
@@ -273,7 +279,7 @@ def _drag(bodies: list[Body]) -> np.ndarray | None:
     return np.concatenate([np.full(len(body.points), body.drag) for body in bodies])
 
 
-def start_of(scene: Scene) -> np.ndarray:
+def initial_positions_of(scene: Scene) -> np.ndarray:
     """Return the initial positions (n, 3) [m] of a motion.
 
     Vertices are at rest, and pinned vertices at their positions at time 0.
@@ -291,13 +297,13 @@ def pins_of(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[floa
         Sorted numbers (k,) of the constrained vertices; projections onto their constrained directions, as in
         `Model`; and a function of time t [s] that returns their positions (k, 3) [m].
     """
-    holding = Holding([part_of(pin) for pin in scene.pins])
-    prescribed = Prescribed(tuple(scene.pins), holding)
+    dirichlet = Holding([part_of(pin) for pin in scene.pins])
+    prescribed = Prescribed(tuple(scene.pins), dirichlet)
     if any(pin.motion is not None for pin in scene.pins):
-        return holding.vertices, holding.held, prescribed
+        return dirichlet.vertices, dirichlet.held, prescribed
     still = prescribed(0.0)
     still.flags.writeable = False
-    return holding.vertices, holding.held, Still(still)
+    return dirichlet.vertices, dirichlet.held, ConstantPositions(still)
 
 
 def part_of(pin: Pin) -> Part:
@@ -307,8 +313,8 @@ def part_of(pin: Pin) -> Part:
 
 def _refuse_contradictions(scene: Scene, prescribed: Callable[[float], np.ndarray]) -> None:
     """Refuse pins with contradicting positions along shared directions, at sample times."""
-    if isinstance(prescribed, Prescribed) and prescribed.holding.overlapping:
-        for time in _some_times(scene):
+    if isinstance(prescribed, Prescribed) and prescribed.dirichlet.overlapping:
+        for time in _sample_times(scene):
             prescribed(time)
 
 
@@ -320,10 +326,10 @@ def _elasticity(
     `Conditions` count materials in this order. Parameters that vary in time have their final values.
     """
     elastic = (
-        group[0].elasticity(group, rest, changing[k](np.inf) if k in changing else merged_material(group))
+        group[0].elasticity(group, rest, changing[k](np.inf) if k in changing else merge_materials(group))
         for k, group in enumerate(elastic_groups(bodies))
     )
-    return (*elastic, *(term for body in bodies for term in body.further_terms(rest)))
+    return (*elastic, *(term for body in bodies for term in body.extra_terms(rest)))
 
 
 def _tets(bodies: list[Body]) -> np.ndarray:

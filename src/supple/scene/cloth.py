@@ -92,7 +92,7 @@ class Cloth(Body):
         """(m, 3, 3) corners of the triangles in the rest shape [m]."""
         return self.points[self.mesh.cells] if self.rest is None else self.rest
 
-    def further_terms(self, rest: np.ndarray) -> tuple[Term, ...]:
+    def extra_terms(self, rest: np.ndarray) -> tuple[Term, ...]:
         if self.bending is None:
             return ()
         vertices, owners = hinges_of(self.mesh.cells)
@@ -120,8 +120,8 @@ class Cloth(Body):
         away /= np.linalg.norm(away, axis=1, keepdims=True)
         flat = a + along[:, None] * e - across[:, None] * away
         size = np.linalg.norm(b - a, axis=1)
-        together = np.abs(one[:, :2] - other[:, :2]).max(axis=(1, 2)) < 1e-9 * size
-        return np.stack([a, b, o, np.where(together[:, None], p, flat)], axis=1)
+        same_corner = np.abs(one[:, :2] - other[:, :2]).max(axis=(1, 2)) < 1e-9 * size
+        return np.stack([a, b, o, np.where(same_corner[:, None], p, flat)], axis=1)
 
 
 def _slot(triangles: np.ndarray, vertex: np.ndarray) -> np.ndarray:

@@ -40,7 +40,7 @@ OPTIONS: dict[tuple[Method, ...], tuple[str, ...]] = {
 }
 """Options that apply to some contact methods only."""
 
-OPEN = 1.5
+MAX_EDGE_IN_CELLS = 1.5
 """Largest edge of a surface, in grid cells; other bodies may pass between vertices farther apart."""
 
 
@@ -138,7 +138,7 @@ class Contact:
             raise SceneError(
                 f"contact must be {comma_list(get_args(Method))}, got {format_value(self.method)}."
             )
-        self._refuse_idle()
+        self._check_unused_options()
         for name, unit in (("thickness", "m"), ("stiffness", "N/m"), ("spacing", "m")):
             if getattr(self, name) is not None:
                 value = number(getattr(self, name), f"{name} [{unit}] of contact", above=0)
@@ -164,23 +164,25 @@ class Contact:
     @property
     def options(self) -> dict[str, Any]:
         """Method options; `friction_pairs` counts body pairs."""
-        looked = [name for methods, names in OPTIONS.items() if self.method in methods for name in names]
-        found = {name: getattr(self, name) for name in looked}
+        names = [name for methods, names in OPTIONS.items() if self.method in methods for name in names]
+        options = {name: getattr(self, name) for name in names}
         if self.method not in ("weak", "barrier"):
-            return found
-        return found | {
+            return options
+        return options | {
             "friction": self.friction,
             "kinetic_friction": self.kinetic_friction,
             "friction_pairs": len(self.friction_pairs),
         }
 
-    def _refuse_idle(self) -> None:
+    def _check_unused_options(self) -> None:
         """Refuse non-default options unused by the method."""
         for methods, names in OPTIONS.items():
             for name in names if self.method not in methods else ():
                 if getattr(self, name) != type(self).__dataclass_fields__[name].default:
-                    ways = " or ".join(f'"{method}"' for method in methods)
-                    raise SceneError(f"{name} is for contact by a {ways}, and this is {self.method!r}.")
+                    methods_text = " or ".join(f'"{method}"' for method in methods)
+                    raise SceneError(
+                        f"{name} is for contact by a {methods_text}, and this is {self.method!r}."
+                    )
 
     def table(self, names: list[str]) -> np.ndarray | None:
         """Friction coefficients of body pairs.
@@ -194,16 +196,16 @@ class Contact:
         Raises:
             SceneError: A pair names an unknown body.
         """
-        found = np.zeros((2, len(names), len(names)))
-        found[0], found[1] = self.friction, self.kinetic_friction
+        mu = np.zeros((2, len(names), len(names)))
+        mu[0], mu[1] = self.friction, self.kinetic_friction
         for pair in self.friction_pairs:
             for name in pair.bodies:
                 if name not in names:
                     sentence = f"There is no body {name!r} for friction; there are {comma_list(names)}."
                     raise SceneError(sentence, at="contact.friction_pair")
             a, b = map(names.index, pair.bodies)
-            found[:, a, b] = found[:, b, a] = pair.friction, pair.kinetic_friction
-        return found if found.any() else None
+            mu[:, a, b] = mu[:, b, a] = pair.friction, pair.kinetic_friction
+        return mu if mu.any() else None
 
 
 def contact_of(given: Any) -> Contact:
@@ -221,8 +223,8 @@ def with_contact(scene: Scene, model: Model) -> Model:
     triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
     flat = np.array([body.kind != "solid" for body in scene.bodies])
     _refuse_thick(scene, contact)
-    rubs = contact.table([body.name for body in scene.bodies])
-    options = contact.thickness, contact.stiffness, rubs
+    friction = contact.table([body.name for body in scene.bodies])
+    options = contact.thickness, contact.stiffness, friction
     if contact.method == "barrier":
         return with_barrier_contact(
             model, triangles, flat, _moduli(scene), *options, contact.separate_initial
@@ -233,11 +235,11 @@ def with_contact(scene: Scene, model: Model) -> Model:
 def _grid(contact: Contact, model: Model) -> Grid:
     """Build the background grid of a model, or refuse unsupported models."""
     obstacles = model.obstacles
-    beside = [term.name for term in model.terms if not term.fills]
+    other_terms = [term.name for term in model.terms if not term.fills]
     evolves = [type(t.material).__name__ for t in model.terms if t.material and evolving(type(t.material))]
     rigid = [obstacles.names[obstacles.obstacle[body.row]] for body in obstacles.rigid] if obstacles else []
     wrong = {
-        f"{comma_list(beside)} beside solids": beside,
+        f"{comma_list(other_terms)} beside solids": other_terms,
         f"{comma_list(evolves)}, which remembers what happened to it": evolves,
         "pins along some directions only": model.held is not None,
         "damping in proportion to the mass": model.drag is not None,
@@ -245,8 +247,8 @@ def _grid(contact: Contact, model: Model) -> Grid:
         "friction between bodies, which stick to each other on it": contact.friction
         or contact.friction_pairs,
     }
-    for what, found in wrong.items():
-        if found:
+    for what, present in wrong.items():
+        if present:
             sentence = f'A grid carries solids, and the scene has {what}: contact="weak" knows that.'
             raise SceneError(sentence, at="contact")
     return Grid(contact.spacing or model.mean_edge, contact.cfl)
@@ -262,16 +264,16 @@ def open_on_grid(bodies: Sequence[Any], spacing: float) -> list[str]:
     Returns:
         One sentence per body whose edges are too long for the grid.
     """
-    found = []
+    warnings = []
     for body in bodies if len(bodies) > 1 else []:
         edge = float(edges_of(body).mean())
-        if edge > OPEN * spacing:
-            found.append(
+        if edge > MAX_EDGE_IN_CELLS * spacing:
+            warnings.append(
                 f"{body.name!r} has edges of {edge:.3g} m, and the cells of the grid are {spacing:.3g} m "
                 "wide: a grid knows bodies by their vertices, and others may pass between these. A finer "
                 f"mesh of it, or spacing = {edge:.2g} of contact, would stop them"
             )
-    return found
+    return warnings
 
 
 def intersections(scene: Scene) -> list[str]:
@@ -283,8 +285,8 @@ def intersections(scene: Scene) -> list[str]:
     for pin in scene.pins:
         if pin.motion is not None:
             x[pin.on.vertices] = pin.motion(pin.on.points, 0.0)
-    found = crossings(_surfaces(scene, x), x)
-    return [each.sentence([body.name for body in scene.bodies]) for each in found]
+    intersecting = crossings(_surfaces(scene, x), x)
+    return [each.sentence([body.name for body in scene.bodies]) for each in intersecting]
 
 
 def _surfaces(scene: Scene, x: np.ndarray) -> Surfaces:
@@ -305,8 +307,12 @@ def check_contact(scene: Scene) -> None:
         with about("contact"):
             _refuse_thick(scene, contact)
         contact.table([body.name for body in scene.bodies])
-    if contact.method == "barrier" and not contact.separate_initial and (found := intersections(scene)):
-        raise SceneError(already_crossing(found), at="contact")
+    if (
+        contact.method == "barrier"
+        and not contact.separate_initial
+        and (intersecting := intersections(scene))
+    ):
+        raise SceneError(already_crossing(intersecting), at="contact")
 
 
 def _moduli(scene: Scene) -> np.ndarray:
@@ -314,8 +320,8 @@ def _moduli(scene: Scene) -> np.ndarray:
 
     Bodies without a modulus have that of the softest other body; 1 if no body has one.
     """
-    found = [[getattr(part.material, "young", None) for part in body.parts] for body in scene.bodies]
-    of_bodies = ([float(np.max(young)) for young in moduli if young is not None] for moduli in found)
+    young_moduli = [[getattr(part.material, "young", None) for part in body.parts] for body in scene.bodies]
+    of_bodies = ([float(np.max(young)) for young in moduli if young is not None] for moduli in young_moduli)
     known = [max(moduli, default=np.nan) for moduli in of_bodies]
     least = np.nanmin(known) if np.isfinite(known).any() else 1.0
     return np.where(np.isnan(known), least, known)

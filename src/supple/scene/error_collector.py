@@ -87,8 +87,8 @@ def _should(details: Any) -> str:
         case "bool_type":
             return "should be true or false"
         case "too_short" | "too_long":
-            wanted = details["ctx"].get("min_length", 0), details["ctx"].get("max_length", 0)
-            return f"should have {max(wanted)} items, and has {details['ctx']['actual_length']}"
+            bounds = details["ctx"].get("min_length", 0), details["ctx"].get("max_length", 0)
+            return f"should have {max(bounds)} items, and has {details['ctx']['actual_length']}"
         case _:
             return details["msg"].replace("Input should", "should").replace("a valid", "a")
 

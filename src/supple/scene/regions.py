@@ -10,7 +10,7 @@ import numpy as np
 
 from supple.materials import Material, is_per_element
 from supple.meshes import Mesh
-from supple.scene.arguments import format_value, number, sound_name
+from supple.scene.arguments import check_name, format_value, number
 from supple.scene.errors import SceneError
 from supple.support.arguments import suggest_name
 from supple.terms import Term
@@ -86,17 +86,17 @@ def portions_of(body: Body) -> tuple[Portion, ...]:
         left[region.where] = False
     rest = np.flatnonzero(left)
     base = [Portion(body, body.name, _rows(body.material, rest), rest)] if len(rest) else []
-    found = base + [Portion(body, f"{body.name}/{r.name}", r.material, r.where) for r in body.regions]
+    portions = base + [Portion(body, f"{body.name}/{r.name}", r.material, r.where) for r in body.regions]
     branches = [
         replace(part, name=f"{part.name} viscosity {k}", material=material, branch=k)
         for k, each in enumerate(body.viscosity, 1)
-        for part in found
+        for part in portions
         if (material := each.branch(part.material, part.name)) is not None
     ]
-    return (*found, *branches)
+    return (*portions, *branches)
 
 
-def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
+def resolve_regions(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
     """Validate regions; restrict materials to region cells.
 
     Args:
@@ -115,33 +115,33 @@ def resolved(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
             f"regions are a list of supple.scene.Region(name, where, material); got {format_value(regions)}."
         )
     owner = np.full(mesh.n_cells, -1)
-    done: list[Region] = []
+    accepted: list[Region] = []
     for region in regions:
         if not isinstance(region, Region):
             raise SceneError(
                 "regions are a list of supple.scene.Region(name, where, material); got "
                 f"{format_value(region)}."
             )
-        name = sound_name(region.name, "region")
-        if name in (other.name for other in done):
+        name = check_name(region.name, "region")
+        if name in (other.name for other in accepted):
             raise SceneError(f"There is already a region named {name!r} of {known!r}; names must differ.")
         if not isinstance(region.material, Material):
             raise SceneError(f"Region {name!r} needs a material; got {format_value(region.material)}.")
         cells = _cells(region, mesh)
-        taken = cells[owner[cells] >= 0]
-        if len(taken):
+        shared = cells[owner[cells] >= 0]
+        if len(shared):
             raise SceneError(
-                f"Regions {done[owner[taken[0]]].name!r} and {name!r} of {known!r} share {len(taken)} "
-                f"{cells_of(mesh)}, for example {taken[0]}; each is of one material."
+                f"Regions {accepted[owner[shared[0]]].name!r} and {name!r} of {known!r} share {len(shared)} "
+                f"{cells_of(mesh)}, for example {shared[0]}; each is of one material."
             )
-        owner[cells] = len(done)
+        owner[cells] = len(accepted)
         density = region.density
         if density is not None:
             unit = "kg/m³" if mesh.corners == 4 else "kg/m²"
             density = number(density, f"density [{unit}] of region {name!r}", above=0)
         material = of_cells(region.material, name, cells, mesh.n_cells, cells_of(mesh))
-        done.append(replace(region, where=cells, density=density, material=material))
-    return tuple(done)
+        accepted.append(replace(region, where=cells, density=density, material=material))
+    return tuple(accepted)
 
 
 def densities(regions: Sequence[Region], density: float, count: int) -> Any:
@@ -159,8 +159,8 @@ def region_named(body: Body, name: Any) -> Portion:
     parts = [part for part in body.parts if isinstance(part, Portion) and not part.branch]
     known = {part.name.removeprefix(f"{body.name}/"): part for part in parts if part.name != body.name}
     if name not in known:
-        there = suggest_name(str(name), known) if known else "it has none"
-        raise SceneError(f"{body.name!r} has no region {format_value(name)}; {there}")
+        hint = suggest_name(str(name), known) if known else "it has none"
+        raise SceneError(f"{body.name!r} has no region {format_value(name)}; {hint}")
     return known[name]
 
 
@@ -195,19 +195,19 @@ def _cells(region: Region, mesh: Mesh) -> np.ndarray:
 
 def _has(mesh: Mesh, field: Any, values: Any, name: str) -> np.ndarray:
     """Return a cell mask (m,): True where field values match."""
-    found, wanted = mesh.field(field), np.atleast_1d(np.asarray(values))
-    if found.ndim > 1:
+    field_values, values = mesh.field(field), np.atleast_1d(np.asarray(values))
+    if field_values.ndim > 1:
         raise SceneError(
-            f"Region {name!r} needs a field of numbers; {field!r} has rows of {found.shape[1:]}."
+            f"Region {name!r} needs a field of numbers; {field!r} has rows of {field_values.shape[1:]}."
         )
-    known = np.unique(found)
-    missing = wanted[~np.isin(wanted, known)]
+    known = np.unique(field_values)
+    missing = values[~np.isin(values, known)]
     if len(missing):
-        there = ", ".join(f"{value:g}" for value in known[:10]) + (", ..." if len(known) > 10 else "")
+        values_text = ", ".join(f"{value:g}" for value in known[:10]) + (", ..." if len(known) > 10 else "")
         raise SceneError(
-            f"There is no region {missing[0]:g} in the field {field!r} of the mesh, which has {there}."
+            f"There is no region {missing[0]:g} in the field {field!r} of the mesh, which has {values_text}."
         )
-    return np.isin(found, wanted)
+    return np.isin(field_values, values)
 
 
 def cells_of(mesh: Mesh) -> str:

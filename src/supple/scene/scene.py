@@ -14,13 +14,13 @@ from supple.meshes import TetMesh, TriMesh
 from supple.scene import body_validation as adding
 from supple.scene.arguments import (
     Vector,
+    check_name,
     chosen,
     comma_list,
     count,
     format_value,
     number,
     part,
-    sound_name,
     vector,
 )
 from supple.scene.bodies import Body, VertexSet
@@ -28,7 +28,7 @@ from supple.scene.cloth import Cloth
 from supple.scene.constraints.attachments import Attachment
 from supple.scene.constraints.cables import Tendon
 from supple.scene.constraints.connectors import WithTies
-from supple.scene.constraints.pins import AnyMotion, Pin, held_directions
+from supple.scene.constraints.pins import AnyMotion, Pin, constrained_directions
 from supple.scene.constraints.springs import SpringSet
 from supple.scene.contact_settings import Contact, Method, contact_of
 from supple.scene.errors import SceneError
@@ -37,7 +37,7 @@ from supple.scene.loads.follower_loads import FollowingTraction
 from supple.scene.loads.forces import Inflation, Load, Wind
 from supple.scene.loads.ramps import AnyRamp, check_ramp
 from supple.scene.loads.scene_loads import Loaded
-from supple.scene.loads.time_varying import Varied, varied
+from supple.scene.loads.time_varying import VaryingParameter, varied
 from supple.scene.pickling import picklable
 from supple.scene.regions import Portion, Region
 from supple.scene.shapes.obstacle_motion import Obstacle, WithObstacles
@@ -85,11 +85,11 @@ class Scene(Loaded, WithObstacles, WithTies):
     obstacles: list[Obstacle] = field(default_factory=list, init=False)
     springs: list[SpringSet] = field(default_factory=list, init=False)
     cables: list[Tendon] = field(default_factory=list, init=False)
-    varied: list[Varied] = field(default_factory=list, init=False)
+    varied: list[VaryingParameter] = field(default_factory=list, init=False)
     inflations: list[Inflation | Cavity] = field(default_factory=list, init=False)
-    turning: list[FollowingTraction] = field(default_factory=list, init=False)
+    follower_tractions: list[FollowingTraction] = field(default_factory=list, init=False)
     winds: list[Wind] = field(default_factory=list, init=False)
-    further: list[TermMaker] = field(default_factory=list, init=False)
+    user_terms: list[TermMaker] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.check()
@@ -109,9 +109,9 @@ class Scene(Loaded, WithObstacles, WithTies):
         chosen(self.initial_guess, "initial_guess", ("adaptive", "inertial", "coast"))
 
     def __getstate__(self) -> dict[str, Any]:
-        further = [picklable(make, "a term of one's own", "function") for make in self.further]
+        user_terms = [picklable(make, "a term of one's own", "function") for make in self.user_terms]
         ramp = picklable(self.gravity_ramp, "gravity", "ramp")
-        return self.__dict__ | {"gravity_ramp": ramp, "further": further}
+        return self.__dict__ | {"gravity_ramp": ramp, "further": user_terms}
 
     def add_solid(
         self,
@@ -246,7 +246,7 @@ class Scene(Loaded, WithObstacles, WithTies):
             raise SceneError(
                 f"A motion must be for example Translate((x, y, z)); got {format_value(motion)}."
             )
-        directions = held_directions(axes, along, normal, len(chosen))
+        directions = constrained_directions(axes, along, normal, len(chosen))
         for pin in self.pins:
             wholly = directions is None and pin.directions is None
             if wholly and pin.on.body is chosen.body and pin.motion != motion:
@@ -257,7 +257,7 @@ class Scene(Loaded, WithObstacles, WithTies):
                         f"motion, for example vertex {twice[0]} at {chosen.body.points[twice[0]].tolist()}; "
                         "select them only once."
                     )
-        name = f"pin{len(self.pins)}" if name is None else sound_name(name, "pin")
+        name = f"pin{len(self.pins)}" if name is None else check_name(name, "pin")
         if name in (pin.name for pin in self.pins):
             raise SceneError(f"There is already a pin named {name!r}; names must differ.")
         self.pins.append(Pin(chosen, motion, directions, name))

@@ -17,11 +17,11 @@ TermMaker = Callable[[np.ndarray], Term]
 """Function of the rest positions (n, 3) [m] of all vertices that builds a term."""
 
 
-def further_terms(scene: Scene) -> tuple[Term, ...]:
+def make_user_terms(scene: Scene) -> tuple[Term, ...]:
     """Build and check user-defined scene terms."""
     rest = np.concatenate([body.points for body in scene.bodies])
-    made = tuple(make(rest) for make in scene.further)
-    for term in made:
+    terms = tuple(make(rest) for make in scene.user_terms)
+    for term in terms:
         ids = np.asarray(term.vertices)
         if ids.ndim != 2 or ids.dtype.kind not in "iu":
             raise SceneError(
@@ -32,4 +32,4 @@ def further_terms(scene: Scene) -> tuple[Term, ...]:
                 f"The scene has vertices 0 to {len(rest) - 1}, and {term.name} between {ids.min()} and "
                 f"{ids.max()}."
             )
-    return made
+    return terms

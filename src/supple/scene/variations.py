@@ -19,7 +19,7 @@ from supple.scene.build import Prescribed, elastic_groups, forces_of, pins_of
 from supple.scene.constraints.rigid_support import Support
 from supple.scene.errors import SceneError
 from supple.scene.loads.ramps import fraction_at
-from supple.scene.loads.time_varying import merged_material, varying_materials
+from supple.scene.loads.time_varying import merge_materials, varying_materials
 from supple.scene.pickling import picklable
 from supple.scene.regions import Portion, of_cells
 from supple.scene.scene import Scene
@@ -79,7 +79,7 @@ def conditions(
         raise SceneError(f"time [s] of a variation must not be negative, got {format_value(variation.time)}.")
     force = _force(scene, model, variation)
     if (variation.forces or variation.gravity is not None) and not scene.obstacles:
-        (support or Support(scene, model.pinned, model.held)).refuse_falling(force)
+        (support or Support(scene, model.pinned, model.held)).check_equilibrium(force)
     return Conditions(
         pins_at(scene, model, variation.pins, variation.time),
         force,
@@ -98,7 +98,7 @@ def _conditions_at(scene: Scene, model: Model, variation: Variation, part: float
     at this fraction of their change.
     """
     time = part * (variation.time if np.isfinite(variation.time) else model.duration)
-    there, begin = replace(variation, time=time), model.prescribed(0.0)
+    at_fraction, begin = replace(variation, time=time), model.prescribed(0.0)
     pins: dict[Vertices, Any] = {}
     for chosen, target in variation.pins.items():
         if callable(target):
@@ -115,14 +115,16 @@ def _conditions_at(scene: Scene, model: Model, variation: Variation, part: float
         constant = constant + model.mass[:, None] * change
     return Conditions(
         pins_at(scene, model, pins, time),
-        _force(scene, model, there) - (1 - part) * constant,
-        _materials(scene, model, there),
+        _force(scene, model, at_fraction) - (1 - part) * constant,
+        _materials(scene, model, at_fraction),
         None,
         time,
     )
 
 
-def conditions_in(scene: Scene, holding: Holding | None = None, mass: np.ndarray | None = None) -> Conditions:
+def conditions_in(
+    scene: Scene, dirichlet: Holding | None = None, mass: np.ndarray | None = None
+) -> Conditions:
     """Return conditions of a scene that shares bodies and constrained vertices with a model.
 
     These are final positions of pins, forces and materials.
@@ -134,14 +136,14 @@ def conditions_in(scene: Scene, holding: Holding | None = None, mass: np.ndarray
     """
     if mass is None:
         mass = np.concatenate([body.masses for body in scene.bodies])
-    prescribed = pins_of(scene)[2] if holding is None else Prescribed(tuple(scene.pins), holding)
+    prescribed = pins_of(scene)[2] if dirichlet is None else Prescribed(tuple(scene.pins), dirichlet)
     force, varying = forces_of(scene, mass)
-    for fraction, whole in varying:
-        force = force + fraction(np.inf) * whole
+    for fraction, full in varying:
+        force = force + fraction(np.inf) * full
     groups = elastic_groups(scene.bodies)
     changing = varying_materials(groups, scene.varied)
     materials = tuple(
-        changing[k](np.inf) if k in changing else merged_material(group) for k, group in enumerate(groups)
+        changing[k](np.inf) if k in changing else merge_materials(group) for k, group in enumerate(groups)
     )
     return Conditions(prescribed(np.inf), force, materials, None, np.inf)
 
@@ -167,11 +169,11 @@ def pins_at(scene: Scene, model: Model, pins: Mapping[Vertices, Any], time: floa
                 f"{np.count_nonzero(~known)} vertices of {on.body.name!r} are to be moved that the scene "
                 "does not pin; pin them with scene.pin(...), so that the free vertices are always the same."
             )
-        place = np.searchsorted(model.pinned, on.vertices)
+        indices = np.searchsorted(model.pinned, on.vertices)
         with np.errstate(all="ignore"):  # non-finite positions are refused below
-            moved = target(on.points, time) if callable(target) else target
+            target_positions = target(on.points, time) if callable(target) else target
         name = f"where the pins of {on.body.name!r} arrive"
-        positions[place] = check_vectors(name, moved, len(on), SceneError)
+        positions[indices] = check_vectors(name, target_positions, len(on), SceneError)
     return positions
 
 
@@ -220,23 +222,23 @@ def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, .
             of_cells(material, body.name, body.numbers, body.body.n_cells)
         else:
             check_parameters(material, body)
-    changed = {body.name: material for body, material in variation.materials.items()}
+    materials_by_name = {body.name: material for body, material in variation.materials.items()}
     groups = [
-        [replace(part, material=_for_part(part, changed)) for part in group]
+        [replace(part, material=_for_part(part, materials_by_name)) for part in group]
         for group in elastic_groups(scene.bodies)
     ]
     varying = varying_materials(groups, scene.varied)
     of_bodies = [
-        varying[k](variation.time) if k in varying else merged_material(group)
+        varying[k](variation.time) if k in varying else merge_materials(group)
         for k, group in enumerate(groups)
     ]
     others = [term.material for term in model.terms if term.material is not None][len(groups) :]
     return *of_bodies, *others
 
 
-def _for_part(part: Any, changed: Mapping[str, Any]) -> Any:
+def _for_part(part: Any, materials_by_name: Mapping[str, Any]) -> Any:
     """Return the material of a body or portion, restricted to the cells of a portion."""
-    material = changed.get(part.name)
+    material = materials_by_name.get(part.name)
     if material is None:
         return part.material
     return (

@@ -135,12 +135,12 @@ def moduli_at_rest(material: Any, name: str) -> tuple[Any, Any]:
     return max((np.trace(along) / 3 - lam) / 2, 1e-30), lam
 
 
-def sound_viscosity(given: Any) -> tuple[Viscosity, ...]:
+def check_viscosity(given: Any) -> tuple[Viscosity, ...]:
     """Return viscosities as a tuple."""
-    several = [given] if isinstance(given, Viscosity) else given
-    if not isinstance(several, Sequence) or not all(isinstance(each, Viscosity) for each in several):
+    viscosities = [given] if isinstance(given, Viscosity) else given
+    if not isinstance(viscosities, Sequence) or not all(isinstance(each, Viscosity) for each in viscosities):
         raise SceneError(
             f"viscosity is for example supple.KelvinVoigt(shear_viscosity=10.0), or a list of such; "
             f"got {format_value(given)}."
         )
-    return tuple(several)
+    return tuple(viscosities)

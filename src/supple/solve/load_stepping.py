@@ -142,8 +142,8 @@ class Continuation:
     def _restore_accepted(self) -> None:
         """Return to the last accepted step, with obstacles and pins at its time."""
         time = float(self._reached) * self._problem.model.duration
-        self._problem.contacts.stand_at(time)
-        self._problem.room.stand_at(time)
+        self._problem.contacts.set_time(time)
+        self._problem.trust_region.set_time(time)
         self._problem.state = self._state
 
     def _give_up(self, failed: tuple[Fraction, Report, State]) -> tuple[Fraction, Report]:

@@ -146,7 +146,7 @@ class _BatchSolve:
         while not self._terminate_members():
             count = iterations_until_check(self.method, self.stop, self.iteration, self.limit, self.clock)
             count = dynamic_terms.clamp_to_update(count)
-            self.limit += count if self.problem.room.leading else 0
+            self.limit += count if self.problem.trust_region.in_progress else 0
             target = self.iteration + count
             while self.iteration < target:  # single steps for a history, with identical results
                 self._advance(1 if self.history is not None else target - self.iteration, target)
@@ -335,7 +335,7 @@ class _BatchSolve:
         return (
             others
             + self.error_control.notes(member)
-            + self.problem.room.notes(bool(self.problem.loads.inertia.any()))
+            + self.problem.trust_region.notes(bool(self.problem.loads.inertia.any()))
         )
 
 

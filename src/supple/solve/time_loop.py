@@ -90,8 +90,8 @@ class TimeLoop:
 
         Obstacles moved by bodies are placed with the state.
         """
-        self.problem.contacts.stand_at(self.time)
-        self.problem.room.stand_at(self.time)
+        self.problem.contacts.set_time(self.time)
+        self.problem.trust_region.set_time(self.time)
 
     def count_inverted(self) -> None:
         """Count inverted elements at the start of the motion, which reports tolerate."""
@@ -288,7 +288,7 @@ class TimeLoop:
         every = run.check_every if run.guarded else iterations
         while done < iterations:
             count = dynamic_terms.clamp_to_update(min(every - done % every, iterations - done))
-            iterations += count if self.problem.room.leading else 0
+            iterations += count if self.problem.trust_region.in_progress else 0
             for chunk in self.problem.gases.each(count):
                 run.advance(chunk)
             done += count
@@ -317,7 +317,7 @@ class TimeLoop:
         velocities[lost] = 0
         for member in np.flatnonzero(lost):
             p.device.assign(p.u, self._frame_start, int(member))
-        p.room.stand_at(self.origin + (self.index - 1) * self.schedule.dt)
+        p.trust_region.set_time(self.origin + (self.index - 1) * self.schedule.dt)
         current = p.history.get_variables()
         p.history.set_variables(
             [self._history_start[k] if is_lost else current[k] for k, is_lost in enumerate(lost)]

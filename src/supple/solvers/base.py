@@ -168,7 +168,7 @@ class Run(ABC):
         """Create batched Newton steps for selected batch members; None for methods without them.
 
         Args:
-            copies: Indices of the batch members.
+            members: Indices of the batch members.
             distance: Distance from the equilibrium to reach, relative to the size of the body, or None.
         """
         return None
@@ -207,7 +207,7 @@ class Run(ABC):
 
         Args:
             relative_residual: Smaller relative residual, estimated to suffice for the distance.
-            copy: Index of the batch member.
+            member: Index of the batch member.
         """
 
     def is_moving(self, member: int) -> bool:

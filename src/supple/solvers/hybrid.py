@@ -25,7 +25,7 @@ from supple.solvers.newton_methods.float64_problem import to_float64, write_back
 from supple.solvers.newton_methods.follower_newton import MAX_FIXED_LOAD_UPDATES, FollowerNewton
 from supple.solvers.newton_methods.newton_pcg import NewtonPCG
 from supple.solvers.newton_methods.rate_estimate import DEVICE_FACTOR, RateEstimate, TimeBudget
-from supple.solvers.newton_methods.untangling import ROUGH_TOLERANCE, Untangling
+from supple.solvers.newton_methods.untangling import COARSE_TOLERANCE, Untangling
 from supple.solvers.pbng import PBNG
 from supple.support.arguments import check_choice, check_integer, check_iterations, check_number
 from supple.support.text import pluralize
@@ -116,7 +116,7 @@ def _find_unbounded_cause(problem: Problem) -> str:
         NO_END
         if _has_outgrown_scene(problem)
         else NO_HOLD
-        if problem.room and _has_left_scene(problem)
+        if problem.trust_region and _has_left_scene(problem)
         else ""
     )
 
@@ -265,7 +265,7 @@ class HybridRun(Run):
         return np.full(self.problem.batch_size, self._fixed_load_updates > MAX_FIXED_LOAD_UPDATES)
 
     def _untangle(self) -> None:
-        self._untangling.untangle(lambda surrogate: NewtonPCG(self.options, surrogate, ROUGH_TOLERANCE).step)
+        self._untangling.untangle(lambda surrogate: NewtonPCG(self.options, surrogate, COARSE_TOLERANCE).step)
         if self._newton is not None:
             self._start_newton()
 

@@ -105,7 +105,7 @@ def multiresolution(problem: Problem, options: MPBNG) -> Multiresolution | str:
     cache: list[Multiresolution] = problem.shared(
         f"{options.coupling} layers, {options.layers} at most, by {options.binding}", list
     )
-    if not cache or cache[0].known is not problem.model.terms:
+    if not cache or cache[0].fine_terms is not problem.model.terms:
         cache[:] = [_make_layers(problem, layers, options)]
         cache[0].seconds = perf_counter() - began
     return cache[0]
@@ -157,11 +157,11 @@ class MPBNGRun(Run):
         return [self.layers.rejected() + final]
 
     def notes(self, member: int = 0) -> list[str]:
-        found = self.layers.layers
-        counts = [f"{count:,}" for count in found.counts]
+        hierarchy = self.layers.layers
+        counts = [f"{count:,}" for count in hierarchy.counts]
         notes = [
             f"layers of {', '.join(counts[:-1])} and {counts[-1]} vertices, bound at "
-            f"{len(found.binding.vertices):,} places, set up in {self.layers.seconds:.2f} s",
+            f"{len(hierarchy.binding.vertices):,} places, set up in {self.layers.seconds:.2f} s",
             f"{pluralize(self._done, 'iteration')} with layers",
         ]
         return notes + (self._final.notes(member) if self._final else [])

@@ -61,10 +61,10 @@ def part_with(kind: type[Solver], option: str) -> tuple[str, list[str]] | None:
     Returns:
         Name of the part and the names of its classes that have the option; None if there is no such part.
     """
-    for part, kinds in kind.parts.items():
-        having = [name for name, one in kinds.items() if option in option_names(one)]
-        if having:
-            return part, having
+    for part, classes in kind.parts.items():
+        names = [name for name, one in classes.items() if option in option_names(one)]
+        if names:
+            return part, names
     return None
 
 

@@ -106,10 +106,10 @@ class Sweep(NamedTuple):
     are projected out of obstacles and back into the trust region.
 
     Attributes:
-        visit: Update of a SIMD batch.
+        update: Update of a SIMD batch.
         colors: SIMD batches of each color.
         bounds: Item range of the first color.
-        links: Groups of tied vertices.
+        tied_groups: Groups of tied vertices.
         acceleration: Acceleration.
         clamps: Projections out of obstacles and into the trust region.
         records: Number of vectors to project.
@@ -249,7 +249,7 @@ class PBNGRun(Run):
             self._run_sweeps(count)
 
     def _run_sweeps(self, count: int) -> None:
-        if self.problem.room:
+        if self.problem.trust_region:
             self._sweep_in_trust_region(count)
         elif self.problem.contacts:
             self._sweep_with_obstacles(count)
@@ -272,7 +272,7 @@ class PBNGRun(Run):
         together.
         """
         for _ in range(count):
-            if self.problem.room.tight:
+            if self.problem.trust_region.near_bound:
                 self.problem.dynamic_terms.set_step_bounds()
             if self.problem.contacts:
                 self._sweep_with_obstacles(1)
@@ -283,7 +283,7 @@ class PBNGRun(Run):
         """Recompute the contact planes of obstacles at the vertices; may change u."""
         p, self._since_detection = self.problem, 0
         p.contacts.detect()
-        p.room.put_back()
+        p.trust_region.restore_bounds()
         for records in self.acceleration.follows:
             p.device.assign(records, p.u)
 
@@ -293,7 +293,10 @@ class PBNGRun(Run):
         terms = p.layout.terms if self.options.hessian == "bound" else exact_blocks(p.layout.terms)
         update = VertexUpdate(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
         follows = self.acceleration.follows
-        bounds, clamps = color_bounds(colors, 0), (*p.contacts.clamp(*follows), *p.room.confine(*follows))
+        bounds, clamps = (
+            color_bounds(colors, 0),
+            (*p.contacts.clamp(*follows), *p.trust_region.clamp(*follows)),
+        )
         deforms = p.layout.deforms(p.u)
         sweep = Sweep(
             update, colors, bounds, self.tied_groups, acceleration, clamps, p.device.records, deforms
@@ -309,10 +312,10 @@ class PBNGRun(Run):
     def observe(self, balance: Balance, member: int = 0) -> bool:
         """Restart the acceleration if it increased the residual; return True if that changed u."""
         moved = self.acceleration.observe(balance, member)
-        self.problem.room.stale |= moved
+        self.problem.trust_region.outdated |= moved
         return moved
 
     def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
         moved = self.acceleration.observe_all(balances, active)
-        self.problem.room.stale |= bool(moved.any())
+        self.problem.trust_region.outdated |= bool(moved.any())
         return moved

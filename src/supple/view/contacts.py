@@ -8,7 +8,7 @@ from supple.collision import distances_to
 from supple.model.model import Model
 
 MAX_CONTACT_DISTANCE = 1e-4
-"""Largest distance of a touching vertex from an obstacle, relative to the mean edge length."""
+"""Largest distance of a contact vertex from an obstacle, relative to the mean edge length."""
 
 
 def contact_points(model: Model, positions: np.ndarray, time: float) -> np.ndarray:

@@ -43,7 +43,7 @@ class Page:
         title, subtitle: Header lines.
         verdict: Sentence on the outcome.
         good: True for a successful outcome.
-        figures: Key figures by name.
+        quantities: Key quantities by name.
         pictures, plots: Images.
         tables: Tables.
         scene: Scene file.

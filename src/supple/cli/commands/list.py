@@ -192,7 +192,9 @@ def catalogue() -> dict[str, Entries]:
 
 
 def _choice_entries(choice: Any) -> Entries:
-    return [{"name": name, "description": choice.model_fields[name].description} for name in choice.kinds()]
+    return [
+        {"name": name, "description": choice.model_fields[name].description} for name in choice.variants()
+    ]
 
 
 def _parameters(material: Any) -> Entries:

@@ -56,7 +56,7 @@ def attachment(
     vertices, weights = np.empty((len(a), 0), np.int64), np.empty((len(a), 0))
     target = np.zeros((len(a), 3))
     if isinstance(b, VertexSet):
-        vertices, weights, end = _paired(a, b)
+        vertices, weights, end = _pairs(a, b)
     elif isinstance(b, Body):
         vertices, weights, end = _interpolated(a, b)
     else:
@@ -123,27 +123,27 @@ def _near(a: VertexSet, b: object, within: float) -> tuple[VertexSet, VertexSet 
     if isinstance(b, Body) and b is not a.body:
         _, _, end = _interpolated(a, b)
         distance = np.linalg.norm(a.points - end, axis=1)
-        return _kept(a, distance <= within, distance, within), b
+        return _check_selection(a, distance <= within, distance, within), b
     others = b.all if isinstance(b, Body) else b
     if not isinstance(others, VertexSet):
         raise SceneError("within [m] of an attachment is for vertices and bodies, not for fixed points.")
     same = others.body is a.body
-    found: Any = cKDTree(others.points).query(a.points, k=2 if same and len(others) > 1 else 1)
-    distance, nearest = found
+    neighbors: Any = cKDTree(others.points).query(a.points, k=2 if same and len(others) > 1 else 1)
+    distance, nearest = neighbors
     if same and distance.ndim == 2:  # the nearest vertex of a vertex is itself
         own = others.indices[nearest[:, 0]] == a.indices
-        distance, nearest = (np.where(own, two[:, 1], two[:, 0]) for two in found)
+        distance, nearest = (np.where(own, two[:, 1], two[:, 0]) for two in neighbors)
     partner = others.indices[nearest]
     near = (distance <= within) & ~(same & (partner == a.indices))
     if same:  # keep each pair once
         low, high = np.minimum(a.indices, partner), np.maximum(a.indices, partner)
         _, first = np.unique(low * (len(a.body.points) + 1) + high, return_index=True)
         near &= np.isin(np.arange(len(a)), first)
-    kept = _kept(a, near, distance, within)
-    return kept, VertexSet(others.body, partner[near])
+    selected = _check_selection(a, near, distance, within)
+    return selected, VertexSet(others.body, partner[near])
 
 
-def _kept(a: VertexSet, near: np.ndarray, distance: np.ndarray, within: float) -> VertexSet:
+def _check_selection(a: VertexSet, near: np.ndarray, distance: np.ndarray, within: float) -> VertexSet:
     if not near.any():
         raise SceneError(
             f"None of the {len(a)} vertices of {a.body.name!r} is within {within:g} m of what it is to be "
@@ -152,7 +152,7 @@ def _kept(a: VertexSet, near: np.ndarray, distance: np.ndarray, within: float) -
     return VertexSet(a.body, a.indices[near])
 
 
-def _paired(a: VertexSet, b: VertexSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _pairs(a: VertexSet, b: VertexSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if len(a) != len(b):
         raise SceneError(
             f"Vertices are attached in pairs, but there are {len(a)} of {a.body.name!r} and {len(b)} of "

@@ -44,24 +44,24 @@ class Tendon:
         """Build the term in its final state, for vertex positions (n, 3) [m] at zero displacement."""
         if self.tension is not None:
             ids = np.stack([self.vertices[:-1], self.vertices[1:]], axis=1).astype(np.int32)
-            pull = np.full(len(ids), self.tension)
-            room = None if self.ramp is None else len(ids)
-            return CableSegments(ids, pull, np.empty((len(ids), 0)), positions, room)
+            tensions = np.full(len(ids), self.tension)
+            capacity = None if self.ramp is None else len(ids)
+            return CableSegments(ids, tensions, np.empty((len(ids), 0)), positions, capacity)
         ids = self.vertices[None].astype(np.int32)
         assert self.length is not None
         rest, stiffness = np.array([[self.length]]), np.array([self.stiffness])
         return Cable(ids, stiffness, rest, positions, None if self.ramp is None else 1)
 
-    def follower(self, index: int) -> tuple[int, Any] | None:
+    def dynamic_term(self, index: int) -> tuple[int, Any] | None:
         """Return (index, updater) if term `index` varies in time, otherwise None."""
-        return None if self.ramp is None else (index, Pulling(index, self))
+        return None if self.ramp is None else (index, TensionUpdate(index, self))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"ramp": picklable(self.ramp, f"a cable of {self.name!r}", "ramp")}
 
 
 @dataclass(frozen=True, eq=False)
-class Pulling:
+class TensionUpdate:
     """Updates cable tension or length from a ramp at the start of each step."""
 
     index: int
@@ -118,12 +118,13 @@ def _nearest(chosen: VertexSet, points: ArrayLike) -> np.ndarray:
         raise SceneError(
             f"points of a cable of {name!r} must be at least two, (k, 3) [m]; got {format_value(points)}."
         )
-    apart, nearest = map(np.asarray, KDTree(chosen.points).query(x))
-    far = int(np.argmax(apart))
+    distance, nearest = map(np.asarray, KDTree(chosen.points).query(x))
+    farthest = int(np.argmax(distance))
     reach = 0.1 * float(chosen.body.mesh.size.max())
-    if apart[far] > reach:
+    if distance[farthest] > reach:
         raise SceneError(
-            f"Point {far} of a cable, {x[far].tolist()}, is {apart[far]:.3g} m from the nearest vertex of "
+            f"Point {farthest} of a cable, {x[farthest].tolist()}, is {distance[farthest]:.3g} m from the "
+            "nearest vertex of "
             f"{name!r}; a cable leads through the vertices nearest to its points, within {reach:.3g} m."
         )
     through = chosen.indices[nearest]

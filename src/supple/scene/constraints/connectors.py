@@ -22,7 +22,7 @@ class WithTies(ABC):
     attachments: list[Attachment]
     springs: list[SpringSet]
     cables: list[Tendon]
-    further: list[TermMaker]
+    user_terms: list[TermMaker]
 
     def attach(
         self,
@@ -131,7 +131,7 @@ class WithTies(ABC):
             raise SceneError(
                 f"A term is made by a function of the rest positions (n, 3); got {format_value(make)}."
             )
-        self.further.append(make)
+        self.user_terms.append(make)
 
     @abstractmethod
     def _vertices(self, chosen: VertexSet | Body) -> VertexSet:

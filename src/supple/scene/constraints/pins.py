@@ -43,7 +43,7 @@ class Pin:
 AXES = "xyz"
 
 
-def held_directions(axes: Any, along: Any, normal: Any, vertices: int) -> np.ndarray | None:
+def constrained_directions(axes: Any, along: Any, normal: Any, vertices: int) -> np.ndarray | None:
     """Return constrained directions of a pin.
 
     Args:

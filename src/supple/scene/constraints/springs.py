@@ -38,24 +38,24 @@ def spring_set(
 ) -> SpringSet:
     """Build the springs that `Scene.add_springs` describes."""
     if isinstance(b, VertexSet):
-        vertices, points, ends = _paired(a, b), None, b.points
+        vertices, points, ends = _pairs(a, b), None, b.points
     else:
         points = ends = _points(a, b)
         vertices = a.vertices[:, None]
-    apart = np.linalg.norm(ends - a.points, axis=1)
-    length = apart if rest_length is None else _for_each("rest_length [m]", rest_length, len(a), 0.0)
-    pushed = np.flatnonzero((apart == 0) & (length > 0))
-    if len(pushed):
+    distance = np.linalg.norm(ends - a.points, axis=1)
+    length = distance if rest_length is None else _for_each("rest_length [m]", rest_length, len(a), 0.0)
+    degenerate = np.flatnonzero((distance == 0) & (length > 0))
+    if len(degenerate):
         raise SceneError(
-            f"The ends of a spring at vertex {a.indices[pushed[0]]} of {a.body.name!r} are in one place, "
-            f"so that with a rest_length of {length[pushed[0]]:g} m it would push them apart nowhere; "
+            f"The ends of a spring at vertex {a.indices[degenerate[0]]} of {a.body.name!r} are in one place, "
+            f"so that with a rest_length of {length[degenerate[0]]:g} m it would push them apart nowhere; "
             "move one of them, or give it no length."
         )
     stiff = _for_each("stiffness [N/m]", stiffness, len(a), MIN_MAGNITUDE)
     return SpringSet(vertices, points, stiff, length, rest_length is None)
 
 
-def _paired(a: VertexSet, b: VertexSet) -> np.ndarray:
+def _pairs(a: VertexSet, b: VertexSet) -> np.ndarray:
     if len(a) != len(b):
         raise SceneError(
             f"Springs lead from each vertex to one other, in order, but there are {len(a)} of "
@@ -103,13 +103,13 @@ def spring_terms(springs: list[SpringSet], rest: np.ndarray) -> tuple[Term, ...]
     to_points = [each for each in springs if each.points is not None]
     points = np.concatenate([np.empty((0, 3)), *(each.points for each in to_points)])
     first, second = (any(each.depends_on_rest for each in sets) for sets in (between, to_points))
-    made: list[Term] = [Springs(*_joined(between), rest, depends_on_rest=first)] if between else []
+    made: list[Term] = [Springs(*_connect(between), rest, depends_on_rest=first)] if between else []
     if to_points:
-        made.append(PointSprings(*_joined(to_points), rest, points=points, depends_on_rest=second))
+        made.append(PointSprings(*_connect(to_points), rest, points=points, depends_on_rest=second))
     return tuple(made)
 
 
-def _joined(springs: list[SpringSet]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _connect(springs: list[SpringSet]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return vertices (m, k), stiffness (m,) and rest lengths (m, 1) of all springs."""
     return (
         np.concatenate([each.vertices for each in springs]).astype(np.int32),

@@ -32,7 +32,7 @@ from supple.scene.schema.loads import (
 )
 from supple.scene.schema.motions import Motion, Ramp
 
-Kept = dict[str, list[int]]
+EntryNumbers = dict[str, list[int]]
 """Original numbers in the file of the valid [[entries]] of each table."""
 
 
@@ -56,14 +56,14 @@ class Reader:
     def __init__(
         self,
         table: SceneTable,
-        kept: Kept,
+        entry_numbers: EntryNumbers,
         names: list[str],
         folder: Path,
         mistakes: Mistakes,
         meshes: dict[Any, Any] | None = None,
     ) -> None:
         contact = None if table.contact is None else mistakes.attempt("contact", table.contact.make)
-        self.table, self.kept, self.folder, self.mistakes = table, kept, folder, mistakes
+        self.table, self.entry_numbers, self.folder, self.mistakes = table, entry_numbers, folder, mistakes
         self.meshes = meshes
         self.bodies: dict[str, Body | None] = dict.fromkeys(names)
         self.scene = Scene(
@@ -115,12 +115,12 @@ class Reader:
         return self.scene
 
     def _entries(self, key: str) -> Iterator[tuple[int, str, Any]]:
-        for number, entry in zip(self.kept.get(key, []), getattr(self.table, key), strict=True):
+        for number, entry in zip(self.entry_numbers.get(key, []), getattr(self.table, key), strict=True):
             yield number, f"{key}[{number}]", entry
 
     def _solid(self, number: int, field: str, solid: Solid) -> None:
         name = f"solid{number}" if solid.name is None else solid.name
-        mesh = self.mistakes.attempt(f"{field}.mesh", lambda: _made(solid.mesh, self.folder, self.meshes))
+        mesh = self.mistakes.attempt(f"{field}.mesh", lambda: _make(solid.mesh, self.folder, self.meshes))
         material = self.mistakes.attempt(f"{field}.material", lambda: solid.made_of(mesh))
         render = self._render(field, solid)
         moving: dict[str, Any] = solid.model_dump(include={"velocity", "angular_velocity"})
@@ -144,7 +144,7 @@ class Reader:
     def _cloth(self, number: int, field: str, cloth: Cloth) -> None:
         attempt = self.mistakes.attempt
         name = f"cloth{number}" if cloth.name is None else cloth.name
-        mesh = attempt(f"{field}.mesh", lambda: _made(cloth.mesh, self.folder, self.meshes))
+        mesh = attempt(f"{field}.mesh", lambda: _make(cloth.mesh, self.folder, self.meshes))
         what = "membrane" if cloth.fabric is None else "fabric"
         membrane = attempt(f"{field}.{what}", lambda: cloth.made_of(self.folder, mesh))
         bending, rest = cloth.bending, cloth.rest
@@ -299,7 +299,7 @@ class Reader:
         return self.bodies.get(name)
 
 
-def _made(mesh: Any, folder: Any, known: dict[str, Any] | None) -> Any:
+def _make(mesh: Any, folder: Any, known: dict[str, Any] | None) -> Any:
     """Build the mesh of a table; equal tables share a cached mesh."""
     if known is None:
         return mesh.make(folder)

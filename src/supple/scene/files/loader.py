@@ -23,7 +23,7 @@ from supple.postprocess.evaluation import quantities_named
 from supple.scene.build import check_scene
 from supple.scene.error_collector import Location, Mistakes, describe_in
 from supple.scene.errors import SceneFileError
-from supple.scene.files.from_tables import Kept, Reader
+from supple.scene.files.from_tables import EntryNumbers, Reader
 from supple.scene.files.schema import SceneTable, scene_table
 from supple.scene.scene import Scene
 from supple.scene.schema.initial import InitialState
@@ -140,8 +140,8 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
     folder = path.parent if folder is None else check_path(folder, "a folder")
     mistakes = Mistakes(path)
     raw = read_toml(path, "scene file", SceneFileError)
-    table, kept = _validated(raw, mistakes)
-    scene = Reader(table, kept, _body_names(raw), folder, mistakes).read()
+    table, valid_numbers = _validate(raw, mistakes)
+    scene = Reader(table, valid_numbers, _body_names(raw), folder, mistakes).read()
     if not raw.get("solid") and not raw.get("cloth"):
         mistakes.add(
             "solid",
@@ -177,7 +177,7 @@ def _check_scene(scene: Scene, mistakes: Mistakes) -> None:
         mistakes.add(getattr(error, "at", None) or "pin", sentence)
 
 
-def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kept]:
+def _validate(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, EntryNumbers]:
     """Return valid tables, and original numbers of valid [[entries]]."""
     wrong: set[Location] = set()
     tables = scene_table()
@@ -187,13 +187,13 @@ def _validated(raw: dict[str, Any], mistakes: Mistakes) -> tuple[SceneTable, Kep
         mistakes.add_invalid(error, describe_in(tables))
         wrong = {_entry(details["loc"]) for details in error.errors()}
     valid = {key: value for key, value in raw.items() if (key,) not in wrong}
-    kept = {
+    valid_numbers = {
         key: [i for i in range(len(entries)) if (key, i) not in wrong]
         for key, entries in valid.items()
         if isinstance(entries, list)
     }
-    valid |= {key: [raw[key][i] for i in numbers] for key, numbers in kept.items()}
-    return tables.model_validate(valid), kept
+    valid |= {key: [raw[key][i] for i in numbers] for key, numbers in valid_numbers.items()}
+    return tables.model_validate(valid), valid_numbers
 
 
 def _entry(location: Location) -> Location:
@@ -236,14 +236,14 @@ def _check_values(kind: Any, options: dict[str, Any], mistakes: Mistakes) -> Non
 
 def _unknown(kind: type[Method], name: str, value: Any) -> str:
     """Describe an unknown option: its correct table or method, or the closest known name."""
-    found = part_with(kind, name)
+    match = part_with(kind, name)
     owners = [owner for owner, other in SOLVERS.items() if name in option_names(other)]
-    if found is None and owners:
+    if match is None and owners:
         methods = " or ".join(f'method = "{owner}"' for owner in owners)
         return f"is no option of {kind.name}, but one of others: write {methods} beside it, or remove it."
-    if found is None:
+    if match is None:
         return f"unknown key; {suggest_name(name, option_names(kind))}"
-    part, having = found
+    part, having = match
     return f'is an option of the {part}: write {part} = {{ kind = "{having[0]}", {name} = {format_value(value)} }}.'
 
 

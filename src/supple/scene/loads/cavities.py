@@ -64,7 +64,7 @@ class Cavity:
         amount = self.ambient + self.pressure, self.volume, self.ambient, self.exponent
         return SealedGas(triangles, pressure, positions, middle, None, *amount)
 
-    def follower(self, index: int) -> tuple[int, Any] | None:
+    def dynamic_term(self, index: int) -> tuple[int, Any] | None:
         """Return (index, updater) if term `index` varies in time, otherwise None."""
         if self.sealed:
             return index, Gas(index, self)

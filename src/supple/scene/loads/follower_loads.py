@@ -20,10 +20,10 @@ from supple.scene.loads.ramps import AnyRamp, fraction_at
 from supple.scene.pickling import picklable
 from supple.terms import NodalForces, Term
 
-LOOKS = 200
+UPDATE_INTERVAL = 200
 """Iterations after which forces are updated, if the solver has not balanced them before."""
 
-CLOSE = 1e-6
+FORCE_TOLERANCE = 1e-6
 """Tolerance of the forces relative to those on the current surface."""
 
 WINDOW = 5
@@ -54,11 +54,11 @@ class FollowingTraction:
     def forces(self, x: np.ndarray) -> np.ndarray:
         """Return forces (m, 3) [N] on `vertices` for positions x (n, 3) [m] of all vertices of the body."""
         local = np.einsum("kji,kj->ki", frames(self.body.points, self.triangles), self.traction)
-        turned = np.einsum("kij,kj->ki", frames(x, self.triangles, like=self.body.points), local)
+        rotated = np.einsum("kij,kj->ki", frames(x, self.triangles, like=self.body.points), local)
         third = np.linalg.norm(area_vectors(x, self.triangles), axis=1, keepdims=True) / 3
         total = np.zeros_like(x)
         for corner in self.triangles.T:
-            np.add.at(total, corner, third * turned)
+            np.add.at(total, corner, third * rotated)
         return total[self.vertices]
 
     def stiffness(self, x: np.ndarray) -> np.ndarray:
@@ -101,21 +101,21 @@ class FollowingTraction:
         ids = (self.vertices + self.body.first).astype(np.int32)[:, None]
         return NodalForces(ids, self.forces(self.body.points))
 
-    def follower(self, index: int) -> tuple[int, Turning]:
+    def dynamic_term(self, index: int) -> tuple[int, FollowerForces]:
         """Return (index, updater) of the term."""
-        return index, Turning(index, self)
+        return index, FollowerForces(index, self)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"ramp": picklable(self.ramp, f"a traction on {self.body.name!r}", "ramp")}
 
 
 @dataclass(frozen=True, eq=False)
-class Turning:
+class FollowerForces:
     """Updates follower loads to the current surface."""
 
     index: int
     load: FollowingTraction
-    every: int | None = LOOKS
+    every: int | None = UPDATE_INTERVAL
     caveat: ClassVar[str] = (
         "tractions that follow their surface have no energy: this report does not tell whether the "
         "equilibrium is stable"
@@ -134,19 +134,19 @@ class Turning:
         return load.triangles + load.body.first, K
 
     def update(self, problem: Any, time: float) -> Term | None:
-        term, wanted = problem.model.terms[self.index], self.forces(problem.positions, time)
-        tried = problem.dynamic_terms.step_cache.setdefault(self.index, [])
-        if tried and np.linalg.norm(wanted - term.force) <= CLOSE * np.linalg.norm(wanted):
+        term, target = problem.model.terms[self.index], self.forces(problem.positions, time)
+        history = problem.dynamic_terms.step_cache.setdefault(self.index, [])
+        if history and np.linalg.norm(target - term.force) <= FORCE_TOLERANCE * np.linalg.norm(target):
             return None
-        if tried:
-            tried[-1][1][:] = wanted - term.force
-        now = next_forces(tried, wanted) if tried else wanted
-        del tried[: max(0, len(tried) + 1 - WINDOW)]
-        tried.append((now, np.zeros_like(now)))
+        if history:
+            history[-1][1][:] = target - term.force
+        now = next_forces(history, target) if history else target
+        del history[: max(0, len(history) + 1 - WINDOW)]
+        history.append((now, np.zeros_like(now)))
         return None if (now == term.force).all() else replace(term, force=now)
 
 
-def next_forces(tried: list[tuple[np.ndarray, np.ndarray]], wanted: np.ndarray) -> np.ndarray:
+def next_forces(history: list[tuple[np.ndarray, np.ndarray]], target: np.ndarray) -> np.ndarray:
     """Extrapolate the next forces by Anderson acceleration.
 
     Args:
@@ -156,12 +156,12 @@ def next_forces(tried: list[tuple[np.ndarray, np.ndarray]], wanted: np.ndarray) 
     Returns:
         Forces (m, 3) [N] with the smallest residual of a linear model.
     """
-    forces, lacks = (np.array([each[k].ravel() for each in tried]) for k in (0, 1))
-    if len(tried) < 2:
-        return wanted
-    moved, changed = np.diff(forces, axis=0), np.diff(lacks, axis=0)
-    weights = np.linalg.lstsq(changed.T, lacks[-1], rcond=1e-10)[0]
-    return (forces[-1] + lacks[-1] - weights @ (moved + changed)).reshape(wanted.shape)
+    forces, residuals = (np.array([each[k].ravel() for each in history]) for k in (0, 1))
+    if len(history) < 2:
+        return target
+    moved, changed = np.diff(forces, axis=0), np.diff(residuals, axis=0)
+    weights = np.linalg.lstsq(changed.T, residuals[-1], rcond=1e-10)[0]
+    return (forces[-1] + residuals[-1] - weights @ (moved + changed)).reshape(target.shape)
 
 
 def frames(x: np.ndarray, triangles: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:

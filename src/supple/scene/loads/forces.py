@@ -154,7 +154,7 @@ class Inflation:
             None if self.ramp is None else count,
         )
 
-    def follower(self, index: int) -> tuple[int, Varying] | None:
+    def dynamic_term(self, index: int) -> tuple[int, Varying] | None:
         """Return (index, updater) if term `index` varies in time, otherwise None."""
         return None if self.ramp is None else (index, Varying(index, self.pressure, self.ramp))
 
@@ -237,8 +237,10 @@ class Wind:
             n = n / np.maximum(area, 1e-300)
             along = np.einsum("ti,ti->t", w, n)[:, None]
             n, along = np.where(along < 0, -n, n), np.abs(along)
-            push = (self.drag - self.lift) * along * w + self.lift * (w * w).sum(axis=1, keepdims=True) * n
-            third = 0.5 * self.density * area * push / 3
+            wind_pressure = (self.drag - self.lift) * along * w + self.lift * (w * w).sum(
+                axis=1, keepdims=True
+            ) * n
+            third = 0.5 * self.density * area * wind_pressure / 3
             for corner in triangles.T:
                 np.add.at(total, corner, third)
         return total

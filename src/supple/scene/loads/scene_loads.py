@@ -35,7 +35,7 @@ class Loaded(ABC):
     bodies: list[Body]
     loads: list[Load]
     inflations: list[Inflation | Cavity]
-    turning: list[FollowingTraction]
+    follower_tractions: list[FollowingTraction]
     winds: list[Wind]
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Loaded(ABC):
             raise SceneError(f"following must be True or False, got {format_value(following)}.")
         triangles, pascals = surface_of(chosen), traction_on(chosen, traction)
         if following:
-            self.turning.append(FollowingTraction(chosen.body, triangles, pascals, acting))
+            self.follower_tractions.append(FollowingTraction(chosen.body, triangles, pascals, acting))
         else:
             self.loads.append(Load(chosen, tractions(chosen, pascals), acting))
 

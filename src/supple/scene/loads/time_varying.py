@@ -21,7 +21,7 @@ Part = Body | Portion
 
 
 @dataclass(frozen=True, eq=False)
-class Varied:
+class VaryingParameter:
     """Material parameter with a ramp over time."""
 
     body: Part
@@ -32,7 +32,7 @@ class Varied:
         whose = f"{self.parameter} of {self.body.name!r}"
         return self.__dict__ | {"ramp": picklable(self.ramp, whose, "ramp")}
 
-    def changed(self, material: Material, t: float) -> Material:
+    def material_at(self, material: Material, t: float) -> Material:
         """Return the material at time t [s].
 
         Raises:
@@ -54,7 +54,7 @@ class Varied:
             ) from None
 
 
-def varied(body: Part, parameter: Any, ramp: Any) -> Varied:
+def vary_parameter(body: Part, parameter: Any, ramp: Any) -> VaryingParameter:
     """Build the variation that `Scene.vary` describes."""
     material, kind = body.material, type(body.material).__name__
     declared = {p.name: p for p in material.parameters}
@@ -76,13 +76,13 @@ def varied(body: Part, parameter: Any, ramp: Any) -> Varied:
             f"{parameter} of {body.name!r} is 0, and so is every part of it; give the material the value "
             "that it has where the ramp is 1."
         )
-    found = Varied(body, parameter, ramp)
+    parameter_variation = VaryingParameter(body, parameter, ramp)
     if isinstance(ramp, Ramp):
-        check_varied(found, body, [])
-    return found
+        check_variation(parameter_variation, body, [])
+    return parameter_variation
 
 
-def check_varied(each: Varied, body: Part, times: list[float]) -> None:
+def check_variation(each: VaryingParameter, body: Part, times: list[float]) -> None:
     """Refuse ramps that violate parameter bounds.
 
     Args:
@@ -91,7 +91,7 @@ def check_varied(each: Varied, body: Part, times: list[float]) -> None:
         times: Times to check [s], for functions of the user; a `Ramp` is checked at its own times.
     """
     for t in each.ramp.times if isinstance(each.ramp, Ramp) else times:
-        each.changed(body.material, float(t))
+        each.material_at(body.material, float(t))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,24 +99,24 @@ class VaryingMaterial:
     """Merged body material as a function of time t [s]."""
 
     bodies: tuple[Part, ...]
-    varied: tuple[Varied, ...]
+    varied: tuple[VaryingParameter, ...]
 
     def fractions(self, t: float) -> tuple[float, ...]:
         """Return parameter fractions at time t [s]."""
         return tuple(fraction_at(each.ramp, t) for each in self.varied)
 
     def __call__(self, t: float) -> Material:
-        return merged_material([self._at(body, t) for body in self.bodies], apart=True)
+        return merge_materials([self._at(body, t) for body in self.bodies], per_cell=True)
 
     def _at(self, body: Part, t: float) -> Part:
         material = body.material
         for each in self.varied:
             if each.body.name == body.name:
-                material = each.changed(material, t)
+                material = each.material_at(material, t)
         return replace(body, material=material)
 
 
-def merged_material(bodies: list[Part], apart: bool = False) -> Any:
+def merge_materials(bodies: list[Part], per_cell: bool = False) -> Any:
     """Merge materials of several bodies.
 
     A parameter is uniform if all bodies have the same value, otherwise it has one value per cell.
@@ -130,22 +130,22 @@ def merged_material(bodies: list[Part], apart: bool = False) -> Any:
     if len(bodies) == 1:
         return materials[0]
 
-    def merged(values: tuple[Any, ...]) -> Any:
-        alike = not any(map(is_per_element, values)) and all(value == values[0] for value in values)
-        if alike and not apart:
+    def merge(values: tuple[Any, ...]) -> Any:
+        uniform = not any(map(is_per_element, values)) and all(value == values[0] for value in values)
+        if uniform and not per_cell:
             return values[0]
         rows = [table_of(v, b.n_cells) for v, b in zip(values, bodies, strict=True)]
         table = np.concatenate(rows)
         return table[:, 0].copy() if table.shape[1] == 1 else table
 
-    return type(materials[0])._make(map(merged, zip(*materials, strict=True)))
+    return type(materials[0])._make(map(merge, zip(*materials, strict=True)))
 
 
-def varying_materials(groups: list[list[Part]], varied: list[Varied]) -> dict[int, VaryingMaterial]:
+def varying_materials(groups: list[list[Part]], varied: list[VaryingParameter]) -> dict[int, VaryingMaterial]:
     """Return time-dependent materials by group number, for groups with varying parameters."""
-    found = {}
+    materials = {}
     for number, group in enumerate(groups):
         own = tuple(each for each in varied if each.body.name in {body.name for body in group})
         if own:
-            found[number] = VaryingMaterial(tuple(group), own)
-    return found
+            materials[number] = VaryingMaterial(tuple(group), own)
+    return materials

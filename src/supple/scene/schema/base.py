@@ -59,7 +59,7 @@ Factors = Annotated[
 ]
 
 
-def _pull(value: Any) -> Any:
+def _as_vector(value: Any) -> Any:
     numbers = value if isinstance(value, list) else [value] * 3
     real = all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers)
     if not real or len(numbers) != 3 or not all(abs(n) <= MAX_MAGNITUDE for n in numbers):
@@ -67,7 +67,7 @@ def _pull(value: Any) -> Any:
     return value
 
 
-NumberOrVector = Annotated[Vector | Number, BeforeValidator(_pull)]
+NumberOrVector = Annotated[Vector | Number, BeforeValidator(_as_vector)]
 """Three numbers, or one."""
 
 
@@ -82,29 +82,30 @@ class Table(BaseModel):
 
 
 def _require_one(schema: dict[str, Any], table: type[Choice]) -> None:
-    schema["oneOf"] = [{"required": [name]} for name in table.kinds()]
+    schema["oneOf"] = [{"required": [name]} for name in table.variants()]
 
 
 class Choice(Table):
     """A table with exactly one of several variants, `{ variant = ... }`, plus optional further keys."""
 
     model_config = ConfigDict(json_schema_extra=_require_one)
-    further: ClassVar[tuple[str, ...]] = ()
+    extra_keys: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def kinds(cls) -> list[str]:
-        return [name for name in cls.model_fields if name not in cls.further]
+    def variants(cls) -> list[str]:
+        return [name for name in cls.model_fields if name not in cls.extra_keys]
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        named = [name for name in self.kinds() if name in self.model_fields_set]
+        named = [name for name in self.variants() if name in self.model_fields_set]
         if len(named) != 1:
             raise ValueError(
-                f"must name exactly one of {', '.join(self.kinds())}; it names {', '.join(named) or 'none'}."
+                f"must name exactly one of {', '.join(self.variants())}; it names "
+                f"{', '.join(named) or 'none'}."
             )
         return self
 
     @property
     def chosen(self) -> tuple[str, Any]:
         """The named variant and its value."""
-        return next((name, getattr(self, name)) for name in self.kinds() if name in self.model_fields_set)
+        return next((name, getattr(self, name)) for name in self.variants() if name in self.model_fields_set)

@@ -98,10 +98,10 @@ class Cloth(Body):
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
         if (self.membrane is None) == (self.fabric is None):
-            found = "neither" if self.fabric is None else "both"
+            given = "neither" if self.fabric is None else "both"
             raise ValueError(
                 f"must have either a membrane, such as {{ stvk = {{ young = 1e5, poisson = 0.3 }} }}, or a "
-                f"fabric, such as 'basket1'; it has {found}."
+                f"fabric, such as 'basket1'; it has {given}."
             )
         return self
 

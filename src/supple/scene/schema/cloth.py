@@ -97,7 +97,7 @@ class Pillow(Sheet):
 class Surface(Choice):
     """Initial surface of cloth: generated surface or file."""
 
-    further = ("scale", "translate", "weld")
+    extra_keys = ("scale", "translate", "weld")
     sheet: Sheet | None = Field(None, description="A rectangle.")
     disc: Disc | None = Field(None, description="A flat disc.")
     tube: Tube | None = Field(None, description="An open tube about the x axis.")
@@ -148,7 +148,7 @@ class UV(Table):
 class Rest(Choice):
     """Rest shape of cloth, if different from the initial surface."""
 
-    further = ("scale",)
+    extra_keys = ("scale",)
     uv: UV | None = Field(None, description="The uv coordinates of the surface, { uv = { scale = 1.2 } }.")
     file: StrictStr | None = Field(
         None, description=f"A surface file with the same triangles in the same order. {FILE}"

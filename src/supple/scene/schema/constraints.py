@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr, WithJsonSchema
 
-from supple.scene.constraints.pins import held_directions
+from supple.scene.constraints.pins import constrained_directions
 from supple.scene.schema.base import Choice, Coordinate, NotNegative, Point, Positive, Vector
 from supple.scene.schema.body_reference import Naming, OnBody
 from supple.scene.schema.motions import Motion
@@ -14,7 +14,7 @@ from supple.scene.schema.selections import Where
 
 
 def _axes(value: Any) -> Any:
-    held_directions(value, None, None, 1)
+    constrained_directions(value, None, None, 1)
     return value
 
 
@@ -56,7 +56,7 @@ class Pin(OnBody):
 class Target(Naming, Choice):
     """Target of an attachment."""
 
-    further = ("where",)
+    extra_keys = ("where",)
     solid: StrictStr | None = Field(
         None, description="Another solid: the closest point of it at rest, or, with where, vertices in order."
     )
@@ -92,7 +92,7 @@ class Attach(OnBody):
 class SpringEnd(Naming, Choice):
     """Other ends of springs."""
 
-    further = ("where",)
+    extra_keys = ("where",)
     solid: StrictStr | None = Field(
         None, description="A solid, whose vertices are paired in order with the others."
     )

@@ -95,11 +95,11 @@ def _arrays(path: Path) -> Iterator[ArrayFile]:
 
 def _vectors(path: Path, saved: ArrayFile, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """Read one NPZ array as finite float64, after checking its shape."""
-    found = saved.shape(name)
-    if found != shape:
+    actual = saved.shape(name)
+    if actual != shape:
         raise SceneError(
             f"start.file: {path} must have {name} of shape {shape}, one row for each vertex of the scene; "
-            f"they have shape {found}."
+            f"they have shape {actual}."
         )
     vectors = np.array(saved[name], float)
     bad = int(np.count_nonzero(~np.isfinite(vectors).all(axis=1)))

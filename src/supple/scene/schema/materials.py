@@ -93,7 +93,7 @@ class OrField:
 
 
 Row = Annotated[list[Number], Field(min_length=3, max_length=3)]
-KINDS: dict[str, Any] = {
+MATERIAL_CLASSES: dict[str, Any] = {
     "direction": Vector,
     "tensor": Annotated[list[Row], Field(min_length=3, max_length=3)],
     "symmetric": Annotated[list[Row], Field(min_length=3, max_length=3)],
@@ -103,7 +103,7 @@ KINDS: dict[str, Any] = {
 
 def _annotation(parameter: Parameter) -> Any:
     if parameter.kind != "scalar":
-        return Annotated[KINDS[parameter.kind], OrField(parameter.kind == "direction")]
+        return Annotated[MATERIAL_CLASSES[parameter.kind], OrField(parameter.kind == "direction")]
     bounds = {"gt": parameter.above, "ge": parameter.at_least, "lt": parameter.below, "le": parameter.at_most}
     if parameter.above == 0:
         bounds |= {"gt": None, "ge": MIN_MAGNITUDE}
@@ -111,13 +111,13 @@ def _annotation(parameter: Parameter) -> Any:
     return Annotated[Number, Field(**given) if given else Field(), OrField()]
 
 
-Ways = list[tuple[set[str], list[str]]]
+Alternatives = list[tuple[set[str], list[str]]]
 """Accepted sets of parameters, each as (required names, all names)."""
 
 
-def _ways(kind: type[Material]) -> Ways:
-    ways = [kind.parameters] if kind.stored == kind.parameters else [kind.parameters, kind.stored]
-    return [({p.name for p in way if p.default is None}, [p.name for p in way]) for way in ways]
+def _alternatives(kind: type[Material]) -> Alternatives:
+    alternatives = [kind.parameters] if kind.stored == kind.parameters else [kind.parameters, kind.stored]
+    return [({p.name for p in way if p.default is None}, [p.name for p in way]) for way in alternatives]
 
 
 class Parameters(Table):
@@ -127,11 +127,13 @@ class Parameters(Table):
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        given, ways = self.model_fields_set, _ways(self.kind)
-        if not any(required <= given <= set(known) for required, known in ways):
-            texts = [" and ".join(name for name in known if name in required) for required, known in ways]
-            wanted = f"either {', or '.join(texts)}" if len(texts) > 1 else texts[0]
-            raise ValueError(f"must have {wanted}; it has {', '.join(sorted(given)) or 'none of them'}.")
+        given, alternatives = self.model_fields_set, _alternatives(self.kind)
+        if not any(required <= given <= set(known) for required, known in alternatives):
+            texts = [
+                " and ".join(name for name in known if name in required) for required, known in alternatives
+            ]
+            expected = f"either {', or '.join(texts)}" if len(texts) > 1 else texts[0]
+            raise ValueError(f"must have {expected}; it has {', '.join(sorted(given)) or 'none of them'}.")
         return self
 
     def make(self, mesh: Mesh | None) -> Material | None:
@@ -181,9 +183,9 @@ class MeasuredTable(Table):
 
         Values in the file take precedence over measured values, and these over the defaults of the material.
         """
-        found = {p.name: p.default for p in self.kind.parameters if p.default is not None}
-        found |= MEASURED[self.name].parameters | (self.model_extra or {})
-        return {name: _as_floats(value) for name, value in found.items()}
+        settings = {p.name: p.default for p in self.kind.parameters if p.default is not None}
+        settings |= MEASURED[self.name].parameters | (self.model_extra or {})
+        return {name: _as_floats(value) for name, value in settings.items()}
 
     @model_validator(mode="after")
     def _known_parameters(self) -> Self:
@@ -240,10 +242,12 @@ def _table(kind: type[Material]) -> Any:
     names = {p.name: p for p in (*kind.stored, *kind.parameters)}
     keys: Any = {
         name: (_annotation(names[name]) | None, Field(None, description=_described(names[name])))
-        for _, known in _ways(kind)
+        for _, known in _alternatives(kind)
         for name in known
     }
-    required: list[Any] = [{"required": [n for n in known if n in must]} for must, known in _ways(kind)]
+    required: list[Any] = [
+        {"required": [n for n in known if n in must]} for must, known in _alternatives(kind)
+    ]
     extra = {"oneOf": required} if len(required) > 1 else required[0]
     base = type(
         "Base",
@@ -261,9 +265,9 @@ def _table(kind: type[Material]) -> Any:
 
 def _others_call(kind: type[Material]) -> dict[str, str]:
     """Aliases of parameters, which files write by their names."""
-    found = {"shear": "shear_modulus", "bulk": "bulk_modulus", "weft": "young_weft", "warp": "young_warp"}
-    found = {old: new for old, new in found.items() if new in {p.name for p in kind.parameters}}
-    return found | {alias: p.name for p in (*kind.stored, *kind.parameters) for alias in p.aliases}
+    renamed = {"shear": "shear_modulus", "bulk": "bulk_modulus", "weft": "young_weft", "warp": "young_warp"}
+    renamed = {old: new for old, new in renamed.items() if new in {p.name for p in kind.parameters}}
+    return renamed | {alias: p.name for p in (*kind.stored, *kind.parameters) for alias in p.aliases}
 
 
 def _described(parameter: Parameter) -> str:

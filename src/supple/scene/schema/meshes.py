@@ -42,7 +42,7 @@ class Torus(Table):
 class Mesh(Choice):
     """Rest shape of a solid: generated mesh or file."""
 
-    further = ("edge_length", "without", "scale", "translate", "repair")
+    extra_keys = ("edge_length", "without", "scale", "translate", "repair")
     block: Block | None = Field(None, description="A box.")
     ball: Ball | None = Field(None, description="A ball about the origin.")
     torus: Torus | None = Field(None, description="A ring about the z axis.")

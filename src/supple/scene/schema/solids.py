@@ -61,12 +61,12 @@ class ViscosityChoice(Choice):
 
     def make(self) -> viscosity.Viscosity:
         kind, value = self.chosen
-        kinds = {
+        classes = {
             "kelvin_voigt": viscosity.KelvinVoigt,
             "maxwell": viscosity.Maxwell,
             "rayleigh": viscosity.Rayleigh,
         }
-        return kinds[kind](**value.given())
+        return classes[kind](**value.given())
 
 
 Swelling = Annotated[Number, Field(gt=-1), OrField()]

@@ -23,11 +23,11 @@ from supple.solvers import DEFAULT_SOLVER, SOLVERS, find_solver
 
 def _parts_of_solvers() -> dict[str, Any]:
     """JSON schemas of solver components given by name or table, such as acceleration."""
-    parts = {part: kinds for method in SOLVERS.values() for part, kinds in method.parts.items()}
-    return {part: _part(part, kinds) for part, kinds in parts.items()}
+    parts = {part: classes for method in SOLVERS.values() for part, classes in method.parts.items()}
+    return {part: _part(part, classes) for part, classes in parts.items()}
 
 
-def _part(part: str, kinds: dict[str, type]) -> dict[str, Any]:
+def _part(part: str, classes: dict[str, type]) -> dict[str, Any]:
     """JSON schema of a component: name, or table { kind = ..., option = ... }."""
     types = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
     tables = [
@@ -41,11 +41,11 @@ def _part(part: str, kinds: dict[str, type]) -> dict[str, Any]:
             "required": ["kind"],
             "additionalProperties": False,
         }
-        for name, kind in kinds.items()
+        for name, kind in classes.items()
     ]
-    example = f'e.g. "{next(iter(kinds))}", "none", or a table {{ kind = ..., option = ... }}'
+    example = f'e.g. "{next(iter(classes))}", "none", or a table {{ kind = ..., option = ... }}'
     return {
-        "anyOf": [{"enum": ["none", *kinds]}, *tables],
+        "anyOf": [{"enum": ["none", *classes]}, *tables],
         "description": f"The {part} of solvers that have one, {example}.",
     }
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.collision import Obstacles, Shapes, distances_to
-from supple.collision.obstacles import signed_distance as kinds
+from supple.collision.obstacles import signed_distance
 from supple.collision.obstacles.obstacles import Surface
 from supple.collision.obstacles.rigid_body import Rigid
 from supple.meshes import TriMesh
-from supple.scene.arguments import Vector, format_value, number, sound_name, vector
+from supple.scene.arguments import Vector, check_name, format_value, number, vector
 from supple.scene.contact_settings import coefficients
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
@@ -110,7 +110,7 @@ class WithObstacles:
                 f"A motion must be for example Translate((x, y, z)); got {format_value(motion)}."
             )
         mu, sliding = coefficients(friction, kinetic_friction, "of an obstacle")
-        name = f"obstacle{len(self.obstacles)}" if name is None else sound_name(name, "obstacle")
+        name = f"obstacle{len(self.obstacles)}" if name is None else check_name(name, "obstacle")
         if name in (obstacle.name for obstacle in self.obstacles):
             raise SceneError(f"There is already an obstacle named {name!r}; names must differ.")
         if isinstance(shape, SurfaceSequence) and mu > 0:
@@ -187,14 +187,14 @@ class Poses:
 
     def _of(self, obstacle: Obstacle, t: float) -> np.ndarray:
         rows = obstacle.shape.rows
-        pose = rows[:, kinds.POSE : kinds.POSE + 12]
+        pose = rows[:, signed_distance.POSE : signed_distance.POSE + 12]
         if obstacle.motion is None:
             return pose
         axes, origin = pose[:, :9].reshape(-1, 3, 3), pose[:, 9:]
         points = np.concatenate([origin[:, None], origin[:, None] + axes], axis=1).reshape(-1, 3)
-        moved = to_floats(obstacle.motion(points, t)).reshape(-1, 4, 3)
-        turned = moved[:, 1:] - moved[:, :1]
-        unit = np.einsum("kai,kbi->kab", turned, turned)
+        positions = to_floats(obstacle.motion(points, t)).reshape(-1, 4, 3)
+        rotated = positions[:, 1:] - positions[:, :1]
+        unit = np.einsum("kai,kbi->kab", rotated, rotated)
         if not np.abs(unit - np.eye(3)).max() < 1e-6:  # true for NaN as well
             when = "in the end" if t == np.inf else f"at t = {t:g} s"
             raise SceneError(
@@ -202,7 +202,7 @@ class Poses:
                 "is not, or is not finite.",
                 at="obstacle",
             )
-        return np.concatenate([turned.reshape(-1, 9), moved[:, 0]], axis=1)
+        return np.concatenate([rotated.reshape(-1, 9), positions[:, 0]], axis=1)
 
 
 def obstacles_of(scene: Scene) -> Obstacles | None:
@@ -212,11 +212,11 @@ def obstacles_of(scene: Scene) -> Obstacles | None:
     rows, values, first = [], [], 0
     for k, obstacle in enumerate(scene.obstacles):
         of_shape = obstacle.shape.rows.copy()
-        of_shape[:, kinds.OBSTACLE], of_shape[:, kinds.FRICTION] = k, obstacle.friction
-        of_shape[:, kinds.KINETIC] = (
+        of_shape[:, signed_distance.OBSTACLE], of_shape[:, signed_distance.FRICTION] = k, obstacle.friction
+        of_shape[:, signed_distance.KINETIC] = (
             obstacle.friction if obstacle.kinetic_friction is None else obstacle.kinetic_friction
         )
-        of_shape[:, kinds.FIRST] = first
+        of_shape[:, signed_distance.FIRST] = first
         rows.append(of_shape)
         values.append(obstacle.shape.values)
         first += len(values[-1])
@@ -258,8 +258,8 @@ def refuse_inside(scene: Scene, pinned: np.ndarray) -> None:
     shapes: Shapes = obstacles.shapes(0.0)
     for body in scene.bodies:
         depth, _, which = distances_to(shapes, body.points)
-        held = pinned[(pinned >= body.vertices.start) & (pinned < body.vertices.stop)]
-        depth[held - body.vertices.start] = np.inf
+        constrained = pinned[(pinned >= body.vertices.start) & (pinned < body.vertices.stop)]
+        depth[constrained - body.vertices.start] = np.inf
         worst = int(depth.argmin())
         if depth[worst] < -INSIDE * float(np.ptp(body.points, axis=0).max()):
             name = obstacles.names[obstacles.obstacle[which[worst]]]

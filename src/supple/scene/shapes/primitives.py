@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.collision.obstacles import signed_distance as kinds
+from supple.collision.obstacles import signed_distance
 from supple.scene.arguments import Vector, direction, format_value, number, vector
 from supple.scene.constraints.motions import Rotate
 from supple.scene.errors import SceneError
@@ -52,10 +52,13 @@ def _frame(z: Any) -> np.ndarray:
 def row_of(
     kind: int, axes: np.ndarray, origin: Any, size: tuple[float, ...] = (), side: float = 1
 ) -> np.ndarray:
-    row = np.zeros(kinds.FIELDS)
-    row[kinds.KIND], row[kinds.SIDE] = kind, side
-    row[kinds.SIZE : kinds.SIZE + len(size)] = size
-    row[kinds.POSE : kinds.POSE + 9], row[kinds.POSE + 9 : kinds.POSE + 12] = axes.ravel(), origin
+    row = np.zeros(signed_distance.FIELDS)
+    row[signed_distance.KIND], row[signed_distance.SIDE] = kind, side
+    row[signed_distance.SIZE : signed_distance.SIZE + len(size)] = size
+    (
+        row[signed_distance.POSE : signed_distance.POSE + 9],
+        row[signed_distance.POSE + 9 : signed_distance.POSE + 12],
+    ) = axes.ravel(), origin
     return row
 
 
@@ -101,7 +104,7 @@ class Plane(_Declared):
 
     @property
     def rows(self) -> np.ndarray:
-        return row_of(kinds.PLANE, _frame(self.normal), self.point)[None]
+        return row_of(signed_distance.PLANE, _frame(self.normal), self.point)[None]
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ class Sphere(_Declared):
     @property
     def rows(self) -> np.ndarray:
         side = -1 if self.hollow else 1
-        return row_of(kinds.CAPSULE, np.eye(3), self.center, (0.0, self.radius), side)[None]
+        return row_of(signed_distance.CAPSULE, np.eye(3), self.center, (0.0, self.radius), side)[None]
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ class Capsule(_Round):
 
     @property
     def rows(self) -> np.ndarray:
-        return self._row_of(kinds.CAPSULE)
+        return self._row_of(signed_distance.CAPSULE)
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,7 @@ class Cylinder(_Round):
 
     @property
     def rows(self) -> np.ndarray:
-        return self._row_of(kinds.CYLINDER)
+        return self._row_of(signed_distance.CYLINDER)
 
 
 @dataclass(frozen=True)
@@ -219,10 +222,13 @@ class Box(_Declared):
         turn = Rotate(axis=self.axis, center=(0, 0, 0), angle=self.angle)
         axes, half = turn.part(np.eye(3), 1.0), np.array(self.size) / 2
         if not self.hollow:
-            return row_of(kinds.BOX, axes, self.center, tuple(half))[None]
+            return row_of(signed_distance.BOX, axes, self.center, tuple(half))[None]
         center, sides = np.array(self.center), [(a, s) for a in range(3) for s in (-1, 1)]
         return np.stack(
-            [row_of(kinds.PLANE, _frame(-s * axes[a]), center + s * half[a] * axes[a]) for a, s in sides]
+            [
+                row_of(signed_distance.PLANE, _frame(-s * axes[a]), center + s * half[a] * axes[a])
+                for a, s in sides
+            ]
         )
 
 

@@ -24,7 +24,7 @@ wide plate, and additional springs would push them off.
 """
 
 
-def with_faces_kept_out(scene: Scene, model: Model) -> Model:
+def with_small_obstacle_contact(scene: Scene, model: Model) -> Model:
     """Add face contact for obstacles that are small relative to surface edges.
 
     Models on a grid are unchanged, since a grid detects vertices only.
@@ -44,7 +44,7 @@ def small_obstacles(scene: Scene) -> list[str]:
     if obstacles is None:
         return []
     shapes, longest = obstacles.shapes(0.0), max(float(edges_of(body).mean()) for body in scene.bodies)
-    thick, kept_out = thicknesses(shapes), widths(shapes) < SMALL * longest
+    thick, has_springs = thicknesses(shapes), widths(shapes) < SMALL * longest
     return [
         f"obstacle {name!r} is {size:.2g} m thick, and {body.name!r} has edges of {edge:.2g} m: {how}; edges "
         f"below {0.5 * size:.2g} m would feel it with their vertices"
@@ -53,10 +53,10 @@ def small_obstacles(scene: Scene) -> list[str]:
         for k, name in enumerate(obstacles.names)
         for own in [obstacles.obstacle == k]
         for size in [float(thick[own].min())]
-        for how in [KEPT_OUT if kept_out[own].all() else TOLD]
+        for how in [SPRINGS_ADVICE if has_springs[own].all() else RIM_ADVICE]
         if size < SMALL * edge
     ]
 
 
-KEPT_OUT = "springs keep faces out of it, which give way"
-TOLD = "its rim may pass between vertices, which reports tell"
+SPRINGS_ADVICE = "springs keep faces out of it, which give way"
+RIM_ADVICE = "its rim may pass between vertices, which reports tell"

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from supple.collision.obstacles import signed_distance as kinds
+from supple.collision.obstacles import signed_distance
 from supple.collision.obstacles.mesh_distance import SECOND, WEIGHT, mesh_thickness
 from supple.collision.obstacles.triangle_tree import TriangleTree, has_creases, tree_size
 from supple.meshes import MeshError, TriMesh
@@ -20,10 +20,10 @@ from supple.support.arguments import as_tuple
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-FRAMES = 8
+MAX_MEASURED = 8
 """Largest number of meshes of a sequence whose thickness is measured."""
 
-KEPT = 4
+MAX_CACHED = 4
 """Number of most recent trees, and of their arrays of numbers, in the cache of a sequence."""
 
 
@@ -40,7 +40,7 @@ class SurfaceShape(Shape):
     """
 
     def __init__(self, mesh: TriMesh) -> None:
-        self.mesh = _checked_surface(mesh)
+        self.mesh = _check_surface(mesh)
 
     @cached_property
     def _origin(self) -> np.ndarray:
@@ -78,7 +78,7 @@ class SurfaceSequence(Shape):
     """
 
     def __init__(self, meshes: Sequence[TriMesh], times: Sequence[float]) -> None:
-        self.meshes = [_checked_surface(mesh) for mesh in as_tuple(meshes)]
+        self.meshes = [_check_surface(mesh) for mesh in as_tuple(meshes)]
         self.times = np.array([number(time, "times [s] of SurfaceSequence") for time in as_tuple(times)])
         count = len(self.meshes)
         if count != len(self.times) or count < 2 or not (np.diff(self.times) > 0).all():
@@ -94,13 +94,13 @@ class SurfaceSequence(Shape):
 
     @cached_property
     def rows(self) -> np.ndarray:
-        every = self.meshes[:: -(-len(self.meshes) // FRAMES)]
-        found = []
+        every = self.meshes[:: -(-len(self.meshes) // MAX_MEASURED)]
+        thicknesses = []
         for mesh in every:
             points = mesh.points - self._origin
             numbers = TriangleTree(points, mesh.triangles).numbers_at(points)
-            found.append(mesh_thickness(numbers, points[mesh.triangles]))
-        thick, thin = np.min(found, axis=0)
+            thicknesses.append(mesh_thickness(numbers, points[mesh.triangles]))
+        thick, thin = np.min(thicknesses, axis=0)
         return _row(self._origin, self._size, (float(thick), float(thin)), True)
 
     @property
@@ -109,20 +109,20 @@ class SurfaceSequence(Shape):
 
     def values_at(self, t: float) -> np.ndarray:
         t = float(np.clip(t, self.times[0], self.times[-1]))
-        return _history(self._known, t, self._numbers_at)
+        return _get_cached(self._known, t, self._numbers_at)
 
     def _numbers_at(self, t: float) -> np.ndarray:
         before, part = self._between(t)
         if self._vertices is not None:
             return self._tree(before).numbers_at(self.surface_at(t)[0])
-        room = max(tree_size(mesh.n_triangles) for mesh in self.meshes)
-        numbers = np.zeros(2 * room)
-        shown = [before + int(part == 1)] if part in (0, 1) else [before, before + 1]
-        for place, k in enumerate(shown):
+        size = max(tree_size(mesh.n_triangles) for mesh in self.meshes)
+        numbers = np.zeros(2 * size)
+        indices = [before + int(part == 1)] if part in (0, 1) else [before, before + 1]
+        for position, k in enumerate(indices):
             own = self._tree(k).numbers_at(self.meshes[k].points - self._origin)
-            numbers[place * room : place * room + len(own)] = own
-        if len(shown) > 1:
-            numbers[SECOND], numbers[WEIGHT] = room, part
+            numbers[position * size : position * size + len(own)] = own
+        if len(indices) > 1:
+            numbers[SECOND], numbers[WEIGHT] = size, part
         return numbers
 
     def _tree(self, k: int) -> TriangleTree:
@@ -138,7 +138,7 @@ class SurfaceSequence(Shape):
             halfway = 0.5 * (self.times[k] + self.times[k + 1])
             return TriangleTree(*self.surface_at(halfway))
 
-        return _history(self._trees, k, build)
+        return _get_cached(self._trees, k, build)
 
     def surface_at(self, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Return points and triangles at a time [s].
@@ -169,7 +169,7 @@ class SurfaceSequence(Shape):
         Corners of the triangles determine them, since files are read with vertices sorted by position. None
         if the connectivity of the meshes differs.
         """
-        first, found = self.meshes[0], []
+        first, matches = self.meshes[0], []
         used = np.unique(first.triangles)
         for mesh in self.meshes:
             if mesh.n_triangles != first.n_triangles:
@@ -180,8 +180,8 @@ class SurfaceSequence(Shape):
                 return None
             if len(np.unique(same[used])) < len(used):
                 return None
-            found.append(same)
-        return found
+            matches.append(same)
+        return matches
 
     def _between(self, t: float) -> tuple[int, float]:
         """Return the index of the preceding mesh at a time [s], and the elapsed fraction of its interval."""
@@ -190,16 +190,16 @@ class SurfaceSequence(Shape):
         return after - 1, float(np.clip((t - begin) / (end - begin), 0, 1))
 
 
-def _history(known: dict[Key, Value], key: Key, make: Callable[[Key], Value]) -> Value:
+def _get_cached(known: dict[Key, Value], key: Key, make: Callable[[Key], Value]) -> Value:
     """Return a cached value; missing values are computed and replace the oldest ones."""
     if key not in known:
-        while len(known) >= KEPT:
+        while len(known) >= MAX_CACHED:
             del known[next(iter(known))]
         known[key] = make(key)
     return known[key]
 
 
-def _checked_surface(mesh: TriMesh) -> TriMesh:
+def _check_surface(mesh: TriMesh) -> TriMesh:
     """Return a valid mesh; refuse open or inverted surfaces."""
     if not isinstance(mesh, TriMesh):
         raise SceneError(
@@ -218,11 +218,11 @@ def _checked_surface(mesh: TriMesh) -> TriMesh:
             "counter-clockwise seen from outside. Turn them round, for example with Blender's "
             "'Recalculate Outside'."
         )
-    _refuse_turned(mesh)
+    _check_orientation(mesh)
     return mesh
 
 
-def _refuse_turned(mesh: TriMesh) -> None:
+def _check_orientation(mesh: TriMesh) -> None:
     """Refuse surfaces with opposite triangle orientations at an edge."""
     start = mesh.triangles.astype(np.int64)
     end = np.roll(start, -1, axis=1)
@@ -248,7 +248,7 @@ def _row(origin: np.ndarray, size: np.ndarray, thickness: tuple[float, float], c
         thickness: Thickness of its thickest place and of its thin parts [m].
         creases: True if it has concave edges.
     """
-    row = row_of(kinds.MESH, np.eye(3), origin, tuple(size))
-    row[kinds.THICKNESS], row[kinds.THIN] = thickness
-    row[kinds.CREASES] = creases
+    row = row_of(signed_distance.MESH, np.eye(3), origin, tuple(size))
+    row[signed_distance.THICKNESS], row[signed_distance.THIN] = thickness
+    row[signed_distance.CREASES] = creases
     return row[None]

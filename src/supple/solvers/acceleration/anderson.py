@@ -115,7 +115,7 @@ class AndersonRun(AccelerationRun):
 
     @property
     def _confined_friction(self) -> bool:
-        return bool(self.problem.room) and self.problem.dynamic_terms.has_friction
+        return bool(self.problem.trust_region) and self.problem.dynamic_terms.has_friction
 
     @property
     def follows(self) -> tuple[np.ndarray, ...]:
@@ -156,7 +156,7 @@ class AndersonRun(AccelerationRun):
         They are not used without friction if barrier contact or follower loads change the energy during the
         solve.
         """
-        if not self.problem.room and not self.problem.model.dynamic_terms:
+        if not self.problem.trust_region and not self.problem.model.dynamic_terms:
             self._start_residual = balances.residual.copy()
         elif self._confined_friction:
             self._least[:] = balances.residual
@@ -167,7 +167,7 @@ class AndersonRun(AccelerationRun):
         Args:
             finite: (k,) True if the forces are finite.
             residual: (k,) residuals [N].
-            copies: (k,) batch members.
+            members: (k,) batch members.
         """
         measures, window = self.problem.measures, self._memory.window
         energy = measures.energies_seen()[members]

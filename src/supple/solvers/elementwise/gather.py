@@ -67,7 +67,7 @@ def mobility(W, g):
     return outer_sum(weighted(W, g), g)
 
 
-_six_each = each("rows, held, row", "six(held, row, 6 * i)", six, over="rows", count=corner_count)
+_six_each = each("rows, constrained, row", "six(constrained, row, 6 * i)", six, over="rows", count=corner_count)
 
 
 def constrained_corners(elements: Any, row: Any) -> Any:

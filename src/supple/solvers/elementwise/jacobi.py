@@ -53,7 +53,7 @@ class JacobiOptions(NamedTuple):
 
     Attributes:
         newton_steps: Local Newton steps per visit.
-        lighter: (rows, k, lanes) factor of the mobility of each corner in the element's own problem.
+        mobility_factor: (rows, k, lanes) factor of the mobility of each corner in the element's own problem.
         share: (rows, k, lanes) fraction of the step that is made.
         safe: (rows, 1, lanes) fraction near inversion, with unscaled mobility.
         steps: (rows, 3 k, lanes) proposed steps of the corners [m].
@@ -115,8 +115,8 @@ class StepSum(NamedTuple):
     Row r of the projection is a run of VERTICES_PER_ROW vertices.
 
     Attributes:
-        visit: (n + 1,) first entry of each vertex in `entry`.
-        place: Flat index of the x component of each step; y and z follow at distances of one row's lanes.
+        start: (n + 1,) first entry of each vertex in `entry`.
+        entry: Flat index of the x component of each step; y and z follow at distances of one row's lanes.
         steps: (rows, 3 k, lanes) proposed steps of the corners [m].
     """
 

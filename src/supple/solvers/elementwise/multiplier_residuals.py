@@ -107,8 +107,8 @@ class FullResidualRun(ElementRun):
             return
         for _ in range(count):
             self._compute_primary()
-            kept = tuple(self._with_primary(q) for q in self.projections)
-            super().sweep(kept, 1)
+            sweep_projections = tuple(self._with_primary(q) for q in self.projections)
+            super().sweep(sweep_projections, 1)
 
     def _with_primary(self, projection: Any) -> Any:
         if isinstance(projection, FullResidualProjection):
@@ -131,7 +131,7 @@ class ResidualProjection(NamedTuple):
     Attributes:
         projection: Projection whose residuals are computed.
         forces: Padded vectors, to which the forces λ ∇C at the corners are added [N].
-        gaps: (batch, rows, 2, lanes) output h.
+        secondary: (batch, rows, 2, lanes) output h.
     """
 
     elements: Any

@@ -20,7 +20,7 @@ class WeightedElements(NamedTuple):
         own: (rows, 1, lanes) first corner of each element.
         rows: Packed element data of the term.
         weights: (rows, k, lanes) W of all corners, starting with the first one [m/N].
-        held: (rows, 6 k, lanes) N of all corners, or () if no vertex is constrained along some directions
+        constrained: (rows, 6 k, lanes) N of all corners, or () if no vertex is constrained along some directions
             only.
     """
 
@@ -36,7 +36,7 @@ class Projection(NamedTuple):
     """Element update of a method for the elements of a term. Each method defines subclasses.
 
     Attributes:
-        places: Packed elements.
+        elements: Packed elements.
         memory: Arrays (rows, fields, lanes) of history variables, 0 at the start of a step.
         options: Further data.
     """
@@ -88,7 +88,7 @@ class PrescribedCoordinates(NamedTuple):
 
     Attributes:
         vertices: (h,) vertices that are constrained along some directions.
-        put: Operation on the padded vectors that prescribes the coordinates.
+        prescribe: Operation on the padded vectors that prescribes the coordinates.
     """
 
     elements: Any

@@ -128,7 +128,7 @@ class PreparedProjections(NamedTuple):
         phases: Number of phases of a sweep.
         widest: Largest number of batches in a phase.
         memory: History variables of all projections.
-        drift: External forces and the displacement W f by them, or empty.
+        external: External forces and the displacement W f by them, or empty.
     """
 
     inertia: np.ndarray
@@ -180,8 +180,8 @@ class ContactProjection(NamedTuple):
     Attributes:
         memory: Contact forces, padded vectors [N].
         vertices: (f,) vertices that may touch an obstacle.
-        press: Operation that updates the forces and moves the vertices.
-        exertion: Operation that applies the stored forces.
+        update_forces: Operation that updates the forces and moves the vertices.
+        apply_forces: Operation that applies the stored forces.
     """
 
     elements: Any

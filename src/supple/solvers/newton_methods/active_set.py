@@ -40,7 +40,7 @@ def active_set_problem(problem: Problem, member: int = 0, sliding: bool = True) 
 
     Args:
         problem: Problem with obstacles.
-        copy: Batch member.
+        member: Batch member.
         sliding: False to constrain sliding vertices with friction fully, too.
     """
     problem.measures.balances()
@@ -81,9 +81,9 @@ def _constrain(problem: Problem, model: Model, pinned: np.ndarray, constrained: 
         problem: Problem with obstacles.
         model: Its model.
         pinned: (k,) constrained vertices.
-        held: (k, 3, 3) projections onto the constrained directions.
+        constrained: (k, 3, 3) projections onto the constrained directions.
     """
-    cache: list = problem.shared("touching twin", list)
+    cache: list = problem.shared("active-set problem", list)
     if cache:
         of, last, subproblem = cache
         same = of is model and last[0].shape == pinned.shape
@@ -110,17 +110,17 @@ def active_set_step(problem: Problem, make_step: StepFactory) -> bool:
     make_step(subproblem)()
     states = problem.states
     states.vectors(states.u)[0] = subproblem.states.vectors(subproblem.u)[0]
-    if problem.room:
+    if problem.trust_region:
         problem.dynamic_terms.limit_step(start)
         problem.dynamic_terms.set_step_bounds()
     problem.device.on_records(*problem.contacts.clamp())
     problem.contacts.detect()
-    problem.room.put_back()
+    problem.trust_region.restore_bounds()
     if problem.balance().residual < before:
         return True
     problem.device.assign(problem.u, start)
     problem.contacts.detect()
-    problem.room.put_back()
+    problem.trust_region.restore_bounds()
     PBNG().begin(problem).advance(SWEEPS)
     return False
 

@@ -48,13 +48,13 @@ class BatchedNewton:
 
     Args:
         problem: Problem with its batch.
-        copies: Batch members to solve.
+        members: Batch members to solve.
         tolerance: Relative residual to reach.
         distance: Distance to the equilibrium to reach, relative to the size of a body, or None.
-        turn: Largest rotation of nearly all elements in one step [rad].
+        max_rotation: Largest rotation of nearly all elements in one step [rad].
 
     Attributes:
-        gathered: Block-diagonal problem of the members.
+        block_problem: Block-diagonal problem of the members.
         steps: Number of steps made.
     """
 
@@ -125,7 +125,7 @@ class BatchedNewton:
         """Search along d for each member separately; return True if any member moved."""
         start = copy_u(self.block_problem)
         energy, rounding = self._energies()
-        first_t = min(1.0, self._max_rotation / max(self._paths.along(d).turn, 1e-9))
+        first_t = min(1.0, self._max_rotation / max(self._paths.along(d).typical_rotation, 1e-9))
         t, open_ = np.where(moving, first_t, 0.0), moving.copy()
         for _ in range(MAX_HALVINGS):
             self._move(start, d, t)
@@ -191,7 +191,7 @@ class BatchedNewton:
         ]
         states.vectors(states.u)[self._members] = displacements
         problem.device.upload(states.u)
-        problem.room.stale = True
+        problem.trust_region.outdated = True
 
 
 class BatchedSweeps(PBNGRun):
@@ -207,8 +207,8 @@ class BatchedSweeps(PBNGRun):
 
         Args:
             problem: Problem with its batch.
-            ahead: Largest number of predicted sweeps of members that stay.
-            turn: Largest rotation of nearly all elements in one Newton step [rad], or None for no such steps.
+            max_sweeps_left: Largest number of predicted sweeps of members that stay.
+            max_rotation: Largest rotation of nearly all elements in one Newton step [rad], or None for no such steps.
         """
         super().__init__(PBNG(), problem)
         self._max_sweeps_left, self._max_rotation, self._sweeps = max_sweeps_left, max_rotation, 0

@@ -18,7 +18,7 @@ from supple.problem.material_update import have_same_layout, with_materials
 from supple.problem.states import vectors_of
 
 MAX_VERTICES, MAX_MEMBERS = 65_536, 64
-"""Limits of one gathered problem; larger ones take longer to prepare than they save."""
+"""Limits of one block-diagonal problem; larger ones take longer to prepare than they save."""
 
 
 class MemberBody(NamedTuple):
@@ -26,7 +26,7 @@ class MemberBody(NamedTuple):
 
     Attributes:
         name: Name of the body.
-        vertices: Vertex range of the body in the gathered problem.
+        vertices: Vertex range of the body in the block-diagonal problem.
     """
 
     name: str
@@ -34,28 +34,28 @@ class MemberBody(NamedTuple):
 
 
 SMALL_BATCH = 8
-"""Up to this number of batch members, a smaller gathered problem is used."""
+"""Up to this number of batch members, a smaller block-diagonal problem is used."""
 
 
 def block_capacity(problem: Problem) -> int:
-    """Return the number of batch members gathered at a time.
+    """Return the number of batch members in one block-diagonal problem.
 
-    It is 1 for problems with contacts, or with terms that cannot be gathered.
+    It is 1 for problems with contacts, or with terms that cannot be replicated.
     """
     return min(problem.batch_size, max_block_members(problem))
 
 
 def max_block_members(problem: Problem) -> int:
-    """Return the largest number of batch members that can be gathered, whatever the batch size."""
+    """Return the largest number of batch members of a block-diagonal problem, whatever the batch size."""
     model = problem.model
     able = all(term.fills for term in model.terms)
-    if not able or problem.contacts or problem.room or model.dynamic_terms:
+    if not able or problem.contacts or problem.trust_region or model.dynamic_terms:
         return 1
     return max(1, min(MAX_MEMBERS, MAX_VERTICES // model.vertices))
 
 
 def padded_block_size(problem: Problem, members: int) -> int:
-    """Return the size of the gathered problem used for a number of batch members."""
+    """Return the size of the block-diagonal problem used for a number of batch members."""
     capacity = block_capacity(problem)
     return SMALL_BATCH if members <= SMALL_BATCH < capacity else capacity
 
@@ -67,10 +67,10 @@ def join_members(problem: Problem, members: Sequence[int]) -> Problem:
     """
     materials = problem.layout.materials
     varied = problem.layout.varied
-    together = join_materials(
+    materials_of_all = join_materials(
         [materials[member if varied else 0] for member in members], problem.model, varied
     )
-    block_problem = _cached_block_problem(problem, len(members), together)
+    block_problem = _cached_block_problem(problem, len(members), materials_of_all)
     states, own = problem.states, block_problem.states
     pairs = [(own.u, states.u)]
     if problem.loads.inertia.any():
@@ -85,7 +85,7 @@ def join_members(problem: Problem, members: Sequence[int]) -> Problem:
 
 
 def _update_loads(block_problem: Problem, problem: Problem, members: Sequence[int]) -> None:
-    """Update external forces and inertia of the gathered problem if those of the members differ."""
+    """Update external forces and inertia of the block-diagonal problem if those of the members differ."""
     force, inertia = problem.loads.force, np.tile(problem.loads.inertia, len(members))
     forces = (force[list(members)] if force.ndim == 3 else np.stack([force] * len(members))).reshape(-1, 3)
     if np.array_equal(inertia, block_problem.loads.inertia):
@@ -95,7 +95,7 @@ def _update_loads(block_problem: Problem, problem: Problem, members: Sequence[in
 
 
 def _cached_block_problem(problem: Problem, members: int, materials: tuple) -> Problem:
-    """Return the cached gathered problem with these materials, or a new one if incompatible."""
+    """Return the cached block-diagonal problem with these materials, or a new one if incompatible."""
 
     def make() -> Problem:
         model = with_materials(replicate_model(problem.model, members), materials)
@@ -104,9 +104,9 @@ def _cached_block_problem(problem: Problem, members: int, materials: tuple) -> P
         made.keeps_prepared = True
         return made
 
-    block_problem: Problem = problem.shared(f"gathered {members}", make)
+    block_problem: Problem = problem.shared(f"block-diagonal {members}", make)
     if not have_same_layout(block_problem.model, materials):
-        return problem.shared(f"gathered {members}", make, anew=True)
+        return problem.shared(f"block-diagonal {members}", make, anew=True)
     if problem.layout.varied:
         block_problem.use_materials([materials])
     return block_problem

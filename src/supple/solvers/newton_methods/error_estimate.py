@@ -136,7 +136,7 @@ def estimate_error(problem: Problem, member: int = 0, exact: Problem | None = No
 
     Args:
         problem: Problem with its u.
-        copy: Batch member.
+        member: Batch member.
         exact: Problem in float64 whose rounded state is u. The distances then include the displacement by
             rounding.
     """
@@ -276,7 +276,7 @@ def _estimate_batch(problem: Problem, members: Sequence[int]) -> dict[int, Error
 
     If the solve meets negative curvature, it is repeated without the members that caused it. Members whose
     accuracy is below that of a solve of their own are solved again without the others. Unused slots of the
-    gathered problem repeat the last member.
+    block-diagonal problem repeat the last member.
 
     Returns:
         Error estimates of the members that could be solved; the others are left out.
@@ -323,9 +323,9 @@ def _without_concave(members: Sequence[int], shares: np.ndarray | None, group_si
     """Drop the batch members along whose part of the direction the energy is concave.
 
     Args:
-        copies: Batch members.
+        members: Batch members.
         shares: Contributions of the vertices to p · H p, see `Direction`.
-        room: Size of the gathered problem.
+        group_size: Size of the block-diagonal problem.
 
     Returns:
         The remaining members; none if the contributions are unknown or no member is concave.

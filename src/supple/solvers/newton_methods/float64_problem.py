@@ -34,7 +34,7 @@ def copy_state(shadow: Problem, problem: Problem, member: int = 0) -> None:
     for k in shadow.gases.indices:
         shadow.gases.set_gas(k, problem.model.terms[k])  # type: ignore[arg-type]
     shadow.follower_loads.copy_from(problem.follower_loads)
-    shadow.room.stale = True
+    shadow.trust_region.outdated = True
 
 
 def _cached_shadow(problem: Problem, materials: tuple) -> Problem:
@@ -44,11 +44,11 @@ def _cached_shadow(problem: Problem, materials: tuple) -> Problem:
         model = with_materials(problem.model, materials) if problem.layout.varied else problem.model
         return Problem(model, "float64", device=problem.device.clone(np.dtype(float)))
 
-    shadow: Problem = problem.shared("float64 twin", make)
+    shadow: Problem = problem.shared("float64 problem", make)
     if not problem.layout.varied:
         return shadow
     if not have_same_layout(shadow.model, materials):
-        return problem.shared("float64 twin", make, anew=True)
+        return problem.shared("float64 problem", make, anew=True)
     if shadow.layout.materials != [materials]:
         shadow.use_materials([materials])
     return shadow
@@ -60,4 +60,4 @@ def write_back(shadow: Problem, problem: Problem, member: int = 0) -> None:
         states = problem.states
         states.vectors(states.u)[member] = shadow.states.vectors(shadow.u)[0]
         problem.device.upload(states.u)
-        problem.room.stale = True
+        problem.trust_region.outdated = True

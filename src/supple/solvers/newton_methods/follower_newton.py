@@ -73,7 +73,7 @@ class FollowerNewton:
             problem: Problem in float64.
             tolerance: Imbalance to reach.
             minimize: Makes one step of the problem's u towards the minimum of its energy with held forces.
-            turning: Whether corrections turn elements; otherwise they are straight.
+            rotates: True if corrections rotate elements; otherwise they are straight.
         """
         self.problem, self.tolerance, self._minimize = problem, tolerance, minimize
         self.linear: Linearization = problem.shared("linearization", lambda: Linearization(problem))
@@ -160,7 +160,7 @@ class FollowerNewton:
             straight_path(self.problem, d)(1.0)
             return 1.0
         path = self._paths.along(d, np.inf)
-        t = min(1.0, MAX_ROTATION / max(path.turn, 1e-9))
+        t = min(1.0, MAX_ROTATION / max(path.typical_rotation, 1e-9))
         path.go(t)
         return t
 

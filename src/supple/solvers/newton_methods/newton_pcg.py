@@ -129,7 +129,7 @@ class NewtonPCG:
         if self._paths is None:
             return straight_path(self.problem, d), 0.0, 0.0
         path = self._paths.along(d, gain)
-        return path.go, path.turn, path.most
+        return path.go, path.typical_rotation, path.max_rotation
 
     def _go(self, direction: Direction, start: Start) -> tuple[Reached | None, float]:
         """Search along d; return the accepted step and the first t tried.
@@ -137,8 +137,8 @@ class NewtonPCG:
         If no step is acceptable, u returns to the start.
         """
         begin, slope = copy_u(self.problem), direction.slope
-        move, turn, _ = self._path(direction.d, slope)
-        first_t = min(1.0, self.options.max_rotation / max(turn, 1e-9))
+        move, rotation, _ = self._path(direction.d, slope)
+        first_t = min(1.0, self.options.max_rotation / max(rotation, 1e-9))
         search = self.problem, move, start, slope, first_t
         nearer = None if direction.filtered else lambda: self._gain_shrinks(slope)
         reached = backtrack(*search, nearer=nearer) if slope > 0 else None
@@ -198,8 +198,8 @@ class NewtonPCG:
         if size == 0:
             return reached
         downhill = 1.0 if float((states.vectors(states.net) * direction).sum()) >= 0 else -1.0
-        move, _, most = self._path(downhill * self._edge / size * p)
-        t = min(CURVATURE_ROTATION / most, self._farthest / self._edge) if most > 0 else 1.0
+        move, _, max_turn = self._path(downhill * self._edge / size * p)
+        t = min(CURVATURE_ROTATION / max_turn, self._farthest / self._edge) if max_turn > 0 else 1.0
         lower = first_lower(self.problem, move, start, energy, t)
         if lower is None:
             self._set_u(current)

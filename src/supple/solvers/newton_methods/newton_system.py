@@ -56,8 +56,8 @@ class Direction(NamedTuple):
         curvature: Smallest curvature met, p · H p / |p|² of p or d [N/m], if a probe was requested. None if H
             was rejected for its diagonal or a coarse level.
         shares: (n,) contributions of the vertices to p · H p [J], if a probe found p.
-        adrift: True if a probe showed that H is concave along rigid motions of unconstrained bodies only, see
-            adrift.py.
+        rigid_only: True if a probe showed that H is concave along rigid motions of unconstrained bodies only, see
+            rigid_modes.py.
         left: (parts,) remaining relative error of d and of the probe for each connected component, if there
             are several.
     """

@@ -96,7 +96,7 @@ def deflated_cg(
     The right-hand side of each component is scaled to the same √(b·Mb).
 
     Args:
-        drift: Free rigid motions.
+        modes: Free rigid motions.
         H: Hessian of the free vertices.
         M: Preconditioner.
         b: (3 f,) right-hand side.

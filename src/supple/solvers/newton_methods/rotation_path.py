@@ -122,7 +122,7 @@ def motion_at(rows, row, own, u, d):
 
 
 @device_function
-def _put(records, row, k, a):
+def _store_vector(records, row, k, a):
     """Store vector k of a row."""
     store(records, row, 3 * k, a[0])
     store(records, row, 3 * k + 1, a[1])
@@ -131,7 +131,11 @@ def _put(records, row, k, a):
 
 
 _store_corner_forces = each(
-    "pulls, row, M, g", "_put(pulls, row, i, matvec(M, g[i]))", _put, matvec, over="g"
+    "corner_forces, row, M, g",
+    "_store_vector(corner_forces, row, i, matvec(M, g[i]))",
+    _store_vector,
+    matvec,
+    over="g",
 )
 """Store M gₐ for every corner."""
 
@@ -149,7 +153,7 @@ class Spins(NamedTuple):
 @do.of(Spins)
 def _spins(work, row):
     F, D, _ = motion_at(work.rows, row, work.own, work.u, work.d)
-    _put(work.spins, row, 0, spin_of(F, D))
+    _store_vector(work.spins, row, 0, spin_of(F, D))
 
 
 class CornerForces(NamedTuple):
@@ -294,7 +298,7 @@ class RotatingTerm(NamedTuple):
         elements: The term packed by elements.
         weights: (rows, 1, lanes) volume times shear modulus [J].
         spins: (rows, 3, lanes) work array of the spins.
-        pulls: (rows, 3 k, lanes) work array of the corner forces.
+        corner_forces: (rows, 3 k, lanes) work array of the corner forces.
         start, which: Incidence of free vertices and entries of `corner_forces`, compressed by rows.
         size: Number of elements.
         step: Stride of the sampled elements.
@@ -355,20 +359,22 @@ class RotationPath:
         for rotating in self._rotating_terms:
             own, rows = rotating.elements.own, rotating.elements.rows
             self._device.run(compute_spins, 1, rows, own, start, d, rotating.spins)
-            turns = rotating.size, rotating.step, rotating.sample, rotating.most
-            self._device.run(compute_rotations, 2, rotating.spins, *turns)
+            samples = rotating.size, rotating.step, rotating.sample, rotating.max_rotation
+            self._device.run(compute_rotations, 2, rotating.spins, *samples)
         for rotating in self._rotating_terms:
             self._device.download(rotating.sample)
-            self._device.download(rotating.most)
-        turn = np.concatenate([rotating.sample for rotating in self._rotating_terms] or [np.zeros(1)])
-        most = max((float(rotating.most.max()) for rotating in self._rotating_terms), default=0.0)
-        usual = float(np.quantile(turn, 0.99)) if len(turn) else 0.0
+            self._device.download(rotating.max_rotation)
+        angles = np.concatenate([rotating.sample for rotating in self._rotating_terms] or [np.zeros(1)])
+        max_rotation = max(
+            (float(rotating.max_rotation.max()) for rotating in self._rotating_terms), default=0.0
+        )
+        usual = float(np.quantile(angles, 0.99)) if len(angles) else 0.0
         known = 0 < gain < math.inf and self._total_stiffness > 0
         straight, paid = (
             (4 * part * gain / self._total_stiffness) ** 0.25 if known else math.inf
             for part in (STRAIGHT_COST, INEXACT_COST)
         )
-        return Path(self, start, d, usual, most, min(self._straight, straight), paid)
+        return Path(self, start, d, usual, max_rotation, min(self._straight, straight), paid)
 
     def bend(self, path: Path, t: float) -> np.ndarray:
         """Return the correction y(t) of the latest path, padded vectors (n + 1, 4) [m].
@@ -383,7 +389,7 @@ class RotationPath:
             self._device.run(
                 sum_corner_forces, 1, rotating.start, rotating.which, rotating.corner_forces, self._forces
             )
-        affordable = (path.paid / max(t * path.most, path.paid)) ** 2 if path.paid < math.inf else 1.0
+        affordable = (path.paid / max(t * path.max_rotation, path.paid)) ** 2 if path.paid < math.inf else 1.0
         accuracy = max(min(ACCURACY / self._finer, affordable), MIN_ACCURACY)
         return self.assembly.spread(self._laplace.solve(self._forces, accuracy))
 
@@ -426,22 +432,27 @@ class Path:
     by θ then stretches elements by θ²/2, which costs Σ V μ (θ²/2)² [J].
 
     Attributes:
-        turn: Rotation of nearly all elements at t = 1 [rad].
-        most: Largest rotation of an element at t = 1 [rad].
+        typical_rotation: Rotation of nearly all elements at t = 1 [rad].
+        max_rotation: Largest rotation of an element at t = 1 [rad].
         paid: Rotation [rad] whose cost on a straight line is a small fraction of the gain of the step.
     """
 
     def __init__(
-        self, maker: RotationPath, start: np.ndarray, d: np.ndarray, turn: float, most: float,
+        self, maker: RotationPath, start: np.ndarray, d: np.ndarray, typical_rotation: float, max_rotation: float,
         straight: float, paid: float,
     ) -> None:  # fmt: skip
         self._maker, self.start, self.d = maker, start, d
-        self.turn, self.most, self._straight, self.paid = turn, most, straight, paid
+        self.typical_rotation, self.max_rotation, self._straight, self.paid = (
+            typical_rotation,
+            max_rotation,
+            straight,
+            paid,
+        )
 
     def go(self, t: float) -> None:
         """Move the problem's u to x(t)."""
         problem = self._maker.problem
-        straight = not t * self.most > self._straight
+        straight = not t * self.max_rotation > self._straight
         y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
         problem.device.on_records(MoveAlongLine(problem.u, self.start, self.d, float(t), y))
         problem.dynamic_terms.limit_step(self.start)
@@ -468,9 +479,9 @@ def _make_rotating_term(
     which = (row * 3 * k + 3 * corner) * lanes + lane
     spins, corner_forces = problem.zeros((rows, 3, lanes)), problem.zeros((rows, 3 * k, lanes))
     step = max(1, m // SAMPLE)
-    turns = np.zeros(-(-m // step)), np.zeros(PARTS)
+    samples = np.zeros(-(-m // step)), np.zeros(PARTS)
     return RotatingTerm(
-        term, elements, weights.reshape(rows, 1, lanes), spins, corner_forces, start, which, m, step, *turns
+        term, elements, weights.reshape(rows, 1, lanes), spins, corner_forces, start, which, m, step, *samples
     )
 
 

@@ -22,7 +22,7 @@ from supple.support.text import pluralize
 RESISTANCES = 0.4, 0.49, 0.4995
 """Poisson's ratios of the surrogate, tried in this order."""
 
-ROUGH_TOLERANCE, MAX_STEPS = 1e-2, 200
+COARSE_TOLERANCE, MAX_STEPS = 1e-2, 200
 """Relative residual to which the surrogate is solved, and its step limit."""
 
 COLLAPSED = 1e-9
@@ -49,7 +49,7 @@ class Untangling:
         self.problem = problem
         self._barriers = [material for material in materials_of(problem.model) if material.barrier]
         self.notes: list[str] = []
-        self.open = bool(self._barriers) and not problem.room and not problem.contacts
+        self.open = bool(self._barriers) and not problem.trust_region and not problem.contacts
         """True if the recovery is applicable and has not been tried yet."""
 
     def untangle(self, make_step: StepFactory) -> None:
@@ -105,7 +105,7 @@ def _descend(problem: Problem, step: Callable[[], None]) -> None:
     noise = np.random.default_rng(0).normal(0, NOISE * model.mean_edge, model.rest.shape)
     problem.positions = problem.positions + model.unheld(noise)
     for _ in range(MAX_STEPS):
-        if problem.balance().relative_residual <= ROUGH_TOLERANCE:
+        if problem.balance().relative_residual <= COARSE_TOLERANCE:
             return
         step()
 

@@ -30,7 +30,7 @@ class Layer(NamedTuple):
     """Coarse surface.
 
     Attributes:
-        kept: (k,) vertex of the finer layer for which each vertex stands.
+        fine_vertex: (k,) vertex of the finer layer for which each vertex stands.
         terms: Membranes of the layer, with corners numbered among all vertices.
         spread: (k, vertices of the finer layer) distribution of forces and masses from the finer layer.
     """
@@ -47,7 +47,7 @@ class Layers:
     Attributes:
         layers: Coarse layers, from fine to coarse.
         first: (layers + 2,) first vertex of the original model and of each layer, and the total number.
-        stands: (N,) original vertex for which each vertex stands.
+        represents: (N,) original vertex for which each vertex stands.
         model: Model with the vertices of all layers.
         binding: Weak constraints between the layers.
     """

@@ -71,7 +71,7 @@ class Multiresolution(ABC):
 
     def __init__(self, problem: Problem, layers: Layers, share: float, *binding: Term) -> None:
         self.problem, self.layers, self.share = problem, layers, share
-        self.known, self.seconds = problem.model.terms, 0.0
+        self.fine_terms, self.seconds = problem.model.terms, 0.0
         model, device = layers.model, problem.device
         own = (problem.model.terms, *(layer.terms for layer in layers.layers))
         self.groups = []
@@ -171,9 +171,9 @@ class BoundLayers(Multiresolution):
     def _fade(self, kappa: float) -> None:
         """Scale weak constraints of the cloth by κ; if `divided`, scale those and the loads of all layers."""
         device, groups = self.problem.device, self.groups if self._divided else self.groups[:1]
-        for group, whole in zip(groups, self._stiffness, strict=False):
+        for group, full_stiffness in zip(groups, self._stiffness, strict=False):
             now = group.batches.terms[-1].stiffness
-            now[:] = kappa * whole
+            now[:] = kappa * full_stiffness
             device.upload(now)
         if self._divided:
             for group in self.groups[1:]:
@@ -199,10 +199,10 @@ class ProlongedLayers(Multiresolution):
         device, layers = self.problem.device, self.layers.layers
         device.download(self.u)
         for number, layer in enumerate(layers, 1):
-            here = self._parts[number]
+            span = self._parts[number]
             left = layer.spread @ self._forces(number - 1)
-            self.u[here] = self.u[self._parts[number - 1]][layer.fine_vertex]
-            self.anchor[here] = self.u[here]
+            self.u[span] = self.u[self._parts[number - 1]][layer.fine_vertex]
+            self.anchor[span] = self.u[span]
             device.upload(self.u)
             device.upload(self.anchor)
             self.groups[number].set_force(np.zeros_like(left))
@@ -224,9 +224,9 @@ class ProlongedLayers(Multiresolution):
 
     def _prolong(self, number: int, kappa: float) -> None:
         """Prolong the displacement of the next coarser layer to a layer."""
-        device, here, next_one = self.problem.device, self._parts[number], self._parts[number + 1]
+        device, span, next_one = self.problem.device, self._parts[number], self._parts[number + 1]
         device.download(self.u)
         moved = (self.u[next_one, :3] - self.anchor[next_one, :3]).astype(float)
         move = self._prolongation[number] @ moved
-        self.u[here, :3] += (kappa * self._free[here] * move).astype(self.u.dtype)
+        self.u[span, :3] += (kappa * self._free[span] * move).astype(self.u.dtype)
         device.upload(self.u)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from supple.algebra.matrix3 import dot, matvec, select3
-from supple.contact.trust_region import in_ball
+from supple.contact.trust_region import clamp_to_bounds
 from supple.kernels import all_lanes, device_function, is_leader, load, scatter, store, where
 from supple.materials import stress_differential, traction
 from supple.problem.constrained_dofs import put_back
@@ -31,7 +31,7 @@ def move(vertices, batch, u, before, after, rejected):
     A non-finite move is replaced by `before` and counted in rejected (copies, batches, 1, lanes). Constrained
     coordinates do not change.
     """
-    after = in_ball(vertices.balls, vertices.own, batch, after)
+    after = clamp_to_bounds(vertices.step_bounds, vertices.own, batch, after)
     finite = dot(after, after) < MAX_SQUARE
     accepted = select3(finite, after, before)
     if is_leader(batch):
