@@ -23,7 +23,7 @@ from supple.io.machine import machine
 from supple.problem import Problem
 from supple.solve.loop import make_device
 from supple_papers.bnh import beam, clamped_body
-from supple_papers.measuring import begin_time_step, ms_per_sweep
+from supple_papers.common import begin_time_step, ms_per_sweep
 
 RESULTS = Path(__file__).parent / "results" / "clusters.json"
 

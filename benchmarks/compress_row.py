@@ -22,8 +22,8 @@ import supple
 from supple.io.machine import machine
 from supple.problem import Problem
 from supple.solve.loop import make_device
+from supple_papers.common import elastic_energy, jacobians, march
 from supple_papers.gpbd import MOVING, cube
-from supple_papers.measuring import elastic_energy, jacobians, march
 
 RESULTS = Path(__file__).parent / "results" / "compress_row.json"
 

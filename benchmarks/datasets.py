@@ -134,7 +134,7 @@ def stored(
     store = make_store(load_spec(make(samples, shard)), folder / f"set_{workers}.zarr", True)
     seen: list[tuple[float, int]] = []
     began = perf_counter()
-    run_store(store, Share(), workers, watch=lambda done, total: seen.append((perf_counter(), done)))
+    run_store(store, Share(), workers, progress=lambda done, total: seen.append((perf_counter(), done)))
     seconds = perf_counter() - began
     begun = shard * (workers or MAX_DEVICE_PROCESSES)
     if 2 * begun > samples:  # too few for every worker to have done one before the clock starts

@@ -244,45 +244,55 @@ def calibrate(name: str, wanted: float) -> float:
 
 HEAD = """# Cusick drape of six fabrics
 
-A disc of 30 cm lies on one of 18 cm (BS 5058, ISO 9073-9): the drape coefficient is the part of the ring
-that its shadow covers. By [benchmarks/drape.py](../benchmarks/drape.py), with `WovenStVK` and `HingeBending`
-on {rings} rings of triangles.
+The Cusick test (BS 5058, ISO 9073-9) drapes a disc of 30 cm over a support of 18 cm. The drape coefficient
+is the fraction of the ring between both circles that the cloth's shadow covers.
+[benchmarks/drape.py](../benchmarks/drape.py) computes it with `WovenStVK` and `HingeBending` on {rings} rings
+of triangles.
 
 ![Six fabrics, draped](images/drape.webp)
+
+## How do the six fabrics compare with published values?
 
 | | kg/m² | B [N m] | (B/ρg)^⅓ [mm] | thickness [mm] | weft, warp, shear [Pa] | drape [%] \
 | published [%] | folds | distance |
 |---|---|---|---|---|---|---|---|---|---|"""
 
 TAIL = """
-The moduli are the arguments of `WovenStVK`, with `poisson_weft=0.2` and
-`poisson_warp=0.2 * young_warp / young_weft`; the thickness [m] is an argument of `add_cloth`, and B of
-`HingeBending`. A modulus is the stiffness of a strip [N/m], as fabric testers measure it, divided by the
-thickness.
+- **Moduli** are arguments of `WovenStVK`, with `poisson_weft=0.2` and `poisson_warp=0.2 * young_warp /
+  young_weft`. A modulus equals a strip's stiffness [N/m], as measured by fabric testers, divided by
+  thickness.
+- **Thickness** [m] is an argument of `add_cloth`, B of `HingeBending`.
+- **Distance** bounds the distance from equilibrium, relative to body size: the certificate's estimate.
 
-Folded cloth has many equilibria: each fabric was released from skirts of four and of six folds, and
-the least energy counts; `distance` is how far by its size it is from that
-equilibrium at most, by its certificate. Bands are published ones, of other pieces of cloth. What one measures
-tells B: `python benchmarks/drape.py --calibrate cotton 68.4` finds it for a coefficient, as long as shear and
-weight are known.
+Folded cloth has many equilibria. The script releases each fabric from skirts of four and of six folds, and
+selects the equilibrium of lower energy.
 
-**What the coefficient depends on** (cotton, one thing changed at a time, from four folds):
+## How to find B of a fabric
+
+Measure its drape coefficient, shear stiffness and weight. `python benchmarks/drape.py --calibrate cotton
+68.4` then finds B for a coefficient of 68.4.
+
+## What does the coefficient depend on?
+
+Cotton from four folds, one change at a time:
 
 | | drape [%] | folds | energy [mJ] |
 |---|---|---|---|
 {causes}
+- **Shear stiffness.** A disc clamped along a circle hangs down only by in-plane stretch or shear. Threads
+  hardly stretch, but rotate against each other: a weave has a tenth to a hundredth of the shear stiffness
+  of an isotropic sheet with equal Young's modulus.
+- **Clamp.** If the vertex ring at the support's edge is the last fixed ring, cloth hangs from within that
+  ring. A stiffer cotton then covered 73 % on 15 rings and 76 % on 20.
 
-A disc that is clamped along a circle cannot hang down without being stretched or sheared in its plane.
-Threads hardly stretch, but they turn against each other: the shear stiffness of a weave is a tenth to a
-hundredth of what an isotropic sheet with its Young's modulus has. The clamp matters too: where the ring of
-vertices at the edge of the support was the last one held, the cloth hung from within it, and a stiffer
-cotton covered 73 % on 15 rings and 76 on 20.
+## Limits of this comparison
 
-Densities, thicknesses and stiffnesses are not those of one measured piece each, and B was chosen after a look
-at the coefficients: the page shows that the bands are within reach with values that are usual or nearly so.
-For silk and the flag B is at or below the low end of these.
-No source was found that has weight, shear, B and drape of one and the same piece for all six, so that B could
-be taken from there; who collected the bands fits B to them as well.
+- Published bands belong to other pieces of cloth.
+- Densities, thicknesses and stiffnesses come from several pieces, and B was chosen after inspection of the
+  coefficients. The page shows that usual or nearly usual values reach the bands. For silk and flag, B is at
+  or below the low end of usual values.
+- No source lists weight, shear, B and drape of one piece for all six fabrics, so B cannot come from a
+  single source. Authors of the bands fit B as well.
 """
 
 

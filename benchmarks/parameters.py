@@ -26,7 +26,7 @@ from supple.kernels import RECORD, gather, like
 from supple.materials import MATERIALS, hessian_bound, traction
 from supple.model.model import Model
 from supple.solve.loop import make_problem
-from supple.terms import TetElasticity, Visits, vertex_force
+from supple.terms import Incidence, TetElasticity, vertex_force
 from supple.terms.base.elastic import corners, force_volume, measure, shape_gradients
 from supple.terms.tet import TetRows
 
@@ -49,7 +49,7 @@ class Gathered(TetElasticity):
     def __post_init__(self) -> None:
         pass
 
-    def rows(self, visits: Visits, start: np.ndarray) -> Any:
+    def rows(self, visits: Incidence, start: np.ndarray) -> Any:
         rows = TetElasticity(self.vertices, self.gradients, self.volume, self.parameters).rows(visits, start)
         table = np.zeros((len(self.vertices), RECORD), visits.dtype)
         for k, values in enumerate(self.parameters):

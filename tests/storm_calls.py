@@ -136,7 +136,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
 def _with_lists(scene: supple.Scene) -> supple.Scene:
     """A copy whose lists are its own."""
     other = copy.copy(scene)
-    for name in ("bodies", "pins", "loads", "attachments", "springs", "varied", "further"):
+    for name in ("bodies", "pins", "loads", "attachments", "springs", "varied", "user_terms"):
         setattr(other, name, list(getattr(scene, name)))
     return other
 

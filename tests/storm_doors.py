@@ -199,7 +199,7 @@ def copies_gradients_and_pictures(folder: Path) -> Doors:
         "simulate from a state": (lambda **given: list(supple.simulate(scene, max_iterations=1, **given)),
                                   {"initial": state, "damping": 0.0, "integrator": "bdf2"}),
         "gradient": (supple.gradient, {"result": result, "loss": _height, **backend}),
-        "gradients": (many, {"results": [result], "loss": _height, "take": lambda found: found.gravity,
+        "gradients": (many, {"results": [result], "loss": _height, "take": lambda gradient: gradient.gravity,
                       "batch_size": 2, **backend}),
         "motion_gradient": (supple.gradients.motion_gradient, motion),
         "render": (supple.render, {"result": result, "path": folder / "a.png", **appearance,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from supple import _public as supple
+from supple_papers.common import face
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import face
 from supple_papers.registry import shows
 
 

@@ -11,8 +11,8 @@ from supple import PBNG, XPBD, BlockXPBD
 from supple import _public as supple
 from supple.api.inspect import bytes_needed
 from supple_papers import bnh_partitions
+from supple_papers.common import clamped_scene, elastic_energy, jacobians
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import clamped_scene, elastic_energy, jacobians
 from supple_papers.registry import shows
 
 PARTS = (bnh_partitions,)

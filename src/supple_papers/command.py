@@ -48,8 +48,8 @@ def papers(
     with handle_errors(json):
         from supple.kernels.devices import DEVICES
         from supple.support.arguments import check_choice
-        from supple_papers.page import write_page
         from supple_papers.registry import find_rows, rows
+        from supple_papers.results_page import write_page
 
         check_choice("device", device, DEVICES)
         chosen = list(rows().values()) if every else find_rows(names or [])
@@ -129,8 +129,8 @@ def _list(output: Path, json: bool) -> None:
     from rich.table import Table
 
     from supple_papers.measurements import read_measurements
-    from supple_papers.page import row_status
     from supple_papers.registry import rows, titles
+    from supple_papers.results_page import row_status
 
     states = {key: row_status(row, read_measurements(output / f"{key}.json")) for key, row in rows().items()}
     if json:

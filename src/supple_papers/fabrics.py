@@ -13,8 +13,8 @@ import numpy as np
 
 from supple import GPBD, Newton
 from supple import _public as supple
+from supple_papers.common import begin_time_step, ms_per_sweep, problem_on
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import begin_time_step, ms_per_sweep, problem_on
 from supple_papers.registry import shows
 
 FABRICS = ("basket1", "honey1", "rib1", "satin1", "stock1")

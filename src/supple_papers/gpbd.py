@@ -13,8 +13,7 @@ from supple import _public as supple
 from supple.materials import MATERIALS
 from supple.problem import Problem
 from supple_papers import fabrics, gpbd_impact
-from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import (
+from supple_papers.common import (
     begin_time_step,
     cube_of_six,
     elastic_energy,
@@ -24,6 +23,7 @@ from supple_papers.measuring import (
     ms_per_sweep,
     problem_on,
 )
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
 PARTS = fabrics, gpbd_impact

@@ -12,9 +12,9 @@ from supple import GPBD
 from supple import _public as supple
 from supple.problem import Problem
 from supple.problem.history import RIGID
+from supple_papers.common import begin_time_step, cube_of_six, jacobians, ms_per_sweep, problem_on
 from supple_papers.fabrics import square
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import begin_time_step, cube_of_six, jacobians, ms_per_sweep, problem_on
 from supple_papers.registry import shows
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from supple import PBNG, XPBD, Newton
 from supple import _public as supple
+from supple_papers.common import PLAIN, face
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import PLAIN, face
 from supple_papers.registry import shows
 
 FRAMES = 6

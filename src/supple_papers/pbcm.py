@@ -11,12 +11,12 @@ from supple import PBD, PBNG
 from supple import _public as supple
 from supple.materials.clamping import clamped_energy
 from supple.problem import Problem
-from supple_papers import dropping, plastic
+from supple_papers import falling_bodies, plastic
+from supple_papers.common import jacobians, ms_per_sweep
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import jacobians, ms_per_sweep
 from supple_papers.registry import shows
 
-PARTS = dropping, plastic
+PARTS = falling_bodies, plastic
 """Modules that register further experiments on import."""
 
 MATERIALS = {"stvk": supple.StVK, "log neo-Hookean": supple.materials.LogNeoHookean}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from supple import XPBD
-from supple_papers import bundle, cloths, dropping, muscles, pbng_budgets, pbng_paces, pbng_rest
-from supple_papers.falling import measure_residuals
+from supple_papers import bundle, cloths, falling_bodies, muscles, pbng_budgets, pbng_rest, pbng_times
+from supple_papers.common import PLAIN
+from supple_papers.falling_block import measure_residuals
 from supple_papers.measurements import Claim, Measurements
-from supple_papers.measuring import PLAIN
 from supple_papers.registry import shows
 
-PARTS = pbng_budgets, pbng_paces, pbng_rest, muscles, bundle, dropping, cloths
+PARTS = pbng_budgets, pbng_times, pbng_rest, muscles, bundle, falling_bodies, cloths
 """Modules that register further experiments on import."""
 
 

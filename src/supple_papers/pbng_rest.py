@@ -13,8 +13,7 @@ from supple import _public as supple
 from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
-from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import (
+from supple_papers.common import (
     PLAIN,
     SOFT,
     at_rest,
@@ -24,6 +23,7 @@ from supple_papers.measuring import (
     reductions,
     twisted_block,
 )
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
 

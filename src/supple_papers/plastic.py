@@ -10,8 +10,8 @@ import numpy as np
 from supple import PBD, Newton
 from supple import _public as supple
 from supple.model.model import Model
+from supple_papers.common import elastic_energy, time_step_problem
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import elastic_energy, time_step_problem
 from supple_papers.registry import shows
 
 COUNTS = (1, 2, 3, 5, 10, 20)

@@ -12,10 +12,8 @@ from supple import _public as supple
 from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
-from supple_papers import bars, muscles, pxpbd_carried, pxpbd_grid
-from supple_papers.falling import SMALL_CELL, measure_residuals, start, step
-from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import (
+from supple_papers import bars, muscles, pxpbd_contact, pxpbd_grid
+from supple_papers.common import (
     SOFT,
     at_rest,
     begin_time_step,
@@ -25,9 +23,11 @@ from supple_papers.measuring import (
     twisted_block,
     volume,
 )
+from supple_papers.falling_block import SMALL_CELL, measure_residuals, start, step
+from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
-PARTS = bars, muscles, pxpbd_carried, pxpbd_grid
+PARTS = bars, muscles, pxpbd_contact, pxpbd_grid
 """Modules that register further experiments on import."""
 
 

@@ -106,7 +106,7 @@ def test_following_tractions_are_loads(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "found", "told"),
+    ("options", "found", "text_part"),
     [
         ('method = "weak"\nthickness = 0.01', {"thickness": 0.01, "stiffness": None}, "0.01 m"),
         (
@@ -118,14 +118,14 @@ def test_following_tractions_are_loads(tmp_path):
         ('method = "none"', {}, ""),
     ],
 )
-def test_contact_is_described(tmp_path, options, described, told):
+def test_contact_is_described(tmp_path, options, described, text_part):
     text = FOLLOWED.replace("following = true", "") + options
     scene = write_scene(tmp_path, text)
     contact = supple_json("inspect", scene)["contact"]
     assert contact["method"] in options
     assert described.items() <= contact.items()
     shown = supple("inspect", scene).stdout
-    assert told in shown
+    assert text_part in shown
     assert ("contact" in shown.splitlines()) == bool(described)
 
 

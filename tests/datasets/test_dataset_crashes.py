@@ -85,7 +85,7 @@ def test_samples_that_cannot_be_measured_or_made_are_crashed(tmp_path, monkeypat
     spec = load_spec(spec_of(tmp_path, count=4, shard=4, store={"quantities": ["positions", "von_mises"]}))
     shards = Shards(make_store(spec, tmp_path / "set.zarr"))
     if where == "contact":
-        monkeypatch.setattr("supple.postprocess.evaluate.evaluation_of", lambda *given: 1 / 0)
+        monkeypatch.setattr("supple.postprocess.evaluate.evaluate_model", lambda *given: 1 / 0)
     else:
         monkeypatch.setattr(
             "supple.datasets.spec.parametric_scene.VectorizedConditions.conditions", lambda *given: 1 / 0

@@ -99,7 +99,7 @@ def test_twenty_kills_change_nothing(tmp_path):
         while killer.left:
             # Where workers start slowly, one sample may see three of them killed, which ends a run.
             with suppress(DatasetError):
-                run_store(store, Share(), workers=2, watch=watch)
+                run_store(store, Share(), workers=2, progress=watch)
             discard(store, store.finished()[:2])  # so that there is more to kill
     finally:
         killer.over.set()
@@ -201,7 +201,7 @@ def test_ray_replaces_a_worker_that_was_killed(tmp_path):
 
     try:
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
-        run_store(Store(store.path), Share(), ray=True, watch=watch)
+        run_store(Store(store.path), Share(), ray=True, progress=watch)
     finally:
         ray.shutdown()
     assert killed[0] is not None

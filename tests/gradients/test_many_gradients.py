@@ -146,9 +146,9 @@ def test_those_that_are_not_stable_are_told_from_the_others():
         return replace(result, positions=x)
 
     results = [state(0.001), state(0.1), state(0.0005), state(0.0002, 1e-3)]
-    stable = list(supple.gradients.gradients(results, weights, lambda found: found.report.stable))
+    stable = list(supple.gradients.gradients(results, weights, lambda result: result.report.stable))
     assert stable == [True, False, True, True]
-    slopes = list(supple.gradients.gradients(results, weights, lambda found: found.body(body).young))
+    slopes = list(supple.gradients.gradients(results, weights, lambda result: result.body(body).young))
     for result, slope in zip(results, slopes, strict=True):
         alone = supple.gradient(result, weights).body(body).young
         assert slope == pytest.approx(alone, rel=1e-5, abs=1e-12)
@@ -166,7 +166,7 @@ def test_what_cannot_be_is_refused_at_the_call(loss, take, message):
 )
 def test_what_are_no_results_is_told(results, message):
     with pytest.raises(TypeError, match=message):
-        list(supple.gradients.gradients(results, lambda x: x, lambda found: found))
+        list(supple.gradients.gradients(results, lambda x: x, lambda result: result))
 
 
 def test_what_results_raise_is_raised():

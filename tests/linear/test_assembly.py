@@ -17,7 +17,7 @@ from problems import (
 import supple
 from supple.linear import Assembly
 from supple.linear.assembly.hessian import along_curve
-from supple.linear.assembly.sparsity import pattern_of
+from supple.linear.assembly.sparsity import make_pattern
 from supple.materials import stress_differential
 from supple.problem import Problem
 from supple.scene import build_model
@@ -128,7 +128,7 @@ def test_the_pattern_is_that_of_the_stencils():
     """Of different widths, with corners in no row, and a row that is in none."""
     random = np.random.default_rng(0)
     stencils = [random.permuted(np.tile(np.arange(-1, 29), (20, 1)), axis=1)[:, :k] for k in (2, 3, 4)]
-    pattern = pattern_of(stencils, 30, threads=2)
+    pattern = make_pattern(stencils, 30, threads=2)
     dense = np.eye(30, dtype=bool)
     for stencil in stencils:
         for corners in stencil:

@@ -7,7 +7,7 @@ from scipy.sparse import bsr_matrix, eye
 from scipy.sparse.linalg import spsolve
 
 import supple
-from supple.linear import Assembly, Multilevel, NotPositive, pcg, solve_apart
+from supple.linear import Assembly, Multilevel, NotPositive, pcg, solve_per_body
 from supple.linear.multilevel.hierarchy import as_matrix, as_records
 from supple.problem import Problem
 from supple.scene import build_model
@@ -102,7 +102,7 @@ def test_bodies_apart_are_solved_as_if_alone():
     assembly, b = system(build_model(scene))
     H = assembly.hessian("exact")
     M, of = Multilevel(assembly).at(H, assembly.positions), assembly.rest[:, 2].astype(int)
-    solution, left = solve_apart(as_matrix(H), as_records(b), M, 1e-2, 1000, of)
+    solution, left = solve_per_body(as_matrix(H), as_records(b), M, 1e-2, 1000, of)
     x = solution.x[:, :3].ravel()
 
     def sizes(r):

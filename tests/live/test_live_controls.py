@@ -121,9 +121,9 @@ def test_numbers_and_options_stay_as_they_were_typed(session, gui, controls, ref
     gui["Options"].set("omega=1.50 , tied_groups=false")
     gui["Time step [s]"].set("2.5e-2")
     gui["Acceleration"].set("sor")
-    until(lambda: session._ordered)
+    until(lambda: session._last_command)
     session.start()
-    until(lambda: session.snapshot.executed == session._ordered)
+    until(lambda: session.snapshot.executed == session._last_command)
     controls.follow(session.snapshot)
     shown = gui["E [Pa]"].value, gui["Options"].value, gui["Time step [s]"].value
     assert shown == ("2e4", "omega=1.50 , tied_groups=false", "2.5e-2")
@@ -135,7 +135,7 @@ def test_numbers_and_options_stay_as_they_were_typed(session, gui, controls, ref
 
 def test_a_long_number_is_not_rounded_by_changing_another(session, gui, controls):
     gui["E [Pa]"].set("12345.6789")
-    until(lambda: session._ordered)
+    until(lambda: session._last_command)
     gui["ν"].set(0.25)
     session.start()
     until(lambda: session.snapshot.executed == 2)

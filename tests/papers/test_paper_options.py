@@ -19,7 +19,7 @@ if not PAGE.is_file():
 
 ROW = re.compile(r"^\| `([a-z_]+(?::[^`]*)?)` \| `(method = [^`]*)` \| `([^`]*)` \| (.+) \|$")
 ROWS = [
-    found.groups() for line in PAGE.read_text(encoding="utf-8").splitlines() if (found := ROW.match(line))
+    match.groups() for line in PAGE.read_text(encoding="utf-8").splitlines() if (match := ROW.match(line))
 ]
 
 OF_THE_PAPERS = {

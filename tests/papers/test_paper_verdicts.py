@@ -10,8 +10,8 @@ import supple
 from supple_papers.fabrics import FABRICS
 from supple_papers.gpbd_impact import rebound
 from supple_papers.measurements import Claim, Measurements, judge_again
-from supple_papers.page import write_page
 from supple_papers.registry import experiment
+from supple_papers.results_page import write_page
 
 TIMES = {"Newton overhead": 10.0, "linear sweep": 1.3, "PBNG sweep": 1.0}
 COLORS = {"vertices": 1, "node colors": 5, "constraint colors": 39, "pbng [ms]": 1.0, "xpbd [ms]": 1.0}

@@ -9,8 +9,8 @@ import pytest
 import supple
 import supple_papers
 from supple_papers.measurements import Claim, Measurements, brief, plain, run_row
-from supple_papers.page import WORDS, row_status, write_page
 from supple_papers.registry import experiment, find_rows, rows, shows, titles
+from supple_papers.results_page import WORDS, row_status, write_page
 
 FIGURES = {"pbng": (20, 4), "pbcm": (11, 1), "bnh": (8, 3), "gpbd": (10, 5), "pxpbd": (12, 1)}
 """How many figures and tables each paper has."""

@@ -109,7 +109,7 @@ def test_a_film_of_frames_as_they_come(swing, tmp_path):
         iter(frames),
         tmp_path / "swing.gif",
         size=SMALL,
-        watch=lambda done, pictures: told.append((done, pictures)),
+        progress=lambda done, pictures: told.append((done, pictures)),
     )
     with Image.open(path) as film:
         assert film.n_frames == 3
@@ -191,7 +191,7 @@ def test_a_page_of_a_run(folder, tmp_path):
         (lambda f, p: supple.animate(f, 5), "the path of a film is needed as text .* got 5"),
         (lambda f, p: supple.animate(f, p / "a.mp4", size=0), "a size is dots across and up"),
         (lambda f, p: supple.animate(f, p / "a.mp4", fps="x"), "fps must lie between 0.1 and 240, got 'x'"),
-        (lambda f, p: supple.animate(f, p / "a.mp4", watch=5), "watch must be a function to call, got 5"),
+        (lambda f, p: supple.animate(f, p / "a.mp4", progress=5), "progress must be a function to call, got 5"),
         (lambda f, p: supple.animate(f, p / "a.mp4", turning=5), "turning must be True or False, got 5"),
         (lambda f, p: supple.load_run(5), "a results folder is needed as text .* got 5"),
         (lambda f, p: supple.write_report(None), "a results folder is needed as text .* got None"),

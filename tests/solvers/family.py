@@ -17,7 +17,7 @@ from supple.model.model import Model
 from supple.problem import Problem
 from supple.solvers.elementwise.run import ElementOptions, ElementRun
 from supple.terms import WeakConstraints
-from supple_papers.measuring import begin_time_step, cube_of_six, elastic_energy, jacobians, volume
+from supple_papers.common import begin_time_step, cube_of_six, elastic_energy, jacobians, volume
 
 __all__ = ["cube_of_six", "elastic_energy", "jacobians", "begin_time_step", "volume"]
 """Shared with the experiments of the papers."""

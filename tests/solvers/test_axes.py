@@ -273,7 +273,7 @@ def test_the_hessian_of_newton_is_that_of_the_residual():
     assembly = Assembly(problem)
     H, u, model = assembly.hessian("exact").toarray(), problem.u.copy(), problem.model
     random = np.random.default_rng(0)
-    step = assembly.unheld(random.normal(size=assembly.size))
+    step = assembly.unconstrained(random.normal(size=assembly.size))
     h, forces = 1e-6, []
     for sign in (1, -1):
         problem.u[:] = u
@@ -282,7 +282,7 @@ def test_the_hessian_of_newton_is_that_of_the_residual():
         forces.append(assembly.restrict(problem.states.net).copy())
     slope = -(forces[0] - forces[1]) / (2 * h)
     np.testing.assert_allclose(H @ step, slope, atol=1e-5 * np.abs(slope).max())
-    np.testing.assert_allclose(assembly.unheld(slope), slope, atol=1e-9 * np.abs(slope).max())
+    np.testing.assert_allclose(assembly.unconstrained(slope), slope, atol=1e-9 * np.abs(slope).max())
     assert np.linalg.eigvalsh(H).min() > 0
     assert len(model.rollers) > 3
 

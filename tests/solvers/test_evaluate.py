@@ -17,7 +17,7 @@ from problems import (
 )
 
 import supple
-from supple.postprocess.evaluation import Deformations, Pulls
+from supple.postprocess.evaluation import Deformations, SpringForces
 from supple.problem import Problem
 
 
@@ -43,7 +43,7 @@ def test_energies_add_up(name):
     evaluation, problem = supple.evaluate(model, x), Problem(model, "float64")
     problem.positions = x
     assert evaluation.stored_energy == pytest.approx(problem.measures.stored_energies().sum(), rel=1e-12)
-    pulls = next(term for term in evaluation.terms if isinstance(term, Pulls))
+    pulls = next(term for term in evaluation.terms if isinstance(term, SpringForces))
     assert sum(evaluation.body_energies.values()) + pulls.element_energy.sum() == pytest.approx(
         evaluation.stored_energy, rel=1e-12
     )

@@ -191,7 +191,7 @@ def test_the_tangent_is_the_derivative_of_all_forces(axes):
             problem.positions = x + sign * h * way
             problem.follower_loads.sync()
             problem.balance()
-            forces.append(assembly.unheld(assembly.restrict(problem.states.net)))
+            forces.append(assembly.unconstrained(assembly.restrict(problem.states.net)))
         change = -(forces[0] - forces[1]) / (2 * h)
         np.testing.assert_allclose(T @ way[assembly.free].ravel(), change, atol=1e-5 * np.abs(change).max())
 

@@ -194,8 +194,8 @@ def test_a_hessian_that_is_not_finite_reaches_no_linear_solver(monkeypatch):
     """Pardiso would crash the process; no step is taken instead."""
     honest = Assembly.matrix
 
-    def poisoned(self, kind, apart=False):
-        H = honest(self, kind, apart)
+    def poisoned(self, kind, new_memory=False):
+        H = honest(self, kind, new_memory)
         H.blocks[0, 0, 0] = np.nan
         return H
 
@@ -203,7 +203,7 @@ def test_a_hessian_that_is_not_finite_reaches_no_linear_solver(monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr(Assembly, "matrix", poisoned)
-    monkeypatch.setattr(Direct, "solve_here", forbidden)
+    monkeypatch.setattr(Direct, "solve_on_host", forbidden)
     result = supple.equilibrium(
         cantilever(material("corotated")), solver=Newton(linear_solver="direct"), tolerance=1e-8
     )
@@ -218,7 +218,7 @@ def test_factorizations_are_let_go():
     H, b = assembly.hessian("projected"), np.ones(assembly.size)
     megabytes = []
     for _ in range(30):
-        Direct(assembly).solve_here(H, b, 0.0)
+        Direct(assembly).solve_on_host(H, b, 0.0)
         megabytes.append(int(Path("/proc/self/statm").read_text().split()[1]) / 256)
     assert megabytes[-1] - megabytes[9] < 12
 

@@ -17,7 +17,7 @@ from supple.linear.assembly.hessian import Assembly
 from supple.problem import Problem
 from supple.solvers import SOLVERS
 from supple.terms import FabricElasticity
-from supple.terms.hylc.angle_limit import closed
+from supple.terms.hylc.angle_limit import regularize_angles
 from supple.terms.hylc.densities import densities
 from supple.terms.hylc.fabric import FabricError, fabric_of
 from supple.terms.hylc.strains import HINGES, strain_derivatives, strains
@@ -188,13 +188,16 @@ def hinge_angles(term, points):
 def test_angles_are_what_they_are_until_folds_close():
     """With two continuous derivatives there, and without bound where triangles lie on each other."""
     ordinary = np.radians(np.linspace(-170, 170, 41))
-    assert (closed(ordinary)[0] == ordinary).all()
+    assert (regularize_angles(ordinary)[0] == ordinary).all()
     near = np.radians([170 - 1e-6, 170 + 1e-6])
-    np.testing.assert_allclose([np.diff(part) for part in closed(near)], 0, atol=1e-4)
-    shut = closed(np.radians([175.0, 179.0, 179.9, 179.99, 180.0]))[0]
+    np.testing.assert_allclose([np.diff(part) for part in regularize_angles(near)], 0, atol=1e-4)
+    shut = regularize_angles(np.radians([175.0, 179.0, 179.9, 179.99, 180.0]))[0]
     assert (np.diff(shut) > 0).all()
     assert 1e4 < shut[-1] < np.inf
-    np.testing.assert_array_equal(closed(-near), [-closed(near)[0], closed(near)[1], -closed(near)[2]])
+    np.testing.assert_array_equal(
+        regularize_angles(-near),
+        [-regularize_angles(near)[0], regularize_angles(near)[1], -regularize_angles(near)[2]],
+    )
 
 
 @pytest.mark.parametrize("curl", [-2.5, 1.2])

@@ -12,7 +12,7 @@ from supple.api.compare import Trial
 from supple.solve.report import History, Outcome, Report
 from supple.solvers import SOLVERS
 from supple.view import FIELDS, comparison_plot, shared_view
-from supple.view.comparison import place_labels
+from supple.view.comparison_plot import place_labels
 
 RANDOM = np.random.default_rng(0)
 

@@ -30,7 +30,7 @@ def shapes(model):
 def test_a_film_is_written_in_several_formats_at_once(tmp_path, model, shapes):
     paths = [tmp_path / f"film.{kind}" for kind in ("mp4", "gif", "webp")]
     seen = []
-    film(paths, model, shapes, size=SIZE, fps=10, watch=lambda *at: seen.append(at), renderer="matplotlib")
+    film(paths, model, shapes, size=SIZE, fps=10, progress=lambda *at: seen.append(at), renderer="matplotlib")
     count, seconds = imageio_ffmpeg.count_frames_and_secs(str(paths[0]))
     assert (count, seconds) == (5, pytest.approx(0.5))
     reader = imageio_ffmpeg.read_frames(str(paths[0]))
@@ -49,7 +49,7 @@ def test_an_interrupted_film_ends_its_encoder(tmp_path, model, shapes):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        film(tmp_path / "film.mp4", model, shapes, size=SIZE, watch=interrupt, renderer="matplotlib")
+        film(tmp_path / "film.mp4", model, shapes, size=SIZE, progress=interrupt, renderer="matplotlib")
 
 
 def test_other_kinds_of_film_are_refused(tmp_path, model, shapes):

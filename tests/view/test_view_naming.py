@@ -5,8 +5,8 @@ import pytest
 
 import supple
 from supple.scene import build_model
+from supple.view.body_labels import BodyLabels, named_bodies, outlines_of_bodies
 from supple.view.layout import layout_for
-from supple.view.naming import Names, named_bodies, outlines_of_bodies
 from supple.view.picture import shared_view
 from supple.view.style import LIGHT
 
@@ -27,7 +27,7 @@ def texts_of(model, shapes, camera=(0, 4)):
 
     view = shared_view(model, shapes, size=SIZE, camera=camera, names=True)
     layout = layout_for(SIZE)
-    names = Names(Figure(), layout, LIGHT, view.named)
+    names = BodyLabels(Figure(), layout, LIGHT, view.named)
     names.follow(view.camera)
     room = np.array([1 - layout.side, 1 - layout.header])
     seen = [room * (view.camera.project(body.seen)[0] + 1) / 2 for body in view.named]

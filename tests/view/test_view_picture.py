@@ -233,9 +233,9 @@ def test_where_vtk_crashes_matplotlib_draws_and_says_what_is_missing(tmp_path, m
 def test_probing_happens_once(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     probe.vtk_problem.cache_clear()
-    assert probe.vtk_problem() == probe.MISSING
+    assert probe.vtk_problem() == probe.VTK_MISSING
     monkeypatch.undo()
-    assert probe.vtk_problem() == probe.MISSING
+    assert probe.vtk_problem() == probe.VTK_MISSING
     probe.vtk_problem.cache_clear()
 
 

@@ -102,27 +102,27 @@ def _pin(pin: Pin) -> dict[str, Any]:
 
 def _load(load: Load) -> dict[str, Any]:
     """Summary of a load."""
-    return _acting(load.on.body, len(load.on), load.force, load.ramp, following=False)
+    return _acting(load.on.body, len(load.on), load.force, load.ramp, is_follower=False)
 
 
 def _following(load: FollowingTraction) -> dict[str, Any]:
     """Summary of a follower load in the rest configuration."""
     body = load.body
-    return _acting(body, len(load.vertices), load.forces(body.points), load.ramp, following=True)
+    return _acting(body, len(load.vertices), load.forces(body.points), load.ramp, is_follower=True)
 
 
-def _acting(body: Body, count: int, forces: np.ndarray, ramp: Any, following: bool) -> dict[str, Any]:
+def _acting(body: Body, count: int, forces: np.ndarray, ramp: Any, is_follower: bool) -> dict[str, Any]:
     """Total force [N], ramp and number of vertices of a load."""
     total = forces.sum(axis=0).tolist()
     about = {"body": body.name, "vertices": count, "force": total, "ramp": _ramp(ramp)}
-    return about | {"following": following}
+    return about | {"following": is_follower}
 
 
 def _contact(scene: Scene, model: Model) -> dict[str, Any]:
     """Contact method and options, None for automatic values; actual grid spacing."""
     contact = contact_of(scene.contact)
-    found = {"method": contact.method, **contact.options}
-    return found if model.grid is None else found | {"spacing": model.grid.spacing}
+    settings = {"method": contact.method, **contact.options}
+    return settings if model.grid is None else settings | {"spacing": model.grid.spacing}
 
 
 def _varied(each: VaryingParameter) -> dict[str, Any]:
@@ -246,6 +246,8 @@ def bytes_needed(model: Model, solver: Solver, size: int) -> int:
     own memory.
     """
     elements, stencils = model.elements, [term.vertices for term in model.terms]
-    visits = sum(int(np.count_nonzero(model.free[vertices])) for vertices in stencils)
-    total = visits * (REST * size + 12) + elements * (REST * size + 16) + model.vertices * (20 * size + 100)
+    incidences = sum(int(np.count_nonzero(model.free[vertices])) for vertices in stencils)
+    total = (
+        incidences * (REST * size + 12) + elements * (REST * size + 16) + model.vertices * (20 * size + 100)
+    )
     return total + solver.memory(model, size)

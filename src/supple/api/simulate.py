@@ -125,11 +125,11 @@ class Result:
         Raises:
             ValueError: The positions are not finite, or an option is invalid.
         """
-        from supple.postprocess.evaluate import evaluation_of
+        from supple.postprocess.evaluate import evaluate_model
 
         backend = resolve_backend(options)
         x = check_vectors("positions", self.positions, self.model.vertices)
-        return evaluation_of(self.model, x, self.step, backend)
+        return evaluate_model(self.model, x, self.step, backend)
 
     def lowest_modes(self, count: int = 1) -> tuple[Mode, ...]:
         """Compute the lowest eigenmodes of the energy's Hessian, without inertia.

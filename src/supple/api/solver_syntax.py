@@ -67,7 +67,7 @@ def _setting(kind: type[Solver], setting: str) -> tuple[str, str]:
 
 def _options_of_parts(kind: type[Solver]) -> list[str]:
     """Option names of all solver components."""
-    every = (one for kinds in kind.parts.values() for one in kinds.values())
+    every = (one for names in kind.parts.values() for one in names.values())
     return [name for one in every for name in option_names(one)]
 
 

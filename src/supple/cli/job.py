@@ -27,7 +27,7 @@ from supple.config.stop import StopCriteria
 from supple.io import SavedFrame
 from supple.model.model import Model
 from supple.model.state import State
-from supple.postprocess.evaluate import evaluation_of
+from supple.postprocess.evaluate import evaluate_model
 from supple.postprocess.evaluation import Fields
 from supple.scene import SceneFile, build_model, load_scene
 from supple.scene.build import initial_positions_of
@@ -103,7 +103,7 @@ class Job:
 
     def fields_at_start(self, model: Model) -> Fields | None:
         """Fields to write with frame 0; None without requested fields."""
-        return evaluation_of(model, self.initial.positions).fields(self.fields) if self.fields else None
+        return evaluate_model(model, self.initial.positions).fields(self.fields) if self.fields else None
 
     @property
     def single(self) -> bool:

@@ -31,8 +31,8 @@ from supple.collision.narrow_phase.proximity import (
     gaps,
     within_reach,
 )
-from supple.contact.friction_state import BarrierGrip, owners, rows_from
-from supple.contact.initial_separation import pushed_apart, touching
+from supple.contact.friction_state import BarrierFrictionState, owners, rows_from
+from supple.contact.initial_separation import separate_bodies, touching
 from supple.kernels import HOST, Runner
 from supple.model.model import Model, unpinned
 from supple.terms import Barriers
@@ -52,17 +52,17 @@ def rest_gaps(surfaces: Surfaces, thickness: float) -> np.ndarray:
     Returns:
         (bodies, bodies) gaps [m].
     """
-    found = gaps(surfaces, surfaces.rest, thickness)
-    body = surfaces.body[found.vertices[:, [0, -1]]]
+    pairs = gaps(surfaces, surfaces.rest, thickness)
+    body = surfaces.body[pairs.vertices[:, [0, -1]]]
     gap = np.full((len(surfaces.flat), len(surfaces.flat)), thickness)
     others = body[:, 0] != body[:, 1]
-    np.minimum.at(gap, tuple(body[others].T), found.distance[others])
+    np.minimum.at(gap, tuple(body[others].T), pairs.distance[others])
     return np.minimum(gap, gap.T)
 
 
 def start_notes(
     surfaces: Surfaces,
-    found: Gaps,
+    pairs: Gaps,
     reach: np.ndarray,
     stiffness: np.ndarray,
     thickness: np.ndarray,
@@ -72,24 +72,24 @@ def start_notes(
 
     Args:
         surfaces: Surfaces of all bodies.
-        found: Proximity pairs at rest.
+        pairs: Proximity pairs at rest.
         reach: (m,) barrier distances [m].
         stiffness: (bodies,) k [N/m].
         thickness: (bodies, bodies) thickness of each pair of bodies [m].
         names: Names of the bodies.
     """
-    body = np.sort(surfaces.body[found.vertices[:, [0, -1]]], axis=1)
-    ratio = np.clip(found.distance / reach, 1e-300, 1.0)
+    body = np.sort(surfaces.body[pairs.vertices[:, [0, -1]]], axis=1)
+    ratio = np.clip(pairs.distance / reach, 1e-300, 1.0)
     stored = -stiffness[body].min(axis=1) * (reach * (1 - ratio)) ** 2 * np.log(ratio)
     sentences = []
     for one, other in np.argwhere(np.triu(np.ones_like(thickness, bool), 1)):
-        pairs = (body == (one, other)).all(axis=1)
-        gap = found.distance[pairs].min(initial=np.inf)
+        between = (body == (one, other)).all(axis=1)
+        gap = pairs.distance[between].min(initial=np.inf)
         if gap < thickness[one, other]:
             sentences.append(
                 f"{names[one]!r} and {names[other]!r} start {gap:.2g} m apart, nearer than "
                 f"{thickness[one, other]:.2g} m, the thickness of their contact: the barrier pushes them "
-                f"apart with up to {stored[pairs].sum():.2g} J; a larger gap or a smaller thickness avoids "
+                f"apart with up to {stored[between].sum():.2g} J; a larger gap or a smaller thickness avoids "
                 "that"
             )
     return sentences
@@ -102,14 +102,14 @@ stiffness in units of E e, with Young's modulus E of the softer body."""
 MIN_THICKNESS = 0.1
 """Smallest thickness, relative to h, of two bodies with an initial gap below h."""
 
-FARTHEST, NARROW = 5.0, 0.4
+MAX_ACTIVE_DISTANCE, MIN_RADIUS_FRACTION = 5.0, 0.4
 """Distance in units of h beyond which pairs stay farther apart than h, within bounds of 0.4 times their
 distance; and fraction of the search radius below which the broad phase is repeated."""
 
-AHEAD = 1.0
+SEARCH_MARGIN = 1.0
 """Additional distance, in units of h, within which pairs are included in the energy term."""
 
-OWN = 0.5
+SELF_CONTACT_FRACTION = 0.5
 """Barrier distance for pairs of one body, relative to their rest distance, if that is below h."""
 
 EVERY = 10
@@ -156,50 +156,53 @@ class BarrierContact:
     @property
     def radius(self) -> float:
         """Search radius of proximity pairs [m]."""
-        return max(FARTHEST * self.thickness, RADIUS * self.surfaces.edge)
+        return max(MAX_ACTIVE_DISTANCE * self.thickness, RADIUS * self.surfaces.edge)
 
     def set_step_bounds(self, problem: Problem) -> None:
         """Set the step bounds of all vertices around their current positions."""
         problem.trust_region.set_bounds(self.near(problem).rooms())
 
-    def near(self, problem: Problem, anew: bool = False) -> Neighbors:
+    def near(self, problem: Problem, rebuild: bool = False) -> Neighbors:
         """Return all proximity pairs at the current positions.
 
         Reuses the cached pairs while their radius of completeness suffices.
 
         Args:
             problem: Problem with this method.
-            anew: Force a new broad phase. Positions that have been set from outside force it as well, after a
+            rebuild: Force a new broad phase. Positions that have been set from outside force it as well, after a
                 check for intersections.
         """
         region, finder = problem.trust_region, problem.device
-        anew = anew or not region.checked
+        rebuild = rebuild or not region.checked
         if not region.checked:
             self._check(problem)
-        known: Neighbors | None = None if anew else region.neighbors
-        x, least = problem.positions, max(FARTHEST * self.thickness, NARROW * self.radius)
-        here = None if known is None else known.at(x, least, finder)
-        if here is None:
+        cached: Neighbors | None = None if rebuild else region.neighbors
+        x, least = (
+            problem.positions,
+            max(MAX_ACTIVE_DISTANCE * self.thickness, MIN_RADIUS_FRACTION * self.radius),
+        )
+        neighbors = None if cached is None else cached.at(x, least, finder)
+        if neighbors is None:
             pairs = gaps(self.surfaces, x, self.radius, finder, self._candidates)
-            here = region.neighbors = Neighbors(self.surfaces, pairs, self._reach(pairs), self.radius, x)
-        return here
+            neighbors = region.neighbors = Neighbors(self.surfaces, pairs, self._reach(pairs), self.radius, x)
+        return neighbors
 
     def advance_bodies(self, problem: Problem) -> None:
-        """Advance whole bodies toward the predicted positions, up to the first contact.
+        """Advance max_fraction bodies toward the predicted positions, up to the first contact.
 
         Interior vertices move with their surface; a gap between them would invert elements.
         """
         states, region = problem.states, problem.trust_region
         assert region.step_bounds
         u, start = states.vectors(problem.u)[0], states.vectors(region.step_bounds.center)[0].astype(float)
-        far = ((u - start) ** 2).sum(axis=1) > region.radii**2
-        if not far.any():
+        is_outside = ((u - start) ** 2).sum(axis=1) > region.radii**2
+        if not is_outside.any():
             return
         x, finder = self.surfaces.rest + start, problem.device
-        self._halt(problem, x)
-        known: Neighbors | None = None if region.neighbors is None else region.neighbors.at(x, 0.0, finder)
+        self._stop_at_obstacles(problem, x)
+        cached: Neighbors | None = None if region.neighbors is None else region.neighbors.at(x, 0.0, finder)
         for candidate in region.pins.candidates(u - start, self.surfaces.body, region.radii):
-            part = flown(self.surfaces, x, candidate.step, self.thickness, finder, known, self._candidates)
+            part = flown(self.surfaces, x, candidate.step, self.thickness, finder, cached, self._candidates)
             if (part[candidate.must_complete] >= 1).all():
                 break
         u[:] = start + part[self.surfaces.body, None] * candidate.step
@@ -208,17 +211,19 @@ class BarrierContact:
             region.pins.move(candidate.fraction)
         region.outdated = True
 
-    def _halt(self, problem: Problem, x: np.ndarray) -> None:
+    def _stop_at_obstacles(self, problem: Problem, x: np.ndarray) -> None:
         """Stop bodies on their way from x (n, 3) [m] to the current u at obstacles, in contact with these."""
         contacts, surfaces, u = problem.contacts, self.surfaces, problem.states.vectors(problem.u)[0]
         if contacts.obstacles is None:
             return
-        goal, free = surfaces.rest + u, unpinned(problem.model)
-        some = surfaces.vertices[free[surfaces.vertices]]
-        there = halted(contacts.obstacles, contacts.shapes, x, goal, surfaces.body, some, self.thickness)
-        stop = free & (there != goal).any(axis=1)
+        target, free = surfaces.rest + u, unpinned(problem.model)
+        free_vertices = surfaces.vertices[free[surfaces.vertices]]
+        stopped = halted(
+            contacts.obstacles, contacts.shapes, x, target, surfaces.body, free_vertices, self.thickness
+        )
+        stop = free & (stopped != target).any(axis=1)
         if stop.any():
-            u[stop] = (there - surfaces.rest)[stop]
+            u[stop] = (stopped - surfaces.rest)[stop]
             problem.device.upload(problem.u)
             contacts.detect()
             problem.device.download(problem.u)
@@ -237,28 +242,28 @@ class BarrierContact:
         u, x = states.vectors(problem.u)[0], self.surfaces.rest + states.vectors(start)[0]
         step = u - states.vectors(start)[0]
         nearer = approach(self.surfaces, x, step, self.thickness)
-        whole = min(1.0, self.surfaces.edge / max(nearer, 1e-300))
-        pairs = self._around(problem, start, x, whole * nearer + self.thickness)
-        part = first_touch(x, step, *self._bounds(problem, pairs), whole)
+        max_fraction = min(1.0, self.surfaces.edge / max(nearer, 1e-300))
+        pairs = self._nearby_pairs(problem, start, x, max_fraction * nearer + self.thickness)
+        part = first_touch(x, step, *self._bounds(problem, pairs), max_fraction)
         if part < 1:
             u[:] = states.vectors(start)[0] + part * step
             problem.device.upload(problem.u)
         problem.trust_region.outdated = True
 
-    def _around(self, problem: Problem, start: np.ndarray, x: np.ndarray, radius: float) -> Gaps:
+    def _nearby_pairs(self, problem: Problem, start: np.ndarray, x: np.ndarray, radius: float) -> Gaps:
         """Pairs within at least a radius [m] at x (n, 3); cached by `start` for repeated trial steps."""
-        known = problem.trust_region.nearby_pairs
-        if known is None or known[0] is not start or known[1] < radius:
-            found = gaps(self.surfaces, x, radius, problem.device, self._candidates)
-            known = problem.trust_region.nearby_pairs = start, radius, found
-        pairs: Gaps = known[2]
-        return pairs
+        cached = problem.trust_region.nearby_pairs
+        if cached is None or cached[0] is not start or cached[1] < radius:
+            pairs = gaps(self.surfaces, x, radius, problem.device, self._candidates)
+            cached = problem.trust_region.nearby_pairs = start, radius, pairs
+        nearby: Gaps = cached[2]
+        return nearby
 
     def _bounds(self, problem: Problem, pairs: Gaps) -> tuple[Gaps, np.ndarray]:
         """Pairs and their minimum separations: 0 for tracked and active pairs, else barrier distance [m]."""
         reach = self._reach(pairs)
-        known = np.isin(pairs.keys, self._term_of(problem).keys)
-        return pairs, np.where(known | (pairs.distance <= reach), 0.0, reach)
+        tracked = np.isin(pairs.keys, self._term_of(problem).keys)
+        return pairs, np.where(tracked | (pairs.distance <= reach), 0.0, reach)
 
     def update(self, problem: Problem, time: float) -> Barriers | None:
         """Update step bounds and contacts; None if the existing contacts suffice."""
@@ -267,10 +272,10 @@ class BarrierContact:
         region.set_bounds(radii)
         moved = region.pins.advance(region.radii, self.thickness, PART * self.radius)
         step_begun, region.step_begun = region.step_begun, False
-        grip = (
+        friction_state = (
             None if self.friction is None else problem.dynamic_terms.friction_states.get(self._index(problem))
         )
-        new, old = self.term(near.pairs, near.reach, radii, grip), self._term_of(problem)
+        new, old = self.term(near.pairs, near.reach, radii, friction_state), self._term_of(problem)
         same = np.array_equal(old.keys, new.keys)
         enough = same or (not step_begun and bool(np.isin(new.keys, old.keys).all()))
         begins = (
@@ -296,59 +301,61 @@ class BarrierContact:
         Raises:
             ValueError: If surfaces intersect.
         """
-        self._refuse_crossings(x)
-        found = gaps(self.surfaces, x, self.thickness)
-        grip = None if self.friction is None else BarrierGrip(x, rows_from(history))
-        return self.term(found, self._reach(found), np.zeros(len(x)), grip, max(1, len(found.keys)))
+        self._check_intersections(x)
+        pairs = gaps(self.surfaces, x, self.thickness)
+        friction_state = None if self.friction is None else BarrierFrictionState(x, rows_from(history))
+        return self.term(pairs, self._reach(pairs), np.zeros(len(x)), friction_state, max(1, len(pairs.keys)))
 
-    def meeting_points(self, x: np.ndarray) -> np.ndarray:
+    def contact_points(self, x: np.ndarray) -> np.ndarray:
         """(m, 3) points of active contacts on the first surface [m], at positions x (n, 3) [m]."""
-        found = gaps(self.surfaces, x, self.thickness)
-        found = found.where(found.distance < self._reach(found))
-        weights, _ = closest(x[found.vertices], found.crossing)
-        return np.einsum("mk,mki->mi", np.maximum(weights, 0.0), x[found.vertices])
+        pairs = gaps(self.surfaces, x, self.thickness)
+        pairs = pairs.where(pairs.distance < self._reach(pairs))
+        weights, _ = closest(x[pairs.vertices], pairs.crossing)
+        return np.einsum("mk,mki->mi", np.maximum(weights, 0.0), x[pairs.vertices])
 
     def term(
         self,
-        found: Gaps,
+        pairs: Gaps,
         reach: np.ndarray,
         radii: np.ndarray,
-        grip: BarrierGrip | None = None,
+        friction_state: BarrierFrictionState | None = None,
         capacity: int = 0,
     ) -> Barriers:
         """Barrier energy term of all pairs that can become active within the step bounds.
 
         Args:
-            found: Proximity pairs.
+            pairs: Proximity pairs.
             reach: (m,) barrier distances [m].
             radii: (n,) step bounds [m].
-            grip: Friction state at the start of the step, if there is friction.
+            friction_state: Friction state at the start of the step, if there is friction.
             capacity: Largest number of contacts.
         """
-        kept = (reach > 0) & within_reach(found, radii, (1 + AHEAD) * reach)
-        found, reach = found.where(kept), reach[kept]
-        stiffness = self.stiffness[self.surfaces.body[found.vertices[:, [0, -1]]]].min(axis=1)
-        rubs = None
+        is_active = (reach > 0) & within_reach(pairs, radii, (1 + SEARCH_MARGIN) * reach)
+        pairs, reach = pairs.where(is_active), reach[is_active]
+        stiffness = self.stiffness[self.surfaces.body[pairs.vertices[:, [0, -1]]]].min(axis=1)
+        friction_data = None
         if self.friction is not None:
-            grip = grip or BarrierGrip(self.surfaces.rest, rows_from({}))
-            rubs = grip.rubs(found, stiffness, self.surfaces.body, self.friction)
+            friction_state = friction_state or BarrierFrictionState(self.surfaces.rest, rows_from({}))
+            friction_data = friction_state.friction_data(pairs, stiffness, self.surfaces.body, self.friction)
         return Barriers(
-            vertices=found.vertices.astype(np.int32),
-            crossing=found.crossing,
+            vertices=pairs.vertices.astype(np.int32),
+            crossing=pairs.crossing,
             stiffness=stiffness,
             reach=reach,
-            keys=found.keys,
+            keys=pairs.keys,
             positions=self.surfaces.rest,
             capacity=capacity,
-            friction_data=rubs,
+            friction_data=friction_data,
         )
 
-    def _reach(self, found: Gaps) -> np.ndarray:
+    def _reach(self, pairs: Gaps) -> np.ndarray:
         """(m,) barrier distances [m]: thickness of both bodies; less for self-contact pairs close at rest."""
-        body = self.surfaces.body[found.vertices[:, [0, -1]]]
+        body = self.surfaces.body[pairs.vertices[:, [0, -1]]]
         reach = self.pair_thickness[body[:, 0], body[:, 1]]
         own = np.flatnonzero(body[:, 0] == body[:, 1])
-        reach[own] = np.minimum(reach[own], OWN * distances_at(self.surfaces.rest, found.where(own)))
+        reach[own] = np.minimum(
+            reach[own], SELF_CONTACT_FRACTION * distances_at(self.surfaces.rest, pairs.where(own))
+        )
         return reach
 
     def _check(self, problem: Problem) -> None:
@@ -357,30 +364,32 @@ class BarrierContact:
         close = touching(self.surfaces, x, self.thickness, finder)
         if self.separate_initial is not None and (close or crossings(self.surfaces, x, finder)):
             how = self.thickness, self.separate_initial, problem.device.threads
-            problem.positions = pushed_apart(problem.model, self.surfaces, x, *how)
+            problem.positions = separate_bodies(problem.model, self.surfaces, x, *how)
             problem.dynamic_terms.record_friction()
             close = touching(self.surfaces, problem.positions, self.thickness, finder)
-        self._refuse_crossings(problem.positions, finder)
+        self._check_intersections(problem.positions, finder)
         if close:
-            pairs = [f"{self.names[a]!r} touches {self.names[b]!r}" for a, b in close]
-            raise ValueError(already_crossing(pairs))
+            sentences = [f"{self.names[a]!r} touches {self.names[b]!r}" for a, b in close]
+            raise ValueError(intersection_message(sentences))
         problem.trust_region.start_notes = self._start_notes(problem.positions)
         problem.trust_region.checked = True
 
     def _start_notes(self, x: np.ndarray) -> list[str]:
         """Warnings about small initial gaps, for motions that start at the rest positions."""
-        found = gaps(self.surfaces, self.surfaces.rest, self.thickness)
-        how = self._reach(found), self.stiffness, self.pair_thickness, self.names
-        return start_notes(self.surfaces, found, *how) if np.array_equal(x, self.surfaces.rest) else []
+        pairs = gaps(self.surfaces, self.surfaces.rest, self.thickness)
+        how = self._reach(pairs), self.stiffness, self.pair_thickness, self.names
+        return start_notes(self.surfaces, pairs, *how) if np.array_equal(x, self.surfaces.rest) else []
 
-    def _refuse_crossings(self, x: np.ndarray, runner: Runner = HOST) -> None:
+    def _check_intersections(self, x: np.ndarray, runner: Runner = HOST) -> None:
         """Raise a ValueError if surfaces intersect at x (n, 3) [m]."""
-        found = crossings(self.surfaces, x, runner)
-        if found:
-            raise ValueError(already_crossing([each.sentence(list(self.names)) for each in found]))
+        intersections = crossings(self.surfaces, x, runner)
+        if intersections:
+            raise ValueError(
+                intersection_message([each.sentence(list(self.names)) for each in intersections])
+            )
 
 
-def already_crossing(sentences: list[str]) -> str:
+def intersection_message(sentences: list[str]) -> str:
     """Error message for initial intersections."""
     return (
         "contact = 'barrier' must begin where nothing intersects or touches, but "
@@ -416,12 +425,12 @@ def with_barrier_contact(
     thick = THICKNESS * edge if thickness is None else thickness
     stiff = STIFFNESS * young * edge if stiffness is None else np.full(len(young), stiffness)
     names = tuple(name for name, _ in model.body_vertices)
-    apart = float(young.max()) if separate_initial else None
-    contact = BarrierContact(surfaces, thick, stiff, names, friction, apart)
-    nothing = np.full(len(model.rest), ANYWHERE)
+    separation_modulus = float(young.max()) if separate_initial else None
+    contact = BarrierContact(surfaces, thick, stiff, names, friction, separation_modulus)
+    unbounded = np.full(len(model.rest), ANYWHERE)
     capacity = max(64, len(surfaces.vertices))
     pairs = Gaps(np.empty((0, 4), np.int64), np.empty(0, bool), np.empty(0), np.empty(0, np.int64))
-    none = contact.term(pairs, np.empty(0), nothing, None, capacity)
+    none = contact.term(pairs, np.empty(0), unbounded, None, capacity)
     dynamic_terms = (*model.dynamic_terms, (len(model.terms), contact))
     return replace(model, terms=(*model.terms, none), dynamic_terms=dynamic_terms)
 

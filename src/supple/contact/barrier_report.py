@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ApartReport:
+class BarrierContactReport:
     """Report of intersection-free contact between bodies and of self-contact.
 
     The thickness h affects forces in two ways: gaps remain open, and the barrier yields. In a linear system
@@ -70,7 +70,7 @@ class ApartReport:
         )
 
 
-def kept_apart(problem: Problem) -> ApartReport | None:
+def report_barrier_contact(problem: Problem) -> BarrierContactReport | None:
     """Report barrier contact at the current displacements of a problem; None without a barrier."""
     own = [(k, f) for k, f in problem.model.dynamic_terms if isinstance(f, BarrierContact)]
     if not own:
@@ -82,21 +82,23 @@ def kept_apart(problem: Problem) -> ApartReport | None:
     for name, vertices in problem.model.body_vertices:
         fx, fy, fz = map(float, force[vertices].sum(axis=0))
         bodies[name] = fx, fy, fz
-    found, reach = contact.near(problem, anew=True)[1:3]
-    apart = found.distance[found.distance < reach]
-    others = found.distance[surfaces_apart(contact.surfaces, found)]
+    pairs, reach = contact.near(problem, rebuild=True)[1:3]
+    active = pairs.distance[pairs.distance < reach]
+    others = pairs.distance[counts_for_gap(contact.surfaces, pairs)]
     gap = float(others.min()) if len(others) else None
     behind, offsets = problem.trust_region.pins.behind, _offsets(problem, term)
-    return ApartReport(len(apart), gap, behind, bodies, term.complementarity(problem.positions), *offsets)
+    return BarrierContactReport(
+        len(active), gap, behind, bodies, term.complementarity(problem.positions), *offsets
+    )
 
 
 def _offsets(problem: Problem, term: Barriers) -> tuple[float, float, float, float]:
-    """Mean gap and approach [m], and their shares of the contact force, as in `ApartReport`."""
-    push, distance, reach = term.normal_forces(problem.positions)
-    total = push.sum()
+    """Mean gap and approach [m], and their shares of the contact force, as in `BarrierContactReport`."""
+    force, distance, reach = term.normal_forces(problem.positions)
+    total = force.sum()
     if total == 0:
         return 0.0, 0.0, 0.0, 0.0
-    gap, approach = float(push @ distance), float(push @ (reach - distance))
+    gap, approach = float(force @ distance), float(force @ (reach - distance))
     twice = 2 * strain_energy(problem)
     gap_share = gap / twice if twice > 0 else np.inf
     return gap / total, approach / total, gap_share, approach / (max(twice, 0.0) + approach)
@@ -108,7 +110,7 @@ def strain_energy(problem: Problem) -> float:
     return float(problem.measures.stored_energies()[0, bodies].sum())
 
 
-def surfaces_apart(surfaces: Surfaces, found: Gaps) -> np.ndarray:
+def counts_for_gap(surfaces: Surfaces, pairs: Gaps) -> np.ndarray:
     """(m,) True for pairs of different bodies, and for pairs closer than half their rest distance."""
-    body = surfaces.body[found.vertices[:, [0, -1]]]
-    return (body[:, 0] != body[:, 1]) | (distances_at(surfaces.rest, found) > 2 * found.distance)
+    body = surfaces.body[pairs.vertices[:, [0, -1]]]
+    return (body[:, 0] != body[:, 1]) | (distances_at(surfaces.rest, pairs) > 2 * pairs.distance)

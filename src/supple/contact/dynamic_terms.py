@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from supple.collision.obstacles.rigid_body import Hold, Response
-from supple.contact.friction_state import grip_of, owners, rubbing_terms
+from supple.contact.friction_state import friction_state_of, frictional_terms, owners
 from supple.contact.obstacle_contact import measure_rigid
 from supple.model.model import Model, with_term
 from supple.problem.diagnostics import stiffness_of
@@ -108,7 +108,7 @@ class DynamicTerms:
     @property
     def has_body_friction(self) -> bool:
         """True if contact between bodies has friction."""
-        return bool(rubbing_terms(self._problem.model))
+        return bool(frictional_terms(self._problem.model))
 
     def finish_step(self) -> bool:
         """Finish a step: move obstacles to their targets and correct rigid bodies by the present forces.
@@ -126,11 +126,13 @@ class DynamicTerms:
     def record_friction(self) -> None:
         """Record friction states at the beginning of a step, before anything moves."""
         problem = self._problem
-        for index in rubbing_terms(problem.model):
+        for index in frictional_terms(problem.model):
             term: Any = problem.model.terms[index]
             u = problem.states.vectors(problem.u)[0].astype(float)
             rows = self.restored_friction.pop(index, None)
-            self.friction_states[index] = grip_of(term, problem.positions, u, owners(problem.model), rows)
+            self.friction_states[index] = friction_state_of(
+                term, problem.positions, u, owners(problem.model), rows
+            )
 
     def begin_step(self, time: float) -> None:
         """Update the stencils at the beginning of the step that ends at a time [s]."""

@@ -34,66 +34,66 @@ if TYPE_CHECKING:
 VERTICES, STRETCH, SLIDES, KEY, BARRIER_NUMBERS = 0, 4, 7, 8, 9
 """Offsets in the row of a contact: vertices, spring elongation [m], sliding flag, key; row length."""
 
-HOLDS = 1 / 3
+TANGENTIAL_STIFFNESS = 1 / 3
 """Tangential stiffness κ relative to the barrier stiffness."""
 
 
 @dataclass(frozen=True, eq=False)
-class BarrierGrip:
+class BarrierFrictionState:
     """Friction state at the start of a step.
 
     Attributes:
-        began: (n, 3) positions [m].
+        start: (n, 3) positions [m].
         rows: (m, BARRIER_NUMBERS) contacts of the previous step.
     """
 
-    began: np.ndarray
+    start: np.ndarray
     rows: np.ndarray
 
-    def rubs(
-        self, found: Gaps, stiffness: np.ndarray, body: np.ndarray, friction: np.ndarray
+    def friction_data(
+        self, pairs: Gaps, stiffness: np.ndarray, body: np.ndarray, friction: np.ndarray
     ) -> FrictionData:
         """Friction data of pairs in the current step.
 
         Args:
-            found: Proximity pairs.
+            pairs: Proximity pairs.
             stiffness: (m,) barrier stiffnesses [N/m].
             body: (n,) body of each vertex.
             friction: (2, bodies, bodies) static and kinetic friction coefficients.
         """
-        slip, slides = np.zeros((len(found.keys), 3)), np.zeros(len(found.keys), bool)
+        slip, slides = np.zeros((len(pairs.keys), 3)), np.zeros(len(pairs.keys), bool)
         keys = self.rows[:, KEY].astype(np.int64)
-        _, new, old = np.intersect1d(found.keys, keys, assume_unique=True, return_indices=True)
+        _, new, old = np.intersect1d(pairs.keys, keys, assume_unique=True, return_indices=True)
         slip[new], slides[new] = self.rows[old, STRETCH:SLIDES], self.rows[old, SLIDES] > 0
-        one, other = body[found.vertices[:, 0]], body[found.vertices[:, -1]]
-        slides |= self._slid(found.vertices, body)
-        mu = friction[slides.astype(int), one, other]
-        return FrictionData(self.began[found.vertices], slip, mu, HOLDS * stiffness)
+        first, second = body[pairs.vertices[:, 0]], body[pairs.vertices[:, -1]]
+        slides |= self._slid_before(pairs.vertices, body)
+        mu = friction[slides.astype(int), first, second]
+        return FrictionData(self.start[pairs.vertices], slip, mu, TANGENTIAL_STIFFNESS * stiffness)
 
-    def _slid(self, vertices: np.ndarray, body: np.ndarray) -> np.ndarray:
+    def _slid_before(self, vertices: np.ndarray, body: np.ndarray) -> np.ndarray:
         """(m,) True for pairs with a vertex that slid on the other body; new contacts inherit that state."""
         rows = self.rows[self.rows[:, SLIDES] > 0]
         if not len(rows):
             return np.zeros(len(vertices), bool)
-        slid = _touching(rows[:, :STRETCH].astype(np.int64), body)
-        return np.asarray(np.isin(_touching(vertices, body), slid).any(axis=1))
+        slid = _pair_keys(rows[:, :STRETCH].astype(np.int64), body)
+        return np.asarray(np.isin(_pair_keys(vertices, body), slid).any(axis=1))
 
 
-def _touching(vertices: np.ndarray, body: np.ndarray) -> np.ndarray:
+def _pair_keys(vertices: np.ndarray, body: np.ndarray) -> np.ndarray:
     """(m, 4) integer key of each vertex of a contact and the body on the other side."""
     both = body[vertices[:, 0]] + body[vertices[:, 3]]
     return np.asarray(vertices * (int(body.max()) + 1) + both[:, None] - body[vertices])
 
 
-def history(term: Barriers, positions: np.ndarray) -> np.ndarray:
+def history_rows(term: Barriers, positions: np.ndarray) -> np.ndarray:
     """History rows (m, BARRIER_NUMBERS) of active contacts at the end of a step, at positions (n, 3) [m]."""
     if term.friction_data is None:
         return no_rows()
-    found = term.active_contacts(positions)
-    rub = term.friction_response(positions, found)
-    k = np.maximum(term.friction_data.stiffness[found.indices], 1e-300)
-    stretch = (rub.tangential_stiffness / k)[:, None] * rub.slip
-    columns = term.vertices[found.indices], stretch, rub.slides, term.keys[found.indices]
+    active = term.active_contacts(positions)
+    friction = term.friction_response(positions, active)
+    k = np.maximum(term.friction_data.stiffness[active.indices], 1e-300)
+    stretch = (friction.tangential_stiffness / k)[:, None] * friction.slip
+    columns = term.vertices[active.indices], stretch, friction.slides, term.keys[active.indices]
     return np.column_stack(columns).astype(float)
 
 
@@ -114,8 +114,8 @@ def check_rows(vertices: int, name: str, values: Any) -> None:
         ValueError: If shape, numbers or vertices are invalid.
     """
     rows = to_floats(values)
-    sound = rows.ndim == 2 and rows.shape[1] == BARRIER_NUMBERS and np.isfinite(rows).all()
-    if not sound or not ((rows[:, :STRETCH] >= 0) & (rows[:, :STRETCH] < vertices)).all():
+    is_valid = rows.ndim == 2 and rows.shape[1] == BARRIER_NUMBERS and np.isfinite(rows).all()
+    if not is_valid or not ((rows[:, :STRETCH] >= 0) & (rows[:, :STRETCH] < vertices)).all():
         raise ValueError(
             f"{name!r} of the state must be (m, {BARRIER_NUMBERS}) finite numbers, the first four of each "
             f"row vertices of {pluralize(vertices, 'vertex', 'vertices')}; got {format_value(values)}"
@@ -124,19 +124,19 @@ def check_rows(vertices: int, name: str, values: Any) -> None:
 
 CONTACTS = "contacts"
 """History variable of a `State`: (m, WIDTH) vertices, weights, keys and numbers of each contact; for
-barriers, the rows of `BarrierGrip`."""
+barriers, the rows of `BarrierFrictionState`."""
 
 CORNERS, KEYS = 6, 2
 """Numbers of vertices and keys per contact."""
 WIDTH = 2 * CORNERS + KEYS + NUMBERS
 """Row length of a contact in the history variable."""
 
-Rough = Any
+FrictionalContacts = Any
 """Frictional contacts: `PenaltyContacts` or `Barriers`."""
 
 
 @dataclass(frozen=True, eq=False)
-class Grip:
+class FrictionState:
     """Friction state at the start of a step.
 
     Attributes:
@@ -156,7 +156,7 @@ class Grip:
     slides: np.ndarray
 
     @staticmethod
-    def of(term: PenaltyContacts, u: np.ndarray, body: np.ndarray) -> Grip:
+    def of(term: PenaltyContacts, u: np.ndarray, body: np.ndarray) -> FrictionState:
         """Friction state from the contacts of the previous step.
 
         Args:
@@ -164,55 +164,66 @@ class Grip:
             u: (n, 3) displacements at the start of the step [m].
             body: (n,) body of each vertex.
         """
-        found, k = term.response(u), np.maximum(term.numbers[:, STIFFNESS], 1e-300)
-        stretch = (found.tangential_stiffness / k)[:, None] * found.slip
-        some = found.normal_force > 0
+        response, k = term.response(u), np.maximum(term.numbers[:, STIFFNESS], 1e-300)
+        stretch = (response.tangential_stiffness / k)[:, None] * response.slip
+        is_active = response.normal_force > 0
         keys = np.zeros((len(k), KEYS), np.int64) if term.keys is None else term.keys
         on = body[term.vertices[:, -1]]
-        return Grip(u.copy(), keys[some], on[some], stretch[some], k[some], found.slides[some])
+        return FrictionState(
+            u.copy(),
+            keys[is_active],
+            on[is_active],
+            stretch[is_active],
+            k[is_active],
+            response.slides[is_active],
+        )
 
-    def held(self, found: Meetings, body: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def initial_slip(self, contacts: Meetings, body: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Initial slip and sliding flags of the contacts in the current step.
 
         Args:
-            found: Contacts.
+            contacts: Contacts.
             body: (n,) body of each vertex.
 
         Returns:
             o₀ (m, 3) [m] and flags (m,).
         """
-        o = -np.einsum("mk,mki->mi", found.weights, self.start[found.vertices])
+        o = -np.einsum("mk,mki->mi", contacts.weights, self.start[contacts.vertices])
         slides = np.zeros(len(o), bool)
-        _, new, old = np.intersect1d(_one(found.keys), _one(self.keys), return_indices=True)
+        _, new, old = np.intersect1d(
+            _as_structured(contacts.keys), _as_structured(self.keys), return_indices=True
+        )
         known = np.zeros(len(o), bool)
         known[new] = True
         o[new] += self.stretch[old]
         slides[new] = self.slides[old]
-        self._hand_over(found, body, ~known, o, slides)
-        along = (o * found.normal).sum(axis=1)
-        return o - along[:, None] * found.normal, slides
+        self._inherit_mean_elongation(contacts, body, ~known, o, slides)
+        along = (o * contacts.normal).sum(axis=1)
+        return o - along[:, None] * contacts.normal, slides
 
-    def _hand_over(
-        self, found: Meetings, body: np.ndarray, new: np.ndarray, o: np.ndarray, slides: np.ndarray
+    def _inherit_mean_elongation(
+        self, contacts: Meetings, body: np.ndarray, new: np.ndarray, o: np.ndarray, slides: np.ndarray
     ) -> None:
         """Initialize new contacts with the mean elongation of the same primitive on the same body."""
-        places, old = np.unique(_one(np.column_stack([self.keys[:, 0], self.on])), return_inverse=True)
-        wanted = _one(np.column_stack([found.keys[:, 0], body[found.vertices[:, -1]]]))
-        if not len(places):
+        primitives, old = np.unique(
+            _as_structured(np.column_stack([self.keys[:, 0], self.on])), return_inverse=True
+        )
+        requested = _as_structured(np.column_stack([contacts.keys[:, 0], body[contacts.vertices[:, -1]]]))
+        if not len(primitives):
             return
-        at = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
-        some = new & (places[at] == wanted)
-        whole = np.bincount(old, self.stiffness, len(places))
+        at = np.minimum(np.searchsorted(primitives, requested), len(primitives) - 1)
+        inherits = new & (primitives[at] == requested)
+        total = np.bincount(old, self.stiffness, len(primitives))
         for axis in range(3):
-            mean = np.bincount(old, self.stiffness * self.stretch[:, axis], len(places)) / whole
-            o[some, axis] += mean[at[some]]
-        slides[some] = np.bincount(old, self.slides, len(places))[at[some]] > 0
+            mean = np.bincount(old, self.stiffness * self.stretch[:, axis], len(primitives)) / total
+            o[inherits, axis] += mean[at[inherits]]
+        slides[inherits] = np.bincount(old, self.slides, len(primitives))[at[inherits]] > 0
 
 
-def _one(pairs: np.ndarray) -> np.ndarray:
+def _as_structured(pairs: np.ndarray) -> np.ndarray:
     """Structured view of integer rows (m, 2), for sorting and matching."""
-    whole = np.ascontiguousarray(pairs, np.int64)
-    return whole.view([("a", np.int64), ("b", np.int64)]).ravel()
+    rows = np.ascontiguousarray(pairs, np.int64)
+    return rows.view([("a", np.int64), ("b", np.int64)]).ravel()
 
 
 def owners(model: Model) -> np.ndarray:
@@ -223,12 +234,14 @@ def owners(model: Model) -> np.ndarray:
     return body
 
 
-def rubbing_terms(model: Model) -> list[int]:
+def frictional_terms(model: Model) -> list[int]:
     """Indices of terms with frictional contacts, at most one."""
     return [k for k, term in enumerate(model.terms) if term.has_friction]
 
 
-def grip_of(term: Rough, x: np.ndarray, u: np.ndarray, body: np.ndarray, rows: Any) -> Grip | BarrierGrip:
+def friction_state_of(
+    term: FrictionalContacts, x: np.ndarray, u: np.ndarray, body: np.ndarray, rows: Any
+) -> FrictionState | BarrierFrictionState:
     """Friction state at the start of a step.
 
     Args:
@@ -239,21 +252,23 @@ def grip_of(term: Rough, x: np.ndarray, u: np.ndarray, body: np.ndarray, rows: A
         rows: History rows of barriers in the first step after a restored state, else None.
     """
     if term.intersection_free:
-        return BarrierGrip(x, history(term, x) if rows is None else rows)
-    return Grip.of(term, u, body)
+        return BarrierFrictionState(x, history_rows(term, x) if rows is None else rows)
+    return FrictionState.of(term, u, body)
 
 
-def contacts_to_state(term: Rough, positions: np.ndarray, rows: Any = None) -> dict[str, np.ndarray]:
-    """History variable of contacts at positions (n, 3) [m]; `rows` as in `grip_of`."""
+def contacts_to_state(
+    term: FrictionalContacts, positions: np.ndarray, rows: Any = None
+) -> dict[str, np.ndarray]:
+    """History variable of contacts at positions (n, 3) [m]; `rows` as in `friction_state_of`."""
     if term.intersection_free:
-        return {CONTACTS: history(term, positions) if rows is None else rows}
+        return {CONTACTS: history_rows(term, positions) if rows is None else rows}
     keys = np.zeros((len(term.vertices), KEYS)) if term.keys is None else term.keys
     return {CONTACTS: np.column_stack([term.vertices, term.weights, keys, term.numbers]).astype(float)}
 
 
-def no_contacts(capacity: int = 0, rough: bool = True) -> PenaltyContacts:
+def no_contacts(capacity: int = 0, has_friction: bool = True) -> PenaltyContacts:
     """Empty contact term with a given capacity."""
-    return replace(_from_rows(np.empty((0, WIDTH))), capacity=capacity, has_friction=rough)
+    return replace(_from_rows(np.empty((0, WIDTH))), capacity=capacity, has_friction=has_friction)
 
 
 def contacts_from_state(history: Mapping[str, Any]) -> PenaltyContacts:
@@ -283,13 +298,13 @@ def check_contacts(model: Model, values: Any) -> None:
     Raises:
         ValueError: If shape, numbers or vertices are invalid.
     """
-    (index,) = rubbing_terms(model)
+    (index,) = frictional_terms(model)
     if model.terms[index].intersection_free:
         check_rows(model.vertices, CONTACTS, values)
         return
     rows = to_floats(values)
-    sound = rows.ndim == 2 and rows.shape[1] == WIDTH and np.isfinite(rows).all()
-    if not sound or not ((rows[:, :CORNERS] >= 0) & (rows[:, :CORNERS] < model.vertices)).all():
+    is_valid = rows.ndim == 2 and rows.shape[1] == WIDTH and np.isfinite(rows).all()
+    if not is_valid or not ((rows[:, :CORNERS] >= 0) & (rows[:, :CORNERS] < model.vertices)).all():
         raise ValueError(
             f"{CONTACTS!r} of the state must be (m, {WIDTH}) finite numbers, the first six of each row "
             f"vertices of {pluralize(model.vertices, 'vertex', 'vertices')}; got {format_value(values)}"

@@ -27,7 +27,7 @@ TOUCHING = 1e-6
 """Relative gap, in units of the thickness, that counts as zero; barrier forces there would be unbounded."""
 
 
-def pushed_apart(
+def separate_bodies(
     model: Model, surfaces: Surfaces, x: np.ndarray, thickness: float, young: float, threads: int = 1
 ) -> np.ndarray:
     """Separate intersecting surfaces, with fixed pinned vertices.

@@ -1,14 +1,14 @@
 """Pinned vertices on the path to their prescribed positions, under intersection-free contact.
 
 Pins cannot jump to their targets without intersections. They move there along their prescribed motion, all at
-the same time parameter, as too_far as the step bounds allow. Pins that do not arrive are late: the next step
+the same time parameter, as far as the step bounds allow. Pins that do not arrive are late: the next step
 continues from their present point of the motion, never straight to its end.
 
 Prescribed motion of obstacles under intersection-free contact, limited by the step bounds.
 
 A vertex cannot be projected out of a distant obstacle without leaving its step bound. A vertex pressed
 against others in every sweep gets so close that its bound shrinks to zero. An obstacle with a prescribed
-motion therefore advances at each contact update only as too_far as vertices can follow within their bounds.
+motion therefore advances at each contact update only as far as vertices can follow within their bounds.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ The estimate assumes a straight path; on an arc less is admissible. Further redu
 """
 
 MIN_PIN_FRACTION = 0.1
-"""Advance per update above which pins count as in_progress, as a fraction of the largest step bound.
+"""Advance per update above which pins count as in progress, as a fraction of the largest step bound.
 
-Iterations with in_progress pins do not count toward the limit. A slower motion pushes other vertices ahead, and
+Iterations with pins in progress do not count toward the limit. A slower motion pushes other vertices ahead, and
 its iterations count.
 """
 
@@ -49,7 +49,7 @@ STUCK_PIN_FRACTION = 1e-3
 """Advance below which pins are blocked, as a fraction of the surface thickness."""
 
 PATH_FRACTIONS, MAX_DEVIATION = (1.0, 0.5, 0.25), 0.1
-"""Limits of the flight of pins with their bodies.
+"""Limits of the advance of pins with their bodies.
 
 They are the fractions of the path that are tried, and the maximum deviation from a straight line relative to
 its length, which corresponds to an arc of three quarters of a radian.
@@ -132,7 +132,7 @@ class PinMotion:
     @property
     def behind(self) -> float:
         """Largest distance of a pin from its target [m]."""
-        return 0.0 if self.arrived else _longest(self.way(1.0))
+        return 0.0 if self.arrived else _longest(self.displacement(1.0))
 
     @property
     def late(self) -> float | None:
@@ -143,7 +143,7 @@ class PinMotion:
     def late(self, time: float | None) -> None:
         self.reached = self._time if time is None else time
 
-    def way(self, part: float) -> np.ndarray:
+    def displacement(self, part: float) -> np.ndarray:
         """(k, 3) displacement by a fraction of the remaining path [m]."""
         return self.model.along(self._at(self._after(part)) - self._positions)
 
@@ -153,12 +153,12 @@ class PinMotion:
 
     def _is_straight(self, part: float) -> bool:
         """True if a fraction of the remaining path is nearly straight."""
-        way = self.way(part)
+        path = self.displacement(part)
         bends = [
-            _longest(self.way(part * k / PATH_SAMPLES) - k / PATH_SAMPLES * way)
+            _longest(self.displacement(part * k / PATH_SAMPLES) - k / PATH_SAMPLES * path)
             for k in range(1, PATH_SAMPLES)
         ]
-        return max(bends) <= MAX_DEVIATION * _longest(way)
+        return max(bends) <= MAX_DEVIATION * _longest(path)
 
     def move(self, part: float) -> None:
         """Move the pins along a fraction of the remaining path."""
@@ -178,12 +178,12 @@ class PinMotion:
             body: (n,) body index of each vertex.
             radii: (n,) radii of the step bounds [m].
         """
-        pinned, way = self.model.pinned, self.way(1.0)
-        if (_lengths(way) > MAX_RADIUS_FRACTION * radii[pinned]).any():
-            must_complete = np.unique(body[pinned[way.any(axis=1)]])
+        pinned, path = self.model.pinned, self.displacement(1.0)
+        if (_lengths(path) > MAX_RADIUS_FRACTION * radii[pinned]).any():
+            must_complete = np.unique(body[pinned[path.any(axis=1)]])
             for fraction in filter(self._is_straight, PATH_FRACTIONS):
                 shared = np.where(np.isin(body, must_complete)[:, None], fraction * step, step)
-                shared[pinned] += self.way(fraction)
+                shared[pinned] += self.displacement(fraction)
                 yield AdvanceCandidate(fraction, shared, must_complete)
         yield AdvanceCandidate(0.0, step, np.empty(0, int))
 
@@ -204,7 +204,8 @@ class PinMotion:
         limit, part = MAX_RADIUS_FRACTION * radii[self.model.pinned].astype(float), 1.0
         for _ in range(MAX_REDUCTIONS):
             step = np.max(
-                [_lengths(self.way(part * k / PATH_SAMPLES)) for k in range(1, PATH_SAMPLES + 1)], axis=0
+                [_lengths(self.displacement(part * k / PATH_SAMPLES)) for k in range(1, PATH_SAMPLES + 1)],
+                axis=0,
             )
             too_far = step > limit
             if not too_far.any():
@@ -222,7 +223,7 @@ class PinMotion:
         """Report notes about pins short of their targets."""
         if self.arrived:
             return []
-        why = "something is in the way" if self.blocked else "more iterations would take them there"
+        why = "something is in the path" if self.blocked else "more iterations would take them there"
         late = "" if self.late is None else f", {self._time - self.late:.3g} s late"
         return [f"pinned vertices are still {self.behind:.3g} m from where they are to be{late}: {why}"]
 
@@ -244,7 +245,7 @@ BISECTIONS = 12
 MIN_OBSTACLE_FRACTION, STUCK_OBSTACLE_FRACTION = 0.02, 1e-3
 """Fractions of the motion in a step per contact update.
 
-Obstacles that advance by MIN_OBSTACLE_FRACTION or more count as in_progress; obstacles that advance by less
+Obstacles that advance by MIN_OBSTACLE_FRACTION or more count as in progress; obstacles that advance by less
 than STUCK_OBSTACLE_FRACTION are blocked.
 """
 
@@ -254,7 +255,7 @@ class ObstacleMotion:
 
     Attributes:
         in_progress: True if the obstacles are moving without obstruction.
-        blocked: True if the vertices in their way cannot move.
+        blocked: True if the vertices in their path cannot move.
     """
 
     def __init__(self, model: Model, contacts: Contacts, states: States) -> None:
@@ -273,7 +274,7 @@ class ObstacleMotion:
         return self._done >= 1.0
 
     def advance(self, radii: np.ndarray) -> bool:
-        """Advance the obstacles as too_far as vertices can be projected out within their step bounds.
+        """Advance the obstacles as far as vertices can be projected out within their step bounds.
 
         Args:
             radii: (n,) radii of the step bounds [m].
@@ -300,7 +301,7 @@ class ObstacleMotion:
         return self._was_delayed
 
     def finish(self) -> bool:
-        """Move obstacles to their poses at the end of a step, regardless of vertices in their way.
+        """Move obstacles to their poses at the end of a step, regardless of vertices in their path.
 
         Returns:
             False if they were already there.
@@ -327,7 +328,7 @@ class ObstacleMotion:
         assert obstacles is not None
         self._at, (begin, end), moving = part, contacts.times, contacts.moving
         poses = obstacles.poses(end if part >= 1.0 else begin + part * (end - begin))[moving]
-        contacts.shapes.rows[moving, POSE : POSE + 12] = there
+        contacts.shapes.rows[moving, POSE : POSE + 12] = poses
         contacts.shapes.rows[moving, STEP : STEP + 12] = between(contacts.before[moving], poses)
 
     def _project_vertices(self) -> None:

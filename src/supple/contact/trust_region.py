@@ -58,7 +58,7 @@ def _project_to_ball(x, c, radius):
 
 
 def clamp_to_bounds(step_bounds: Any, own: Any, batch: Any, x: Any) -> Any:
-    """Project the displacements x of a vertex batch onto their step_bounds; `()` means no bounds."""
+    """Project the displacements x of a vertex batch onto their balls; `()` means no bounds."""
 
 
 @overload_by_type(clamp_to_bounds)
@@ -100,7 +100,8 @@ ROUNDINGS = 8
 MAX_EXHAUSTED_VERTICES, EXHAUSTED_FRACTION = 0.01, 0.95
 """Condition for a contact update.
 
-It is due if a fraction MAX_EXHAUSTED_VERTICES of the vertices is beyond a fraction EXHAUSTED_FRACTION of the radius.
+It is due if a fraction MAX_EXHAUSTED_VERTICES of the vertices is beyond a fraction
+EXHAUSTED_FRACTION of the radius.
 """
 
 NEAR_BOUND_FRACTION = 0.25
@@ -114,7 +115,7 @@ class TrustRegion:
         step_bounds: The bounds, () without intersection-free contact.
         checked: True if the present positions are known to be free of intersections.
         step_begun: True if a step has begun since the last contact update.
-        outdated: True if vertices left their step_bounds on a path known to be free of intersections.
+        outdated: True if vertices left their balls on a path known to be free of intersections.
         pins: Pinned vertices on their path.
         obstacle_motion: Obstacles with prescribed motion.
         neighbors, nearby_pairs: Cached neighborhoods of the contact term.

@@ -20,7 +20,7 @@ from supple.collision.broad_phase.detector import Looking
 from supple.collision.broad_phase.positions import Points
 from supple.collision.ccd.intersections import crossings
 from supple.collision.narrow_phase.contact_pairs import Meetings, Surfaces
-from supple.contact.friction_state import CONTACTS, Grip, contacts_from_state, no_contacts, owners
+from supple.contact.friction_state import CONTACTS, FrictionState, contacts_from_state, no_contacts, owners
 from supple.kernels import HOST, Runner
 from supple.model.model import Model
 from supple.support.text import pluralize
@@ -87,9 +87,11 @@ class WeakContact:
         """
         if self.has_friction and CONTACTS in history:
             return contacts_from_state(history)
-        grip = Grip.of(no_contacts(), x - model.rest, self.surfaces.body) if self.has_friction else None
+        friction_state = (
+            FrictionState.of(no_contacts(), x - model.rest, self.surfaces.body) if self.has_friction else None
+        )
         found = self.meetings(x)
-        return self.term(found, grip, max(1, len(found.distance)))
+        return self.term(found, friction_state, max(1, len(found.distance)))
 
     @property
     def has_friction(self) -> bool:
@@ -124,23 +126,25 @@ class WeakContact:
         found = crossings(self.surfaces, problem.positions, problem.device)
         return sum(each.count for each in found if flat[list(each.bodies)].any())
 
-    def meeting_points(self, x: np.ndarray) -> np.ndarray:
+    def contact_points(self, x: np.ndarray) -> np.ndarray:
         """(m, 3) contact points on the first surface [m], at positions x (n, 3) [m]."""
         met = self.meetings(x)
         return np.einsum("mk,mki->mi", np.maximum(met.weights, 0.0), x[met.vertices])
 
-    def term(self, found: Meetings, grip: Grip | None = None, capacity: int = 0) -> PenaltyContacts:
+    def term(
+        self, found: Meetings, friction_state: FrictionState | None = None, capacity: int = 0
+    ) -> PenaltyContacts:
         """Contact energy term.
 
         Args:
             found: Contacts.
-            grip: Friction state at the start of the step, if there is friction.
+            friction_state: Friction state at the start of the step, if there is friction.
             capacity: Largest number of contacts.
         """
         first, second = self.surfaces.body[found.vertices[:, 0]], self.surfaces.body[found.vertices[:, -1]]
         slip, slides = np.zeros((len(first), 3)), np.zeros(len(first), bool)
-        if grip is not None:
-            slip, slides = grip.held(found, self.surfaces.body)
+        if friction_state is not None:
+            slip, slides = friction_state.initial_slip(found, self.surfaces.body)
         gap = (found.normal * np.einsum("mk,mki->mi", found.weights, self.rest[found.vertices])).sum(axis=1)
         mu = self.friction[slides.astype(int), first, second]
         columns = found.normal, slip, gap - found.thickness, self.stiffness * found.strength, mu
@@ -199,8 +203,8 @@ def with_weak_contact(
     surfaces.clear = max(reach, 2 * thick)
     stiff = STIFFNESS * young * edge if stiffness is None else stiffness
     bodies = len(model.body_vertices)
-    rubs = np.zeros((2, bodies, bodies)) if friction is None else friction
-    contact = WeakContact(surfaces, thick, stiff, reach, model.rest, rubs, every)
+    coefficients = np.zeros((2, bodies, bodies)) if friction is None else friction
+    contact = WeakContact(surfaces, thick, stiff, reach, model.rest, coefficients, every)
     capacity = max(64, len(surfaces.vertices))
     none = no_contacts(capacity, contact.has_friction)
     dynamic_terms = (*model.dynamic_terms, (len(model.terms), contact))

@@ -26,7 +26,7 @@ def dataset(
     grow: bool = False,
     allow_code: bool = False,
     retry_failed: bool = False,
-    watch: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Dataset:
     """Compute or resume a data set of equilibria and open it.
 
@@ -46,7 +46,7 @@ def dataset(
         allow_code: Permit a spec to import and run Python named by `function = "module:name"`. A function
             object needs no permission.
         retry_failed: Solve samples again that crashed or did not reach their tolerance.
-        watch: Called as watch(done, samples).
+        progress: Called as progress(done, samples).
 
     Returns:
         The opened data set.
@@ -66,5 +66,5 @@ def dataset(
         None if path is None else check_path(path, "the folder of a data set"), described.name
     )
     store = make_store(described, folder, overwrite, grow=grow)
-    run_store(store, share, workers, ray, watch, retry_failed)
+    run_store(store, share, workers, ray, progress, retry_failed)
     return open_dataset(folder)

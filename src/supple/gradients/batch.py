@@ -27,7 +27,7 @@ from supple.model.model import Model
 from supple.problem import Problem
 from supple.problem.material_update import have_same_layout, materials_of, with_materials
 from supple.solvers.newton_methods.block_diagonal import join_materials, max_block_members, replicate_model
-from supple.solvers.newton_methods.line_search import line
+from supple.solvers.newton_methods.line_search import straight_path
 
 
 class Adjoint(NamedTuple):
@@ -164,10 +164,10 @@ def _solve_batch(problem: Problem, batch_size: int, losses: Sequence[Loss]) -> l
         system = System(problem, batch_size)
         system.probe()
         assembly = system.assembly
-        b = assembly.unheld(direct.reshape(-1, 3)[assembly.free].ravel()).reshape(-1, 3)
+        b = assembly.unconstrained(direct.reshape(-1, 3)[assembly.free].ravel()).reshape(-1, 3)
         solved, valid = _solve_valid(system, b, ACCURACY, valid & system.stable)
     adjoint = np.zeros(shape)
-    adjoint.reshape(-1, 3)[assembly.free] = assembly.unheld(solved.x.ravel()).reshape(-1, 3)
+    adjoint.reshape(-1, 3)[assembly.free] = assembly.unconstrained(solved.x.ravel()).reshape(-1, 3)
     moved = np.abs(x - start).reshape(batch_size, -1).max(axis=1)
 
     def make_adjoint(k: int) -> Adjoint:
@@ -236,7 +236,7 @@ def _polish(problem: Problem, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
             break
         system = System(problem, batch_size)
         assembly = system.assembly
-        forces = assembly.unheld(assembly.restrict(problem.states.net)).reshape(-1, 3)
+        forces = assembly.unconstrained(assembly.restrict(problem.states.net)).reshape(-1, 3)
         solved, fit = _solve_valid(system, forces, ACCURACY, active)
         valid &= fit | ~active
         active = fit
@@ -260,4 +260,4 @@ def _move(problem: Problem, free: np.ndarray, d: np.ndarray) -> None:
     records = np.zeros((problem.model.vertices + 1, 4))
     records[free, :3] = d
     problem.device.upload(records)
-    line(problem, records)(1.0)
+    straight_path(problem, records)(1.0)

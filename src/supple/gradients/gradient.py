@@ -110,10 +110,10 @@ def solve_adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, Sys
     system = System(problem)
     system.probe()
     assembly = system.assembly
-    b = assembly.unheld(direct[assembly.free].ravel())
+    b = assembly.unconstrained(direct[assembly.free].ravel())
     solved = system.solve(b.reshape(-1, 3), ACCURACY)
     adjoint = np.zeros_like(direct)
-    adjoint[assembly.free] = assembly.unheld(solved.x.ravel()).reshape(-1, 3)
+    adjoint[assembly.free] = assembly.unconstrained(solved.x.ravel()).reshape(-1, 3)
     return adjoint, solved, system
 
 

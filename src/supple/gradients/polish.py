@@ -17,7 +17,7 @@ import numpy as np
 from supple.api.simulate import Result
 from supple.config.backend import Backend
 from supple.config.stop import StopCriteria
-from supple.contact.friction_state import rubbing_terms
+from supple.contact.friction_state import frictional_terms
 from supple.gradients.report import NoGradientError
 from supple.gradients.system import System
 from supple.kernels import compilation
@@ -26,11 +26,11 @@ from supple.problem import Problem
 from supple.problem.history import evolving_parameters
 from supple.problem.material_update import have_same_layout, materials_of
 from supple.scene.loads.cavities import Gas
-from supple.scene.loads.follower_loads import Turning
+from supple.scene.loads.follower_loads import FollowerForces
 from supple.solve.loop import make_device, solve
 from supple.solvers import default_solver
-from supple.solvers.newton_methods.active_set import STICKS, active_set_problem
-from supple.solvers.newton_methods.line_search import line
+from supple.solvers.newton_methods.active_set import STICK_FRACTION, active_set_problem
+from supple.solvers.newton_methods.line_search import straight_path
 from supple.support.arguments import comma_list
 from supple.support.text import pluralize
 
@@ -89,12 +89,12 @@ def check_differentiable(result: Result) -> None:
             "Chambers whose gas stays inside cannot be differentiated through yet: their pressure changes "
             "with their volume. Give them a pressure instead."
         )
-    if any(isinstance(dynamic_term, Turning) for _, dynamic_term in result.model.dynamic_terms):
+    if any(isinstance(dynamic_term, FollowerForces) for _, dynamic_term in result.model.dynamic_terms):
         raise NoGradientError(
             "Tractions that turn with their surface cannot be differentiated through yet: they are no "
             "derivatives of an energy."
         )
-    if rubbing_terms(result.model):
+    if frictional_terms(result.model):
         raise NoGradientError(
             "Friction between bodies cannot be differentiated through: its forces are no derivatives of an "
             "energy."
@@ -235,7 +235,7 @@ def _newton(problem: Problem) -> tuple[int, float]:
             direction = _direction(problem)
         except NoGradientError:
             return step, balance.relative_residual
-        move = line(problem, direction)
+        move = straight_path(problem, direction)
         move(1.0)
         reached = problem.balance()
         if not reached.residual < balance.residual:
@@ -249,7 +249,7 @@ def _direction(problem: Problem) -> np.ndarray:
     """Newton direction d with H d = r, padded vectors (n + 1, 4) in device memory."""
     system = System(problem)
     assembly = system.assembly
-    forces = assembly.unheld(assembly.restrict(problem.states.net))
+    forces = assembly.unconstrained(assembly.restrict(problem.states.net))
     solution = system.solve(forces.reshape(-1, 3), ACCURACY)
     records = np.zeros((problem.model.vertices + 1, 4))
     records[assembly.free, :3] = solution.x
@@ -269,7 +269,7 @@ def _check_sliding(problem: Problem) -> None:
     limit = problem.contacts.coefficients(0) * normal_force
     u = problem.positions - problem.model.rest
     slip = np.linalg.norm(u - np.einsum("pni,ni->pn", normals, u)[..., None] * normals, axis=2)
-    sticks = (friction < STICKS * limit) & (slip <= MAX_SLIP * problem.model.mean_edge)
+    sticks = (friction < STICK_FRACTION * limit) & (slip <= MAX_SLIP * problem.model.mean_edge)
     slid = (limit > 0) & ~sticks
     if slid.any():
         assert problem.model.obstacles is not None

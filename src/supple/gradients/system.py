@@ -16,9 +16,9 @@ from supple.linear import (
     NotPositive,
     Preconditioner,
     Solution,
-    product_here,
+    host_product,
     solve,
-    solve_apart,
+    solve_per_body,
 )
 from supple.linear.multilevel.hierarchy import as_records
 from supple.problem import Problem
@@ -136,7 +136,7 @@ class System:
         assert M is not None
         if self.batch_size == 1:
             return solve(self.matrix, b, M, accuracy, 0.0, MAX_ITERATIONS)[0]
-        return solve_apart(self.matrix, b, M, accuracy, MAX_ITERATIONS, self.member_of_row)[0]
+        return solve_per_body(self.matrix, b, M, accuracy, MAX_ITERATIONS, self.member_of_row)[0]
 
     def _solve_iteratively(self, b: np.ndarray, accuracy: float) -> SystemSolution | None:
         """Solve by conjugate gradients with iterative refinement; None for negative curvature."""
@@ -188,7 +188,7 @@ class System:
     @cached_property
     def _hessian(self) -> bsr_matrix:
         """H as a host matrix."""
-        return self.assembly.here(self.matrix)
+        return self.assembly.to_host(self.matrix)
 
     def _download(self, records: np.ndarray) -> np.ndarray:
         """(f, 3) vectors on the host."""
@@ -198,7 +198,7 @@ class System:
     def _product(self, x: np.ndarray) -> np.ndarray:
         """H x (f, 3); requires the preconditioner."""
         assert self._preconditioner is not None
-        return product_here(self.matrix, as_records(x.reshape(-1)), self._preconditioner)
+        return host_product(self.matrix, as_records(x.reshape(-1)), self._preconditioner)
 
     def _lengths(self, vectors: np.ndarray) -> np.ndarray:
         """(batch,) norms of vectors (f, 3) per batch member."""

@@ -30,8 +30,8 @@ from supple.io.lock import hold_lock
 from supple.io.results import ResultsFolder
 from supple.meshes import TriMesh
 from supple.model.model import Step
-from supple.postprocess.evaluate import evaluation_of
-from supple.postprocess.evaluation import Fields, quantities_named
+from supple.postprocess.evaluate import evaluate_model
+from supple.postprocess.evaluation import Fields, parse_quantities
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assemble_model, initial_positions_of
 from supple.scene.scene import scene_of
@@ -99,8 +99,8 @@ def _pad_zeros(values: np.ndarray, extra: int) -> np.ndarray:
 
 log = logging.getLogger("supple")
 
-Watch = Callable[[int, int], None]
-"""Progress callback watch(written frames, all frames), called after every frame."""
+Progress = Callable[[int, int], None]
+"""Progress callback progress(written frames, all frames), called after every frame."""
 
 Values = Callable[[Any], Fields]
 """Function of a frame that returns additional fields for its files."""
@@ -110,7 +110,7 @@ def export(
     results: str | os.PathLike[str],
     formats: str | Iterable[str],
     output: str | os.PathLike[str] | None = None,
-    watch: Watch | None = None,
+    progress: Progress | None = None,
     values: Values | None = None,
     obstacles: Obstacles | None = None,
 ) -> dict[str, Path]:
@@ -122,7 +122,7 @@ def export(
         results: Results folder.
         formats: Formats such as "usd,glb".
         output: Output folder; by default the results folder.
-        watch: Progress callback.
+        progress: Progress callback.
         values: Function of a frame that returns additional fields.
         obstacles: Obstacles shown with the bodies.
 
@@ -135,7 +135,9 @@ def export(
     indices, context, single = open_results(folder)
     target = _make_folder(folder.path if output is None else check_path(output, "a folder to write to"))
     with hold_lock(target):
-        paths = _write(context, _read(folder.path, indices, watch), chosen, target, values, obstacles, single)
+        paths = _write(
+            context, _read(folder.path, indices, progress), chosen, target, values, obstacles, single
+        )
         compact_checksums(target)
     return paths
 
@@ -192,7 +194,7 @@ def save_frames(
     frames = iterate_argument(frames, "frames are what simulate() gives, or a list of results")
     context = ExportContext(scene.bodies, check_positive("dt", scene.dt if dt is None else dt, "s"))
     chosen, target = parse_formats(formats), _make_folder(check_path(output, "a folder to write to"))
-    names = quantities_named(fields)
+    names = parse_quantities(fields)
     values = _field_evaluator(scene, names) if names else None
     _refuse_without_fields(chosen, values)
     with hold_lock(target):
@@ -209,7 +211,7 @@ def _field_evaluator(scene: Scene, names: list[str]) -> Values:
             return frame.evaluate().fields(names)
         x = frame.positions
         step = Step(np.inf, x, model.force_at(frame.time), model.materials_at(frame.time), frame.time)
-        return evaluation_of(evaluate_dynamic_terms(model, x, frame.time), x, step).fields(names)
+        return evaluate_model(evaluate_dynamic_terms(model, x, frame.time), x, step).fields(names)
 
     return values
 
@@ -255,13 +257,13 @@ def open_results(folder: ResultsFolder) -> tuple[range, ExportContext, bool]:
     return indices, ExportContext(bodies, report["scene"]["dt"]), single
 
 
-def _read(folder: Path, indices: range, watch: Watch | None) -> Iterator[SavedFrame]:
+def _read(folder: Path, indices: range, progress: Progress | None) -> Iterator[SavedFrame]:
     checksums = read_checksums(folder)
     for done, index in enumerate(indices, start=1):
         _check_files(folder, index, checksums)
         yield read_frame(folder, index)
-        if watch is not None:
-            watch(done, len(indices))
+        if progress is not None:
+            progress(done, len(indices))
 
 
 def _check_files(folder: Path, index: int, checksums: Checksums | None) -> None:

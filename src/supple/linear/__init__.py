@@ -12,11 +12,11 @@ vectors stay in device memory.
 
 from supple.linear.assembly.hessian import Assembly
 from supple.linear.components import Parts
-from supple.linear.enclosed import EnclosedSystem, Matrix, enclosed
+from supple.linear.enclosed import EnclosedSystem, Matrix, add_gas_stiffness
 from supple.linear.follower import FollowerSystem
 from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, Preconditioner
-from supple.linear.pcg import Solution, curvature_along, pcg, product_here, shares_along, solve
-from supple.linear.per_body import solve_apart
+from supple.linear.pcg import Solution, curvature_along, host_product, pcg, shares_along, solve
+from supple.linear.per_body import solve_per_body
 
 __all__ = [
     "Assembly",
@@ -28,11 +28,11 @@ __all__ = [
     "Parts",
     "Preconditioner",
     "Solution",
+    "add_gas_stiffness",
     "curvature_along",
-    "enclosed",
+    "host_product",
     "pcg",
-    "product_here",
     "shares_along",
     "solve",
-    "solve_apart",
+    "solve_per_body",
 ]

@@ -71,12 +71,12 @@ def product(A, at, x):
 
 
 @generic
-def divided(A, inverse, row, v):
+def apply_inverse(A, inverse, row, v):
     """Apply the inverse D⁻¹ of the row's diagonal block to a pack v."""
 
 
 @generic
-def summed(A, at, v):
+def reduce_row(A, at, v):
     """Reduce a pack over the cooperating threads of a row."""
 
 
@@ -91,14 +91,14 @@ def _eight(A, x, row):
     return vector_of_eight(x, row)
 
 
-@summed.of(Ones)
-@summed.of(Threes)
+@reduce_row.of(Ones)
+@reduce_row.of(Threes)
 def _sum_three(A, at, v):
     a, b, c = three_numbers(v)
     return pack_of_three(row_sum(at, a), row_sum(at, b), row_sum(at, c))
 
 
-@summed.of(Sixes)
+@reduce_row.of(Sixes)
 def _sum_six(A, at, v):
     a, b, c, d, e, f = six_numbers(v)
     return pack_of_six(
@@ -149,7 +149,7 @@ def _times_ones(A, at, x):
     p = pack_like(0.0, vector_of_four(x, at.row))
     for k in range(first, last, step):
         p = p + number_at(blocks, k) * vector_of_four(x, indices[k])
-    return summed(A, at, p)
+    return reduce_row(A, at, p)
 
 
 @strict_order
@@ -161,15 +161,15 @@ def _times_three(D, row, a, b, c):
     )
 
 
-@divided.of(Threes)
-def _divided_three(A, inverse, row, v):
+@apply_inverse.of(Threes)
+def _apply_inverse_three(A, inverse, row, v):
     a, b, c = three_numbers(v)
     a, b, c = _times_three(inverse, row, a, b, c)
     return pack_of_three(a, b, c)
 
 
-@divided.of(Sixes)
-def _divided_six(A, inverse, row, v):
+@apply_inverse.of(Sixes)
+def _apply_inverse_six(A, inverse, row, v):
     i = 36 * row
     return pack_of_six(
         six_sum(eight_at(inverse, i) * v),
@@ -181,8 +181,8 @@ def _divided_six(A, inverse, row, v):
     )
 
 
-@divided.of(Ones)
-def _divided_one(A, inverse, row, v):
+@apply_inverse.of(Ones)
+def _apply_inverse_one(A, inverse, row, v):
     return number_at(inverse, row) * v
 
 
@@ -202,7 +202,7 @@ def _squared_six(A, v):
     return six_sum(v * v)
 
 
-def with_room(blocks: np.ndarray) -> np.ndarray:
+def add_padding_block(blocks: np.ndarray) -> np.ndarray:
     """Copy 3×3 blocks and append one padding block."""
     roomier = np.zeros((len(blocks) + 1, 3, 3), blocks.dtype)
     roomier[:-1] = blocks

@@ -47,32 +47,32 @@ def condense_stiffness(problem: Problem, holds: Sequence[Hold]) -> list[Response
     """
     name = f"condensation of stencils {problem.layout.version}"
     assembly: Assembly = problem.shared(name, lambda: Assembly(problem))
-    place = np.full(problem.model.vertices, -1)
-    place[assembly.free] = np.arange(len(assembly.free))
+    matrix_row = np.full(problem.model.vertices, -1)
+    matrix_row[assembly.free] = np.arange(len(assembly.free))
     springs, columns = np.zeros((len(assembly.free), 3, 3)), []
     for hold in holds:
-        own, blocks = place[hold.vertices], SPRING * hold.stiffness[:, None, None] * hold.projections
+        own, blocks = matrix_row[hold.vertices], SPRING * hold.stiffness[:, None, None] * hold.projections
         loads = np.zeros((len(assembly.free), 3, 6))
         np.add.at(springs, own[own >= 0], blocks[own >= 0])
         np.add.at(loads, own[own >= 0], (blocks @ hold.directions)[own >= 0])
-        columns.append(assembly.unheld(loads.reshape(-1, 6)))
-    solutions = _solve_held(problem, assembly, springs, np.concatenate(columns, axis=1))
+        columns.append(assembly.unconstrained(loads.reshape(-1, 6)))
+    solutions = _solve_constrained(problem, assembly, springs, np.concatenate(columns, axis=1))
     if solutions is None:
         return None
-    found = []
+    responses = []
     for k, hold in enumerate(holds):
         x = solutions[:, 6 * k : 6 * k + 6]
-        free = place[hold.vertices] >= 0
+        free = matrix_row[hold.vertices] >= 0
         blocks = SPRING * hold.stiffness[:, None, None] * hold.projections
         blocks = np.where(free[:, None, None], blocks, 0.0)
         stiffness = np.einsum("kai,kab,kbj->ij", hold.directions, blocks, hold.directions) - columns[k].T @ x
         moves = np.zeros((problem.model.vertices, 3, 6))
         moves[assembly.free] = x.reshape(-1, 3, 6)
-        found.append(Response(0.5 * (stiffness + stiffness.T), moves))
-    return found
+        responses.append(Response(0.5 * (stiffness + stiffness.T), moves))
+    return responses
 
 
-def _solve_held(
+def _solve_constrained(
     problem: Problem, assembly: Assembly, springs: np.ndarray, loads: np.ndarray
 ) -> np.ndarray | None:
     """(3 f, c) solutions of (H + springs) x = loads."""

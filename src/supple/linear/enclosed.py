@@ -63,7 +63,7 @@ class Enclosed(NamedTuple):
 Matrix = Enclosed | bsr_matrix
 
 
-def enclosed(assembly: Assembly, H: bsr_matrix) -> Matrix:
+def add_gas_stiffness(assembly: Assembly, H: bsr_matrix) -> Matrix:
     """Add the rank-one stiffness of sealed gas at the problem's u to a Hessian."""
     return Enclosed(H, *gas_stiffness(assembly)) if assembly.problem.gases else H
 
@@ -71,7 +71,7 @@ def enclosed(assembly: Assembly, H: bsr_matrix) -> Matrix:
 def gas_stiffness(assembly: Assembly) -> tuple[np.ndarray, np.ndarray]:
     """Return g = ∂V/∂u (chambers, 3 f) [m²] of the free vertices and k = γ P/V (chambers,) [Pa/m³]."""
     chambers = assembly.problem.gases.stiffness()
-    gradients = np.stack([assembly.unheld(g[assembly.free].ravel()) for g, _ in chambers])
+    gradients = np.stack([assembly.unconstrained(g[assembly.free].ravel()) for g, _ in chambers])
     return gradients, np.array([k for _, k in chambers])
 
 
@@ -112,9 +112,9 @@ class EnclosedSystem:
             without: Projection that removes free rigid motions from a vector (3 f,).
         """
         self._assembly, self._without = assembly, without
-        self.matrix = enclosed(assembly, assembly.here(matrix))
+        self.matrix = add_gas_stiffness(assembly, assembly.to_host(matrix))
         self._hierarchy: Multilevel = assembly.problem.shared("multilevel", lambda: Multilevel(assembly))
-        self._kinds, self._widened = ["bound", "projected"], 0
+        self._variants, self._widen_count = ["bound", "projected"], 0
         self._M: Preconditioner | None = None
 
     def solve(self, b: np.ndarray, accuracy: float, floor: float, iterations: int) -> Gradients:
@@ -126,27 +126,27 @@ class EnclosedSystem:
         b = self._without(b)
         for _ in range(2 * WIDENINGS):
             M = self._M = self._M or self._preconditioner()
-            found = _gradients(self.matrix, b, M, accuracy, floor, iterations, self._without)
-            if found is not None:
-                return found
-            self._widened += 1
+            solution = _gradients(self.matrix, b, M, accuracy, floor, iterations, self._without)
+            if solution is not None:
+                return solution
+            self._widen_count += 1
             M.widen()
-            if self._widened == WIDENINGS:
+            if self._widen_count == WIDENINGS:
                 self._M = None
         raise NotPositive
 
     def _preconditioner(self) -> Preconditioner:
-        self._widened = 0
-        while self._kinds:
+        self._widen_count = 0
+        while self._variants:
             try:
-                matrix = shifted(self._assembly, self._kinds.pop())
+                matrix = shift_matrix(self._assembly, self._variants.pop())
                 return self._hierarchy.at(matrix, self._assembly.positions)
             except NotPositive:
                 continue
         raise NotPositive
 
 
-def shifted(assembly: Assembly, kind: str) -> Threes:
+def shift_matrix(assembly: Assembly, kind: str) -> Threes:
     """Assemble a Hessian variant with shifted diagonal blocks."""
     matrix = assembly.matrix(kind)
     device, diagonal = assembly.problem.device, assembly.pattern.diagonal

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import bsr_matrix, coo_array, csc_matrix
 from scipy.sparse.linalg import splu
 
-from supple.linear.enclosed import Enclosed, Matrix, enclosed, shifted
+from supple.linear.enclosed import Enclosed, Matrix, add_gas_stiffness, shift_matrix
 from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, Preconditioner
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class FollowerSystem:
         H = assembly.hessian("exact")
         if not np.isfinite(H.data).all():
             raise NotPositive
-        self.matrix = _less(enclosed(assembly, H), load_stiffness(assembly))
+        self.matrix = _subtract(add_gas_stiffness(assembly, H), load_stiffness(assembly))
         self._hierarchy: Multilevel = assembly.problem.shared("multilevel", lambda: Multilevel(assembly))
         self._M: Preconditioner | None = None
         self._direct = False
@@ -92,14 +92,14 @@ class FollowerSystem:
         assembly = self._assembly
         for kind in ("exact", "projected", "bound"):
             try:
-                matrix = assembly.matrix(kind) if self.without is None else shifted(assembly, kind)
+                matrix = assembly.matrix(kind) if self.without is None else shift_matrix(assembly, kind)
                 return self._hierarchy.at(matrix, assembly.positions)
             except NotPositive:
                 continue
         raise NotPositive
 
 
-def _less(H: Matrix, K: bsr_matrix) -> Matrix:
+def _subtract(H: Matrix, K: bsr_matrix) -> Matrix:
     if isinstance(H, Enclosed):
         return H._replace(sparse=H.sparse - K)
     return H - K
@@ -121,14 +121,14 @@ def load_stiffness(assembly: Assembly) -> bsr_matrix:
                 blocks.append(each[inside, b])
     i, j, K = (np.concatenate(parts) for parts in (rows, columns, blocks))
     axes = np.arange(3)
-    places = np.broadcast_arrays(3 * i[:, None, None] + axes[:, None], 3 * j[:, None, None] + axes)
+    indices = np.broadcast_arrays(3 * i[:, None, None] + axes[:, None], 3 * j[:, None, None] + axes)
     size = (assembly.size, assembly.size)
-    sparse = coo_array((K.ravel(), tuple(p.ravel() for p in places)), shape=size).tocsr()
-    P = _unheld(assembly)
+    sparse = coo_array((K.ravel(), tuple(p.ravel() for p in indices)), shape=size).tocsr()
+    P = _unconstrained_projector(assembly)
     return bsr_matrix(sparse if P is None else P @ sparse @ P, blocksize=(3, 3))
 
 
-def _unheld(assembly: Assembly) -> bsr_matrix | None:
+def _unconstrained_projector(assembly: Assembly) -> bsr_matrix | None:
     """The projection (3 f, 3 f) onto directions that are not constrained; None if there are no others."""
     model, free = assembly.problem.model, assembly.free
     if model.held is None:

@@ -10,7 +10,7 @@ from scipy.sparse import bsr_matrix
 
 from supple.linear.block_matrix import Threes
 from supple.linear.multilevel.hierarchy import Preconditioner, as_matrix, as_records
-from supple.linear.pcg_kernels import Coefficients, Found, iterate, measure_curvature, ritz_values
+from supple.linear.pcg_kernels import Coefficients, PCGOutcome, iterate, measure_curvature, ritz_values
 
 WIDENINGS = 5
 """Number of attempts; after each one with an indefinite preconditioner, its spectral radii are increased."""
@@ -58,14 +58,14 @@ def pcg(
         floor: Absolute tolerance of |r|.
         max_iterations: Iteration limit.
     """
-    found, _ = solve(as_matrix(H), as_records(b.astype(float)), M, eta, floor, max_iterations)
+    solution, _ = solve(as_matrix(H), as_records(b.astype(float)), M, eta, floor, max_iterations)
 
-    def here(records: np.ndarray) -> np.ndarray:
+    def to_host_vector(records: np.ndarray) -> np.ndarray:
         M.device.download(records)
         return records[:, :3].ravel()
 
-    negative = None if found.negative is None else here(found.negative)
-    return found._replace(x=here(found.x), negative=negative)
+    negative = None if solution.negative is None else to_host_vector(solution.negative)
+    return solution._replace(x=to_host_vector(solution.x), negative=negative)
 
 
 def solve(
@@ -76,23 +76,23 @@ def solve(
     A = M.in_basis(H)
     for _ in range(WIDENINGS):
         device.assign(vectors.r, M.forces(b))
-        found: Found = iterate(device, A, M.cycle, vectors, eta, floor, max_iterations)
-        if found.positive:
+        outcome: PCGOutcome = iterate(device, A, M.cycle, vectors, eta, floor, max_iterations)
+        if outcome.positive:
             break
         M.widen()
-    negative = M.moves(vectors.p) if found.negative else None
-    return Solution(M.moves(vectors.x), found.iterations, negative, found.coefficients), found.gain
+    negative = M.moves(vectors.p) if outcome.negative else None
+    return Solution(M.moves(vectors.x), outcome.iterations, negative, outcome.coefficients), outcome.gain
 
 
 def curvature_along(H: Threes, p: np.ndarray, M: Preconditioner) -> float:
     """Curvature p·Hp / |p|² [N/m] along padded vectors p (f, 4)."""
-    figures = np.zeros((1, 4))
-    M.device.run(measure_curvature, 3, H, p, M.vectors.q, M.vectors.parts, figures)
-    M.device.download(figures)
-    return float(figures[0, 1] / max(figures[0, 2], 1e-300))
+    scalars = np.zeros((1, 4))
+    M.device.run(measure_curvature, 3, H, p, M.vectors.q, M.vectors.parts, scalars)
+    M.device.download(scalars)
+    return float(scalars[0, 1] / max(scalars[0, 2], 1e-300))
 
 
-def product_here(H: Threes, p: np.ndarray, M: Preconditioner) -> np.ndarray:
+def host_product(H: Threes, p: np.ndarray, M: Preconditioner) -> np.ndarray:
     """Compute H p (f, 3) for padded vectors p (f, 4) on the device and download it."""
     curvature_along(H, p, M)
     M.device.download(M.vectors.q)

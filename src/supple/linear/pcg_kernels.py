@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 BURST = 16
 """Number of iterations per kernel call."""
 
-FLAT = 1e-14
+MIN_CURVATURE = 1e-14
 """Threshold of p·Ap relative to r·Mr below which curvature counts as negative, because of rounding errors."""
 
-PARTS = 512
+PARTIAL_SUMS = 512
 """Number of partial sums of a scalar product."""
 
 
@@ -52,7 +52,7 @@ class Vectors(NamedTuple):
 Coefficients = tuple[list[float], list[float]]
 
 
-class Found(NamedTuple):
+class PCGOutcome(NamedTuple):
     """Outcome of conjugate gradients; x and the last direction p are in `Vectors`.
 
     Attributes:
@@ -70,10 +70,10 @@ class Found(NamedTuple):
     coefficients: Coefficients
 
 
-def vectors_of(device: Device, rows: int) -> Vectors:
+def allocate_vectors(device: Device, rows: int) -> Vectors:
     """Allocate the work vectors for `rows` matrix rows."""
     four = (device.zeros((rows, 4), np.dtype(float)) for _ in range(4))
-    return Vectors(*four, device.zeros((2, PARTS), np.dtype(float)))  # type: ignore[call-arg]
+    return Vectors(*four, device.zeros((2, PARTIAL_SUMS), np.dtype(float)))  # type: ignore[call-arg]
 
 
 def iterate(
@@ -84,7 +84,7 @@ def iterate(
     eta: float,
     floor: float,
     max_iterations: int,
-) -> Found:
+) -> PCGOutcome:
     """Solve A x = r until √(r·Mr) ≤ eta times its value at x = 0, or |r| ≤ floor.
 
     Args:
@@ -97,9 +97,9 @@ def iterate(
         max_iterations: Iteration limit.
     """
     degree, dense = int(cycle.degree), len(cycle.dense) > 0
-    each = cycle_phases(len(cycle.start) - 1, degree, dense) + 7
-    figures = np.zeros((BURST + 1, 4))
-    device.upload(figures)
+    phases_each = cycle_phases(len(cycle.start) - 1, degree, dense) + 7
+    scalars = np.zeros((BURST + 1, 4))
+    device.upload(scalars)
     alphas: list[float] = []
     betas: list[float] = []
     gains: list[float] = []
@@ -107,27 +107,35 @@ def iterate(
     while True:
         count = min(BURST, max_iterations - len(alphas))
         device.run(
-            _iterate, (BURST + 1) * each, A, cycle, vectors, figures, target, count + 1, (BURST + 1) * each
+            _iterate,
+            (BURST + 1) * phases_each,
+            A,
+            cycle,
+            vectors,
+            scalars,
+            target,
+            count + 1,
+            (BURST + 1) * phases_each,
         )
-        device.download(figures)
-        steps = int(figures[1:, 3].sum())
-        gain, curvature = figures[: steps + 1, 1], figures[1 : steps + 1, 0]
+        device.download(scalars)
+        steps = int(scalars[1:, 3].sum())
+        gain, curvature = scalars[: steps + 1, 1], scalars[1 : steps + 1, 0]
         alphas += (gain[:-1] / curvature).tolist()
         betas += (gain[1:] / gain[:-1]).tolist()
         gains += gain[:-1].tolist()
         if target.reference < 0:
             target = target._replace(reference=float(gain[0]), begun=1)
-        last = figures[steps].copy()
-        arrived = bool(last[1] <= target.eta * target.reference or last[2] <= target.square)
-        if steps < count or arrived or len(alphas) >= max_iterations:
+        last = scalars[steps].copy()
+        has_converged = bool(last[1] <= target.eta * target.reference or last[2] <= target.square)
+        if steps < count or has_converged or len(alphas) >= max_iterations:
             break
-        figures[:] = 0
-        figures[0] = last
-        device.upload(figures)
+        scalars[:] = 0
+        scalars[0] = last
+        device.upload(scalars)
     total = float(np.dot(alphas, gains)) if alphas else 0.0
     failed = bool(last[1] < 0)
-    negative = failed or (steps < count and not arrived)
-    return Found(len(alphas), negative, not failed, total, (alphas, betas))
+    negative = failed or (steps < count and not has_converged)
+    return PCGOutcome(len(alphas), negative, not failed, total, (alphas, betas))
 
 
 def ritz_values(coefficients: Coefficients) -> np.ndarray:
@@ -187,10 +195,10 @@ class Dot(NamedTuple):
 
 
 @do.of(Dot)
-def _dot(work, place):
-    a, b, part = work.a, work.b, item_number(place)
-    size = -(-len(a) // PARTS)
-    begin, step = lane_stride(place)
+def _dot(work, item):
+    a, b, part = work.a, work.b, item_number(item)
+    size = -(-len(a) // PARTIAL_SUMS)
+    begin, step = lane_stride(item)
     row, end = part * size + begin, min(len(a), (part + 1) * size)
     gain = square = 0.0
     while row < end:
@@ -198,7 +206,7 @@ def _dot(work, place):
             gain += a[row, c] * b[row, c]
             square += a[row, c] * a[row, c]
         row += step
-    gain, square = warp_sum(place, gain), warp_sum(place, square)
+    gain, square = warp_sum(item, gain), warp_sum(item, square)
     if begin == 0:
         work.parts[0, part] = gain
         if work.squares:
@@ -210,26 +218,26 @@ class Total(NamedTuple):
 
     parts: Any
     count: Any
-    figures: Any
+    scalars: Any
     i: Any
     first: Any
     done: Any
 
 
 @do.of(Total)
-def _total(work, place):
-    begin, step = lane_stride(place)
+def _total(work, item):
+    begin, step = lane_stride(item)
     for field in range(work.count):
         total = 0.0
         k = begin
-        while k < PARTS:
+        while k < PARTIAL_SUMS:
             total += work.parts[field, k]
             k += step
-        total = warp_sum(place, total)
+        total = warp_sum(item, total)
         if begin == 0:
-            work.figures[work.i, work.first + field] = total
+            work.scalars[work.i, work.first + field] = total
     if begin == 0:
-        work.figures[work.i, 3] = work.done
+        work.scalars[work.i, 3] = work.done
 
 
 class Step(NamedTuple):
@@ -245,14 +253,14 @@ class Step(NamedTuple):
 @do.of(Step)
 def _step(work, row):
     x, r, alpha = work.vectors.x, work.vectors.r, work.alpha
-    here = vector_of_four(r, row)
+    residual = vector_of_four(r, row)
     if work.first:
-        store_vector(x, row, 0.0 * here)
+        store_vector(x, row, 0.0 * residual)
     else:
         store_vector(x, row, vector_of_four(x, row) + alpha * vector_of_four(work.vectors.p, row))
-        here = here - alpha * vector_of_four(work.vectors.q, row)
-        store_vector(r, row, here)
-    begin_row(work.fine, row, work.gain, here)
+        residual = residual - alpha * vector_of_four(work.vectors.q, row)
+        store_vector(r, row, residual)
+    begin_row(work.fine, row, work.gain, residual)
 
 
 class Turn(NamedTuple):
@@ -271,7 +279,7 @@ def _turn(work, row):
 
 
 @kernel
-def _iterate(team, A, cycle, vectors, figures, target, most, phases):
+def _iterate(team, A, cycle, vectors, scalars, target, most, phases):
     """Run iterations begun to most - 1; stop at the target or if p·Ap is not positive. Iteration 0 only sets
     p = M r.
 
@@ -286,32 +294,32 @@ def _iterate(team, A, cycle, vectors, figures, target, most, phases):
         alpha = beta = 0.0
         if i > 0:
             parallel_for_shared_rows(team, phase, 0, rows, Multiply(A, p, q))
-            parallel_for(team, phase + 1, 0, PARTS, Dot(p, q, False, parts))
-            parallel_for(team, phase + 2, 0, 1, Total(parts, 1, figures, i, 0, 0.0))
+            parallel_for(team, phase + 1, 0, PARTIAL_SUMS, Dot(p, q, False, parts))
+            parallel_for(team, phase + 2, 0, 1, Total(parts, 1, scalars, i, 0, 0.0))
             phase += 3
-            curvature, gain = figures[i, 0], figures[i - 1, 1]
-            if not curvature > FLAT * gain:
+            curvature, gain = scalars[i, 0], scalars[i - 1, 1]
+            if not curvature > MIN_CURVATURE * gain:
                 break
             alpha = gain / curvature
         parallel_for_rows(team, phase, 0, rows, Step(fine, vectors, i == 0, alpha, first))
         phase = apply_cycle(team, phase + 1, cycle)
-        parallel_for(team, phase, 0, PARTS, Dot(r, z, True, parts))
-        parallel_for(team, phase + 1, 0, 1, Total(parts, 2, figures, i, 1, 1.0))
+        parallel_for(team, phase, 0, PARTIAL_SUMS, Dot(r, z, True, parts))
+        parallel_for(team, phase + 1, 0, 1, Total(parts, 2, scalars, i, 1, 1.0))
         phase += 2
         if reference < 0.0:
-            reference = figures[i, 1]
-        if not (figures[i, 1] > target.eta * reference and figures[i, 2] > target.square):
+            reference = scalars[i, 1]
+        if not (scalars[i, 1] > target.eta * reference and scalars[i, 2] > target.square):
             break
         if i > 0:
-            beta = figures[i, 1] / figures[i - 1, 1]
+            beta = scalars[i, 1] / scalars[i - 1, 1]
         parallel_for_rows(team, phase, 0, rows, Turn(p, z, beta))
         phase += 1
     skip_phases(team, phase, phases)
 
 
 @kernel
-def measure_curvature(team, A, p, q, parts, figures):
-    """Compute p·Ap and p·p into columns 1 and 2 of `figures` (1, 4); q and parts are work memory."""
+def measure_curvature(team, A, p, q, parts, scalars):
+    """Compute p·Ap and p·p into columns 1 and 2 of `scalars` (1, 4); q and parts are work memory."""
     parallel_for_shared_rows(team, 0, 0, len(p), Multiply(A, p, q))
-    parallel_for(team, 1, 0, PARTS, Dot(p, q, True, parts))
-    parallel_for(team, 2, 0, 1, Total(parts, 2, figures, 0, 1, 1.0))
+    parallel_for(team, 1, 0, PARTIAL_SUMS, Dot(p, q, True, parts))
+    parallel_for(team, 2, 0, 1, Total(parts, 2, scalars, 0, 1, 1.0))

@@ -15,7 +15,7 @@ CLOSER = 0.5
 eta; at least three out of four bodies satisfy it in any case."""
 
 
-def solve_apart(
+def solve_per_body(
     H: Threes,
     b: np.ndarray,
     M: Preconditioner,
@@ -43,20 +43,20 @@ def solve_apart(
         more slowly than the others.
     """
     solve(H, b, M, eta, 0.0, 0)  # computes M b only
-    size = _sizes(M, body)
+    size = _body_norms(M, body)
     size[size == 0] = 1.0
-    scaled = _scaled(M, b, 1 / size[body])
-    found, _ = solve(H, scaled, M, CLOSER * eta, 0.0, max_iterations)
-    left = _sizes(M, body)
-    if each and found.negative is None and not (left <= eta).all():
+    scaled = _scale_bodies(M, b, 1 / size[body])
+    solution, _ = solve(H, scaled, M, CLOSER * eta, 0.0, max_iterations)
+    left = _body_norms(M, body)
+    if each and solution.negative is None and not (left <= eta).all():
         closest = eta / math.sqrt(len(size))  # joint tolerance if one body holds the entire residual
-        before = found.iterations
-        found, _ = solve(H, scaled, M, closest, 0.0, max_iterations)
-        found, left = found._replace(iterations=before + found.iterations), _sizes(M, body)
-    return found._replace(x=_scaled(M, found.x, size[body])), left
+        before = solution.iterations
+        solution, _ = solve(H, scaled, M, closest, 0.0, max_iterations)
+        solution, left = solution._replace(iterations=before + solution.iterations), _body_norms(M, body)
+    return solution._replace(x=_scale_bodies(M, solution.x, size[body])), left
 
 
-def _sizes(M: Preconditioner, body: np.ndarray) -> np.ndarray:
+def _body_norms(M: Preconditioner, body: np.ndarray) -> np.ndarray:
     """√(r·Mr) of each body for the final residual r of conjugate gradients."""
     r, z = M.vectors.r, M.cycle.fine.x
     for vector in (r, z):
@@ -64,7 +64,7 @@ def _sizes(M: Preconditioner, body: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum(np.bincount(body, np.einsum("fi,fi->f", r[:, :3], z[:, :3])), 0))
 
 
-def _scaled(M: Preconditioner, records: np.ndarray, by: np.ndarray) -> np.ndarray:
+def _scale_bodies(M: Preconditioner, records: np.ndarray, by: np.ndarray) -> np.ndarray:
     """Return padded vectors (f, 4) times factors (f,) in new memory."""
     M.device.download(records)
     return records * by[:, None]

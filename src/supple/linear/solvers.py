@@ -45,21 +45,21 @@ class LinearSolver(Protocol):
         """
 
 
-class OnHost(ABC):
-    """Base class of solvers that run on the host with SciPy matrices; subclasses define `solve_here`."""
+class HostSolver(ABC):
+    """Base class of solvers that run on the host with SciPy matrices; subclasses define `solve_on_host`."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
 
     def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
-        matrix = self._assembly.here(H)
+        matrix = self._assembly.to_host(H)
         self._assembly.problem.device.download(b)
         if not np.isfinite(matrix.data).all():  # libraries may crash otherwise
             raise NotPositive
-        return as_records(self.solve_here(matrix, b[:, :3].ravel(), accuracy))
+        return as_records(self.solve_on_host(matrix, b[:, :3].ravel(), accuracy))
 
     @abstractmethod
-    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve_on_host(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         """Solve H x = b for vectors (3 f,)."""
 
 
@@ -78,7 +78,7 @@ def _pardiso() -> Any:
     return solver
 
 
-class Direct(OnHost):
+class Direct(HostSolver):
     """Sparse factorization: MKL Pardiso if pypardiso is installed, otherwise SciPy's SuperLU."""
 
     def __init__(self, assembly: Assembly) -> None:
@@ -86,7 +86,7 @@ class Direct(OnHost):
         self._pardiso = _pardiso() if find_spec("pypardiso") else None
         self.name = "MKL Pardiso" if self._pardiso else "SuperLU"
 
-    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve_on_host(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         if self._pardiso is None:
             options = {"SymmetricMode": True}
             return splu(
@@ -118,7 +118,7 @@ class MultilevelGradients:
         return solution.x
 
 
-class ConjugateGradients(OnHost):
+class ConjugateGradients(HostSolver):
     """Conjugate gradients with block-Jacobi preconditioner."""
 
     name = "block-Jacobi CG"
@@ -128,11 +128,11 @@ class ConjugateGradients(OnHost):
         self._threads = assembly.problem.device.threads
         self._limit = limit or 20 * assembly.size
 
-    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve_on_host(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         return conjugate_gradients(H, b, accuracy, self._limit, self._threads)[0]
 
 
-class GaussSeidel(OnHost):
+class GaussSeidel(HostSolver):
     """Gauss-Seidel sweeps over the block rows: PBNG's sweeps with linearized forces [PBNG section 11.1.3]."""
 
     name = "Gauss-Seidel"
@@ -141,11 +141,11 @@ class GaussSeidel(OnHost):
         super().__init__(assembly)
         self._limit = limit or 20 * assembly.size
 
-    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve_on_host(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         return gauss_seidel(H, b, accuracy, self._limit)
 
 
-class StabilisedGradients(OnHost):
+class StabilisedGradients(HostSolver):
     """Stabilized biconjugate gradients, suitable for indefinite matrices."""
 
     name = "BiCGSTAB"
@@ -154,20 +154,20 @@ class StabilisedGradients(OnHost):
         super().__init__(assembly)
         self._limit = limit or 20 * assembly.size
 
-    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve_on_host(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         return stabilised_gradients(H, b, accuracy, self._limit)
 
 
-class DenseQR(OnHost):
+class DenseQR(HostSolver):
     """Dense QR factorization, for small systems."""
 
     name = "dense QR"
 
-    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve_on_host(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         return dense_qr(H, b)
 
 
-class AlgebraicMultigrid(OnHost):
+class AlgebraicMultigrid(HostSolver):
     """Conjugate gradients with smoothed aggregation (pyamg) as preconditioner, given the rigid-body modes."""
 
     name = "AMG CG"
@@ -176,9 +176,9 @@ class AlgebraicMultigrid(OnHost):
         if not find_spec("pyamg"):
             raise ValueError("linear_solver='amg' needs pyamg: pip install 'supple[amg]'")
         super().__init__(assembly)
-        self._rigid = assembly.unheld(rigid_motions(assembly.rest))
+        self._rigid = assembly.unconstrained(rigid_motions(assembly.rest))
 
-    def solve_here(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve_on_host(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
         from pyamg import smoothed_aggregation_solver
 
         hierarchy = smoothed_aggregation_solver(
@@ -223,7 +223,7 @@ LINEAR_SOLVERS: dict[str, Callable[[Assembly], LinearSolver]] = {
     "qr": DenseQR,
 }
 
-COUNTED: dict[str, Callable[[Assembly, int], LinearSolver]] = {
+ITERATIVE_SOLVERS: dict[str, Callable[[Assembly, int], LinearSolver]] = {
     "multilevel": MultilevelGradients,
     "cg": ConjugateGradients,
     "gauss_seidel": GaussSeidel,
@@ -281,10 +281,10 @@ class EnclosedGradients:
     def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
         self._assembly.problem.device.download(b)
         system = EnclosedSystem(self._assembly, H)
-        found = system.solve(b[:, :3].ravel(), accuracy, 0.0, self._patience)
-        if found.negative is not None and not found.x.any():
+        result = system.solve(b[:, :3].ravel(), accuracy, 0.0, self._patience)
+        if result.negative is not None and not result.x.any():
             raise NotPositive
-        return as_records(found.x)
+        return as_records(result.x)
 
 
 class WithGas:
@@ -313,7 +313,7 @@ def linear_solver(name: str, assembly: Assembly, iterations: int | None = None) 
     Args:
         name: Key of `LINEAR_SOLVERS`, or "auto" for a choice by observed convergence.
         assembly: Assembly of the Hessian.
-        iterations: Fixed number of iterations, for solvers in `COUNTED`.
+        iterations: Fixed number of iterations, for solvers in `ITERATIVE_SOLVERS`.
     """
     if not assembly.problem.gases:
         return _sparse_solver(name, assembly, iterations)
@@ -325,5 +325,5 @@ def linear_solver(name: str, assembly: Assembly, iterations: int | None = None) 
 def _sparse_solver(name: str, assembly: Assembly, iterations: int | None) -> LinearSolver:
     """Create a linear solver for the sparse part of the Hessian."""
     if iterations is not None:
-        return COUNTED[name](assembly, iterations)
+        return ITERATIVE_SOLVERS[name](assembly, iterations)
     return Automatic(assembly) if name == "auto" else LINEAR_SOLVERS[name](assembly)

@@ -20,7 +20,7 @@ LARGEST_QR = 6000
 @njit(cache=True)
 def _sweep(indptr, indices, blocks, inverse, b, x):
     """xᵢ += Dᵢ⁻¹ (bᵢ - Σ Hᵢⱼ xⱼ) for all i in turn; returns |b - H x|² as measured during the sweep."""
-    found = 0.0
+    squared_residual = 0.0
     for i in range(len(inverse)):
         r0, r1, r2 = b[3 * i], b[3 * i + 1], b[3 * i + 2]
         for k in range(indptr[i], indptr[i + 1]):
@@ -28,11 +28,11 @@ def _sweep(indptr, indices, blocks, inverse, b, x):
             r0 -= B[0, 0] * x[j] + B[0, 1] * x[j + 1] + B[0, 2] * x[j + 2]
             r1 -= B[1, 0] * x[j] + B[1, 1] * x[j + 1] + B[1, 2] * x[j + 2]
             r2 -= B[2, 0] * x[j] + B[2, 1] * x[j + 1] + B[2, 2] * x[j + 2]
-        found += r0 * r0 + r1 * r1 + r2 * r2
+        squared_residual += r0 * r0 + r1 * r1 + r2 * r2
         D = inverse[i]
         for a in range(3):
             x[3 * i + a] += D[a, 0] * r0 + D[a, 1] * r1 + D[a, 2] * r2
-    return found
+    return squared_residual
 
 
 def gauss_seidel(H: bsr_matrix, b: np.ndarray, accuracy: float, sweeps: int) -> np.ndarray:

@@ -28,7 +28,7 @@ from supple.kernels import (
 from supple.kernels.parallel.tiles import parallel_for_rows
 
 
-class Take(NamedTuple):
+class GatherFree(NamedTuple):
     """Gather the padded vectors of the free vertices."""
 
     records: Any
@@ -36,16 +36,16 @@ class Take(NamedTuple):
     out: Any
 
 
-@do.of(Take)
-def _take(work, row):
+@do.of(GatherFree)
+def _gather_free(work, row):
     for c in range(3):
         work.out[row, c] = work.records[work.free[row], c]
 
 
 @kernel
-def take_free(team, records, free, out):
+def gather_free(team, records, free, out):
     """out = padded vectors of the free vertices (f,), in the precision of `out`."""
-    parallel_for_rows(team, 0, 0, len(free), Take(records, free, out))
+    parallel_for_rows(team, 0, 0, len(free), GatherFree(records, free, out))
 
 
 class Locate(NamedTuple):
@@ -69,12 +69,12 @@ def locate(team, rest, u, free, positions):
     parallel_for_rows(team, 0, 0, len(free), Locate(rest, u, free, positions))
 
 
-def unheld_record(normals: Any, i: int, x: Any) -> Any:
+def unconstrained_record(normals: Any, i: int, x: Any) -> Any:
     """Remove the components of x along the constrained directions of vertex i."""
 
 
-@overload_by_type(unheld_record)
-def _unheld_record(normals, i, x):
+@overload_by_type(unconstrained_record)
+def _unconstrained_record(normals, i, x):
     if len(normals) == 0:
         return lambda normals, i, x: x
     return lambda normals, i, x: free_part(record_at(normals.diagonal, i) + record_at(normals.across, i), x)
@@ -92,7 +92,7 @@ class Spread(NamedTuple):
 @do.of(Spread)
 def _spread(work, row):
     i = types.int64(work.free[row])
-    store_record(work.out, i, unheld_record(work.normals, i, record_at(work.x, row)))
+    store_record(work.out, i, unconstrained_record(work.normals, i, record_at(work.x, row)))
 
 
 @kernel
@@ -141,7 +141,7 @@ class Sums(NamedTuple):
     target: Any
 
 
-def sums_of(matrix: csr_array) -> Sums:
+def make_row_sums(matrix: csr_array) -> Sums:
     """Convert a sparse matrix of weights to row sums; empty rows are left out."""
     matrix = csr_array(matrix)
     filled = np.flatnonzero(np.diff(matrix.indptr))
@@ -149,7 +149,7 @@ def sums_of(matrix: csr_array) -> Sums:
     return Sums(indptr, matrix.indices.astype(np.int32), matrix.data.astype(float), filled.astype(np.int32))
 
 
-PIECE = 1024
+CHUNK_SIZE = 1024
 """Number of entries per work item."""
 
 
@@ -161,9 +161,12 @@ class Round(NamedTuple):
 
 
 @do.of(Round)
-def _round(work, place):
-    begin, step = lane_stride(place)
-    k, end = item_number(place) * PIECE + begin, min(work.out.size, (item_number(place) + 1) * PIECE)
+def _round(work, item):
+    begin, step = lane_stride(item)
+    k, end = (
+        item_number(item) * CHUNK_SIZE + begin,
+        min(work.out.size, (item_number(item) + 1) * CHUNK_SIZE),
+    )
     while k < end:
         store_number(work.out, k, number_at(work.source, k))
         k += step
@@ -172,4 +175,4 @@ def _round(work, place):
 @kernel
 def round_numbers(team, source, out):
     """Copy source to out, in the precision of `out`."""
-    parallel_for(team, 0, 0, -(-out.size // PIECE), Round(source, out))
+    parallel_for(team, 0, 0, -(-out.size // CHUNK_SIZE), Round(source, out))

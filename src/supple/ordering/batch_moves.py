@@ -105,7 +105,7 @@ def _write_lane(arrays, values, batch, lane, k):
 
 
 class LaneWrites(NamedTuple):
-    """Values written to places (k, 2): batches and lanes, one warp per work item."""
+    """Values written to slots (k, 2): batches and lanes, one warp per work item."""
 
     arrays: Any
     values: Any
@@ -193,7 +193,7 @@ def fill_rows(team, work):
 
 
 class PrecomputedRows(NamedTuple):
-    """Precomputed rows of a term, (visits, fields, 1): one incidence per stencil corner."""
+    """Precomputed rows of a term, (incidences, fields, 1): one incidence per stencil corner."""
 
     arrays: Any
     corners: Any
@@ -211,7 +211,7 @@ def stencil_tables(term: Term, dtype: np.dtype) -> Any:
 
 
 def copy_incidence(source: Any, arrays: Any, row: int, lane: int, k: int) -> None:
-    """Copy an incidence from arrays (visits, fields, 1) to arrays (rows, fields, lanes)."""
+    """Copy an incidence from arrays (incidences, fields, 1) to arrays (rows, fields, lanes)."""
 
 
 @overload_by_type(copy_incidence)

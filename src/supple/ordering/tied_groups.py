@@ -199,7 +199,7 @@ def _shares(
 
     A stencil of which a group moves corners i by wᵢ has the force Σ wᵢ fᵢ and the bound Σⱼ |wⱼ| Σ |wᵢ| Aᵢ,
     since |Σ wᵢ gᵢ|² ≤ Σⱼ |wⱼ| Σ |wᵢ| |gᵢ|². A translation-invariant stencil contributes nothing if all its
-    corners move alike. An energy that depends on Σ c x alone changes by W = Σ wᵢ cᵢ: the factors W/cᵢ and
+    corners move equally. An energy that depends on Σ c x alone changes by W = Σ wᵢ cᵢ: the factors W/cᵢ and
     (W/cᵢ)² of one corner are exact, and mostly W = 0.
     """
     key = group * max(len(term.vertices), 1) + element

@@ -19,18 +19,18 @@ from supple.meshes.edges import Edges
 from supple.meshes.measures import area_vectors, areas
 from supple.model.model import Model, places
 
-Figure = Callable[[Any, np.ndarray], np.ndarray | None]
+ClothQuantity = Callable[[Any, np.ndarray], np.ndarray | None]
 """Function of a body and positions (n, 3) [m] that returns one number per cell, or None if it is
 undefined."""
 
 
-def of_cells(model: Model, positions: np.ndarray, name: str) -> np.ndarray:
-    """(m,) one of `CLOTH_FIGURES` for all cells, body after body; NaN for solids."""
-    found, figure = [], CLOTH_FIGURES[name]
+def evaluate_cells(model: Model, positions: np.ndarray, name: str) -> np.ndarray:
+    """(m,) one of `CLOTH_QUANTITIES` for all cells, body after body; NaN for solids."""
+    columns, quantity = [], CLOTH_QUANTITIES[name]
     for body in model.bodies:
-        here = figure(body, positions[body.vertices]) if body.mesh.corners == 3 else None
-        found.append(np.full(body.mesh.n_cells, np.nan) if here is None else here)
-    return np.concatenate(found)
+        values = quantity(body, positions[body.vertices]) if body.mesh.corners == 3 else None
+        columns.append(np.full(body.mesh.n_cells, np.nan) if values is None else values)
+    return np.concatenate(columns)
 
 
 def bending_angle(body: Any, x: np.ndarray) -> np.ndarray:
@@ -90,7 +90,7 @@ def _strain(body: Any, x: np.ndarray, axis: str) -> np.ndarray | None:
     return np.linalg.norm(np.einsum("eij,ej->ei", F, along), axis=1) - 1
 
 
-CLOTH_FIGURES: dict[str, Figure] = {
+CLOTH_QUANTITIES: dict[str, ClothQuantity] = {
     "bending_angle": bending_angle,
     "weft_strain": weft_strain,
     "warp_strain": warp_strain,
@@ -99,7 +99,7 @@ CLOTH_FIGURES: dict[str, Figure] = {
 """Derived quantities of cloth by name."""
 
 
-def carried_fibers(model: Model, positions: np.ndarray) -> np.ndarray:
+def deformed_fibers(model: Model, positions: np.ndarray) -> np.ndarray:
     """Fiber directions F a in the deformed configuration.
 
     a is the first unit direction of a tetrahedron's material, so that |F a| is the fiber stretch.
@@ -112,30 +112,30 @@ def carried_fibers(model: Model, positions: np.ndarray) -> np.ndarray:
         (m, 3) vectors for all cells; NaN for materials without fibers.
     """
     directions, cells = _directions(model), model.cells
-    found = np.full((len(cells), 3), np.nan)
-    here = np.flatnonzero(np.isfinite(directions[:, 0]))
-    if len(here):
-        corners = cells[here]
+    fibers = np.full((len(cells), 3), np.nan)
+    rows = np.flatnonzero(np.isfinite(directions[:, 0]))
+    if len(rows):
+        corners = cells[rows]
         rest, now = (x[corners[:, 1:]] - x[corners[:, :1]] for x in (model.rest, positions))
-        by_edges = np.linalg.solve(rest.transpose(0, 2, 1), directions[here][:, :, None])
-        found[here] = np.einsum("eki,ek->ei", now, by_edges[:, :, 0])
-    return found
+        by_edges = np.linalg.solve(rest.transpose(0, 2, 1), directions[rows][:, :, None])
+        fibers[rows] = np.einsum("eki,ek->ei", now, by_edges[:, :, 0])
+    return fibers
 
 
 @lru_cache(maxsize=2)
 def _directions(model: Model) -> np.ndarray:
     """(m, 3) fiber directions at rest."""
-    found = np.full((len(model.cells), 3), np.nan)
+    directions = np.full((len(model.cells), 3), np.nan)
     for term in model.terms:
         names = [p.name for p in getattr(term.material, "parameters", ()) if p.kind == "direction"]
         if names and term.fills:
-            here = places(term.vertices, model.cells)
+            rows = places(term.vertices, model.cells)
             known = table_of(getattr(term.material, names[0]), len(term.vertices))
-            found[here[here >= 0]] = known[here >= 0]
-    return found
+            directions[rows[rows >= 0]] = known[rows >= 0]
+    return directions
 
 
-class CellFigures:
+class CellQuantities:
     """Derived quantities of all cells of a model at positions (n, 3) [m]."""
 
     model: Model
@@ -144,29 +144,29 @@ class CellFigures:
     @cached_property
     def fiber_stretch(self) -> np.ndarray:
         """(m,) fiber stretch |F a|; NaN for materials without fibers."""
-        return np.linalg.norm(carried_fibers(self.model, self.positions), axis=1)
+        return np.linalg.norm(deformed_fibers(self.model, self.positions), axis=1)
 
     @cached_property
     def fibers(self) -> np.ndarray:
         """(m, 3) unit fiber directions in the deformed configuration; NaN for materials without fibers."""
-        return carried_fibers(self.model, self.positions) / self.fiber_stretch[:, None]
+        return deformed_fibers(self.model, self.positions) / self.fiber_stretch[:, None]
 
     @cached_property
     def bending_angle(self) -> np.ndarray:
         """(m,) largest angle between normals of neighboring triangles [degrees]; NaN for tetrahedra."""
-        return of_cells(self.model, self.positions, "bending_angle")
+        return evaluate_cells(self.model, self.positions, "bending_angle")
 
     @cached_property
     def weft_strain(self) -> np.ndarray:
         """(m,) relative elongation of threads along u; NaN for tetrahedra and cloth without uv."""
-        return of_cells(self.model, self.positions, "weft_strain")
+        return evaluate_cells(self.model, self.positions, "weft_strain")
 
     @cached_property
     def warp_strain(self) -> np.ndarray:
         """(m,) relative elongation of threads along v; NaN for tetrahedra and cloth without uv."""
-        return of_cells(self.model, self.positions, "warp_strain")
+        return evaluate_cells(self.model, self.positions, "warp_strain")
 
     @cached_property
     def area_ratio(self) -> np.ndarray:
         """(m,) triangle area relative to rest area, for all cloth; NaN for tetrahedra."""
-        return of_cells(self.model, self.positions, "area_ratio")
+        return evaluate_cells(self.model, self.positions, "area_ratio")

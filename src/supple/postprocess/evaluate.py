@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from supple.config.backend import Backend
 from supple.contact.dynamic_terms import evaluate_dynamic_terms
-from supple.contact.friction_state import contacts_to_state, rubbing_terms
+from supple.contact.friction_state import contacts_to_state, frictional_terms
 from supple.meshes.measures import means_at_vertices
 from supple.model.model import Model, Step, padded, places
-from supple.postprocess.evaluation import FIGURES, Deformations, Evaluation, Pulls
+from supple.postprocess.evaluation import SCALAR_COLUMNS, Deformations, Evaluation, SpringForces
 from supple.problem import Problem
 from supple.problem.element_quantities import (
     COUNT,
@@ -41,12 +41,12 @@ from supple.solve.options import BackendOptions, resolve_backend, takes_options
 from supple.support.arguments import check_vectors, format_value, to_floats
 from supple.terms import Term
 
-MOST = 4
+MAX_CACHED = 4
 """Largest number of cached problems."""
 
 
 @dataclass
-class _Kept:
+class _CacheEntry:
     """Cached problem with its key: kind, model, compute settings."""
 
     kind: str
@@ -55,10 +55,10 @@ class _Kept:
     problem: Problem
 
 
-_known: deque[_Kept] = deque(maxlen=MOST)
+_cache: deque[_CacheEntry] = deque(maxlen=MAX_CACHED)
 
 
-def kept(kind: str, model: Model, backend: Backend, make: Callable[[], Problem]) -> Problem:
+def cached_problem(kind: str, model: Model, backend: Backend, make: Callable[[], Problem]) -> Problem:
     """Return a model's cached problem, or create it.
 
     A problem whose model differs only in dynamic terms, such as contacts, is reused with the terms of this
@@ -70,21 +70,21 @@ def kept(kind: str, model: Model, backend: Backend, make: Callable[[], Problem])
         backend: Compute settings.
         make: Function that creates the problem.
     """
-    for each in list(_known):
-        if each.kind == kind and each.backend == backend and _alike(each.model, model):
-            _known.remove(each)  # out of the cache while it is inconsistent
+    for entry in list(_cache):
+        if entry.kind == kind and entry.backend == backend and _has_same_statics(entry.model, model):
+            _cache.remove(entry)  # out of the cache while it is inconsistent
             for index, _ in model.dynamic_terms:
-                if each.model.terms[index] is not model.terms[index]:
-                    each.problem.refresh(index, model.terms[index])
-            each.model = model
-            _known.append(each)
-            return each.problem
+                if entry.model.terms[index] is not model.terms[index]:
+                    entry.problem.refresh(index, model.terms[index])
+            entry.model = model
+            _cache.append(entry)
+            return entry.problem
     problem = make()
-    _known.append(_Kept(kind, model, backend, problem))
+    _cache.append(_CacheEntry(kind, model, backend, problem))
     return problem
 
 
-def _alike(one: Model, other: Model) -> bool:
+def _has_same_statics(one: Model, other: Model) -> bool:
     """True if two models differ only in their dynamic terms."""
     if one is other:
         return True
@@ -93,9 +93,9 @@ def _alike(one: Model, other: Model) -> bool:
         return False
     if len(one.terms) != len(other.terms):
         return False
-    following = {index for index, _ in one.dynamic_terms}
+    dynamic = {index for index, _ in one.dynamic_terms}
     pairs = enumerate(zip(one.terms, other.terms, strict=True))
-    return all(k in following or a is b for k, (a, b) in pairs)
+    return all(k in dynamic or a is b for k, (a, b) in pairs)
 
 
 DEFAULT = Backend()
@@ -134,16 +134,16 @@ def evaluate(
         ValueError: Positions, time or options are invalid.
     """
     backend = resolve_backend(options)
-    when = to_floats(time)
-    if when.ndim or not when >= 0:
+    at_time = to_floats(time)
+    if at_time.ndim or not at_time >= 0:
         raise ValueError(f"time [s] must not be negative, got {format_value(time)}")
     model = scene if isinstance(scene, Model) else assemble_model(scene_of(scene))
     x = check_vectors("positions", positions, model.vertices)
-    step = Step(np.inf, x, model.force_at(float(when)), model.materials_at(float(when)), float(when))
-    return evaluation_of(evaluate_dynamic_terms(model, x, float(when)), x, step, backend)
+    step = Step(np.inf, x, model.force_at(float(at_time)), model.materials_at(float(at_time)), float(at_time))
+    return evaluate_model(evaluate_dynamic_terms(model, x, float(at_time)), x, step, backend)
 
 
-def evaluation_of(
+def evaluate_model(
     model: Model,
     positions: np.ndarray,
     step: Step | None = None,
@@ -160,43 +160,51 @@ def evaluation_of(
     problem = _problem_at(model, step, backend)
     internal, external = _internal_force(problem, positions), _external_force(model, step)
     inertial = _inertial_force(model, positions, step)
-    terms = tuple(_values(problem, k, term) for k, term in enumerate(model.terms))
-    touches = None if inertial is None else _touches(model, positions, step, external + inertial, backend)
-    if touches is not None:
+    terms = tuple(_evaluate_term(problem, k, term) for k, term in enumerate(model.terms))
+    contacts = (
+        None
+        if inertial is None
+        else _find_obstacle_contacts(model, positions, step, external + inertial, backend)
+    )
+    if contacts is not None:
         for each in (
             f.touches(model, positions) for _, f in model.dynamic_terms if getattr(f, "resolves_faces", False)
         ):
-            internal, touches = internal - each.total(model.vertices), touches.and_others(each)
+            internal, contacts = internal - each.total(model.vertices), contacts.and_others(each)
     return Evaluation(
-        **_joined([values for values in terms if isinstance(values, Deformations)], model.cells),
+        **_join_terms([values for values in terms if isinstance(values, Deformations)], model.cells),
         model=model,
         positions=positions,
         internal_force=internal,
         external_force=external,
         terms=terms,
         _inertial=inertial,
-        _obstacle_contacts=touches,
+        _obstacle_contacts=contacts,
     )
 
 
-def net_force_of(model: Model, positions: np.ndarray, step: Step) -> np.ndarray:
+def evaluate_net_force(model: Model, positions: np.ndarray, step: Step) -> np.ndarray:
     """(n, 3) net force [N] at the end of a step with known anchor."""
     internal = _internal_force(_problem_at(model, step, DEFAULT), positions)
     inertial = _inertial_force(model, positions, step)
     assert inertial is not None
-    outer = _external_force(model, step) + inertial
-    return internal + outer + _touches(model, positions, step, outer, DEFAULT).total(model.vertices)
+    external = _external_force(model, step) + inertial
+    return (
+        internal
+        + external
+        + _find_obstacle_contacts(model, positions, step, external, DEFAULT).total(model.vertices)
+    )
 
 
-def _touches(
-    model: Model, positions: np.ndarray, step: Step | None, outer: np.ndarray, backend: Backend
+def _find_obstacle_contacts(
+    model: Model, positions: np.ndarray, step: Step | None, external: np.ndarray, backend: Backend
 ) -> ObstacleContacts:
-    """Obstacle contacts of vertices under external and inertial forces `outer` (n, 3) [N]."""
+    """Obstacle contacts of vertices under external and inertial forces `external` (n, 3) [N]."""
     if model.obstacles is None:
         return ObstacleContacts.none()
     problem = _with_obstacles(model, backend)
     change_materials(problem, (None if step is None else step.materials) or changing_materials(model))
-    problem.loads.set(outer)
+    problem.loads.set(external)
     problem.positions = positions
     problem.contacts.find(np.inf if step is None else step.time)
     problem.balance()
@@ -223,7 +231,7 @@ def _problem(model: Model, backend: Backend) -> Problem:
 
     def make() -> Problem:
         nothing = np.empty((0, 3))
-        alone = replace(
+        unconstrained = replace(
             model,
             force=np.zeros_like(model.rest),
             pinned=np.empty(0, int),
@@ -233,40 +241,42 @@ def _problem(model: Model, backend: Backend) -> Problem:
             velocities=None,
             obstacles=None,
         )
-        return make_problem(alone, False, backend)
+        return make_problem(unconstrained, False, backend)
 
-    return kept("alone", model, backend, make)
+    return cached_problem("alone", model, backend, make)
 
 
 def _with_obstacles(model: Model, backend: Backend) -> Problem:
     """Cached problem of a model with its obstacles, without forces and dynamic terms."""
 
     def make() -> Problem:
-        quiet = replace(model, force=np.zeros_like(model.rest), varying=(), velocities=None, dynamic_terms=())
-        return make_problem(quiet, False, backend)
+        static = replace(
+            model, force=np.zeros_like(model.rest), varying=(), velocities=None, dynamic_terms=()
+        )
+        return make_problem(static, False, backend)
 
-    return kept("with obstacles", model, backend, make)
+    return cached_problem("with obstacles", model, backend, make)
 
 
 def _problem_at(model: Model, step: Step | None, backend: Backend) -> Problem:
     """Cached problem with parameters and history variables of a given step."""
     problem = _problem(model, backend)
-    recall(problem, model, step)
+    restore_step(problem, model, step)
     return problem
 
 
-def recall(problem: Problem, model: Model, step: Step | None) -> None:
+def restore_step(problem: Problem, model: Model, step: Step | None) -> None:
     """Set the varying parameters and history variables of a step in a model's problem."""
     materials = None if step is None else step.materials
     change_materials(problem, materials or changing_materials(model))
     history = {} if step is None else dict(step.history)
-    for k in rubbing_terms(model):  # use the model's friction state if the step has none
+    for k in frictional_terms(model):  # use the model's friction state if the step has none
         rubbing: Any = model.terms[k]
         history = contacts_to_state(rubbing, model.rest) | history
     problem.history.set_variables([history])
 
 
-def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
+def vertex_means(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
     """Average one cell quantity around each vertex; nothing else is evaluated.
 
     This serves pictures of a running simulation.
@@ -274,7 +284,7 @@ def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None
     Args:
         model: Model.
         positions: (n, 3) positions [m].
-        figure: Name in `FIGURES`; energies are per rest volume [J/m³].
+        figure: Name in `SCALAR_COLUMNS`; energies are per rest volume [J/m³].
         step: Step that led to the positions, or None.
 
     Returns:
@@ -283,12 +293,12 @@ def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None
     problem = _problem_at(model, step, DEFAULT)
     problem.positions = positions
     if any(getattr(term.material, "dissipates", False) for term in model.terms):
-        return _means_of_sums(model, positions, figure, step)
+        return _sum_vertex_means(model, positions, figure, step)
     quantity = Stored if figure == "energy" else Figures
     values, cells, volume = [], [], []
     for k, term in enumerate(model.terms):
         if is_deformed(problem, k):
-            numbers = element_values(problem, k, quantity)[:, FIGURES[figure]]
+            numbers = element_values(problem, k, quantity)[:, SCALAR_COLUMNS[figure]]
             rest = term.volume  # type: ignore[attr-defined]
             values.append(numbers / rest if figure == "energy" else numbers)
             cells.append(padded(term.vertices, 4))
@@ -300,48 +310,54 @@ def means_of(model: Model, positions: np.ndarray, figure: str, step: Step | None
     )
 
 
-def _means_of_sums(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
-    """`means_of` for models whose terms share cells: stresses are summed first."""
-    found = evaluation_of(model, positions, step)
-    numbers = found.figures[:, FIGURES[figure]]
+def _sum_vertex_means(
+    model: Model, positions: np.ndarray, figure: str, step: Step | None = None
+) -> np.ndarray:
+    """`vertex_means` for models whose terms share cells: stresses are summed first."""
+    evaluation = evaluate_model(model, positions, step)
+    numbers = evaluation.scalars[:, SCALAR_COLUMNS[figure]]
     if figure == "energy":
-        numbers = found.energy_density
-    made = np.isfinite(found.rest_volume)
-    cells = padded(found.vertices, 4)[made]
-    return means_at_vertices(numbers[made], cells, found.rest_volume[made], model.vertices)
-
-
-def _values(problem: Problem, k: int, term: Term) -> Deformations | Pulls:
-    """Evaluate one term: deformations of elements with a material, otherwise energies and forces."""
-    if not is_deformed(problem, k):
-        numbers = element_values(problem, k, Pulling)
-        return Pulls(term.vertices, numbers[:, 0], numbers[:, 1:])
-    numbers = element_values(problem, k, Deformed)
-    figures, F, P = np.split(numbers, [COUNT[Figures], COUNT[Figures] + 9], axis=1)
-    linear = np.full(len(numbers), not getattr(term.material, "objective", True))
-    volume = term.volume  # type: ignore[attr-defined]
-    flowed = None if term.material is None else _flowed(_material(problem, k), F.reshape(-1, 3, 3))
-    return Deformations(
-        term.vertices,
-        volume,
-        figures[:, 0],
-        F.reshape(-1, 3, 3),
-        P.reshape(-1, 3, 3),
-        figures,
-        linear,
-        np.full(len(numbers), np.nan) if flowed is None else flowed,
+        numbers = evaluation.energy_density
+    has_material = np.isfinite(evaluation.rest_volume)
+    cells = padded(evaluation.vertices, 4)[has_material]
+    return means_at_vertices(
+        numbers[has_material], cells, evaluation.rest_volume[has_material], model.vertices
     )
 
 
-def _flowed(material: Any, F: np.ndarray) -> np.ndarray | None:
+def _evaluate_term(problem: Problem, k: int, term: Term) -> Deformations | SpringForces:
+    """Evaluate one term: deformations of elements with a material, otherwise energies and forces."""
+    if not is_deformed(problem, k):
+        numbers = element_values(problem, k, Pulling)
+        return SpringForces(term.vertices, numbers[:, 0], numbers[:, 1:])
+    numbers = element_values(problem, k, Deformed)
+    scalars, F, P = np.split(numbers, [COUNT[Figures], COUNT[Figures] + 9], axis=1)
+    linear = np.full(len(numbers), not getattr(term.material, "objective", True))
+    volume = term.volume  # type: ignore[attr-defined]
+    plastic_strain = (
+        None if term.material is None else _plastic_strain(_material(problem, k), F.reshape(-1, 3, 3))
+    )
+    return Deformations(
+        term.vertices,
+        volume,
+        scalars[:, 0],
+        F.reshape(-1, 3, 3),
+        P.reshape(-1, 3, 3),
+        scalars,
+        linear,
+        np.full(len(numbers), np.nan) if plastic_strain is None else plastic_strain,
+    )
+
+
+def _plastic_strain(material: Any, F: np.ndarray) -> np.ndarray | None:
     """Equivalent plastic strains (m,) at F (m, 3, 3), or None.
 
     For rate-independent plasticity they include the flow of the step that led to F, as the forces do.
     """
     if getattr(material, "rate_independent", False):
         material = material._replace(**material.evolve(F, 0.0))
-    flowed: np.ndarray | None = material.flowed()
-    return flowed
+    plastic_strain: np.ndarray | None = material.flowed()
+    return plastic_strain
 
 
 def _material(problem: Problem, k: int) -> Any:
@@ -350,7 +366,7 @@ def _material(problem: Problem, k: int) -> Any:
     return problem.layout.materials[0][number]
 
 
-def _joined(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarray]:
+def _join_terms(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarray]:
     """Join terms in the cell order of the model: cells (m, k), body after body.
 
     Cells without a deformation gradient have NaN.
@@ -359,46 +375,48 @@ def _joined(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.ndarra
         return dict(vars(parts[0]))
     matrices = np.full((len(cells), 3, 3), np.nan)
     numbers = np.full(len(cells), np.nan)
-    found = {
+    joined = {
         "vertices": cells,
         "rest_volume": numbers.copy(),
         "element_energy": numbers.copy(),
         "deformation_gradient": matrices,
         "piola": matrices.copy(),
-        "figures": np.full((len(cells), COUNT[Figures]), np.nan),
+        "scalars": np.full((len(cells), COUNT[Figures]), np.nan),
         "linear": np.zeros(len(cells), bool),
         "plastic_strain": numbers.copy(),
     }
-    taken = np.zeros(len(cells) + 1, bool)  # the last entry is for elements without a cell
+    filled = np.zeros(len(cells) + 1, bool)  # the last entry is for elements without a cell
     for part in parts:
-        here = places(padded(part.vertices, cells.shape[1]), cells)
-        new = (here >= 0) & ~taken[here]
-        for name in found.keys() - {"vertices"}:
-            found[name][here[new]] = vars(part)[name][new]
-        again = (here >= 0) & taken[here]
+        rows = places(padded(part.vertices, cells.shape[1]), cells)
+        new = (rows >= 0) & ~filled[rows]
+        for name in joined.keys() - {"vertices"}:
+            joined[name][rows[new]] = vars(part)[name][new]
+        again = (rows >= 0) & filled[rows]
         if again.any():
-            _add(found, here[again], part, again)
-        taken[here[here >= 0]] = True
-    return found
+            _add_shared(joined, rows[again], part, again)
+        filled[rows[rows >= 0]] = True
+    return joined
 
 
-def _add(found: dict[str, np.ndarray], cells: np.ndarray, part: Deformations, rows: np.ndarray) -> None:
+def _add_shared(
+    fields: dict[str, np.ndarray], cells: np.ndarray, part: Deformations, rows: np.ndarray
+) -> None:
     """Add energies and stresses of further terms that share cells, such as viscous stresses."""
-    found["element_energy"][cells] += part.element_energy[rows]
-    found["piola"][cells] += part.piola[rows]
-    F, P = found["deformation_gradient"][cells], found["piola"][cells]
-    J = found["figures"][cells, FIGURES["volume_ratio"]]
+    fields["element_energy"][cells] += part.element_energy[rows]
+    fields["piola"][cells] += part.piola[rows]
+    F, P = fields["deformation_gradient"][cells], fields["piola"][cells]
+    J = fields["scalars"][cells, SCALAR_COLUMNS["volume_ratio"]]
     with np.errstate(all="ignore"):
         true = P @ F.transpose(0, 2, 1) / J[:, None, None]
-    cauchy = np.where(found["linear"][cells][:, None, None], P, true)
+    cauchy = np.where(fields["linear"][cells][:, None, None], P, true)
     pressure = -np.trace(cauchy, axis1=1, axis2=2) / 3
     deviator = cauchy + pressure[:, None, None] * np.eye(3)
-    found["figures"][cells, FIGURES["energy"]] = found["element_energy"][cells]
-    found["figures"][cells, FIGURES["von_mises"]] = np.sqrt(1.5 * (deviator**2).sum(axis=(1, 2)))
-    found["figures"][cells, FIGURES["pressure"]] = pressure
+    fields["scalars"][cells, SCALAR_COLUMNS["energy"]] = fields["element_energy"][cells]
+    fields["scalars"][cells, SCALAR_COLUMNS["von_mises"]] = np.sqrt(1.5 * (deviator**2).sum(axis=(1, 2)))
+    fields["scalars"][cells, SCALAR_COLUMNS["pressure"]] = pressure
     finite = np.isfinite(cauchy).all(axis=(1, 2))[:, None, None]
     symmetric = np.where(finite, 0.5 * (cauchy + cauchy.transpose(0, 2, 1)), 0.0)
-    found["figures"][cells, FIGURES["principal_stresses"]] = np.linalg.eigvalsh(symmetric)[:, ::-1]
+    fields["scalars"][cells, SCALAR_COLUMNS["principal_stresses"]] = np.linalg.eigvalsh(symmetric)[:, ::-1]
 
 
 def _inertial_force(model: Model, positions: np.ndarray, step: Step | None) -> np.ndarray | None:

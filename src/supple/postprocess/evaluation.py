@@ -12,12 +12,12 @@ import numpy as np
 from supple.meshes.measures import means_at_vertices
 from supple.model.dirichlet import Holding, Part
 from supple.model.model import Model
-from supple.postprocess.cell_quantities import CellFigures
+from supple.postprocess.cell_quantities import CellQuantities
 from supple.problem.reactions import ObstacleContacts, Reaction, forces_between_bodies, reaction_of
 from supple.support.arguments import format_value, iterate_argument, suggest_name
 from supple.support.text import pluralize
 
-FIGURES: dict[str, Any] = {
+SCALAR_COLUMNS: dict[str, Any] = {
     "energy": 0,
     "volume_ratio": 1,
     "von_mises": 2,
@@ -51,7 +51,7 @@ class Deformations:
     element_energy: np.ndarray
     deformation_gradient: np.ndarray
     piola: np.ndarray
-    figures: np.ndarray
+    scalars: np.ndarray
     linear: np.ndarray
     plastic_strain: np.ndarray
 
@@ -63,7 +63,7 @@ class Deformations:
     @property
     def volume_ratio(self) -> np.ndarray:
         """(m,) J = det F, negative for inverted elements."""
-        return self._figure("volume_ratio")
+        return self._scalar("volume_ratio")
 
     @cached_property
     def cauchy(self) -> np.ndarray:
@@ -80,29 +80,29 @@ class Deformations:
     @property
     def pressure(self) -> np.ndarray:
         """(m,) pressure -tr(σ)/3 [Pa], positive in compression."""
-        return self._figure("pressure")
+        return self._scalar("pressure")
 
     @property
     def von_mises(self) -> np.ndarray:
         """(m,) von Mises stress √(3/2 s:s) [Pa] with s = σ - tr(σ)/3 I."""
-        return self._figure("von_mises")
+        return self._scalar("von_mises")
 
     @property
     def principal_stresses(self) -> np.ndarray:
         """(m, 3) eigenvalues of σ [Pa] in descending order, positive in tension."""
-        return self._figure("principal_stresses")
+        return self._scalar("principal_stresses")
 
     @property
     def principal_stretches(self) -> np.ndarray:
         """(m, 3) singular values of F in descending order; the last is negative for inverted elements."""
-        return self._figure("principal_stretches")
+        return self._scalar("principal_stretches")
 
-    def _figure(self, name: str) -> np.ndarray:
-        return self.figures[:, FIGURES[name]]
+    def _scalar(self, name: str) -> np.ndarray:
+        return self.scalars[:, SCALAR_COLUMNS[name]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pulls:
+class SpringForces:
     """Energy and force of elements without material, such as attachments and springs.
 
     Attributes:
@@ -135,7 +135,7 @@ class Fields:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Deformations, CellFigures):
+class Evaluation(Deformations, CellQuantities):
     """Forces, energies, deformations and stresses of a model at given positions; created by `evaluate`.
 
     Element arrays cover all cells, tetrahedra of solids and triangles of cloth, body after body. If a scene
@@ -146,14 +146,14 @@ class Evaluation(Deformations, CellFigures):
         positions: (n, 3) positions [m].
         internal_force: (n, 3) force of all elements and of contact between bodies on each vertex [N].
         external_force: (n, 3) gravity and loads on each vertex [N].
-        terms: `Deformations` or `Pulls` of each energy term, in the order of the model.
+        terms: `Deformations` or `SpringForces` of each energy term, in the order of the model.
     """
 
     model: Model = field(kw_only=True)
     positions: np.ndarray = field(kw_only=True)
     internal_force: np.ndarray = field(kw_only=True)
     external_force: np.ndarray = field(kw_only=True)
-    terms: tuple[Deformations | Pulls, ...] = field(kw_only=True)
+    terms: tuple[Deformations | SpringForces, ...] = field(kw_only=True)
     _inertial: np.ndarray | None = field(kw_only=True)
     _obstacle_contacts: ObstacleContacts | None = field(kw_only=True)
 
@@ -194,9 +194,11 @@ class Evaluation(Deformations, CellFigures):
         """Total force of each obstacle on all bodies, by obstacle name; obstacles receive the opposite."""
         found = {}
         for k, name in enumerate(self.obstacle_contacts.names):
-            mine = self.obstacle_contacts.obstacle == k
+            selected = self.obstacle_contacts.obstacle == k
             found[name] = reaction_of(
-                self.positions, self.obstacle_contacts.vertices[mine], self.obstacle_contacts.force[mine]
+                self.positions,
+                self.obstacle_contacts.vertices[selected],
+                self.obstacle_contacts.force[selected],
             )
         return found
 
@@ -224,7 +226,9 @@ class Evaluation(Deformations, CellFigures):
         A vertex held by several pins counts for the one that fixes it completely, otherwise for the first.
         """
         supports = self.model.supports or (("pins", self.model.pinned, None),)
-        parts = [Part(vertices, self.model.rest[vertices], held) for _, vertices, held in supports]
+        parts = [
+            Part(vertices, self.model.rest[vertices], directions) for _, vertices, directions in supports
+        ]
         holding = Holding(parts)
         shares = holding.shares(self.reaction_force[holding.vertices])
         found = {}
@@ -286,7 +290,7 @@ class Evaluation(Deformations, CellFigures):
             Vertex and cell quantities.
         """
         chosen = {name: getattr(self, name) for name in names}
-        of_vertices = {name: values for name, values in chosen.items() if name in OF_VERTICES}
+        of_vertices = {name: values for name, values in chosen.items() if name in VERTEX_QUANTITIES}
         return Fields(of_vertices, {name: chosen[name] for name in chosen if name not in of_vertices})
 
     def __repr__(self) -> str:
@@ -319,19 +323,19 @@ QUANTITIES = {
 }
 """Descriptions of the quantities that output files can contain, by name."""
 
-OF_VERTICES = {name for name in QUANTITIES if name.endswith("_force")}
+VERTEX_QUANTITIES = {name for name in QUANTITIES if name.endswith("_force")}
 """Names of vertex quantities; all others are cell quantities."""
 
 
-def quantities_named(names: str | Iterable[str] | None) -> list[str]:
+def parse_quantities(names: str | Iterable[str] | None) -> list[str]:
     """Parse names of `QUANTITIES`, separated by commas or in a list, without duplicates."""
     if names is None:
         return []
     words = names.split(",") if isinstance(names, str) else list(iterate_argument(names, "fields are names"))
     if not all(isinstance(word, str) for word in words):
         raise ValueError(f"fields are names such as 'von_mises,cauchy'; got {format_value(names)}")
-    found = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
-    for name in found:
+    chosen = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
+    for name in chosen:
         if name not in QUANTITIES:
             raise ValueError(f"there is no field {name!r} for files; {suggest_name(name, QUANTITIES)}")
-    return found
+    return chosen

@@ -9,24 +9,24 @@ import numpy as np
 from scipy.linalg import eigh
 
 from supple.config.backend import Backend
-from supple.linear import Assembly, Matrix, Multilevel, NotPositive, enclosed, pcg
+from supple.linear import Assembly, Matrix, Multilevel, NotPositive, add_gas_stiffness, pcg
 from supple.model.model import Model, Step
-from supple.postprocess.evaluate import recall
+from supple.postprocess.evaluate import restore_step
 from supple.problem import Problem
 from supple.solve.loop import make_problem
 from supple.solvers.newton_methods.active_set import active_set_problem
 
-MOST_DENSE = 600
+MAX_DENSE_SIZE = 600
 """Largest number of unknowns for which all eigenvalues are computed."""
 
 SHIFT = 1e-9
 """Fraction of every vertex's stiffness that is added to the preconditioner, so that unconstrained bodies do
 not make it singular."""
 
-CLOSE = 1e-3
+PRECONDITIONER_RESIDUAL = 1e-3
 """Relative residual after one application of the preconditioner."""
 
-ITERATIONS = 200
+MAX_ITERATIONS = 200
 """Iteration limit; few problems need more than 30."""
 
 EXACT, ROUNDINGS = 1e-5, 10
@@ -68,24 +68,24 @@ def lowest_modes(model: Model, positions: np.ndarray, step: Step | None, count: 
     """
     problem = _problem_at(model, positions, step)
     assembly = Assembly(problem)
-    H = enclosed(assembly, assembly.hessian("exact"))
+    H = add_gas_stiffness(assembly, assembly.hessian("exact"))
     if not np.isfinite(H.data).all():
         raise ValueError("there are no lowest modes here: the forces are infinite or NaN")
     count = min(count, assembly.size)
-    few = assembly.size <= max(MOST_DENSE, 6 * count)
-    values, vectors = _all(assembly, H, count) if few else _iterated(assembly, H, count)
-    found = []
+    few = assembly.size <= max(MAX_DENSE_SIZE, 6 * count)
+    values, vectors = _solve_dense(assembly, H, count) if few else _solve_lobpcg(assembly, H, count)
+    modes = []
     for value, vector in zip(values, vectors.T, strict=True):
         direction = np.zeros((problem.model.vertices, 3))
         direction[assembly.free] = vector.reshape(-1, 3)
-        found.append(Mode(float(value), direction))
-    return tuple(found)
+        modes.append(Mode(float(value), direction))
+    return tuple(modes)
 
 
 def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Problem:
     """Create a problem at given positions with active obstacle contacts constrained."""
     problem = make_problem(replace(model, dynamic_terms=(), velocities=None), True, Backend())
-    recall(problem, model, step)
+    restore_step(problem, model, step)
     problem.loads.set(model.force if step is None or step.force is None else step.force)
     problem.positions = positions
     if not problem.contacts:
@@ -94,13 +94,13 @@ def _problem_at(model: Model, positions: np.ndarray, step: Step | None) -> Probl
     return active_set_problem(problem)
 
 
-def _all(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _solve_dense(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Lowest eigenpairs by a dense eigenvalue solver, without constrained directions."""
     dense = H.toarray()
-    free = assembly.unheld(np.eye(assembly.size))
-    held = np.eye(assembly.size) - free
-    stiffest = float(np.abs(dense).max(initial=0.0)) or 1.0
-    dense = free @ dense @ free + 1e3 * assembly.size * stiffest * held
+    free = assembly.unconstrained(np.eye(assembly.size))
+    constrained = np.eye(assembly.size) - free
+    max_stiffness = float(np.abs(dense).max(initial=0.0)) or 1.0
+    dense = free @ dense @ free + 1e3 * assembly.size * max_stiffness * constrained
     count = min(count, round(float(np.trace(free))))
     return (
         eigh(0.5 * (dense + dense.T), subset_by_index=[0, count - 1])
@@ -109,7 +109,7 @@ def _all(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np.ndar
     )
 
 
-def _iterated(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _solve_lobpcg(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Lowest eigenpairs by LOBPCG [Knyazev 2001].
 
     Each iteration solves a Rayleigh-Ritz problem in the span of the modes, their preconditioned residuals and
@@ -117,25 +117,25 @@ def _iterated(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray, np
     """
     solve, rounding = _preconditioner(assembly), ROUNDINGS * np.finfo(float).eps * np.abs(H.diagonal()).max()
     block = count + 4
-    X = assembly.unheld(np.random.default_rng(0).normal(size=(assembly.size, block)))
+    X = assembly.unconstrained(np.random.default_rng(0).normal(size=(assembly.size, block)))
     X = np.stack([solve(x) for x in X.T], axis=1)
     P = np.empty((assembly.size, 0))
-    for _ in range(ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         X = _orthonormal(X)
         values = np.einsum("ik,ik->k", X, H @ X)
-        left = assembly.unheld(H @ X - values * X)
-        W = np.stack([solve(r) for r in left.T], axis=1)
-        error = np.einsum("ik,ik->k", left, W)
-        good = (error <= EXACT**2 * np.abs(values)) | (np.linalg.norm(left, axis=0) <= rounding)
+        residual = assembly.unconstrained(H @ X - values * X)
+        W = np.stack([solve(r) for r in residual.T], axis=1)
+        error = np.einsum("ik,ik->k", residual, W)
+        converged = (error <= EXACT**2 * np.abs(values)) | (np.linalg.norm(residual, axis=0) <= rounding)
         order = np.argsort(values)[:count]
-        if good[order].all():
+        if converged[order].all():
             return values[order], X[:, order]
         basis = _orthonormal(np.concatenate([X, W, P], axis=1))
         _, mixed = eigh(basis.T @ (H @ basis), subset_by_index=[0, block - 1])
         new = basis @ mixed
         P, X = new - X @ (X.T @ new), new
     raise RuntimeError(
-        f"the lowest modes were not found in {ITERATIONS} iterations: the eigenvalue of the first is "
+        f"the lowest modes were not found in {MAX_ITERATIONS} iterations: the eigenvalue of the first is "
         f"{values[order[0]]:.4g} N/m or less; ask for more of them, count = {2 * count} or so, as it is hard "
         "to tell apart some of many that are alike"
     )
@@ -160,7 +160,7 @@ def _preconditioner(assembly: Assembly) -> Any:
             M = levels.at(positive, assembly.positions)
         except NotPositive:
             continue
-        return lambda r: assembly.unheld(pcg(positive, r, M, CLOSE).x)
+        return lambda r: assembly.unconstrained(pcg(positive, r, M, PRECONDITIONER_RESIDUAL).x)
     diagonal = np.abs(assembly.hessian("bound").diagonal())
     diagonal[diagonal == 0] = diagonal.max(initial=0.0) or 1.0
-    return lambda r: assembly.unheld(r / diagonal)
+    return lambda r: assembly.unconstrained(r / diagonal)

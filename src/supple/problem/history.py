@@ -12,8 +12,8 @@ from supple.contact.friction_state import (
     check_contacts,
     contacts_from_state,
     contacts_to_state,
+    frictional_terms,
     rows_from,
-    rubbing_terms,
 )
 from supple.materials import evolving
 from supple.model.model import Model
@@ -54,11 +54,11 @@ def evolving_parameters(model: Model) -> Iterator[tuple[str, int, int, str]]:
         term; index of the material among those of all terms; and name of the parameter.
     """
     made_of = [(k, term) for k, term in enumerate(model.terms) if term.material is not None]
-    found = [
+    parameters = [
         (p.name, k, number) for number, (k, term) in enumerate(made_of) for p in evolving(type(term.material))
     ]
-    names = [name for name, _, _ in found]
-    for name, k, number in found:
+    names = [name for name, _, _ in parameters]
+    for name, k, number in parameters:
         yield (name if names.count(name) == 1 else f"{name} {k}"), k, number, name
 
 
@@ -71,8 +71,8 @@ def check_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndar
     Raises:
         ValueError: A name or a shape does not fit the model, or values are not finite.
     """
-    known = {name: (k, parameter) for name, k, _, parameter in evolving_parameters(model)}
-    rubs = bool(rubbing_terms(model))
+    parameters = {name: (k, parameter) for name, k, _, parameter in evolving_parameters(model)}
+    has_friction = bool(frictional_terms(model))
     for name, values in history.items():
         if name in MOTION:
             _check_rows(name, (model.vertices, MOTION[name]), values)
@@ -80,7 +80,7 @@ def check_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndar
         if name == UNSOLVED:
             _check_rows(UNSOLVED, (1, 1), values)
             continue
-        if rubs and name == CONTACTS:
+        if has_friction and name == CONTACTS:
             check_contacts(model, values)
             continue
         if name == RIGID and model.obstacles is not None and model.obstacles.rigid:
@@ -89,13 +89,13 @@ def check_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndar
         if name == PINS and any(term.intersection_free for term in model.terms):
             _check_rows(PINS, (1, 1), values)
             continue
-        if name not in known:
-            there = ", ".join(known) or "none"
-            raise ValueError(f"the state remembers {name!r} of elements; this scene has {there}")
-        k, parameter = known[name]
+        if name not in parameters:
+            available = ", ".join(parameters) or "none"
+            raise ValueError(f"the state remembers {name!r} of elements; this scene has {available}")
+        k, parameter = parameters[name]
         shape = np.shape(getattr(model.terms[k].material, parameter))
-        found = to_floats(values)
-        if found.shape != shape or not np.isfinite(found).all():
+        numbers = to_floats(values)
+        if numbers.shape != shape or not np.isfinite(numbers).all():
             raise ValueError(
                 f"{name!r} of the state must be finite and of shape {shape}, got {format_value(values)}"
             )
@@ -103,8 +103,8 @@ def check_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndar
 
 
 def _check_rows(name: str, shape: tuple[int, int], values: Any) -> None:
-    found = to_floats(values)
-    if found.shape != shape or not np.isfinite(found).all():
+    numbers = to_floats(values)
+    if numbers.shape != shape or not np.isfinite(numbers).all():
         raise ValueError(
             f"{name!r} of the state must be finite and of shape {shape}, got {format_value(values)}"
         )
@@ -119,7 +119,7 @@ class HistoryVariables:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._parameters = list(evolving_parameters(problem.model))
-        self._frictional_terms = rubbing_terms(problem.model)
+        self._frictional_terms = frictional_terms(problem.model)
         self._motions: list[dict[str, np.ndarray]] = []
 
     @property
@@ -135,14 +135,14 @@ class HistoryVariables:
         x = (
             p.positions if any(terms[k].intersection_free for k in self._frictional_terms) else p.model.rest
         )  # barriers need positions
-        rubs = [contacts_to_state(terms[k], x, friction.get(k)) for k in self._frictional_terms] or [{}]
+        shared = [contacts_to_state(terms[k], x, friction.get(k)) for k in self._frictional_terms] or [{}]
         if self._problem.trust_region and self._problem.trust_region.pins.late is not None:
-            rubs[0][PINS] = np.array([[self._problem.trust_region.pins.late]])
+            shared[0][PINS] = np.array([[self._problem.trust_region.pins.late]])
         if self._problem.contacts.rigid:
-            rubs[0][RIGID] = self._problem.contacts.moved_by_bodies
+            shared[0][RIGID] = self._problem.contacts.moved_by_bodies
         return [
             {name: getattr(materials[number], parameter) for name, _, number, parameter in self._parameters}
-            | rubs[0]
+            | shared[0]
             | motion
             for materials, motion in zip(self._materials, self.motions(), strict=True)
         ]
@@ -162,8 +162,8 @@ class HistoryVariables:
         A different integrator would use it as if no time had passed. Second-order rules keep the mark of an
         unconverged step.
         """
-        kept = {name, UNSOLVED} if name in (ACCELERATION, EARLIER) else {name}
-        self.set_motions([{k: v for k, v in motion.items() if k in kept} for motion in self.motions()])
+        names = {name, UNSOLVED} if name in (ACCELERATION, EARLIER) else {name}
+        self.set_motions([{k: v for k, v in motion.items() if k in names} for motion in self.motions()])
 
     def unsolved(self) -> list[float | None]:
         """Time [s] of the first unconverged frame of a second-order rule, per batch member, or None."""
@@ -189,20 +189,20 @@ class HistoryVariables:
         )
         self._restore_contacts(variables[0])
         if self._parameters:
-            begun = self._problem.layout.begun
-            self._set_materials([self._insert(begun, known) for known in variables])
+            initial = self._problem.layout.begun
+            self._set_materials([self._insert(initial, member) for member in variables])
 
     def clear(self) -> None:
         """Discard history before equilibria; their conditions define the materials."""
         self.set_motions([])
         self._restore_contacts({})
 
-    def _restore_contacts(self, known: Mapping[str, np.ndarray]) -> None:
+    def _restore_contacts(self, variables: Mapping[str, np.ndarray]) -> None:
         for k in self._frictional_terms:
             if self._problem.model.terms[k].intersection_free:
-                self._problem.dynamic_terms.restored_friction[k] = rows_from(known)
+                self._problem.dynamic_terms.restored_friction[k] = rows_from(variables)
             else:
-                self._problem.refresh(k, contacts_from_state(known))
+                self._problem.refresh(k, contacts_from_state(variables))
 
     def evolve(self, dt: float) -> None:
         """Update the internal variables of materials over a time dt [s] at the present displacements."""
@@ -233,11 +233,11 @@ class HistoryVariables:
             changed[number] = changed[number]._replace(**new) if new else changed[number]
         return tuple(changed)
 
-    def _insert(self, materials: tuple, known: Mapping[str, np.ndarray]) -> tuple:
+    def _insert(self, materials: tuple, variables: Mapping[str, np.ndarray]) -> tuple:
         changed = list(materials)
         for name, _, number, parameter in self._parameters:
-            if name in known:
-                changed[number] = changed[number]._replace(**{parameter: known[name]})
+            if name in variables:
+                changed[number] = changed[number]._replace(**{parameter: variables[name]})
         return tuple(changed)
 
     def _set_materials(self, materials: list[tuple]) -> None:

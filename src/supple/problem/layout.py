@@ -298,7 +298,7 @@ def pack_stencils(problem: Problem) -> None:
     while done is None:
         _grow_capacity(problem, 2)
         done = layout.pack_stencils()
-    problem.loads.update_lanes(done.places)
+    problem.loads.update_lanes(done.slots)
     problem.measures.forget_stiffness()
     problem.invalidate_except(*STENCIL_INDEPENDENT, BATCH_DEPENDENT)
 

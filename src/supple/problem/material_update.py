@@ -60,7 +60,7 @@ def valid_prefixes(problem: Problem) -> list[str]:
         return ["block-diagonal"]
     prepared = problem._shared if problem.keeps_prepared and problem.batch_size == 1 else {}
     assembly, levels = prepared.get("assembly"), prepared.get("multilevel")
-    if assembly is None or not assembly.take_materials():
+    if assembly is None or not assembly.update_materials():
         return []
     kept = ["assembly", "parts", "noise"]
-    return [*kept, "multilevel"] if levels is None or levels.take_materials(assembly) else kept
+    return [*kept, "multilevel"] if levels is None or levels.update_materials(assembly) else kept

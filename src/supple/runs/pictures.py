@@ -108,7 +108,7 @@ def draw_film(
     paths: Sequence[Path],
     fps: float | None = None,
     turning: bool = False,
-    watch: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> str | None:
     """Render frames into films.
 
@@ -119,7 +119,7 @@ def draw_film(
         paths: Files to write, all with the same pictures.
         fps: Pictures per second; by default the frame rate of the run.
         turning: Move the camera once around the scene.
-        watch: Called as watch(done, pictures).
+        progress: Called as progress(done, pictures).
 
     Returns:
         A sentence if VTK could not draw, otherwise None.
@@ -140,7 +140,7 @@ def draw_film(
             turning=turning,
             fps=fps or frame_rate(run.manifest["scene"]["dt"]),
             view=view,
-            watch=watch,
+            progress=progress,
             **appearance.options,
         )
 

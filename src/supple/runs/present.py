@@ -113,7 +113,7 @@ def animate(
     names: bool | None = None,
     fps: float | None = None,
     turning: bool = False,
-    watch: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Draw frames as an MP4, GIF or WebP film.
 
@@ -123,7 +123,7 @@ def animate(
         field, camera, theme, size, title, thickness, names: As in `render`.
         fps: Pictures per second; by default the rate of the frames, from 8 to 50.
         turning: Move the camera once around the scene.
-        watch: Called as watch(done, pictures).
+        progress: Called as progress(done, pictures).
 
     Returns:
         Path of the file.
@@ -143,11 +143,11 @@ def animate(
     )
     fps = None if fps is None else check_number("fps", fps, at_least=0.1, at_most=240)
     check_flag("turning", turning)
-    if watch is not None and not callable(watch):
-        raise TypeError(f"watch must be a function to call, got {format_value(watch)}")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be a function to call, got {format_value(progress)}")
     shapes, model, dt = _shapes(frames)
     with replacing(file) as unfinished:
-        options: dict[str, Any] = {"size": size, "theme": theme, "turning": turning, "watch": watch}
+        options: dict[str, Any] = {"size": size, "theme": theme, "turning": turning, "progress": progress}
         _warn(draw(unfinished, model, shapes, fps=fps or frame_rate(dt), **appearance, **options))
     return file
 
@@ -170,7 +170,7 @@ def export(
     results: Any,
     formats: str | Iterable[str],
     output: PathLike | None = None,
-    watch: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
     *,
     fields: str | Iterable[str] | None = None,
 ) -> dict[str, Path]:
@@ -182,7 +182,7 @@ def export(
         results: Results folder, or a run of `load_run`.
         formats: Formats such as "usd,glb".
         output: Output folder; by default the results folder.
-        watch: Called as watch(done, frames).
+        progress: Called as progress(done, frames).
         fields: Additional fields of every frame, such as "von_mises,cauchy", see `evaluate`; for USD, VTU,
             NPZ and Zarr.
 
@@ -190,16 +190,16 @@ def export(
         File or folder of each format, by its name.
     """
     from supple.io.export import export as write
-    from supple.postprocess.evaluation import quantities_named
+    from supple.postprocess.evaluation import parse_quantities
 
-    run, names = _run(results), quantities_named(fields)
+    run, names = _run(results), parse_quantities(fields)
     folder = check_path(results, "a results folder") if run is None else run.folder.path
     from supple.runs.saved import fields_of, obstacles_in
 
     if not names:
-        return write(folder, formats, output, watch, obstacles=obstacles_in(folder))
+        return write(folder, formats, output, progress, obstacles=obstacles_in(folder))
     run = run or load_run(folder)
-    return write(folder, formats, output, watch, fields_of(run, names), run.model.obstacles)
+    return write(folder, formats, output, progress, fields_of(run, names), run.model.obstacles)
 
 
 def write_report(results: Any, path: PathLike | None = None) -> Path:

@@ -20,7 +20,7 @@ from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.checksums import start_checksums
 from supple.io.replace_file import replacing
 from supple.model.model import Model, Step, coasted
-from supple.postprocess.evaluate import evaluation_of
+from supple.postprocess.evaluate import evaluate_model
 from supple.postprocess.evaluation import Evaluation, Fields
 from supple.problem.history import RIGID
 from supple.runs.manifest import fingerprint, report_of, restore_infinities, set_totals
@@ -142,7 +142,7 @@ class SavedRun:
         x = np.asarray(frame.positions, float)
         history = frame.state.history if frame.state is not None else {}
         model = evaluate_dynamic_terms(self.model, x, self.time(index), history)
-        return evaluation_of(model, x, self.step(index))
+        return evaluate_model(model, x, self.step(index))
 
     def step(self, index: int) -> Step | None:
         """Time step that led to a frame.

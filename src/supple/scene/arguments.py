@@ -23,6 +23,7 @@ from supple.support.arguments import (
 __all__ = [
     "Vector",
     "array",
+    "check_name",
     "chosen",
     "comma_list",
     "count",
@@ -30,7 +31,6 @@ __all__ = [
     "format_value",
     "number",
     "part",
-    "sound_name",
     "suggest_name",
     "vector",
 ]

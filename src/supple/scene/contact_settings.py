@@ -10,7 +10,7 @@ import numpy as np
 
 from supple.collision.ccd.intersections import crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.contact.barrier import already_crossing, with_barrier_contact
+from supple.contact.barrier import intersection_message, with_barrier_contact
 from supple.contact.weak import EVERY, with_weak_contact
 from supple.materials import evolving
 from supple.model.model import Grid, Model
@@ -312,7 +312,7 @@ def check_contact(scene: Scene) -> None:
         and not contact.separate_initial
         and (intersecting := intersections(scene))
     ):
-        raise SceneError(already_crossing(intersecting), at="contact")
+        raise SceneError(intersection_message(intersecting), at="contact")
 
 
 def _moduli(scene: Scene) -> np.ndarray:

@@ -37,7 +37,7 @@ from supple.scene.loads.follower_loads import FollowingTraction
 from supple.scene.loads.forces import Inflation, Load, Wind
 from supple.scene.loads.ramps import AnyRamp, check_ramp
 from supple.scene.loads.scene_loads import Loaded
-from supple.scene.loads.time_varying import VaryingParameter, varied
+from supple.scene.loads.time_varying import VaryingParameter, vary_parameter
 from supple.scene.pickling import picklable
 from supple.scene.regions import Portion, Region
 from supple.scene.shapes.obstacle_motion import Obstacle, WithObstacles
@@ -85,7 +85,7 @@ class Scene(Loaded, WithObstacles, WithTies):
     obstacles: list[Obstacle] = field(default_factory=list, init=False)
     springs: list[SpringSet] = field(default_factory=list, init=False)
     cables: list[Tendon] = field(default_factory=list, init=False)
-    varied: list[VaryingParameter] = field(default_factory=list, init=False)
+    vary_parameter: list[VaryingParameter] = field(default_factory=list, init=False)
     inflations: list[Inflation | Cavity] = field(default_factory=list, init=False)
     follower_tractions: list[FollowingTraction] = field(default_factory=list, init=False)
     winds: list[Wind] = field(default_factory=list, init=False)
@@ -111,7 +111,7 @@ class Scene(Loaded, WithObstacles, WithTies):
     def __getstate__(self) -> dict[str, Any]:
         user_terms = [picklable(make, "a term of one's own", "function") for make in self.user_terms]
         ramp = picklable(self.gravity_ramp, "gravity", "ramp")
-        return self.__dict__ | {"gravity_ramp": ramp, "further": user_terms}
+        return self.__dict__ | {"gravity_ramp": ramp, "user_terms": user_terms}
 
     def add_solid(
         self,
@@ -281,7 +281,7 @@ class Scene(Loaded, WithObstacles, WithTies):
         self._vertices(body.body if isinstance(body, Portion) else body)
         if any(each.body.name == body.name and each.parameter == parameter for each in self.varied):
             raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
-        self.varied.append(varied(body, parameter, ramp))
+        self.varied.append(vary_parameter(body, parameter, ramp))
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0

@@ -11,7 +11,7 @@ import numpy as np
 
 from supple.config.backend import Backend
 from supple.config.stop import StopCriteria
-from supple.contact.barrier_report import kept_apart
+from supple.contact.barrier_report import report_barrier_contact
 from supple.contact.obstacle_contact import rigid_relative_residual
 from supple.contact.weak import met
 from supple.kernels import compilation
@@ -292,7 +292,7 @@ class _BatchSolve:
         }
         energies, inverted = self.measures.energies(), self.measures.inversions()
         contact, rejected = make_contact_reports(problem, self.stop, self.evaluated), run.rejected()
-        between = met(problem) or kept_apart(problem)
+        between = met(problem) or report_barrier_contact(problem)
         norms = self.first.residual, latest.residual, latest.relative_residual
         first, residual, relative_residual = (values.tolist() for values in norms)
         rigid = min(rigid_relative_residual(problem.contacts), 1.0)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from supple.contact.barrier_report import ApartReport
+from supple.contact.barrier_report import BarrierContactReport
 from supple.contact.obstacle_report import ContactReport
 from supple.contact.weak import MetReport
 from supple.problem import Balance
@@ -207,7 +207,7 @@ class Report:
     rejected: int = 0
     error_estimate: ErrorEstimate | None = None
     contact: ContactReport | None = None
-    met: MetReport | ApartReport | None = None
+    met: MetReport | BarrierContactReport | None = None
     notes: list[str] = field(default_factory=list)
     history: History | None = field(default=None, repr=False)
 

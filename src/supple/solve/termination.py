@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from supple.config.stop import StopCriteria
-from supple.contact.barrier_report import ApartReport
+from supple.contact.barrier_report import BarrierContactReport
 from supple.contact.obstacle_contact import rigid_relative_residual
 from supple.contact.obstacle_report import ContactReport, contact_reports
 from supple.contact.weak import MetReport
@@ -210,7 +210,7 @@ def is_recovering(problem: Problem, run: Run) -> bool:
 
 
 def check_intersections(
-    outcome: Outcome, *contacts: MetReport | ApartReport | ContactReport | None
+    outcome: Outcome, *contacts: MetReport | BarrierContactReport | ContactReport | None
 ) -> Outcome:
     """Replace CONVERGED by INTERSECTING if surfaces, or obstacles and faces, have passed through each other."""
     passed = any(contact is not None and contact.passed for contact in contacts)

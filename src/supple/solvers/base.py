@@ -155,7 +155,7 @@ class Run(ABC):
 
     @property
     def float64_problem(self) -> Problem | None:
-        """Float64 twin problem with the unrounded state, None without one."""
+        """Float64 problem with the unrounded state, or None."""
         return None
 
     unbounded: bool = False

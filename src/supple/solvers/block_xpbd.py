@@ -1,11 +1,11 @@
 """XPBD with simultaneous solution of both constraints of an element [BNH section 5]:
 
-    x ← xₙ + Δt vₙ + W f_ext,  λ ← 0                        elementwise.py, ElementRun._begin_step
-    for each iteration, for each element, color by color    elementwise.py, element_sweeps.py
+    x ← xₙ + Δt vₙ + W f_ext,  λ ← 0                        elementwise/run.py, ElementRun._begin_step
+    for each iteration, for each element, color by color    elementwise/run.py, sweep_projections
         (Δλ, Δλ') ← solution of the 2×2 system  [eq. 19]    `_project_block`
         λ ← λ + Δλ,  λ' ← λ' + Δλ'
         x ← x + W (∇Cᵀ Δλ + ∇C'ᵀ Δλ')
-    v ← (x - xₙ)/Δt                                         stepping.py
+    v ← (x - xₙ)/Δt                                         solve/time_loop.py
 
 The system is the paper's, with each row multiplied by its stiffness; k stands for V k:
 

@@ -1,29 +1,29 @@
 """Generalized position-based dynamics for arbitrary energies [GPBD Algorithm 1]:
 
-    x ← x⁻ + Δt v⁻ + W f_ext,  d ← 0 of all elements        elementwise.py, ElementRun._begin_step
-    for each iteration                                      elementwise.py, ElementRun.advance
-        for each element, color by color                    element_sweeps.py
-            x ← x unfolded, if inverted  [section 4.1]      in `element_step`: unfolding.py
+    x ← x⁻ + Δt v⁻ + W f_ext,  d ← 0 of all elements        elementwise/run.py, ElementRun._begin_step
+    for each iteration                                      elementwise/run.py, ElementRun.advance
+        for each element, color by color                    elementwise/run.py, sweep_projections
+            x ← x unfolded, if inverted  [section 4.1]      in `element_step`: inversion_recovery.py
             S ← ds/dx at x, s the Green strain              in `element_step`: F and g of the element
-            Δλ ← minimum of eq. 19                          green_minimum.py
+            Δλ ← minimum of eq. 19                          gpbd_local_solve.py
             Δd ← W Sᵀ Δλ  [eq. 18]                          in `element_step`
             d ← d + Δd,  x ← x + Δd  [eq. 13, 14]           `_project_green`
-    v ← (x - x⁻)/Δt                                         stepping.py
+    v ← (x - x⁻)/Δt                                         solve/time_loop.py
 
 Each element stores the displacement d by which its force has moved its corners. x = x̃ + Σ d holds at all
-times, except for elements that were inverted and unfolded [section 4.1; unfolding.py]. With the six
-multipliers Δλ as a symmetric matrix Λ, Sᵀ Δλ is F Λ gᵢ at corner i, so that Δdᵢ = Wᵢ F Λ gᵢ, W = Δt²/m. In
-the code, x is the displacement of a corner, not its position (elements/corners.py).
+times, except for elements that were inverted and unfolded [section 4.1; inversion_recovery.py].
+With the six multipliers Δλ as a symmetric matrix Λ, Sᵀ Δλ is F Λ gᵢ at corner i, so that Δdᵢ = Wᵢ F Λ gᵢ, W =
+Δt²/m. In the code, x is the displacement of a corner, not its position (elementwise/gather.py).
 
 Deviations from the paper:
 
 - The paper runs Jacobi sweeps with over-relaxation; they are sweep="jacobi" with jacobi_weights="vertex".
-- In a Gauss-Seidel sweep, an inverted element takes the fraction `unfolding.INVERSION_DAMPING` of its unfolding and of
-  its Δd; section 4.1 takes all of them.
-- An inverted element is unfolded to singular values of at least `unfolding.MIN_STRETCH`; section 4.1
-  only negates the smallest one.
+- In a Gauss-Seidel sweep, an inverted element takes the fraction `inversion_recovery.INVERSION_DAMPING` of
+  its unfolding and of its Δd; section 4.1 takes all of them.
+- An inverted element is unfolded to singular values of at least `inversion_recovery.MIN_STRETCH`; section
+  4.1 only negates the smallest one.
 - Newton's method with line search on eq. 19 makes `newton_steps` steps, by default one, and uses a bound in
-  place of the Hessian of ψ (green_minimum.py).
+  place of the Hessian of ψ (gpbd_local_solve.py).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class GreenProjection(Projection):
 def _project_green(projection, row, u):
     """Update one element, the body of the inner loop of the box.
 
-    An inverted element takes the fraction `unfolding.INVERSION_DAMPING` of the displacement that unfolds it and of Δd;
+    An inverted element takes the fraction `INVERSION_DAMPING` of the displacement that unfolds it and of Δd;
     the paper takes all of them [section 4.1].
     """
     elements, (displacements,) = projection.elements, projection.memory
@@ -174,7 +174,7 @@ class JacobiProjection(GreenProjection):
 def _propose(projection, row, u):
     """Compute one element's step from start-of-sweep positions, scaled by its share.
 
-    The share (jacobi.py) keeps the sum of the steps at a vertex from overshooting. A further projection,
+    The share (jacobi.py) keeps the sum of the steps at a vertex from overshooting. A second projection,
     `step_sum`, moves the vertices.
     """
     (displacements,), options = projection.memory, projection.options

@@ -38,7 +38,7 @@ BATCH_FACTOR = 4
 
 
 MAX_RATE_RESETS = 10
-"""Corrections of rigid bodies per solve that reset the forecast; later ones no longer do."""
+"""Corrections of rigid bodies per solve that reset the rate estimate; later ones no longer do."""
 
 MAX_GROWTH = 10.0
 """Size or displacement of a body, relative to the scene, beyond which a solve is unbounded."""
@@ -75,7 +75,7 @@ class Hybrid(Solver):
     def begin(self, problem: Problem) -> Run:
         """Start a run, or PBNG sweeps if the problem does not permit Newton steps.
 
-        Batches are swept for as long as the forecast justifies. Friction between bodies always requires
+        Batches are swept for as long as the rate estimate justifies. Friction between bodies always requires
         sweeps, as do obstacles on a device or in a batch.
         """
         able = not problem.contacts or (problem.batch_size == 1 and problem.device.name == "cpu")
@@ -97,14 +97,14 @@ class Hybrid(Solver):
 
 
 NO_END = (
-    f"bodies have grown to {MAX_GROWTH:g} times their size and go on: what presses on them, such as the pressure "
-    "in a chamber, gains more from that than it costs them; less pressure, or a material that stiffens as it "
+    f"bodies have grown to {MAX_GROWTH:g} times their size and go on: what presses on them, such as the "
+    "pressure in a chamber, gains more from that than it costs them; less pressure, or a material that stiffens as it "
     "stretches, such as gent or yeoh, has an equilibrium, and frames of a motion show where it is lost"
 )
 
 NO_HOLD = (
-    f"bodies have left for places {MAX_GROWTH:g} times as far off as the scene is large, and go on: nothing holds "
-    "them; what only lies on others, without friction, may have no equilibrium: pin it, or simulate a motion"
+    f"bodies have left for places {MAX_GROWTH:g} times as far off as the scene is large, and go on: nothing "
+    "holds them; what only lies on others, without friction, may have no equilibrium: pin it, or simulate a motion"
 )
 
 
@@ -145,7 +145,7 @@ def _has_outgrown_scene(problem: Problem) -> bool:
 
 
 class HybridRun(Run):
-    """Run of `Hybrid` on one problem; phase 2 works on a float64 twin of the problem."""
+    """Run of `Hybrid` on one problem; phase 2 works on the problem in float64."""
 
     guarded = True
 
@@ -251,8 +251,7 @@ class HybridRun(Run):
             self._swept_since = True
 
     def _sync_follower_loads(self) -> None:
-        """Hold follower loads as they are where Newton's method has led; with held loads from now on, if it
-        failed."""
+        """Update the follower loads to the current positions; fix them if `FollowerNewton` failed."""
         if self._newton is not None and self._newton.problem is not self.problem:
             self.problem.follower_loads.sync()
         if isinstance(self._newton, FollowerNewton) and self._newton.failed:
@@ -270,7 +269,7 @@ class HybridRun(Run):
             self._start_newton()
 
     def observe(self, balance: Balance, member: int = 0) -> bool:
-        """Continue the sweeps while the forecast predicts an early end, otherwise switch to Newton steps."""
+        """Continue the sweeps while the rate estimate predicts an early end; otherwise begin Newton steps."""
         if isinstance(self._newton, ActiveSetNewton):
             return self._newton.observe(balance)
         if self._newton is not None:
@@ -294,7 +293,7 @@ class HybridRun(Run):
         self._rigid_moves = moves
 
     def _update_stencils(self) -> None:
-        """Restart forecast and Newton steps after a change of stencils, which changes the forces."""
+        """Restart rate estimate and Newton steps after a change of stencils, which changes the forces."""
         self._version = self.problem.layout.version
         self._fixed_load_updates += self._fixes_loads
         self._rate = RateEstimate(self._rate.target)
@@ -315,6 +314,6 @@ class HybridRun(Run):
         if self.problem.follower_loads.without_contact and not self._fixes_loads:
             rotates = self.options.path == "rotation"
             if self._start is not None and shadow.measures.inversions()[0] > self._inverted:
-                shadow.positions = self._start  # sweeps under held loads have inverted elements
+                shadow.positions = self._start  # sweeps under fixed loads have inverted elements
             self._newton = FollowerNewton(shadow, self._rate.target, newton.step, rotates)
         return self._newton

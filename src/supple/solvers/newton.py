@@ -28,7 +28,7 @@ import numpy as np
 from supple.linear import Assembly, NotPositive
 from supple.linear.assembly.sparsity import count_blocks
 from supple.linear.condensed import condense_stiffness
-from supple.linear.solvers import COUNTED, LINEAR_SOLVERS, LinearSolver, linear_solver
+from supple.linear.solvers import ITERATIVE_SOLVERS, LINEAR_SOLVERS, LinearSolver, linear_solver
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.solvers.base import Run, Solver
@@ -86,9 +86,10 @@ class Newton(Solver):
         check_flag("line_search", self.line_search)
         if self.linear_iterations is not None:
             check_integer("linear_iterations", self.linear_iterations)
-            if self.linear_solver not in COUNTED:
+            if self.linear_solver not in ITERATIVE_SOLVERS:
                 raise ValueError(
-                    f"linear_iterations is for linear_solver {comma_list(COUNTED)}, got {self.linear_solver!r}"
+                    f"linear_iterations is for linear_solver {comma_list(ITERATIVE_SOLVERS)}, "
+                    f"got {self.linear_solver!r}"
                 )
         check_iterations(self.iterations)
 
@@ -156,7 +157,7 @@ class NewtonRun(Run):
 
     def _solve(self, kind: HessianKind, accuracy: float) -> np.ndarray | None:
         """Solve H Δu = f. Return Δu as padded vectors (n + 1, 4), None without a solution."""
-        f = self.assembly.take(self.problem.states.net)
+        f = self.assembly.gather(self.problem.states.net)
         try:
             return self.assembly.spread(self.linear.solve(self.assembly.matrix(kind), f, accuracy))
         except (np.linalg.LinAlgError, NotPositive):
@@ -212,8 +213,8 @@ class NewtonRun(Run):
     def _update_stencils(self) -> None:
         """Rebuild the sparsity pattern of the Hessian for the current stencils.
 
-        With obstacles, steps are made by a twin problem that constrains the vertices in contact
-        (beside_obstacles.py).
+        With obstacles, steps are made by an active-set problem that constrains the vertices in
+        contact (active_set.py).
         """
         self._version, self._first_residual = self.problem.layout.version, None
         for name in ("assembly", "linear"):
@@ -246,8 +247,8 @@ class NewtonRun(Run):
         notes = [f"linear solver: {(self._subproblem_run or self).linear.name}"]
         if self._uphill:
             notes.append(
-                f"the Hessian gave {pluralize(self._uphill, 'step')} along which the energy rises; rescue=True "
-                "takes its positive part there"
+                f"the Hessian gave {pluralize(self._uphill, 'step')} along which the energy rises; "
+                "rescue=True takes its positive part there"
             )
         if self._exact_failed:
             notes.append(

@@ -1,16 +1,16 @@
 """Position-based dynamics with continuum energies as constraints C = E [PBCM Algorithm 1, sections 3-4.2]:
 
-    x ← xₙ + Δt vₙ + Δt² M⁻¹ f_ext  [lines 1, 2]            elementwise.py, ElementRun._begin_step
-    for each iteration  [3]                                 elementwise.py, ElementRun.advance
-        for each element, color by color  [4]               element_sweeps.py
+    x ← xₙ + Δt vₙ + Δt² M⁻¹ f_ext  [lines 1, 2]            elementwise/run.py, ElementRun._begin_step
+    for each iteration  [3]                                 elementwise/run.py, ElementRun.advance
+        for each element, color by color  [4]               elementwise/run.py, sweep_projections
             λ ← -E/Σ wⱼ |∂E/∂xⱼ|²  [5, eq. 3]               `multiplier`
             xᵢ ← xᵢ + wᵢ λ ∂E/∂xᵢ  [6, 7, eq. 2]             `_project_energy`
-        collisions  [11, here in every sweep]               touching.py
-    v ← (x - xₙ)/Δt, and damped  [10, 12]                   stepping.py
+        collisions  [11, here in every sweep]               elementwise/run.py, ContactProjection
+    v ← (x - xₙ)/Δt, and damped  [10, 12]                   solve/time_loop.py
 
 W = Δt²/m replaces w = 1/m; the factor Δt² cancels in w λ. E and ∂E/∂x are those of `clamped_energy`, the
 paper's inversion handling [section 4.2, Fig. 2]. In the code, x is the displacement of a corner, not its
-position (elements/corners.py). Our own additions are `stiffness`, geometric and weak constraints.
+position (elementwise/gather.py). Our own additions are `stiffness`, geometric and weak constraints.
 
 There is no compliance. The body becomes stiffer with more sweeps and shorter time steps, whatever its Young's
 modulus. In quasistatics, external forces lose their effect as sweeps are added [PBNG section 6.1].

@@ -1,14 +1,14 @@
 """Position-based nonlinear Gauss-Seidel [PBNG section 7]:
 
     û ← uₙ + Δt vₙ, target of inertia                       problem/problem.py, Problem.begin_step
-    for each sweep                                          iterating.py, `_sweep`
+    for each sweep                                          launch.py, `_sweep`
         for each vertex i, color by color  [section 10]     ordering, each_color
             fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      problem/force_kernels.py, net_force
-            Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_update_vertices`: friction_cone.py, respond
-            uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     `_update_vertices`: limit_step, vertexwise/vertex_update.py
+            Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_update_vertices`: friction_cone.py
+            uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     `_update_vertices`: vertex_update.py
         the same for groups of tied vertices                vertexwise/tied_groups.py
         acceleration  [section 7.3]                         acceleration/
-    v ← (u - uₙ)/Δt                                         stepping.py
+    v ← (u - uₙ)/Δt                                         solve/time_loop.py
 
 u are displacements, x = X + u. E is the elastic, weak constraint and external energy plus the inertial term ½
 m/Δt² |u - û|². External forces are part of E and not of û, in contrast to the paper's x̂ [section 6]; section
@@ -16,8 +16,8 @@ m/Δt² |u - û|². External forces are part of E and not of û, in contrast to 
 positions of its neighbors, as in a serial sweep.
 
 The paper's method is acceleration=None, tied_groups=False; its section 7.3 is `PaperSOR` and
-`PaperChebyshev`. Our own additions are Anderson acceleration, the default; links; and t ≤ 1, which keeps the
-energy finite. ω is 1 except with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or the material's own bound.
+`PaperChebyshev`. Our own additions are Anderson acceleration, the default; tied groups; and t ≤ 1, which keeps
+the energy finite. ω is 1 except with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or the material's own bound.
 Obstacles add a contact force rᵢ, with which the vertex ends at an admissible position: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ).
 Section 7.2 instead removes the part of Aᵢ⁻¹ fᵢ that points into the obstacle, which comes to rest at fᵢ ∥ Aᵢ
 n.
@@ -268,8 +268,8 @@ class PBNGRun(Run):
     def _sweep_in_trust_region(self, count: int) -> None:
         """Sweep within the trust region.
 
-        A tight trust region is rebuilt at the current positions, so that touching surfaces can move far
-        together.
+        A tight trust region is rebuilt at the current positions, so that surfaces in contact can move
+        over long distances together.
         """
         for _ in range(count):
             if self.problem.trust_region.near_bound:

@@ -3,34 +3,34 @@
 B-PXPBD, blended, mixes XPBD's update with a fixed-point update that restores x = x̃ + W Σ λ ∇C for the
 visited constraint. Numbers are the steps of Algorithm 1:
 
-    x ← x̃,  λ ← 0,  Δx_total ← 0                            elementwise.py, ElementRun._begin_step
-    for each iteration, for each constraint d               elementwise.py, element_sweeps.py
+    x ← x̃,  λ ← 0,  Δx_total ← 0                            elementwise/run.py, ElementRun._begin_step
+    for each iteration, for each constraint d               elementwise/run.py, sweep_projections
         Δλ ← XPBD's  [1, eq. 16]                            xpbd.multiplier_step
         λ ← λ + Δλ  [4, eq. 16]                             `_blend`
         Δx_fp ← λ W ∇C - Δx_total  [2, eq. 22]
         Δx ← ζ W ∇C Δλ + (1 - ζ) Δx_fp  [eq. 21]
         x ← x + Δx  [3, eq. 19]
         Δx_total ← Δx_total + Δx  [5]
-    v ← (x - xₙ)/Δt                                         stepping.py
+    v ← (x - xₙ)/Δt                                         solve/time_loop.py
 
 Step 4 precedes step 2: λ in Δx_fp is the new one, as in eq. 20. The λ in the denominator of eq. 16 is a slip.
 
 FP-PXPBD, first-Piola, stores the stress P of each element in place of multipliers. The forces -V P g are
 linear in P, so x = x̃ - W Σ V P g [eq. 24] holds exactly at all times, for any energy. Steps of Algorithm 2:
 
-    x ← x̃,  P ← 0                                           elementwise.py, ElementRun._begin_step
-    for each iteration, for each element e                  elementwise.py, element_sweeps.py
+    x ← x̃,  P ← 0                                           elementwise/run.py, ElementRun._begin_step
+    for each iteration, for each element e                  elementwise/run.py, sweep_projections
         F̃ ← F + P G: F without the element's own stress     `_project_piola`
         for each local step of Newton's method
             h ← F + P(F) G - F̃  [1, eq. 29]                 `stress_step`
             δF ← solution of δF + (H : δF) G = -h  [3, eq. 34, 48, 49]
             P ← P(F) + H : δF  [6, linearized as in eq. 30],  F ← F + δF
         x ← x - W V ΔP g  [2, 4, 5 in one]                  `_project_piola`
-    v ← (x - xₙ)/Δt                                         stepping.py
+    v ← (x - xₙ)/Δt                                         solve/time_loop.py
 
 W = Δt²/m, and the papers' λ is ours times Δt². gᵢ is the shape gradient of corner i, G = V Γ with Γ = Σ Wᵢ gᵢ
-gᵢᵀ, and H is ∂²ψ/∂F² or its bound; in the code, x are displacements, not positions (elements/corners.py). Our
-own additions are a stable ζ (elements/blending.py) and a fixed number of local steps.
+gᵢᵀ, and H is ∂²ψ/∂F² or its bound; in the code, x are displacements, not positions (elementwise/gather.py).
+Our own additions are a stable ζ (elementwise/blend_factor.py) and a fixed number of local steps.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class BlendedProjection(TwoConstraints):
         memory: λ (rows, 2, lanes), and the displacements (rows, 6 k, lanes) by which each of the two
             constraints has moved the k corners so far [m].
         options: ζ, the fraction of XPBD's update that is kept, as (1,), or () for the stable value
-            (blending.py).
+            (blend_factor.py).
     """
 
     __slots__ = ()
@@ -260,7 +260,7 @@ class BPXPBD(ElementOptions):
     Args:
         zeta: Fraction of XPBD's update that is kept; 1 is XPBD. Larger values are more stable, smaller ones
             reduce the residual further. None is ½ as in the paper, and more in elements where ½ would be
-            unstable (elements/blending.py).
+            unstable (elementwise/blend_factor.py).
         constraints: As for XPBD.
     """
 

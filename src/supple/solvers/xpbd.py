@@ -1,12 +1,12 @@
 """XPBD with continuum constraints, decoupled pairs or the square root of the energy [BNH Algorithms 1 and 2]:
 
-    x ← xₙ + Δt vₙ + W f_ext,  λ ← 0                        elementwise.py, ElementRun._begin_step
-    for each iteration, for each element, color by color    elementwise.py, element_sweeps.py
+    x ← xₙ + Δt vₙ + W f_ext,  λ ← 0                        elementwise/run.py, ElementRun._begin_step
+    for each iteration, for each element, color by color    elementwise/run.py, sweep_projections
         for each constraint C of it                         `_project_two`, or `_project_root`: one C
             C, k, ∇C at x                                   `constraint_pair` of the material, `gradients`
             Δλ ← -(V k C + λ)/(V k ∇C W ∇Cᵀ + 1)            `multiplier_step`
             λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ                   `update`, which is `_solve_constraint`
-    v ← (x - xₙ)/Δt                                         stepping.py
+    v ← (x - xₙ)/Δt                                         solve/time_loop.py
 
 ψ is written as Σ k/2 C², with k in [Pa] for dimensionless C. Each constraint has a multiplier λ, such that λ
 ∇C is the force that it exerts; at convergence, λ = -V k C [BNH eq. 4, PBNG eq. 23]. One visit solves C(x +
@@ -22,7 +22,7 @@ other constraints, the reason for the stagnation of XPBD's residual [PXPBD secti
     C₁, C₂ [PXPBD eq. 5]                first and second constraint of materials/corotated.py
     h = Δt/numSubSteps [Algorithm 1]    Δt: `simulate` divides steps into substeps
 
-In the code, D is ∂C/∂F, and x is the displacement of a corner, not its position (elements/corners.py).
+In the code, D is ∂C/∂F, and x is the displacement of a corner, not its position (elementwise/gather.py).
 Algorithm 2 orders all constraints by color; here, one visit updates both constraints of an element in turn.
 Our own additions are `MIN_MOBILITY`, for hard constraints only, and the remark on pairs that do not vanish
 at rest.
@@ -253,7 +253,8 @@ class XPBD(ElementOptions):
         compliant: False makes every constraint of an element hard, as stiff as the sweeps allow, whatever the
             stiffness of the material: PBD as the limit of XPBD [PBNG section 6.1], a baseline. Attachments
             keep their stiffness.
-        primary: "kept" includes the primary residual of the positions, see kept_primary.py [PXPBD Fig. 3b];
+        primary: "kept" includes the primary residual of the positions, see
+            elementwise/multiplier_residuals.py [PXPBD Fig. 3b];
             an unstable baseline, for materials with a pair, in dynamics only. "omitted" is XPBD.
     """
 

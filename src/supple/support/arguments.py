@@ -42,12 +42,12 @@ def _plain(given: np.ndarray) -> bool:
 
 def check_integer(name: str, value: Any, *, at_least: int = 1, at_most: int = MAX_INTEGER) -> int:
     """Check an integer and its range."""
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if is_whole and at_least <= value <= at_most:
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if is_integer and at_least <= value <= at_most:
         return int(value)
-    too_large = at_most < MAX_INTEGER or (is_whole and value > MAX_INTEGER)
-    wanted = f"from {at_least} to {at_most}" if too_large else f"of at least {at_least}"
-    raise ValueError(f"{name} must be a whole number {wanted}, got {format_value(value)}")
+    too_large = at_most < MAX_INTEGER or (is_integer and value > MAX_INTEGER)
+    expected = f"from {at_least} to {at_most}" if too_large else f"of at least {at_least}"
+    raise ValueError(f"{name} must be a whole number {expected}, got {format_value(value)}")
 
 
 def check_iterations(value: Any) -> None:
@@ -79,12 +79,12 @@ def check_number(
         if inside and np.isfinite(given):
             return given
     if low is not None and high is not None:
-        wanted = f"must lie between {low:g} and {high:g}"
+        expected = f"must lie between {low:g} and {high:g}"
     elif low is not None:
-        wanted = f"must be a finite number {'greater than' if at_least is None else 'of at least'} {low:g}"
+        expected = f"must be a finite number {'greater than' if at_least is None else 'of at least'} {low:g}"
     else:
-        wanted = "must be one finite number"
-    raise ValueError(f"{name} {wanted}, got {format_value(value)}")
+        expected = "must be one finite number"
+    raise ValueError(f"{name} {expected}, got {format_value(value)}")
 
 
 def check_positive(name: str, value: Any, unit: str) -> float:
@@ -112,8 +112,8 @@ def check_choice(name: str, value: Any, known: Iterable[str]) -> str:
     words = list(known)
     if isinstance(value, str) and value in words:
         return value
-    told = f"{', '.join(map(repr, words[:-1]))} or {words[-1]!r}" if len(words) > 1 else repr(words[0])
-    raise ValueError(f"{name} must be {told}, got {format_value(value)}")
+    choices = f"{', '.join(map(repr, words[:-1]))} or {words[-1]!r}" if len(words) > 1 else repr(words[0])
+    raise ValueError(f"{name} must be {choices}, got {format_value(value)}")
 
 
 def check_vectors(
@@ -145,9 +145,9 @@ def check_vectors(
     rows = to_floats(values)
     shapes = [(count, 3)] if batch_size is None else [(count, 3), (batch_size, count, 3)]
     if rows.shape not in shapes:
-        found = f"shape {rows.shape}" if rows.ndim else format_value(values)
-        wanted = " or ".join(map(str, shapes))
-        raise error(f"{name} must have shape {wanted}, one row of three numbers per {per}; got {found}")
+        actual = f"shape {rows.shape}" if rows.ndim else format_value(values)
+        expected = " or ".join(map(str, shapes))
+        raise error(f"{name} must have shape {expected}, one row of three numbers per {per}; got {actual}")
     bad = np.count_nonzero(~np.isfinite(rows).all(axis=-1))
     if bad:
         raise error(f"{name} has NaN or infinite values for {bad} of {rows.size // 3} vertices")

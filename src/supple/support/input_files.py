@@ -23,7 +23,7 @@ TEXT_LIMIT = 16 * 2**20
 DEFLATE_RATIO = 1032
 """Largest possible expansion factor of deflate."""
 
-KINDS = (
+FILE_TYPES = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISCHR, "a device"),
@@ -54,7 +54,7 @@ def check_regular(path: Path) -> None:
     """
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
-        kind = next((name for is_kind, name in KINDS if is_kind(mode)), "no regular file")
+        kind = next((name for is_kind, name in FILE_TYPES if is_kind(mode)), "no regular file")
         raise InputFileError(f"is {kind}; only regular files are read")
 
 

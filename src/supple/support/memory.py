@@ -109,20 +109,22 @@ def _of_group(root: Path) -> Iterator[float]:
     File caches can be reclaimed and therefore count as available.
     """
     for line in _lines(root / "proc/self/cgroup"):
-        _, kinds, path = line.split(":", 2)
-        if kinds not in ("", "memory"):
+        _, controllers, path = line.split(":", 2)
+        if controllers not in ("", "memory"):
             continue
-        place = root / "sys/fs/cgroup" / kinds
+        mount = root / "sys/fs/cgroup" / controllers
         names = (
-            ("memory.limit_in_bytes", "memory.usage_in_bytes") if kinds else ("memory.max", "memory.current")
+            ("memory.limit_in_bytes", "memory.usage_in_bytes")
+            if controllers
+            else ("memory.max", "memory.current")
         )
-        cache = "total_inactive_file" if kinds else "inactive_file"
-        folder = place / path.lstrip("/")
+        cache = "total_inactive_file" if controllers else "inactive_file"
+        folder = mount / path.lstrip("/")
         for group in [folder, *folder.parents]:
             limit, used = (_number(group / name) for name in names)
             if limit is not None and used is not None:
                 yield limit - used + _table(group / "memory.stat").get(cache, 0)
-            if group == place:
+            if group == mount:
                 break
 
 

@@ -10,10 +10,14 @@ def pluralize(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
-def shorten_words(text: str, most: int = 300) -> str:
-    """Cut words longer than `most` characters in the middle, such as a key of a damaged file."""
-    kept = (most - 1) // 2
-    return re.sub(rf"\S{{{most + 1},}}", lambda word: f"{word[0][: most - 1 - kept]}…{word[0][-kept:]}", text)
+def shorten_words(text: str, limit: int = 300) -> str:
+    """Cut words longer than `limit` characters in the middle, such as a key of a damaged file."""
+    remaining = (limit - 1) // 2
+    return re.sub(
+        rf"\S{{{limit + 1},}}",
+        lambda word: f"{word[0][: limit - 1 - remaining]}…{word[0][-remaining:]}",
+        text,
+    )
 
 
 def format_duration(seconds: float) -> str:

@@ -1,6 +1,6 @@
 """Pictures and films of bodies, and plots of solver convergence."""
 
-from supple.view.comparison import comparison_plot
+from supple.view.comparison_plot import comparison_plot
 from supple.view.fields import FIELDS
 from supple.view.film import film
 from supple.view.picture import Artist, Shape, View, picture, shared_view

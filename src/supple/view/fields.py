@@ -16,8 +16,8 @@ import numpy as np
 
 from supple.meshes.measures import area_vectors, means_at_vertices
 from supple.model.model import Model, Step
-from supple.postprocess.cell_quantities import CLOTH_FIGURES, carried_fibers, folds_at_vertices
-from supple.postprocess.evaluate import evaluation_of, means_of, net_force_of
+from supple.postprocess.cell_quantities import CLOTH_QUANTITIES, deformed_fibers, folds_at_vertices
+from supple.postprocess.evaluate import evaluate_model, evaluate_net_force, vertex_means
 from supple.view.render.surface import select_spaced
 from supple.view.style import (
     COOL_TO_HOT,
@@ -49,11 +49,11 @@ def warp_strain(model: Model, positions: np.ndarray, step: Step | None = None) -
 
 
 def means(model: Model, positions: np.ndarray, figure: str) -> np.ndarray:
-    """Average a `CLOTH_FIGURES` quantity over the triangles of each vertex, weighted by rest area; (n,)."""
+    """Average a `CLOTH_QUANTITIES` quantity over the triangles of each vertex, weighted by rest area; (n,)."""
     averages = np.full(model.vertices, np.nan)
     for body in model.bodies:
         x = positions[body.vertices]
-        values = CLOTH_FIGURES[figure](body, x) if body.mesh.corners == 3 else None
+        values = CLOTH_QUANTITIES[figure](body, x) if body.mesh.corners == 3 else None
         if values is not None:
             averages[body.vertices] = means_at_vertices(values, body.mesh.cells, body.rest_measures, len(x))
     return averages
@@ -75,7 +75,7 @@ def fiber_lines(model: Model, positions: np.ndarray) -> np.ndarray:
     Fibers that are nearly normal to the surface are omitted.
     """
     faces, cells = _faces(model)
-    along = carried_fibers(model, positions)[cells]
+    along = deformed_fibers(model, positions)[cells]
     length = np.linalg.norm(along, axis=1)
     normals = area_vectors(positions, faces)
     with np.errstate(all="ignore"):
@@ -90,7 +90,7 @@ def fiber_lines(model: Model, positions: np.ndarray) -> np.ndarray:
 @lru_cache(maxsize=2)
 def _faces(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Surface triangles (t, 3) of cells with fibers, thinned to the line spacing, and the cells behind."""
-    fibrous = np.flatnonzero(np.isfinite(carried_fibers(model, model.rest)[:, 0]))
+    fibrous = np.flatnonzero(np.isfinite(deformed_fibers(model, model.rest)[:, 0]))
     tets = model.cells[fibrous] if len(fibrous) else np.empty((0, 4), int)
     faces = tets[:, [(0, 1, 2), (0, 3, 1), (1, 3, 2), (2, 3, 0)]].reshape(-1, 3)
     _, first, counts = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
@@ -192,44 +192,44 @@ def displacement(model: Model, positions: np.ndarray, step: Step | None = None) 
 
 def volume_ratio(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Cell volume, or cloth area, around each vertex relative to the rest value."""
-    values = means_of(model, positions, "volume_ratio")
+    values = vertex_means(model, positions, "volume_ratio")
     of_data = np.isnan(values)  # data-driven cloth has no deformation gradient
     return np.where(of_data, means(model, positions, "area_ratio"), values) if of_data.any() else values
 
 
 def energy_density(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Elastic energy of the cells of each vertex over their rest volume [J/m³]."""
-    return means_of(model, positions, "energy", step)
+    return vertex_means(model, positions, "energy", step)
 
 
 def von_mises(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """√(3/2 s:s) of the deviator s of the Cauchy stress [Pa], averaged over the cells of each vertex."""
-    return means_of(model, positions, "von_mises", step)
+    return vertex_means(model, positions, "von_mises", step)
 
 
 def pressure(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """-tr(σ)/3 [Pa], averaged over the cells of each vertex."""
-    return means_of(model, positions, "pressure", step)
+    return vertex_means(model, positions, "pressure", step)
 
 
 def principal_stress(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Largest eigenvalue of the Cauchy stress [Pa], averaged over the cells of each vertex."""
-    return means_of(model, positions, "principal_stresses", step)[:, 0]
+    return vertex_means(model, positions, "principal_stresses", step)[:, 0]
 
 
 def stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Largest principal stretch, averaged over the cells of each vertex."""
-    return means_of(model, positions, "principal_stretches", step)[:, 0]
+    return vertex_means(model, positions, "principal_stretches", step)[:, 0]
 
 
 def plastic_strain(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Equivalent plastic strain, averaged over the cells of each vertex; NaN without plasticity."""
-    return _of_cells(model, evaluation_of(model, positions, step).plastic_strain)
+    return _of_cells(model, evaluate_model(model, positions, step).plastic_strain)
 
 
 def fiber_stretch(model: Model, positions: np.ndarray, step: Step | None = None) -> np.ndarray:
     """Fiber stretch, averaged over the cells of each vertex; NaN without fibers."""
-    return _of_cells(model, np.linalg.norm(carried_fibers(model, positions), axis=1))
+    return _of_cells(model, np.linalg.norm(deformed_fibers(model, positions), axis=1))
 
 
 def _of_cells(model: Model, values: np.ndarray) -> np.ndarray:
@@ -243,7 +243,7 @@ def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> n
     step = step or Step(np.inf, positions)
     if step.anchor is None:
         raise ValueError(f"the residual of frames of several substeps is not known; {NO_LAST_STEP}")
-    net_force = net_force_of(model, positions, step)
+    net_force = evaluate_net_force(model, positions, step)
     return np.where(model.free, np.linalg.norm(net_force, axis=1), np.nan)
 
 

@@ -24,8 +24,8 @@ SLOWEST, FASTEST = 8.0, 50.0
 GIF_WIDTH = 640
 """Largest width of GIF files [pixels], which limits their size."""
 
-Watcher = Callable[[int, int], None]
-"""Progress callback watch(done, pictures), called before each picture and after the last."""
+Progress = Callable[[int, int], None]
+"""Progress callback progress(done, pictures), called before each picture and after the last."""
 
 _MP4 = {
     "codec": "libx264",
@@ -60,7 +60,7 @@ def film(
     names: bool = False,
     view: View | None = None,
     renderer: str | None = None,
-    watch: Watcher | None = None,
+    progress: Progress | None = None,
 ) -> str | None:
     """Draw a model in several shapes into one or more MP4, GIF or WebP files.
 
@@ -81,7 +81,7 @@ def film(
         names: Label bodies with their names.
         view: Shared view; by default one that fits all shapes.
         renderer: "vtk" or "matplotlib"; by default VTK if it is available.
-        watch: Progress callback.
+        progress: Progress callback.
 
     Returns:
         A sentence if VTK was not available, otherwise None.
@@ -93,13 +93,13 @@ def film(
     with Artist(model, view, field, title, size, theme, renderer) as artist, ExitStack() as stack:
         writers = [stack.enter_context(closing(_writer(file, size, fps))) for file in files]
         for done, (shape, camera_k) in enumerate(zip(shapes, cameras, strict=True)):
-            if watch is not None:
-                watch(done, len(shapes))
+            if progress is not None:
+                progress(done, len(shapes))
             image = artist.draw(shape, camera_k)
             for writer in writers:
                 writer.send(image)
-        if watch is not None:
-            watch(len(shapes), len(shapes))
+        if progress is not None:
+            progress(len(shapes), len(shapes))
         return artist.note
 
 

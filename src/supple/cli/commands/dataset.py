@@ -134,10 +134,10 @@ def _solve(
     with Progress(*columns, console=errors, transient=True, disable=silent) as bar:
         task = bar.add_task("solving")
 
-        def watch(done: int, samples: int) -> None:
+        def show_progress(done: int, samples: int) -> None:
             bar.update(task, completed=done, total=samples)
 
-        run_store(store, share, workers, True if ray == "local" else ray, watch, retry_failed)
+        run_store(store, share, workers, True if ray == "local" else ray, show_progress, retry_failed)
     statistics = store_status(store)
     bad = statistics["samples"] - statistics["good"] - statistics["outcomes"].get("missing", 0)
     code = NOT_CONVERGED if bad else DONE

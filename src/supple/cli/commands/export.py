@@ -52,10 +52,10 @@ def export(
         ):
             task = bar.add_task("export")
 
-            def watch(done: int, all: int) -> None:
+            def show_progress(done: int, all: int) -> None:
                 bar.update(task, completed=done, total=all)
 
-            paths = write(results, formats, output, watch, fields=fields)
+            paths = write(results, formats, output, show_progress, fields=fields)
         if json:
             print_json({"files": {name: str(path) for name, path in paths.items()}, "exit_code": 0})
         elif not quiet:

@@ -107,7 +107,7 @@ def run(
         from supple.io import ResultsFolder
         from supple.io.checksums import compact_checksums
         from supple.io.export import export_own, parse_formats
-        from supple.postprocess.evaluation import quantities_named
+        from supple.postprocess.evaluation import parse_quantities
         from supple.runs.manifest import new_run_manifest
         from supple.runs.pictures import make_appearance
         from supple.runs.saved import fields_of
@@ -127,7 +127,7 @@ def run(
         if file.scene.quasistatic:
             stop = add_position_tolerance(stop, limits, file)
         appearance = make_appearance(file, field)
-        chosen = quantities_named(file.output.fields if fields is None else fields)
+        chosen = parse_quantities(file.output.fields if fields is None else fields)
         job = Job(file, method, stop, count, backend, record_history, chosen)
         results = ResultsFolder(output or Path("results") / scene.stem)
         manifest = new_run_manifest(file, count, job.settings)
@@ -263,7 +263,7 @@ def _illustrate(
         names = ["film.mp4", "film.gif"] if gif else ["film.mp4"]
         films = [path / name for name in names]
         with FilmProgress(quiet) as progress:
-            problem = draw_film(run, appearance, frames, films, watch=progress.watch)
+            problem = draw_film(run, appearance, frames, films, progress=progress.watch)
         manifest["film"] = {"files": names, "note": problem}
         run.folder.write_report(manifest)
     if problem and not quiet:

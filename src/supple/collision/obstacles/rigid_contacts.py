@@ -142,7 +142,7 @@ FACE_SLACK = 1e-3
 """Advantage in separation, relative to the shortest half edge, that edges need over faces."""
 
 
-def meeting_points(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+def contact_points(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Contact points of two boxes.
 
     Args:
@@ -303,7 +303,7 @@ def _took_place(
 def _touches_of(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Contact points, gaps and normals toward the first shape, from the sample points of both shapes."""
     if all(_solid_box(shapes.rows[row]) for row in (one, other)):
-        yield from meeting_points(shapes.rows[one], shapes.rows[other])
+        yield from contact_points(shapes.rows[one], shapes.rows[other])
         return
     yield from _touches(shapes, one, other)
     for point, gap, normal in _touches(shapes, other, one):

@@ -51,7 +51,7 @@ EXPORTS = {
 
 
 def export_dataset(
-    data: Dataset, to: str, output: Path | None = None, watch: Callable[[int, int], None] | None = None
+    data: Dataset, to: str, output: Path | None = None, progress: Callable[[int, int], None] | None = None
 ) -> Path:
     """Export the converged samples with inputs, reports, splits and a data card.
 
@@ -59,7 +59,7 @@ def export_dataset(
         data: The data set.
         to: Name of the format: "lance", "hdf5", "webdataset" or "plaid".
         output: Folder to write, replacing an earlier export; STORE_FORMAT next to the store by default.
-        watch: Called as watch(done, samples).
+        progress: Called as progress(done, samples).
 
     Returns:
         The folder.
@@ -91,7 +91,7 @@ def export_dataset(
         )
         if (data.path / COPY_FOLDER).is_dir():
             shutil.copytree(data.path / COPY_FOLDER, unfinished / COPY_FOLDER)
-        module.write(unfinished, data, watch or (lambda done, samples: None))
+        module.write(unfinished, data, progress or (lambda done, samples: None))
     return folder
 
 

@@ -30,7 +30,7 @@ masses; the attribute `supple` of the file is JSON of the spec and the circumsta
 """
 
 
-def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
+def write(folder: Path, data: Dataset, progress: Callable[[int, int], None]) -> None:
     ids = data.ids
     with h5py.File(folder / "samples.h5", "w") as file:
         file.attrs["supple"] = json.dumps(data.store.facts)
@@ -56,4 +56,4 @@ def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> Non
         for row, sample in enumerate(ids):
             for name, rows in made.items():
                 rows[row] = data[name][int(sample)]
-            watch(row + 1, len(ids))
+            progress(row + 1, len(ids))

@@ -32,7 +32,7 @@ as flat lists, whose shapes are in the metadata of the schema.
 """
 
 
-def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
+def write(folder: Path, data: Dataset, progress: Callable[[int, int], None]) -> None:
     """Write samples.lance and rest.npz.
 
     Quantities are flat lists of fixed size; the schema metadata contains their shapes.
@@ -44,7 +44,7 @@ def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> Non
         for first in range(0, len(data.ids), data.store.shard):
             ids = data.ids[first : first + data.store.shard]
             yield pa.RecordBatch.from_arrays(_columns(data, ids, parts, schema), schema=schema)
-            watch(min(first + len(ids), len(data.ids)), len(data.ids))
+            progress(min(first + len(ids), len(data.ids)), len(data.ids))
 
     reader = pa.RecordBatchReader.from_batches(schema, batches())
     lance.write_dataset(reader, str(folder / "samples.lance"), schema=schema)

@@ -42,7 +42,7 @@ Global__; the attribute `id` of a sample is its number in the design.
 """
 
 
-def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
+def write(folder: Path, data: Dataset, progress: Callable[[int, int], None]) -> None:
     inputs = {f"Global/{name}": column for name, column in data.inputs.items()}
     outputs = {
         quantity.name: f"{MESH}/{_where(quantity.axes)}/{quantity.name}" for quantity in data.store.quantities
@@ -65,7 +65,7 @@ def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> Non
                 values = np.asarray(data[name][sample])
                 write_array(own / path.replace("/", "__"), values, data[name].dims[1:])
             done += 1
-            watch(done, len(data.ids))
+            progress(done, len(data.ids))
     problem = {
         "name": "equilibria",
         "task": "regression",

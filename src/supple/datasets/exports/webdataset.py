@@ -35,7 +35,7 @@ reads tar files opens them, too.
 """
 
 
-def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> None:
+def write(folder: Path, data: Dataset, progress: Callable[[int, int], None]) -> None:
     """Write tar files such as train-000000.tar, and rest.npz with the arrays shared by all samples."""
     done = 0
     for part in PARTS:
@@ -48,7 +48,7 @@ def write(folder: Path, data: Dataset, watch: Callable[[int, int], None]) -> Non
                         _add(tar, f"{key}.{name}.npy", _npy(values))
                     _add(tar, f"{key}.json", json.dumps(sample_metadata(data, int(sample))).encode())
                     done += 1
-                    watch(done, len(data.ids))
+                    progress(done, len(data.ids))
     np.savez(folder / "rest.npz", **data.rest)  # type: ignore[arg-type]
 
 

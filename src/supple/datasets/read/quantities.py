@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from supple.model.model import Model, Step
-from supple.postprocess.evaluation import OF_VERTICES, QUANTITIES
+from supple.postprocess.evaluation import QUANTITIES, VERTEX_QUANTITIES
 
 SAMPLE_QUANTITIES = {
     "positions": "of all vertices [m]",
@@ -56,7 +56,7 @@ def quantities_of(names: list[str], model: Model) -> list[Quantity]:
 
 def _quantity(name: str, model: Model) -> Quantity:
     vertices, cells = model.vertices, len(model.cells)
-    if name in ("positions", "displacements") or name in OF_VERTICES:
+    if name in ("positions", "displacements") or name in VERTEX_QUANTITIES:
         return Quantity(name, (vertices, 3), ("vertex", "xyz"))
     if name == "body_energies":
         return Quantity(name, (len(model.bodies),), ("body",))
@@ -95,12 +95,12 @@ class SampleQuantities:
     @property
     def evaluation(self) -> Any:
         if self._evaluation is None:
-            from supple.postprocess.evaluate import evaluation_of
+            from supple.postprocess.evaluate import evaluate_model
 
             numbers = [k for k, term in enumerate(self.model.terms) if term.material is not None]
             own = None if self.materials is None else dict(zip(numbers, self.materials, strict=True))
             step = Step(np.inf, self.positions, self.force, own, history=self._history)
-            self._evaluation = evaluation_of(self.model, self.positions, step)
+            self._evaluation = evaluate_model(self.model, self.positions, step)
         return self._evaluation
 
     def value(self, name: str) -> np.ndarray:

@@ -55,7 +55,7 @@ MAX_SINGLE_THREAD_VERTICES = 20_000
 MAX_DEVICE_PROCESSES = 6
 """Maximum number of processes per CUDA device: while one solves, the others prepare and write samples."""
 
-Watch = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 """Called with the number of finished samples and the number of samples of this call."""
 
 
@@ -102,7 +102,7 @@ def run_store(
     share: Share,
     workers: int | None = None,
     ray: str | bool | None = None,
-    watch: Watch | None = None,
+    progress: Progress | None = None,
     retry_failed: bool = False,
 ) -> None:
     """Solve the unfinished shards of a store, then update reports, splits and statistics.
@@ -112,7 +112,7 @@ def run_store(
         share: Shards assigned to this process.
         workers: Number of worker processes; chosen by device and problem size if None.
         ray: True for a local Ray cluster, or the address of a running one.
-        watch: Called with finished and total samples of this call.
+        progress: Called with finished and total samples of this call.
         retry_failed: Solve failed samples again.
     """
     refuse_changed(store)
@@ -125,8 +125,8 @@ def run_store(
 
     def count_samples(samples: Sequence[int]) -> None:
         solved.update(samples)
-        if watch is not None:
-            watch(len(solved), total)
+        if progress is not None:
+            progress(len(solved), total)
 
     try:
         if left and ray:

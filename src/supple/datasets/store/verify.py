@@ -58,7 +58,7 @@ class Verdict:
 
 
 def verify(
-    store: Store, again: int = 5, seed: int = 0, watch: Callable[[int, int], None] | None = None
+    store: Store, again: int = 5, seed: int = 0, progress: Callable[[int, int], None] | None = None
 ) -> Verdict:
     """Verify the checksums of all files and sample chunks in a store.
 
@@ -69,7 +69,7 @@ def verify(
         store: A store, finished or not.
         again: Number of random samples to solve again.
         seed: Seed of their selection.
-        watch: Called with the numbers of verified and of finished shards.
+        progress: Called with the numbers of verified and of finished shards.
     """
     verdict, finished = Verdict(), store.finished()
     if not store.is_metadata_valid:  # its checksums of other files cannot be trusted
@@ -81,8 +81,8 @@ def verify(
             verdict.problems.append(sentence)
             if shard not in verdict.damaged:
                 verdict.damaged.append(shard)
-        if watch is not None:
-            watch(done, len(finished))
+        if progress is not None:
+            progress(done, len(finished))
     verdict.problems += (
         f"{sentence} `supple dataset resume {store.path}` writes it again."
         for sentence in wrong_reports(store)

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from supple.algebra.matrix3 import matmul
 from supple.kernels import device_function, do, kernel, lanes_of
 from supple.kernels.parallel.tiles import parallel_for_rows
-from supple.linear.vectors import SumRows, Sums, sum_rows, sums_of
+from supple.linear.vectors import SumRows, Sums, make_row_sums, sum_rows
 from supple.ordering import batch_elements
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from supple.terms import Elements, Term
 
 
-class Empty(NamedTuple):
+class ClearBlock(NamedTuple):
     """Set a block to zero."""
 
     data: Any
 
 
-@do.of(Empty)
-def _empty(work, k):
+@do.of(ClearBlock)
+def _clear_block(work, k):
     for a in range(3):
         for b in range(3):
             work.data[k, a, b] = 0.0
@@ -49,11 +49,11 @@ def _add_inertia(work, row):
 @kernel
 def begin_blocks(team, data, diagonal, inertia):
     """Set all blocks to zero, except for the inertia (f,) [N/m] on the diagonal."""
-    parallel_for_rows(team, 0, 0, len(data), Empty(data))
+    parallel_for_rows(team, 0, 0, len(data), ClearBlock(data))
     parallel_for_rows(team, 1, 0, len(diagonal), AddInertia(data, diagonal, inertia))
 
 
-class HoldRow(NamedTuple):
+class ConstrainRow(NamedTuple):
     """Hᵢⱼ ← Pᵢ Hᵢⱼ Pⱼ, P = I - N, in a row; the diagonal block also gets ⅓ tr(Hᵢᵢ) Nᵢ."""
 
     A: Any
@@ -73,16 +73,16 @@ def _across(N):
     return (1.0 - N[0], -N[1], -N[2], -N[3], 1.0 - N[4], -N[5], -N[6], -N[7], 1.0 - N[8])
 
 
-@do.of(HoldRow)
-def _hold_row(work, row):
+@do.of(ConstrainRow)
+def _constrain_row(work, row):
     A, normals, free = work.A, work.normals, work.free
     blocks = A.blocks
     N = _normal(normals, free[row])
-    held = N[0] + N[4] + N[8]
+    constrained = N[0] + N[4] + N[8]
     P = _across(N)
     for k in range(A.indptr[row], A.indptr[row + 1]):
         M = _normal(normals, free[A.indices[k]])
-        if held + M[0] + M[4] + M[8] > 0.0:
+        if constrained + M[0] + M[4] + M[8] > 0.0:
             H = (
                 blocks[k, 0, 0], blocks[k, 0, 1], blocks[k, 0, 2], blocks[k, 1, 0], blocks[k, 1, 1],
                 blocks[k, 1, 2], blocks[k, 2, 0], blocks[k, 2, 1], blocks[k, 2, 2],
@@ -101,12 +101,12 @@ def _hold_row(work, row):
 
 
 @kernel
-def hold_rows(team, A, free, diagonal, normals):
+def constrain_rows(team, A, free, diagonal, normals):
     """Apply directional Dirichlet conditions to a Hessian.
 
     Solutions then have no component along constrained directions, provided that right-hand sides have none.
     """
-    parallel_for_rows(team, 0, 0, len(free), HoldRow(A, free, diagonal, normals))
+    parallel_for_rows(team, 0, 0, len(free), ConstrainRow(A, free, diagonal, normals))
 
 
 class TermBlocks:
@@ -150,6 +150,6 @@ def arrange_blocks(problem: Problem, index: int, slots: np.ndarray, blocks: int)
         blocks: Number of matrix blocks.
     """
     flat = slots.ravel()
-    kept = np.flatnonzero(flat >= 0)
-    adding = csr_array((np.ones(len(kept)), (flat[kept], kept)), shape=(blocks, len(flat)))
-    return TermBlocks(problem, index, host_elements(problem, index), sums_of(adding))
+    entries = np.flatnonzero(flat >= 0)
+    weights = csr_array((np.ones(len(entries)), (flat[entries], entries)), shape=(blocks, len(flat)))
+    return TermBlocks(problem, index, host_elements(problem, index), make_row_sums(weights))

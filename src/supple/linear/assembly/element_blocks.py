@@ -245,24 +245,24 @@ def update_element_ids(
     """
     (m, k), lanes = term.vertices.shape, device.lanes
     if device.name == "cpu":
-        element, color_start, start = _near_each_other(term.vertices, number_of, lanes)
+        element, color_start, start = _group_elements(term.vertices, number_of, lanes)
         row, lane = np.nonzero(element >= 0)
         chosen = element[row, lane]
         own = np.full(element.shape, len(number_of), np.int32)
         own[row, lane] = term.vertices[chosen, 0]
-        visits = Incidence(chosen, np.zeros(len(chosen), np.int64), row, lane, own, dtype)
-        rows, own = term.rows(visits, start), own[:, None, :].copy()
+        incidence = Incidence(chosen, np.zeros(len(chosen), np.int64), row, lane, own, dtype)
+        rows, own = term.rows(incidence, start), own[:, None, :].copy()
     else:
         batches = batch_colored_elements(term, len(number_of), dtype, lanes=lanes)
         element, color_start, start = batches.element, batches.color_start, batches.start
         rows, own = batches.rows, batches.own
-    places = np.where(slots < 0, trash, slots).reshape(m, k * k).astype(np.int32)
-    laid = np.where((element >= 0)[:, :, None], places[element], trash)
-    laid = np.ascontiguousarray(laid.transpose(0, 2, 1), np.int32)
-    return ElementRows(color_start, start, own, rows, laid, element)
+    slot_rows = np.where(slots < 0, trash, slots).reshape(m, k * k).astype(np.int32)
+    packed_slots = np.where((element >= 0)[:, :, None], slot_rows[element], trash)
+    packed_slots = np.ascontiguousarray(packed_slots.transpose(0, 2, 1), np.int32)
+    return ElementRows(color_start, start, own, rows, packed_slots, element)
 
 
-def _near_each_other(
+def _group_elements(
     stencils: np.ndarray, number_of: np.ndarray, lanes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Group elements by matrix row into colored batches: element (rows, lanes), color starts, row starts."""
@@ -271,9 +271,9 @@ def _near_each_other(
     first = np.where(free, numbers, len(number_of)).min(axis=1)
     order = np.argsort(first, kind="stable")[: int(free.any(axis=1).sum())]
     count = -(-len(order) // (BATCH * lanes))
-    places = np.full(count * BATCH * lanes, -1, np.int64)
-    places[: len(order)] = order
-    element = places.reshape(count, BATCH * lanes)
+    padded = np.full(count * BATCH * lanes, -1, np.int64)
+    padded[: len(order)] = order
+    element = padded.reshape(count, BATCH * lanes)
     color = np.zeros(count, np.int64)
     _color_batches(element, numbers, np.zeros(len(number_of), np.uint64), color)
     by_color = np.argsort(color, kind="stable")
@@ -288,7 +288,7 @@ def _color_batches(element, numbers, taken, color):
 
     A batch without an available color gets a color of its own.
     """
-    further = 64
+    next_color = 64
     for b in range(len(element)):
         used = np.uint64(0)
         for e in element[b]:
@@ -299,9 +299,9 @@ def _color_batches(element, numbers, taken, color):
         c = 0
         while c < 64 and (used >> np.uint64(c)) & np.uint64(1):
             c += 1
-        color[b] = c if c < 64 else further
+        color[b] = c if c < 64 else next_color
         if c == 64:
-            further += 1
+            next_color += 1
             continue
         for e in element[b]:
             if e >= 0:

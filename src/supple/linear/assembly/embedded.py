@@ -35,13 +35,13 @@ def point_pairs(carriage: Carriage) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(np.divmod(keys, points), axis=1), which.reshape(low.shape)
 
 
-def carried_stencils(carriage: Carriage) -> np.ndarray:
+def embedded_stencils(carriage: Carriage) -> np.ndarray:
     """(e, 16) nodes of both points of each pair: the stencils of the node Hessian."""
     pairs, _ = point_pairs(carriage)
     return carriage.nodes[pairs].reshape(len(pairs), -1)
 
 
-class CarriedBlocks:
+class EmbeddedBlocks:
     """Hessian blocks of a term with embedded corners, and their sums in each matrix block."""
 
     def __init__(self, problem: Problem, index: int, slots: np.ndarray, blocks: int) -> None:
@@ -50,7 +50,7 @@ class CarriedBlocks:
         Args:
             problem: Problem that owns the term.
             index: Index of the term in the model.
-            slots: (e, 16, 16) matrix block of each node pair of `carried_stencils`, negative for none.
+            slots: (e, 16, 16) matrix block of each node pair of `embedded_stencils`, negative for none.
             blocks: Number of matrix blocks.
         """
         self._problem, self._term = problem, problem.model.terms[index]
@@ -62,11 +62,11 @@ class CarriedBlocks:
         self._in_pairs = _sums(which + len(pairs) * turned, np.ones(which.size), 2 * len(pairs))
         w = carriage.weights[pairs]
         weights = w[:, 0, :, None] * w[:, 1, None, :]
-        there, back = (
+        forward, backward = (
             slots[:, :8, 8:],
             np.where((pairs[:, 0] < pairs[:, 1])[:, None, None], slots[:, 8:, :8], -1),
         )
-        both = np.stack([there, back])
+        both = np.stack([forward, backward])
         self._in_matrix = _sums(both, np.stack([weights, np.swapaxes(weights, 1, 2)]).ravel(), blocks, 64)
         device = problem.device
         self._blocks = np.zeros((len(which), 4, 4, 3, 3))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import bsr_matrix
 
 from supple.kernels import default_threads
-from supple.linear.assembly.block_kernels import arrange_blocks, begin_blocks, hold_rows
+from supple.linear.assembly.block_kernels import arrange_blocks, begin_blocks, constrain_rows
 from supple.linear.assembly.element_blocks import (
     Bound,
     ElementRows,
@@ -17,10 +17,10 @@ from supple.linear.assembly.element_blocks import (
     add_elements,
     update_element_ids,
 )
-from supple.linear.assembly.embedded import CarriedBlocks, carried_stencils
-from supple.linear.assembly.sparsity import pattern_of
+from supple.linear.assembly.embedded import EmbeddedBlocks, embedded_stencils
+from supple.linear.assembly.sparsity import make_pattern
 from supple.linear.block_matrix import Threes
-from supple.linear.vectors import locate, spread_free, take_free
+from supple.linear.vectors import gather_free, locate, spread_free
 from supple.materials import LinearElastic
 from supple.problem.constrained_dofs import normal_records
 from supple.problem.diagnostics import rest_stiffness_of
@@ -29,7 +29,7 @@ from supple.terms import Term, refresh_material
 if TYPE_CHECKING:
     from supple.problem import Problem
 
-KINDS: dict[str, Any] = {"exact": Tangent(0), "projected": Tangent(1), "bound": Bound(0)}
+VARIANTS: dict[str, Any] = {"exact": Tangent(0), "projected": Tangent(1), "bound": Bound(0)}
 """Hessian variants: the exact Hessian, its element-wise positive semi-definite projection, and the bound used
 by sweeps. The bound has its own kernel, compiled on first use."""
 
@@ -54,16 +54,16 @@ class Assembly:
         number_of[self.free] = np.arange(len(self.free))
         stencils = [number_of[_stencils(term)] for term in model.terms]
         threads = problem.device.threads if problem.device.name == "cpu" else default_threads()
-        self.pattern = pattern_of(stencils, len(self.free), threads)
-        places = number_of, len(self.pattern.indices), problem.dtype, problem.device
+        self.pattern = make_pattern(stencils, len(self.free), threads)
+        layout = number_of, len(self.pattern.indices), problem.dtype, problem.device
         self._elements = [
-            update_element_ids(term, slots, *places)
+            update_element_ids(term, slots, *layout)
             if _has_principal_frame(term)
-            else _blocks_of(term)(problem, k, slots, len(self.pattern.indices))
+            else _block_class(term)(problem, k, slots, len(self.pattern.indices))
             for k, (term, slots) in enumerate(zip(model.terms, self.pattern.slots, strict=True))
         ]
         self._rest, self._positions = self.rest, problem.device.zeros((len(free), 3), np.dtype(float))
-        self._inertia, self._inertia_of = np.zeros(len(free)), np.zeros(0)
+        self._inertia, self._inertia_source = np.zeros(len(free)), np.zeros(0)
         self.normals = normal_records(model, np.dtype(float))
         self._matrix = self._memory()
 
@@ -72,13 +72,13 @@ class Assembly:
         data = device.zeros((len(pattern.indices) + 1, 3, 3), self.precision)
         return Threes(pattern.indptr, pattern.indices, data)
 
-    def take_materials(self) -> bool:
+    def update_materials(self) -> bool:
         """Update the material parameters to the current values of the problem.
 
         Returns:
             False if the change requires a new assembly.
         """
-        taken = []
+        updated = []
         for term, elements in zip(self.problem.model.terms, self._elements, strict=True):
             if term.material is not None:
                 if not isinstance(elements, ElementRows):
@@ -87,8 +87,8 @@ class Assembly:
                     elements.rows, term.material, elements.element, self.problem.device.run
                 )
                 elements = replace(elements, rows=rows)
-            taken.append(elements)
-        self._elements = taken
+            updated.append(elements)
+        self._elements = updated
         return True
 
     @property
@@ -108,7 +108,7 @@ class Assembly:
         p.device.run(locate, 1, self._rest, p.u, self.free, self._positions)
         return self._positions
 
-    def unheld(self, vectors: np.ndarray) -> np.ndarray:
+    def unconstrained(self, vectors: np.ndarray) -> np.ndarray:
         """Remove the components along constrained directions from vectors (3 f, ...) of the free vertices."""
         model = self.problem.model
         if model.held is None:
@@ -122,10 +122,10 @@ class Assembly:
         self.problem.device.download(records)
         return records[self.free, :3].ravel()
 
-    def take(self, records: np.ndarray) -> np.ndarray:
+    def gather(self, records: np.ndarray) -> np.ndarray:
         """Gather the padded vectors (f, 4) of the free vertices, in device memory."""
         out = self.problem.device.zeros((len(self.free), 4), np.dtype(float))
-        self.problem.device.run(take_free, 1, records, self.free, out)
+        self.problem.device.run(gather_free, 1, records, self.free, out)
         return out
 
     def spread(self, x: np.ndarray) -> np.ndarray:
@@ -147,7 +147,7 @@ class Assembly:
         bound, since their projection may vanish at a vertex.
         """
         self._assemble(AT_REST, np.zeros_like(self.problem.u), np.zeros(len(self.free)), self._matrix.blocks)
-        return self.here(self._matrix).data
+        return self.to_host(self._matrix).data
 
     @property
     def rest_stiffness(self) -> np.ndarray:
@@ -156,32 +156,32 @@ class Assembly:
 
     def hessian(self, kind: str) -> bsr_matrix:
         """Assemble ∂²E/∂u² at the problem's u as a SciPy matrix, without the rank-one stiffness of sealed gas
-        (`enclosed` adds it).
+        (`add_gas_stiffness` adds it).
 
         Args:
             kind: Hessian variant: "exact", "projected" or "bound".
         """
-        return self.here(self.matrix(kind))
+        return self.to_host(self.matrix(kind))
 
-    def here(self, H: Threes) -> bsr_matrix:
+    def to_host(self, H: Threes) -> bsr_matrix:
         """Copy a device matrix to a SciPy matrix in host memory."""
         self.problem.device.download(H.blocks)
         return bsr_matrix((H.blocks[:-1].copy(), H.indices, H.indptr), shape=(self.size, self.size))
 
-    def matrix(self, kind: str, apart: bool = False) -> Threes:
+    def matrix(self, kind: str, new_memory: bool = False) -> Threes:
         """Assemble ∂²E/∂u² at the problem's u in device memory.
 
         Args:
             kind: Hessian variant, as in `hessian`.
-            apart: Allocate new memory. Otherwise the next call overwrites the result.
+            new_memory: Allocate new memory. Otherwise the next call overwrites the result.
         """
-        p, H = self.problem, self._memory() if apart else self._matrix
-        if self._inertia_of is not p.loads.inertia:
-            self._inertia[:], self._inertia_of = p.loads.inertia[self.free], p.loads.inertia
+        p, H = self.problem, self._memory() if new_memory else self._matrix
+        if self._inertia_source is not p.loads.inertia:
+            self._inertia[:], self._inertia_source = p.loads.inertia[self.free], p.loads.inertia
             p.device.upload(self._inertia)
         self._assemble(kind, p.u, self._inertia, H.blocks)
         if p.model.held is not None:
-            p.device.run(hold_rows, 1, H, self.free, self.pattern.diagonal, self.normals)
+            p.device.run(constrain_rows, 1, H, self.free, self.pattern.diagonal, self.normals)
         return H
 
     def _assemble(self, kind: str, u: np.ndarray, inertia: np.ndarray, data: np.ndarray) -> None:
@@ -191,21 +191,21 @@ class Assembly:
         p.device.run(begin_blocks, 2, data, self.pattern.diagonal, inertia)
         for elements in self._elements:
             if isinstance(elements, ElementRows):
-                places = elements.color_start, elements.start, elements.own, elements.rows, elements.slots
-                filtered = KINDS["projected" if kind == AT_REST else kind]
-                p.device.run(add_elements, elements.colors, filtered, *places, u, data)
+                batches = elements.color_start, elements.start, elements.own, elements.rows, elements.slots
+                variant = VARIANTS["projected" if kind == AT_REST else kind]
+                p.device.run(add_elements, elements.colors, variant, *batches, u, data)
             else:
                 elements.add("bound" if kind == AT_REST else kind, u, data)
 
 
 def _stencils(term: Term) -> np.ndarray:
     """(m, k) vertices that share Hessian blocks in each stencil of a term."""
-    return term.vertices if term.carriage is None else carried_stencils(term.carriage)
+    return term.vertices if term.carriage is None else embedded_stencils(term.carriage)
 
 
-def _blocks_of(term: Term) -> Any:
+def _block_class(term: Term) -> Any:
     """Constructor of host-assembled blocks for a term."""
-    return arrange_blocks if term.carriage is None else CarriedBlocks
+    return arrange_blocks if term.carriage is None else EmbeddedBlocks
 
 
 def _has_principal_frame(term: Any) -> bool:

@@ -50,7 +50,7 @@ def count_blocks(stencils: list[np.ndarray], vertices: int) -> int:
     return vertices + 2 * len(np.unique(edges.astype(np.int64) @ [vertices, 1]))
 
 
-def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
+def make_pattern(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
     """Compute the sparsity pattern of stencils.
 
     Args:
@@ -65,7 +65,7 @@ def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
     corner = np.concatenate([s.ravel() for s in stencils] or [NO_STENCILS]).astype(np.int32)
     width = np.concatenate([np.full(m, k, np.int32) for m, k in sizes] or [NO_STENCILS])
     first = np.concatenate([[0], np.cumsum(width, dtype=np.int64)])
-    places = np.concatenate([[0], np.cumsum(width.astype(np.int64) ** 2)])
+    block_start = np.concatenate([[0], np.cumsum(width.astype(np.int64) ** 2)])
     stencil = np.repeat(np.arange(len(width), dtype=np.int32), width)
     start = np.zeros(rows + 1, np.int64)
     incident = np.empty(int((corner >= 0).sum()), np.int64)
@@ -79,8 +79,8 @@ def pattern_of(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern:
         raise MemoryError(f"the Hessian would have {indptr[-1]:,} blocks, and 2³¹ is the limit")
     indices = np.empty(indptr[-1], np.int32)
     diagonal = np.empty(rows, np.int32)
-    slots = np.full(places[-1], -1, np.int32)
-    run(_fill_columns, threads, *graph, places, indptr, indices, diagonal, slots, counters_for(1))
+    slots = np.full(block_start[-1], -1, np.int32)
+    run(_fill_columns, threads, *graph, block_start, indptr, indices, diagonal, slots, counters_for(1))
     ends = np.cumsum([m * k * k for m, k in sizes])
     parts = [slots[end - m * k * k : end].reshape(m, k, k) for (m, k), end in zip(sizes, ends, strict=True)]
     return Pattern(indptr.astype(np.int32), indices, diagonal, parts)
@@ -122,11 +122,11 @@ def _sort(numbers, first, last):
 
 @allocating_kernel
 def _fill_columns(
-    corner, stencil, first, start, incident, places, indptr, indices, diagonal, slots, counters
+    corner, stencil, first, start, incident, block_start, indptr, indices, diagonal, slots, counters
 ):
     """Fill columns, diagonal slots and stencil slots of every row."""
     rows = len(start) - 1
-    seen, place = np.full(rows, -1, np.int32), np.empty(rows, np.int32)
+    seen, position = np.full(rows, -1, np.int32), np.empty(rows, np.int32)
     chunks = -(-rows // CHUNK)
     chunk = claim_chunk(counters, 0, chunks)
     while chunk >= 0:
@@ -144,13 +144,13 @@ def _fill_columns(
                         count += 1
             _sort(indices, indptr[i], indptr[i + 1])
             for k in range(indptr[i], indptr[i + 1]):
-                place[indices[k]] = k
-            diagonal[i] = place[i]
+                position[indices[k]] = k
+            diagonal[i] = position[i]
             for k in range(start[i], start[i + 1]):
                 e = stencil[incident[k]]
                 width = first[e + 1] - first[e]
-                row = places[e] + (incident[k] - first[e]) * width
+                row = block_start[e] + (incident[k] - first[e]) * width
                 for c in range(first[e], first[e + 1]):
                     if corner[c] >= 0:
-                        slots[row + c - first[e]] = place[corner[c]]
+                        slots[row + c - first[e]] = position[corner[c]]
         chunk = claim_chunk(counters, 0, chunks)

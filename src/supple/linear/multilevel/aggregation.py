@@ -20,7 +20,7 @@ COARSEST = 40
 STRONG = 0.1
 """Rows i and j are strongly connected if wᵢⱼ ≥ STRONG √(mᵢ mⱼ), where mᵢ is the largest weight of row i."""
 
-FREE, APART = -1, -2
+FREE, ISOLATED = -1, -2
 """Markers of rows without an aggregate: not assigned yet, and excluded from aggregation."""
 
 LEAST_REDUCTION = 0.8
@@ -79,8 +79,8 @@ class Levels:
         Returns:
             (rows,) sums over all fine rows below each coarse row.
         """
-        kept = self.fine_parent >= 0
-        sums = np.bincount(self.fine_parent[kept], values[kept], self.rows)
+        in_aggregate = self.fine_parent >= 0
+        sums = np.bincount(self.fine_parent[in_aggregate], values[in_aggregate], self.rows)
         for first, last in pairwise(self.start[:-1]):
             sums += np.bincount(self.parent[first:last], sums[first:last], self.rows)
         return sums
@@ -101,7 +101,7 @@ def coarsen(pattern: Pattern, weight: np.ndarray, chosen: np.ndarray) -> Levels:
         graphs.append(graph)
     if len(graphs) > 1 and graph.rows > LEAST_REDUCTION * len(graph.owner):
         graphs.pop()
-    return _joined(graphs, pattern)
+    return _join_levels(graphs, pattern)
 
 
 class _Graph:
@@ -117,7 +117,7 @@ class _Graph:
 
     def coarser(self, chosen: np.ndarray) -> _Graph:
         n = self.rows
-        owner, most = np.where(chosen, FREE, APART).astype(np.int32), np.zeros(n, np.float32)
+        owner, most = np.where(chosen, FREE, ISOLATED).astype(np.int32), np.zeros(n, np.float32)
         count = _aggregate(self.indptr, self.indices, self.weight, most, STRONG**2, owner, owner.copy())
         child_start = np.zeros(count + 1, np.int32)
         np.cumsum(np.bincount(owner[chosen], minlength=count), out=child_start[1:])
@@ -133,7 +133,7 @@ class _Graph:
         return result
 
 
-def _joined(graphs: list[_Graph], fine: Pattern) -> Levels:
+def _join_levels(graphs: list[_Graph], fine: Pattern) -> Levels:
     """Number rows and blocks of all levels consecutively and list the sources of their blocks."""
     rows = np.concatenate([[0], np.cumsum([g.rows for g in graphs])])
     blocks = np.concatenate([[0], np.cumsum([len(g.indices) for g in graphs])])
@@ -199,13 +199,13 @@ def _aggregate(indptr, indices, weight, most, strong, owner, joined):
     for i in range(n):
         if owner[i] != FREE or most[i] == 0.0:
             continue
-        alone = True
+        is_isolated = True
         for k in range(indptr[i], indptr[i + 1]):
             j = indices[k]
             if j != i and owner[j] >= 0 and weight[k] * weight[k] >= strong * most[i] * most[j]:
-                alone = False
+                is_isolated = False
                 break
-        if alone:
+        if is_isolated:
             for k in range(indptr[i], indptr[i + 1]):
                 j = indices[k]
                 if owner[j] == FREE and weight[k] * weight[k] >= strong * most[i] * most[j]:
@@ -237,7 +237,9 @@ def _aggregate(indptr, indices, weight, most, strong, owner, joined):
 
 
 @kernel
-def _connect(indptr, indices, weight, owner, child_start, child, place, coarse_indptr, columns, sums, slots):
+def _connect(
+    indptr, indices, weight, owner, child_start, child, slot_of, coarse_indptr, columns, sums, slots
+):
     """Compute coarse pattern, summed connection weights and the coarse slot of every fine block."""
     blocks = 0
     for row in range(len(child_start) - 1):
@@ -248,13 +250,13 @@ def _connect(indptr, indices, weight, owner, child_start, child, place, coarse_i
                 column = owner[indices[k]]
                 if column < 0:
                     continue
-                if place[column] < first:
-                    place[column] = blocks
+                if slot_of[column] < first:
+                    slot_of[column] = blocks
                     columns[blocks] = column
                     blocks += 1
-                slots[k] = place[column]
+                slots[k] = slot_of[column]
                 if column != row:
-                    sums[place[column]] += weight[k]
+                    sums[slot_of[column]] += weight[k]
         coarse_indptr[row + 1] = blocks
 
 
@@ -282,8 +284,8 @@ def _count_sources(indptr, indices, slots, owner, mirror, fine, start):
     total = 0
     for row in range(len(indptr) - 1):
         for k in range(indptr[row], indptr[row + 1]):
-            apart = (owner[row] < 0 or owner[indices[k]] < 0) if fine else slots[k] < 0
-            if not apart and mirror[slots[k]] < 0:
+            is_separate = (owner[row] < 0 or owner[indices[k]] < 0) if fine else slots[k] < 0
+            if not is_separate and mirror[slots[k]] < 0:
                 start[slots[k] + 1] += 1
                 total += 1
     return total
@@ -294,8 +296,8 @@ def _list_sources(indptr, indices, slots, owner, mirror, fine, filled, source, s
     """Fill source block and source row of every Galerkin product, in the order of `_count_sources`."""
     for row in range(len(indptr) - 1):
         for k in range(indptr[row], indptr[row + 1]):
-            apart = (owner[row] < 0 or owner[indices[k]] < 0) if fine else slots[k] < 0
-            if not apart and mirror[slots[k]] < 0:
+            is_separate = (owner[row] < 0 or owner[indices[k]] < 0) if fine else slots[k] < 0
+            if not is_separate and mirror[slots[k]] < 0:
                 at = filled[slots[k]]
                 source[at], source_row[at] = k, row
                 filled[slots[k]] += 1

@@ -162,10 +162,10 @@ class Fill(NamedTuple):
 
 
 @do.of(Fill)
-def _fill(work, place):
+def _fill(work, item):
     A, first, square = work.A, work.first, work.square
-    row = item_number(place)
-    begin, _ = lane_stride(place)
+    row = item_number(item)
+    begin, _ = lane_stride(item)
     if begin > 0:
         return
     for a in range(6):
@@ -190,8 +190,8 @@ class Pivot(NamedTuple):
 
 
 @do.of(Pivot)
-def _pivot(work, place):
-    begin, _ = lane_stride(place)
+def _pivot(work, item):
+    begin, _ = lane_stride(item)
     if begin > 0:
         return
     for a in range(6):
@@ -223,13 +223,13 @@ def _factor(work, row, b):
 
 
 @do.of(Eliminate)
-def _eliminate(work, place):
+def _eliminate(work, item):
     """Update all columns, then overwrite the pivot columns: a loop without branches is fast."""
-    row, first, before, after = item_number(place), 6 * work.p, work.before, work.after
+    row, first, before, after = item_number(item), 6 * work.p, work.before, work.after
     own = 0.0 if row // 6 == work.p else 1.0
     a, b, c = _factor(work, row, 0), _factor(work, row, 1), _factor(work, row, 2)
     d, e, f = _factor(work, row, 3), _factor(work, row, 4), _factor(work, row, 5)
-    begin, step = lane_stride(place)
+    begin, step = lane_stride(item)
     k = begin
     while k < len(before):
         value = a * before[first, k] + b * before[first + 1, k] + c * before[first + 2, k]
@@ -250,9 +250,9 @@ class Even(NamedTuple):
 
 
 @do.of(Even)
-def _even(work, place):
-    row = item_number(place)
-    k, step = lane_stride(place)
+def _even(work, item):
+    row = item_number(item)
+    k, step = lane_stride(item)
     while k < len(work.square):
         work.out[row, k] = 0.5 * (work.square[row, k] + work.square[k, row])
         k += step

@@ -16,7 +16,7 @@ from scipy.sparse import bsr_matrix
 from supple.kernels import do, kernel, vector_of_four
 from supple.kernels.parallel.tiles import parallel_for_rows
 from supple.linear.assembly.hessian import Assembly
-from supple.linear.block_matrix import Sixes, Threes, with_room
+from supple.linear.block_matrix import Sixes, Threes, add_padding_block
 from supple.linear.multilevel.aggregation import Levels, coarsen
 from supple.linear.multilevel.dense_inverse import (
     SHIFT,
@@ -25,7 +25,7 @@ from supple.linear.multilevel.dense_inverse import (
     invert_coarse,
     invert_dense,
 )
-from supple.linear.multilevel.rigid_modes import Bodies, Products, multiply_levels, place_bodies
+from supple.linear.multilevel.rigid_modes import Bodies, Products, locate_bodies, multiply_levels
 from supple.linear.multilevel.spectral_radius import POWER_PHASES, raise_powers
 from supple.linear.multilevel.tied_basis import stiff_basis
 from supple.linear.multilevel.v_cycle import (
@@ -35,24 +35,24 @@ from supple.linear.multilevel.v_cycle import (
     chebyshev_start,
     cycle_phases,
 )
-from supple.linear.pcg_kernels import vectors_of
+from supple.linear.pcg_kernels import allocate_vectors
 from supple.linear.transfer import begin_row
 from supple.linear.vectors import round_numbers
 
 DEGREE = 3
 """Degree of the smoothing polynomials."""
 
-OVER = 1.5
+CORRECTION_SCALE = 1.5
 """Scaling factor of coarse corrections: rigid aggregates are too stiff by about this factor."""
 
-CALM = 0.5
+DEPENDENT_DAMPING = 0.5
 """Damping of the smoother at dependent vertices. They share elements with the vertices that they depend on,
 so undamped simultaneous corrections would overshoot."""
 
-WIDER = 1.5
+RADIUS_GROWTH = 1.5
 """Growth factor of spectral radii that turned out too small."""
 
-MOST_DENSE = 100
+MAX_DENSE_ROWS = 100
 """Largest number of rows of a last level that is inverted directly."""
 
 
@@ -92,7 +92,7 @@ class Multilevel:
         self.memory = Memory(self, self.levels)
         self.shift = SHIFT * self.levels.sums(own if self.basis is not None else assembly.rest_stiffness)
 
-    def take_materials(self, assembly: Assembly) -> bool:
+    def update_materials(self, assembly: Assembly) -> bool:
         """Adopt changed material parameters and keep the existing levels.
 
         Returns:
@@ -106,7 +106,7 @@ class Multilevel:
         return True
 
     @property
-    def lasts(self) -> bool:
+    def is_persistent(self) -> bool:
         """True if a preconditioner remains valid after its matrix is overwritten."""
         return self.basis is None and len(self.memory.fine_blocks) > 0
 
@@ -134,15 +134,19 @@ class Memory:
         def zeros(*shape: int, dtype: np.dtype = exact) -> np.ndarray:
             return device.zeros(shape, dtype)
 
-        def rounded(array: np.ndarray) -> np.ndarray:
+        def allocate_rounded(array: np.ndarray) -> np.ndarray:
             return array if dtype == exact else device.zeros(array.shape, dtype)
 
         bodies = (rows, 3), (rows,), (rows, 6), (rows,), (f, 3), (rows, 3), (rows,)
         self.bodies = Bodies(*(zeros(*shape) for shape in bodies))
         self.blocks, self.inverses = zeros(len(levels.indices) + 1, 36), zeros(36 * (rows + 1))
         self.good = np.ones(1, np.int64)
-        self.part = np.ones(f) if hierarchy.basis is None else np.where(hierarchy.basis.follows, CALM, 1.0)
-        n = 6 * last if last <= MOST_DENSE else 0
+        self.part = (
+            np.ones(f)
+            if hierarchy.basis is None
+            else np.where(hierarchy.basis.follows, DEPENDENT_DAMPING, 1.0)
+        )
+        n = 6 * last if last <= MAX_DENSE_ROWS else 0
         self.squares, self.pivot = (zeros(n, n), zeros(n, n)), zeros(36)
         self.squared = zeros(2, f), zeros(2, rows)
         self.fine_blocks = (
@@ -150,21 +154,21 @@ class Memory:
         )
         fine = Level(
             Threes(pattern.indptr, pattern.indices, self.fine_blocks), zeros(f, 9, dtype=dtype),
-            levels.fine_parent, rounded(self.bodies.fine_offset), (),
+            levels.fine_parent, allocate_rounded(self.bodies.fine_offset), (),
             *(zeros(f, 4, dtype=dtype) for _ in range(4)),
         )  # fmt: skip
         coarse = Level(
-            Sixes(levels.indptr, levels.indices, rounded(self.blocks)), rounded(self.inverses),
-            levels.parent, rounded(self.bodies.offset), rounded(self.bodies.scale),
+            Sixes(levels.indptr, levels.indices, allocate_rounded(self.blocks)), allocate_rounded(self.inverses),
+            levels.parent, allocate_rounded(self.bodies.offset), allocate_rounded(self.bodies.scale),
             *(zeros(rows, 8, dtype=dtype) for _ in range(4)),
         )  # fmt: skip
         shape = levels.start, levels.child_start, levels.child, zeros(n, n, dtype=dtype)
-        self.cycle = Cycle(fine, coarse, *shape, np.ones(len(levels.start)), DEGREE, OVER)
+        self.cycle = Cycle(fine, coarse, *shape, np.ones(len(levels.start)), DEGREE, CORRECTION_SCALE)
         self.products = Products(
             pattern.indices, levels.start, levels.indptr, levels.indices, levels.mirror,
             levels.source_start, levels.source, levels.source_row,
         )  # fmt: skip
-        self.vectors = vectors_of(device, f)
+        self.vectors = allocate_vectors(device, f)
 
 
 class Preconditioner:
@@ -176,7 +180,7 @@ class Preconditioner:
 
     def __init__(self, hierarchy: Multilevel, H: Threes, positions: np.ndarray) -> None:
         self.device, self.basis, self.vectors = hierarchy.device, hierarchy.basis, hierarchy.memory.vectors
-        self._of, self._matrix = H, H if self.basis is None else self.basis.matrix(H)
+        self._source, self._matrix = H, H if self.basis is None else self.basis.matrix(H)
         self._build(hierarchy, positions)
         memory, device = hierarchy.memory, self.device
         device.download(memory.good)
@@ -189,7 +193,7 @@ class Preconditioner:
         count = len(levels.start) - 1
         good[0] = 1
         self.device.upload(good)
-        run(place_bodies, count, levels.start, levels.child_start, levels.child, positions, bodies)
+        run(locate_bodies, count, levels.start, levels.child_start, levels.child, positions, bodies)
         run(multiply_levels, 2 * count, memory.products, bodies, A, memory.blocks)
         run(invert_blocks, 1, hierarchy.pattern.diagonal, A, memory.part, memory.cycle.fine.inverse, good)
         run(invert_coarse, 1, levels.diagonal, memory.blocks, bodies, hierarchy.shift, memory.inverses, good)
@@ -198,11 +202,11 @@ class Preconditioner:
             exact = Sixes(levels.indptr, levels.indices, memory.blocks)
             where, scratch = (levels.start[-2], hierarchy.shift), (memory.squares, memory.pivot, good)
             run(invert_dense, dense_phases(len(dense) // 6), exact, *where, *scratch, dense)
-        self.cycle = self._rounded(memory, A)
+        self.cycle = self._round_cycle(memory, A)
         self.phases = 1 + cycle_phases(count, DEGREE, len(dense) > 0)
         run(raise_powers, POWER_PHASES, self.cycle, *memory.squared)
 
-    def _rounded(self, memory: Memory, A: np.ndarray) -> Cycle:
+    def _round_cycle(self, memory: Memory, A: np.ndarray) -> Cycle:
         """Round the setup arrays to the precision of the V-cycle."""
         fine, coarse = memory.cycle.fine, memory.cycle.coarse
         pairs = [
@@ -222,14 +226,14 @@ class Preconditioner:
         """Increase the spectral radii of all levels: M is not positive definite if an eigenvalue exceeds the
         radius."""
         self.device.download(self.cycle.radius)
-        self.cycle.radius[:] *= WIDER
+        self.cycle.radius[:] *= RADIUS_GROWTH
         self.device.upload(self.cycle.radius)
 
     def in_basis(self, H: Threes) -> Threes:
         """Compute Bᵀ H B in device memory."""
         if self.basis is None:
             return H
-        return self._matrix if H is self._of else self.basis.matrix(H)
+        return self._matrix if H is self._source else self.basis.matrix(H)
 
     def forces(self, r: np.ndarray) -> np.ndarray:
         """Compute Bᵀ r for padded vectors (f, 4)."""
@@ -264,7 +268,9 @@ def as_matrix(H: bsr_matrix | Threes) -> Threes:
     """Convert a SciPy matrix to 3×3 blocks with a padding block."""
     if isinstance(H, Threes):
         return H
-    return Threes(H.indptr.astype(np.int32), H.indices.astype(np.int32), with_room(H.data.astype(float)))
+    return Threes(
+        H.indptr.astype(np.int32), H.indices.astype(np.int32), add_padding_block(H.data.astype(float))
+    )
 
 
 class Begin(NamedTuple):

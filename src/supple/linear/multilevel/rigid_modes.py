@@ -100,7 +100,7 @@ def _gather_body(work, row):
 
 
 @kernel
-def place_bodies(team, start, child_start, child, positions, bodies):
+def locate_bodies(team, start, child_start, child, positions, bodies):
     """Compute the geometry of all aggregates for vertices at positions (f, 3), one phase per level."""
     for level in range(len(start) - 1):
         gather = GatherBody(bodies, child_start, child, positions, level == 0)

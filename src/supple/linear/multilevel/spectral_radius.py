@@ -18,7 +18,7 @@ from supple.kernels import (
     warp_sum,
 )
 from supple.kernels.parallel.tiles import parallel_for_rows
-from supple.linear.block_matrix import divided, product, squared
+from supple.linear.block_matrix import apply_inverse, product, squared
 
 POWER_STEPS = 8
 """Number of power iterations, even."""
@@ -64,7 +64,7 @@ class Raise(NamedTuple):
 @do.of(Raise)
 def _raise(work, at):
     level = work.level
-    y = divided(level.A, level.inverse, at.row, product(level.A, at, work.x))
+    y = apply_inverse(level.A, level.inverse, at.row, product(level.A, at, work.x))
     if is_writer(at):
         store_vector(work.y, at.row, y)
         work.squares[work.which, at.row] = squared(level.A, y)
@@ -80,10 +80,10 @@ class Radii(NamedTuple):
 
 
 @do.of(Radii)
-def _radii(work, place):
-    level = item_number(place)
+def _radii(work, item):
+    level = item_number(item)
     squares = work.coarse if level > 0 else work.fine
-    begin, step = lane_stride(place)
+    begin, step = lane_stride(item)
     row, end = begin, squares.shape[1]
     if level > 0:
         row, end = begin + work.start[level - 1], work.start[level]
@@ -92,7 +92,7 @@ def _radii(work, place):
         before += squares[0, row]
         after += squares[1, row]
         row += step
-    before, after = warp_sum(place, before), warp_sum(place, after)
+    before, after = warp_sum(item, before), warp_sum(item, after)
     if begin == 0:
         work.radius[level] = SAFETY * math.sqrt(after / max(before, 1e-300))
 

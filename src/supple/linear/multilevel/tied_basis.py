@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, eye_array
 
 from supple.linear.assembly.sparsity import Pattern
 from supple.linear.block_matrix import Threes
-from supple.linear.vectors import SumRows, Sums, sum_rows, sums_of
+from supple.linear.vectors import SumRows, Sums, make_row_sums, sum_rows
 from supple.ordering import NEARLY_LARGEST, TieEquations, eliminate_ties, tie_equations
 
 if TYPE_CHECKING:
@@ -38,8 +38,12 @@ class Basis:
     def __init__(self, weights: csr_array, follows: np.ndarray, pattern: Pattern, device: Device) -> None:
         self.follows, self._device = follows, device
         B = csr_array(eye_array(len(follows), format="csr") + weights)
-        self.pattern, self._blocks = _transformed(B, pattern)
-        self._up, self._down, self._sums = sums_of(B), sums_of(csr_array(B.T)), sums_of(self._blocks)
+        self.pattern, self._blocks = _transform_pattern(B, pattern)
+        self._up, self._down, self._sums = (
+            make_row_sums(B),
+            make_row_sums(csr_array(B.T)),
+            make_row_sums(self._blocks),
+        )
 
     def matrix(self, H: Threes) -> Threes:
         """Compute Bᵀ H B in device memory."""
@@ -56,9 +60,9 @@ class Basis:
         blocks = (self._blocks @ own.reshape(len(own), 9)).reshape(-1, 3, 3)
         strength = np.sqrt(np.square(blocks).sum(axis=(1, 2)))
         rows = np.repeat(np.arange(self.pattern.rows), np.diff(self.pattern.indptr))
-        apart = self.follows[rows] | self.follows[self.pattern.indices]
-        apart[self.pattern.diagonal] = False
-        return np.where(apart, 0.0, strength)
+        separate = self.follows[rows] | self.follows[self.pattern.indices]
+        separate[self.pattern.diagonal] = False
+        return np.where(separate, 0.0, strength)
 
     def forces(self, r: np.ndarray) -> np.ndarray:
         """Compute Bᵀ r for padded vectors (f, 4)."""
@@ -98,7 +102,7 @@ def stiff_basis(assembly: Assembly, own: np.ndarray) -> Basis | None:
     return None if follows.all() else Basis(weights, follows, assembly.pattern, assembly.problem.device)
 
 
-def _transformed(B: csr_array, pattern: Pattern) -> tuple[Pattern, csr_array]:
+def _transform_pattern(B: csr_array, pattern: Pattern) -> tuple[Pattern, csr_array]:
     """Pattern of Bᵀ H B, and the sparse matrix that expresses its blocks as sums over blocks of H."""
     f, blocks = pattern.rows, len(pattern.indices)
     rows, columns = np.repeat(np.arange(f), np.diff(pattern.indptr)), pattern.indices

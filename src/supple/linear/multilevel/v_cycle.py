@@ -22,7 +22,7 @@ from supple.kernels import (
     warp_sum,
 )
 from supple.kernels.parallel.tiles import parallel_for_rows
-from supple.linear.block_matrix import divided, product, vector_at
+from supple.linear.block_matrix import apply_inverse, product, vector_at
 from supple.linear.transfer import Prolong, Restrict
 
 SPREAD = 8.0
@@ -116,7 +116,7 @@ def _smooth(work, at):
     level, row = work.level, at.row
     A, x = level.A, work.x
     r = vector_at(A, level.b, row) - product(A, at, x)
-    d = work.keep * vector_at(A, level.d, row) + work.gain * divided(A, level.inverse, row, r)
+    d = work.keep * vector_at(A, level.d, row) + work.gain * apply_inverse(A, level.inverse, row, r)
     if is_writer(at):
         store_vector(level.d, row, d)
         store_vector(work.y, row, vector_at(A, x, row) + d)
@@ -157,16 +157,16 @@ class SolveDense(NamedTuple):
 
 
 @do.of(SolveDense)
-def _solve_dense(work, place):
-    dense, b, row, width = work.dense, work.coarse.b, item_number(place), work.width
-    begin, step = lane_stride(place)
+def _solve_dense(work, item):
+    dense, b, row, width = work.dense, work.coarse.b, item_number(item), work.width
+    begin, step = lane_stride(item)
     for column in range(work.columns):
         total = 0.0
         c = begin
         while c < len(dense):
             total += dense[row, c] * b[work.first + c // width, column + c % width]
             c += step
-        total = warp_sum(place, total)
+        total = warp_sum(item, total)
         if begin == 0:
             work.coarse.x[work.first + row // width, column + row % width] = total
 
@@ -238,8 +238,8 @@ def apply_cycle(team, phase, cycle):
                 _smooth_rows(team, phase, coarse, begin, end, flip, keep, gain)
             else:
                 _smooth_rows(team, phase, fine, begin, end, flip, keep, gain)
-            following = 1.0 / (2.0 * sigma - rho)
-            keep, gain, rho = following * rho, 2.0 * following / delta, following
+            next_rho = 1.0 / (2.0 * sigma - rho)
+            keep, gain, rho = next_rho * rho, 2.0 * next_rho / delta, next_rho
             flip = not flip
             phase += 1
         if leg < levels:

@@ -39,8 +39,8 @@ def _curve(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Subdivide the sectors between the origin and faces, and project each layer k to radius k / n.
 
-    `integer_corners` has the shape of `regular` with integer corners: its lattice points are integers too, so points
-    shared by sectors are identified without rounding.
+    `integer_corners` has the shape of `regular` with integer corners: its lattice points are integers too, so
+    points shared by sectors are identified without rounding.
     """
     weights, cells = _divide_simplex(n, regular.shape[1])
     outer = weights[:, 1:]

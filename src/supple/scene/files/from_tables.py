@@ -14,7 +14,7 @@ from supple.scene.constraints.motions import Compose
 from supple.scene.error_collector import Mistakes
 from supple.scene.files.schema import SceneTable
 from supple.scene.loads import ramps
-from supple.scene.regions import resolved
+from supple.scene.regions import resolve_regions
 from supple.scene.scene import Scene
 from supple.scene.schema.base import Table
 from supple.scene.schema.bodies import Cloth, Solid
@@ -127,7 +127,7 @@ class Reader:
         self._refuse_idle(*moving, table=solid, field=field)
         if mesh is not None and material is not None:
             regions = self.mistakes.attempt(
-                f"{field}.region", lambda: resolved([r.make(mesh) for r in solid.region], mesh, name)
+                f"{field}.region", lambda: resolve_regions([r.make(mesh) for r in solid.region], mesh, name)
             )
             viscosity = [
                 self.mistakes.attempt(f"{field}.viscosity[{i}]", each.make)
@@ -158,7 +158,7 @@ class Reader:
             options["rest"] = attempt(f"{field}.rest", lambda: rest.make(self.folder, mesh))
         if mesh is not None:
             options["regions"] = attempt(
-                f"{field}.region", lambda: resolved([r.make(mesh) for r in cloth.region], mesh, name)
+                f"{field}.region", lambda: resolve_regions([r.make(mesh) for r in cloth.region], mesh, name)
             )
         if mesh is not None and membrane is not None and len(self.mistakes.lines) == before:
             self.bodies[name] = attempt(

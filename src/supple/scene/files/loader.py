@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from supple.model.model import Model
-from supple.postprocess.evaluation import quantities_named
+from supple.postprocess.evaluation import parse_quantities
 from supple.scene.build import check_scene
 from supple.scene.error_collector import Location, Mistakes, describe_in
 from supple.scene.errors import SceneFileError
@@ -148,7 +148,7 @@ def load_scene(path: str | os.PathLike[str], folder: str | os.PathLike[str] | No
             "is missing. A scene needs at least one [[solid]] or [[cloth]] with its mesh and material.",
         )
     _check_solver(table.solver, mistakes)
-    mistakes.attempt("output.fields", lambda: quantities_named(table.output.fields))
+    mistakes.attempt("output.fields", lambda: parse_quantities(table.output.fields))
     mistakes.raise_any()
     _check_scene(scene, mistakes)
     mistakes.raise_any()
@@ -244,7 +244,8 @@ def _unknown(kind: type[Method], name: str, value: Any) -> str:
     if match is None:
         return f"unknown key; {suggest_name(name, option_names(kind))}"
     part, having = match
-    return f'is an option of the {part}: write {part} = {{ kind = "{having[0]}", {name} = {format_value(value)} }}.'
+    example = f'{part} = {{ kind = "{having[0]}", {name} = {format_value(value)} }}'
+    return f"is an option of the {part}: write {example}."
 
 
 def _body_names(raw: dict[str, Any]) -> list[str]:

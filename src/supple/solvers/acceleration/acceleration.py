@@ -78,7 +78,7 @@ class AccelerationRun(ABC):
             active: Active batch members.
 
         Returns:
-            (copies,) True for members whose u was reset.
+            (batch,) True for members whose u was reset.
         """
         moved = np.zeros(balances.residual.shape, bool)
         for member in active.tolist():

@@ -195,7 +195,7 @@ class AndersonRun(AccelerationRun):
         return risen
 
     def _start_energies(self) -> np.ndarray:
-        """(copies,) E(u) [J] at the start of the solve, infinite if not finite."""
+        """(batch,) E(u) [J] at the start of the solve, infinite if not finite."""
         p = self.problem
         current = p.zeros(p.u.shape)
         p.device.assign(current, p.u)

@@ -50,15 +50,15 @@ class AndersonMemory(NamedTuple):
 
     Attributes:
         phases: Number of phases after a sweep.
-        slot: (copies,) column of f and g of this sweep.
-        known: (copies,) number of stored earlier sweeps.
-        window: (copies,) number of earlier sweeps that may be used.
+        slot: (batch,) column of f and g of this sweep.
+        known: (batch,) number of stored earlier sweeps.
+        window: (batch,) number of earlier sweeps that may be used.
         x: Padded vectors x before the sweep.
         f, g: (m, records, 4) values of this sweep and, cyclically before it, of earlier ones.
-        parts: (copies, PARTS, m) partial sums of products.
-        products: (copies, m, m) products fᵢ · fⱼ.
-        system: (copies, m', m) matrix ΔFᵀΔF and right-hand side ΔFᵀf.
-        mix: (copies, m) weight of gᵢ in the next x.
+        parts: (batch, PARTS, m) partial sums of products.
+        products: (batch, m, m) products fᵢ · fⱼ.
+        system: (batch, m', m) matrix ΔFᵀΔF and right-hand side ΔFᵀf.
+        mix: (batch, m) weight of gᵢ in the next x.
     """
 
     phases: Any

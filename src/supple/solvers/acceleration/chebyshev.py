@@ -27,9 +27,9 @@ class ChebyshevMemory(NamedTuple):
 
     Attributes:
         phases: Number of phases after a sweep.
-        weights: (copies, AHEAD) weight ω of each sweep.
+        weights: (batch, WEIGHTS_AHEAD) weight ω of each sweep.
         first: Index of the next weight.
-        gamma: (copies,) relaxation γ.
+        gamma: (batch,) relaxation γ.
         current: Padded vectors xˡ.
         previous: Padded vectors xˡ⁻¹.
     """

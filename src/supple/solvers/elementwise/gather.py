@@ -67,7 +67,9 @@ def mobility(W, g):
     return outer_sum(weighted(W, g), g)
 
 
-_six_each = each("rows, constrained, row", "six(constrained, row, 6 * i)", six, over="rows", count=corner_count)
+_six_each = each(
+    "rows, constrained, row", "six(constrained, row, 6 * i)", six, over="rows", count=corner_count
+)
 
 
 def constrained_corners(elements: Any, row: Any) -> Any:
@@ -99,7 +101,7 @@ def _free_corners(N, a):
 
 
 def free_corner(constrained: Any, row: Any, corner: int, v: Any) -> Any:
-    """v - N v: vector of one corner without components along constrained directions, N of `WeightedElements.constrained`."""
+    """v - N v: vector of one corner without components along constrained directions (`constrained` holds N)."""
 
 
 @overload_by_type(free_corner)

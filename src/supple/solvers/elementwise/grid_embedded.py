@@ -55,8 +55,8 @@ class EmbeddedPair(Pair):
 
     Attributes:
         memory: λ (rows, 2, lanes), and the accumulated S (rows, 9, lanes) of each of the two constraints.
-        options: ζ, as (1,), where 1.0 is XPBD, or () for the stable value (blending.py), and Γ (rows, 9,
-            lanes).
+        options: ζ, as (1,), where 1.0 is XPBD, or () for the stable value (blend_factor.py), and Γ
+            (rows, 9, lanes).
     """
 
     __slots__ = ()

@@ -96,7 +96,7 @@ class FullResidualRun(ElementRun):
         if problem.batch_size > 1 or not problem.loads.inertia.any():
             raise ValueError(
                 "xpbd with primary='kept' is for one step of time at a time, of a dynamic scene; "
-                "primary='omitted' is for equilibria and for copies, too"
+                "primary='omitted' is for equilibria and batches, too"
             )
         self._primary = problem.zeros(problem.u.shape)
         super().__init__(method, problem)

@@ -20,8 +20,8 @@ class WeightedElements(NamedTuple):
         own: (rows, 1, lanes) first corner of each element.
         rows: Packed element data of the term.
         weights: (rows, k, lanes) W of all corners, starting with the first one [m/N].
-        constrained: (rows, 6 k, lanes) N of all corners, or () if no vertex is constrained along some directions
-            only.
+        constrained: (rows, 6 k, lanes) N of all corners, or () if no vertex is constrained along
+            some directions only.
     """
 
     color_start: Any
@@ -113,7 +113,7 @@ def collect_remarks(projections: tuple, sweeps: int) -> list[str]:
 
 
 Maker = Callable[[Any, Any, WeightedElements], list]
-"""(method, term, places) -> projections of the method for the term."""
+"""(method, term, elements) -> projections of the method for the term."""
 
 _makers: dict[tuple[type, type], Maker] = {}
 

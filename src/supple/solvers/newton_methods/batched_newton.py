@@ -154,23 +154,23 @@ class BatchedNewton:
         self._paths.along(part).go(1.0)
 
     def _by_member(self, vectors: np.ndarray) -> np.ndarray:
-        """Reshape vectors of all vertices to (copies, n, 3)."""
+        """Reshape vectors of all vertices to (batch, n, 3)."""
         return vectors.reshape(self._group_size, self._problem.model.vertices, 3)
 
     def _relative_residual(self) -> np.ndarray:
-        """(copies,) largest relative residual of a body of each member."""
+        """(batch,) largest relative residual of a body of each member."""
         bodies = self.block_problem.balance().bodies
         return np.array([body.relative_residual for body in bodies]).reshape(self._group_size, -1).max(axis=1)
 
     def _residual(self) -> np.ndarray:
-        """(copies,) residual |r| [N]."""
+        """(batch,) residual |r| [N]."""
         bodies = self.block_problem.balance().bodies
         return np.sqrt(
             np.square([body.residual for body in bodies]).reshape(self._group_size, -1).sum(axis=1)
         )
 
     def _energies(self) -> tuple[np.ndarray, np.ndarray]:
-        """(copies,) energies E [J], and bounds of their rounding errors [J]."""
+        """(batch,) energies E [J], and bounds of their rounding errors [J]."""
         block_problem, measures = self.block_problem, self.block_problem.measures
         by_term = (measures.element_energies(k) for k in range(len(block_problem.model.terms)))
         stored = [energies.reshape(self._group_size, -1).sum(axis=1) for energies in by_term]
@@ -197,8 +197,8 @@ class BatchedNewton:
 class BatchedSweeps(PBNGRun):
     """PBNG run over a batch that leaves slowly converging members to separate solves.
 
-    A member leaves if more than `prepare_sweeps` further sweeps are predicted and the solve has no iteration limit or
-    time limit. Members with a small relative residual but far from the equilibrium continue to the smaller
+    A member leaves if more than `max_sweeps_left` sweeps are predicted and the solve has no iteration limit or time
+    limit. Members with a small relative residual but far from the equilibrium continue to the smaller
     relative residual that the distance requires. Members at saddles leave.
     """
 
@@ -208,7 +208,8 @@ class BatchedSweeps(PBNGRun):
         Args:
             problem: Problem with its batch.
             max_sweeps_left: Largest number of predicted sweeps of members that stay.
-            max_rotation: Largest rotation of nearly all elements in one Newton step [rad], or None for no such steps.
+            max_rotation: Largest rotation of nearly all elements in one Newton step [rad], or None without
+                Newton steps.
         """
         super().__init__(PBNG(), problem)
         self._max_sweeps_left, self._max_rotation, self._sweeps = max_sweeps_left, max_rotation, 0

@@ -227,9 +227,9 @@ def batch_body_errors(
 
     Args:
         model: The model.
-        d: (copies, n, 3) Newton directions [m].
-        forces: (copies, n, 3) net forces [N].
-        u: (copies, n, 3) displacements [m].
+        d: (batch, n, 3) Newton directions [m].
+        forces: (batch, n, 3) net forces [N].
+        u: (batch, n, 3) displacements [m].
 
     Returns:
         For each batch member the distances of all bodies.
@@ -315,7 +315,7 @@ def _left(linear: Linearization, left: np.ndarray, group_size: int) -> np.ndarra
 def _estimate_subset(
     problem: Problem, members: Sequence[int], subset: Sequence[int]
 ) -> dict[int, ErrorEstimate]:
-    """Estimate errors of a smaller group together; other groups are left to the caller."""
+    """Estimate errors of a smaller group in one solve; return nothing for other groups."""
     return _estimate_batch(problem, subset) if 1 < len(subset) < len(members) else {}
 
 

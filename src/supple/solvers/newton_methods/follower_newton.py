@@ -22,45 +22,45 @@ from supple.solvers.newton_methods.rotation_path import RotationPath
 from supple.support.text import pluralize
 
 ACCURACY = 1e-3
-"""Of every linear solve."""
+"""Relative accuracy of every linear solve."""
 
 MAX_ROTATION = 1.0
-"""How far nearly all elements may turn in one correction [rad]."""
+"""Largest rotation of nearly all elements in one correction [rad]."""
 
 CONTRACTION = 0.3
-"""|d| must fall by at least this part of a full correction."""
+"""Required decrease of |d| as a fraction of a full correction."""
 
 CLOSE_DISTANCE = 1e-3
-"""|d| of a load step that is done, relative to the size of the scene."""
+"""Largest entry of d at the end of a load step, relative to the size of the scene."""
 
 MAX_STEP_CORRECTIONS = 15
-"""Most corrections of a load step before its |d| is close."""
+"""Limit of the corrections of a load step before d is close."""
 
 FEW_CORRECTIONS = 4
 """Corrections after which the next load step is twice as long."""
 
 MIN_LOAD_STEP = 1e-3
-"""Shortest load step, as a part of the whole load."""
+"""Smallest load step as a fraction of the full load."""
 
 MAX_CORRECTIONS = 400
-"""Of all load steps together."""
+"""Limit of the corrections of all load steps."""
 
 MAX_INVERTED = 0.05
-"""Part of all elements; a load step that inverts more of them is too long."""
+"""Fraction of the elements that a load step may invert."""
 
 MAX_FIXED_LOAD_UPDATES = 20
-"""Updates of held forces after which a solve ends that failed here and went on with held forces."""
+"""Updates of fixed follower loads after which a solve with fixed loads ends."""
 
 UNLOADED_RESIDUAL, MAX_MINIMIZATIONS = 1e-2, 50
-"""Residual at no follower load, relative to these loads, and the most Newton steps to get there."""
+"""Residual without follower loads, relative to these loads, and the limit of Newton steps to reach it."""
 
 
 class FollowerNewton:
     """Corrections of a problem in float64 towards the equilibrium under its follower loads.
 
     Attributes:
-        problem: The problem; after every step its follower loads act in full, at the positions there.
-        tolerance: Imbalance to reach; unused, since all linear solves have the same accuracy.
+        problem: Problem whose follower loads act in full at the current positions after every step.
+        tolerance: Relative residual to reach; unused, since all linear solves have the same accuracy.
         failed: True if load steps became too short, or too many.
     """
 
@@ -71,8 +71,8 @@ class FollowerNewton:
 
         Args:
             problem: Problem in float64.
-            tolerance: Imbalance to reach.
-            minimize: Makes one step of the problem's u towards the minimum of its energy with held forces.
+            tolerance: Relative residual to reach.
+            minimize: Makes one step of u towards the minimum of the energy under fixed follower loads.
             rotates: True if corrections rotate elements; otherwise they are straight.
         """
         self.problem, self.tolerance, self._minimize = problem, tolerance, minimize
@@ -85,16 +85,14 @@ class FollowerNewton:
         self.at_saddle = self.failed = False
         self._initial = self._last_equilibrium = copy_u(problem)
         self._inverted = int(problem.measures.inversions()[0])
-        self._reached: float | None = (
-            None  # part of the load at `_last_equilibrium`, None before the first equilibrium
-        )
+        self._reached: float | None = None  # load fraction of `_last_equilibrium`, None before it
         self._target_fraction, self._step = 1.0, 0.5
         self._last: float | None = None
         self._step_corrections = self._corrections = self._load_steps = self._minimized = 0
 
     @property
     def is_moving(self) -> bool:
-        """True until an equilibrium under the whole load is close."""
+        """True until an equilibrium under the full load is close."""
         return not self.failed and self._reached != 1.0
 
     def notes(self) -> list[str]:
@@ -109,7 +107,7 @@ class FollowerNewton:
         return notes
 
     def step(self) -> None:
-        """One correction of the present load step."""
+        """Make one correction of the present load step."""
         loads = self.problem.follower_loads
         loads.fraction = self._target_fraction
         loads.sync()
@@ -121,7 +119,7 @@ class FollowerNewton:
         loads.sync()
 
     def _unload(self) -> None:
-        """One step towards the equilibrium without follower loads."""
+        """Make one step towards the equilibrium without follower loads."""
         self._minimize()
         self._minimized += 1
         residual = self.problem.balance().residual
@@ -131,7 +129,7 @@ class FollowerNewton:
             self._fail()
 
     def _correct(self) -> None:
-        """One Newton step under the follower loads of the present load step, as far as elements may turn."""
+        """Make one Newton step under the loads of the present load step, limited by `MAX_ROTATION`."""
         problem = self.problem
         balance = problem.balance()
         if not balance.finite:
@@ -155,7 +153,7 @@ class FollowerNewton:
             self._fail()
 
     def _go(self, d: np.ndarray) -> float:
-        """Go along d as far as elements may turn; returns the part of d."""
+        """Move along d up to `MAX_ROTATION`; return the fraction of d."""
         if self._paths is None:
             straight_path(self.problem, d)(1.0)
             return 1.0
@@ -165,7 +163,7 @@ class FollowerNewton:
         return t
 
     def _finish_load_step(self) -> None:
-        """Go on to the next load step, or stay at the last."""
+        """Finish a load step and begin the next one, unless the load is full."""
         if self._reached == 1.0:
             return
         inverted = int(self.problem.measures.inversions()[0])
@@ -180,7 +178,7 @@ class FollowerNewton:
         self._last, self._step_corrections = None, 0
 
     def _retreat(self) -> None:
-        """Go back to the last equilibrium and take a shorter load step; from an unknown state, to no load."""
+        """Return to the last equilibrium and shorten the load step; without one, remove the load."""
         self.problem.device.assign(self.problem.u, self._last_equilibrium)
         self._last, self._step_corrections = None, 0
         if self._reached == 1.0:

@@ -16,7 +16,7 @@ from supple.linear.block_matrix import Ones
 from supple.linear.multilevel.aggregation import Levels, coarsen
 from supple.linear.multilevel.spectral_radius import POWER_PHASES, raise_powers
 from supple.linear.multilevel.v_cycle import Cycle, Level
-from supple.linear.pcg_kernels import iterate, vectors_of
+from supple.linear.pcg_kernels import allocate_vectors, iterate
 from supple.problem import Device
 
 SHIFT = 1e-9
@@ -52,7 +52,7 @@ class Laplace:
             levels = coarsen(pattern, np.abs(L.data), np.ones(pattern.rows, bool))
         self._A = Ones(pattern.indptr, pattern.indices, L.data)
         self._cycle = self._levels(levels, pattern)
-        self._vectors = vectors_of(device, pattern.rows)
+        self._vectors = allocate_vectors(device, pattern.rows)
         squares = (device.zeros((2, n), np.dtype(float)) for n in (pattern.rows, levels.rows))
         device.run(raise_powers, POWER_PHASES, self._cycle, *squares)
 

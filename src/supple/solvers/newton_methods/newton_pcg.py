@@ -6,7 +6,7 @@
     no acceptable t: the positive part instead, then sweeps, accepted if E decreases
     p found: also descend along x(t) from x along ±p
 
-H, M and d are computed in linearization.py. E never increases, except by rounding.
+H, M and d are computed in newton_system.py. E never increases, except by rounding.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ RESCUE_SWEEPS = 10
 """PBNG sweeps of a rescue: the number between two of its convergence checks."""
 
 NEXT_ACCURACY, GAIN_RATIO = 1e-2, 0.5
-"""Accuracy of the linear solve in `NewtonPCG._gain_shrinks`, and the ratio of slopes that counts as progress."""
+"""Accuracy of the linear solve in `NewtonPCG._gain_shrinks`, and the largest ratio of slopes for progress."""
 
 CURVATURE_ROTATION = 1.0
 """Largest rotation of an element [rad] in the first step along negative curvature."""

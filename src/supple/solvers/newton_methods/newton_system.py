@@ -16,11 +16,11 @@ from supple.linear import (
     Parts,
     Preconditioner,
     Solution,
+    add_gas_stiffness,
     curvature_along,
-    enclosed,
     shares_along,
     solve,
-    solve_apart,
+    solve_per_body,
 )
 from supple.linear.block_matrix import Threes
 from supple.linear.multilevel.hierarchy import as_records
@@ -56,8 +56,8 @@ class Direction(NamedTuple):
         curvature: Smallest curvature met, p · H p / |p|² of p or d [N/m], if a probe was requested. None if H
             was rejected for its diagonal or a coarse level.
         shares: (n,) contributions of the vertices to p · H p [J], if a probe found p.
-        rigid_only: True if a probe showed that H is concave along rigid motions of unconstrained bodies only, see
-            rigid_modes.py.
+        rigid_only: True if a probe showed that H is concave along rigid motions of unconstrained bodies only
+            (rigid_modes.py).
         left: (parts,) remaining relative error of d and of the probe for each connected component, if there
             are several.
     """
@@ -80,7 +80,7 @@ def _constant(term: Term) -> bool:
 class Linearization:
     """Newton directions of a problem in float64.
 
-    Disconnected components are solved as if each were alone.
+    Disconnected components are solved independently.
 
     Args:
         problem: Problem in float64.
@@ -103,7 +103,7 @@ class Linearization:
         """True if H is constant, so that one step reaches the minimum."""
         self.iterations = self.filtered = 0
         self._last: Preconditioner | None = None
-        self._lasts = problem.keeps_prepared and self._hierarchy.lasts
+        self._lasts = problem.keeps_prepared and self._hierarchy.is_persistent
         self._known: tuple[tuple, float, Direction] | None = None
         self._rigid_modes: tuple[Matrix, RigidModes] | None = None
 
@@ -172,7 +172,7 @@ class Linearization:
         M = self._convex_preconditioner()
         if M is None:
             return {}
-        H = self.assembly.matrix("exact", apart=True)
+        H = self.assembly.matrix("exact", new_memory=True)
         p, _ = self._probe(H, M)
         return {} if p is None else self._concave_fields(H, p, M)
 
@@ -193,10 +193,10 @@ class Linearization:
         """
         if not self.parts.loose.any() or self.problem.loads.inertia.any():
             return None
-        return self._find_rigid_modes(enclosed(self.assembly, self.assembly.here(exact)))
+        return self._find_rigid_modes(add_gas_stiffness(self.assembly, self.assembly.to_host(exact)))
 
     def _find_rigid_modes(self, H: Matrix) -> tuple[Matrix, RigidModes] | None:
-        """A tangent, and the motions of whole bodies that it leaves free; None if there are none."""
+        """Return H and the rigid motions of bodies that it leaves free; None if there are none."""
         if not self.parts.loose.any() or self.problem.loads.inertia.any():
             return None
         assembly, p, positions = self.assembly, self.problem, self.assembly.positions
@@ -273,7 +273,7 @@ class Linearization:
         if kind == "exact":
             self._rigid_modes = self._exact_rigid_modes(H)
         M = self._preconditioner(H, kind)
-        b = self._deflate(assembly.take(self.problem.states.net))
+        b = self._deflate(assembly.gather(self.problem.states.net))
         solution, slope, left = self._solve_system(H, b, M, accuracy, floor)
         solution = solution._replace(x=self._deflate(solution.x))
         if solution.iterations > MAX_REUSE_ITERATIONS or solution.negative is not None:
@@ -317,9 +317,12 @@ class Linearization:
         return direction if p is None else direction._replace(concave=spread(as_records(p)))
 
     def follower_direction(self, accuracy: float) -> Direction:
-        """d of T d = r with the load stiffness of tractions that follow their surface, T = H - K, at the
-        problem's u, whose net forces r have been evaluated; `filtered` and d = 0 where it was not found. T
-        has no energy, of which a curvature could tell."""
+        """Return d of T d = r, where T = H - K contains the load stiffness K of tractions that follow their
+        surface.
+
+        The net forces r at the problem's u must have been evaluated. If the solve fails, d = 0 and `filtered`
+        is set. T has no energy, so no curvature is reported.
+        """
         assembly, problem = self.assembly, self.problem
         net = assembly.restrict(problem.states.net)
         try:
@@ -353,7 +356,7 @@ class Linearization:
         """
         if self.parts.count < 2 or floor > 0:
             return *solve(H, b, M, accuracy, floor, LINEAR_ITERATIONS), np.zeros(self.parts.count)
-        solution, left = solve_apart(H, b, M, accuracy, LINEAR_ITERATIONS, self.parts.number, self._each)
+        solution, left = solve_per_body(H, b, M, accuracy, LINEAR_ITERATIONS, self.parts.number, self._each)
         return solution, float(np.vdot(b[:, :3], solution.x[:, :3])), left
 
     def _probe(self, H: Threes, M: Preconditioner) -> tuple[np.ndarray | None, np.ndarray]:

@@ -67,7 +67,7 @@ class RateEstimate:
 
 
 class BatchRateEstimates:
-    """Extrapolations of log(relative residual) of all batch members, each to its target `target` (copies,)."""
+    """Extrapolations of log(relative residual) of all batch members, each to its `target` (batch,)."""
 
     def __init__(self, batch_size: int) -> None:
         self.target = np.full(batch_size, 1e-4)
@@ -75,7 +75,7 @@ class BatchRateEstimates:
         self._logarithms: list[np.ndarray] = []
 
     def record(self, iteration: int, relative_residual: np.ndarray) -> None:
-        """Record the relative residuals (copies,) of an iteration; a non-finite one counts as no progress."""
+        """Record the relative residuals (batch,) of an iteration; a non-finite one counts as no progress."""
         last = self._logarithms[-1] if self._logarithms else np.zeros_like(relative_residual)
         known = np.isfinite(relative_residual)
         self._iterations.append(iteration)
@@ -84,7 +84,7 @@ class BatchRateEstimates:
 
     @property
     def remaining(self) -> np.ndarray:
-        """(copies,) predicted iterations like `RateEstimate.remaining`, but 0 before `FIT_POINTS` values are recorded.
+        """(batch,) predicted iterations like `RateEstimate.remaining`, but 0 before `FIT_POINTS` records.
 
         In the first sweeps the relative residual of fine meshes may rise, and separating a member from the
         batch is expensive.

@@ -316,7 +316,7 @@ class RotatingTerm(NamedTuple):
     size: int
     step: int
     sample: np.ndarray
-    most: np.ndarray
+    max_rotation: np.ndarray
 
 
 class RotationPath:
@@ -438,8 +438,8 @@ class Path:
     """
 
     def __init__(
-        self, maker: RotationPath, start: np.ndarray, d: np.ndarray, typical_rotation: float, max_rotation: float,
-        straight: float, paid: float,
+        self, maker: RotationPath, start: np.ndarray, d: np.ndarray, typical_rotation: float,
+        max_rotation: float, straight: float, paid: float,
     ) -> None:  # fmt: skip
         self._maker, self.start, self.d = maker, start, d
         self.typical_rotation, self.max_rotation, self._straight, self.paid = (

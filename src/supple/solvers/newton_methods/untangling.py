@@ -60,7 +60,8 @@ class Untangling:
         inverted = int((_volume_ratios(self.problem) <= COLLAPSED).sum())
         start = self.problem.positions
         names = " and ".join(sorted({material_name(material) for material in self._barriers}))
-        began = f"{pluralize(inverted, 'element')} began inverted or flat, where the energy of {names} is infinite"
+        count = pluralize(inverted, "element")
+        began = f"{count} began inverted or flat, where the energy of {names} is infinite"
         for poisson in RESISTANCES:
             surrogate = self._surrogate(poisson)
             _descend(surrogate, make_step(surrogate))

@@ -29,8 +29,8 @@ class GroupData(NamedTuple):
         color_start, members, weight, width, terms, own, share: As in `TiedGroups`.
         force: (batches, 3, lanes) weighted sum of the external forces on the members [N].
         inertia: (batches, k, lanes) inertia of each member [N/m].
-        constrained: (batches, 6, lanes) projection N onto the directions along which any member is constrained, or
-            ().
+        constrained: (batches, 6, lanes) projection N onto the directions along which any member is
+            constrained, or ().
     """
 
     color_start: Any

@@ -28,7 +28,7 @@ MAX_SQUARE = 1e30
 def move(vertices, batch, u, before, after, rejected):
     """Move the vertices of a batch from `before` to `after` within their trust region.
 
-    A non-finite move is replaced by `before` and counted in rejected (copies, batches, 1, lanes). Constrained
+    A non-finite move is replaced by `before` and counted in rejected (batch, batches, 1, lanes). Constrained
     coordinates do not change.
     """
     after = clamp_to_bounds(vertices.step_bounds, vertices.own, batch, after)

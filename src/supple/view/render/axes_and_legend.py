@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from supple.view.body_labels import BodyLabels, LabeledBody
 from supple.view.camera import Camera
 from supple.view.fields import Field
 from supple.view.layout import layout_for
-from supple.view.naming import BodyLabels, LabeledBody
 from supple.view.style import DPI, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
 MAX_SWATCHES = 14

@@ -13,8 +13,8 @@ import numpy as np
 
 from supple import BPXPBD
 from supple import _public as supple
+from supple_papers.common import jacobians, penetration_depth
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import jacobians, penetration_depth
 from supple_papers.pxpbd_grid import objects_in_a_box
 from supple_papers.registry import shows
 

@@ -13,8 +13,8 @@ from supple.model.model import Model
 from supple.problem import Problem
 from supple.solve.loop import solve
 from supple.solvers import Solver
+from supple_papers.common import clamped_scene, time_step_problem
 from supple_papers.measurements import Measurements, Quantities
-from supple_papers.measuring import clamped_scene, time_step_problem
 
 CELL, SMALL_CELL = 2 / 15, 1 / 15
 """Cell sizes [m], which the papers do not give.

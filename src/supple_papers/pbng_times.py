@@ -10,8 +10,8 @@ import numpy as np
 from supple import XPBD
 from supple import _public as supple
 from supple.ordering import color_elements, color_vertices
+from supple_papers.common import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted_block
 from supple_papers.measurements import Claim, Measurements, Quantities
-from supple_papers.measuring import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted_block
 from supple_papers.registry import shows
 
 
