@@ -48,7 +48,7 @@ def spectrum(result):
 @pytest.mark.parametrize("few", [0, modes.MAX_DENSE_SIZE], ids=["iterated", "all"])
 @pytest.mark.parametrize("make", [draped, sliding])
 def test_they_are_the_smallest_eigenvalues(make, few, monkeypatch):
-    monkeypatch.setattr(modes, "MOST_DENSE", few)
+    monkeypatch.setattr(modes, "MAX_DENSE_SIZE", few)
     result = supple.equilibrium(make(), tolerance=1e-6)
     lowest = result.lowest_modes(3)
     expected = spectrum(result)
@@ -90,7 +90,7 @@ def test_what_is_soft_is_found_beside_what_is_stiff(held, monkeypatch):
     result = supple.equilibrium(scene, tolerance=1e-6)
     count = 3 if held else 8
     expected = [mode.eigenvalue for mode in result.lowest_modes(count)]
-    monkeypatch.setattr(modes, "MOST_DENSE", 0)
+    monkeypatch.setattr(modes, "MAX_DENSE_SIZE", 0)
     eigenvalues = [mode.eigenvalue for mode in result.lowest_modes(count)]
     np.testing.assert_allclose(eigenvalues, expected, rtol=1e-4, atol=1e-6)
     assert min(expected[-2:]) > 1e-4
@@ -98,7 +98,7 @@ def test_what_is_soft_is_found_beside_what_is_stiff(held, monkeypatch):
 
 
 def test_directions_that_are_not_found_are_said(monkeypatch):
-    monkeypatch.setattr(modes, "MOST_DENSE", 0)
+    monkeypatch.setattr(modes, "MAX_DENSE_SIZE", 0)
     monkeypatch.setattr(modes, "ITERATIONS", 1)
     result = supple.equilibrium(sliding(), max_iterations=1)
     with pytest.raises(RuntimeError, match=r"not found in 1 iterations: .* N/m or less; ask for more"):

@@ -271,12 +271,14 @@ def restore_step(problem: Problem, model: Model, step: Step | None) -> None:
     change_materials(problem, materials or changing_materials(model))
     history = {} if step is None else dict(step.history)
     for k in frictional_terms(model):  # use the model's friction state if the step has none
-        rubbing: Any = model.terms[k]
-        history = contacts_to_state(rubbing, model.rest) | history
+        frictional_term: Any = model.terms[k]
+        history = contacts_to_state(frictional_term, model.rest) | history
     problem.history.set_variables([history])
 
 
-def vertex_means(model: Model, positions: np.ndarray, figure: str, step: Step | None = None) -> np.ndarray:
+def vertex_means(
+    model: Model, positions: np.ndarray, quantity_name: str, step: Step | None = None
+) -> np.ndarray:
     """Average one cell quantity around each vertex; nothing else is evaluated.
 
     This serves pictures of a running simulation.
@@ -293,14 +295,14 @@ def vertex_means(model: Model, positions: np.ndarray, figure: str, step: Step | 
     problem = _problem_at(model, step, DEFAULT)
     problem.positions = positions
     if any(getattr(term.material, "dissipates", False) for term in model.terms):
-        return _sum_vertex_means(model, positions, figure, step)
-    quantity = Stored if figure == "energy" else Figures
+        return _sum_vertex_means(model, positions, quantity_name, step)
+    quantity = Stored if quantity_name == "energy" else Figures
     values, cells, volume = [], [], []
     for k, term in enumerate(model.terms):
         if is_deformed(problem, k):
-            numbers = element_values(problem, k, quantity)[:, SCALAR_COLUMNS[figure]]
+            numbers = element_values(problem, k, quantity)[:, SCALAR_COLUMNS[quantity_name]]
             rest = term.volume  # type: ignore[attr-defined]
-            values.append(numbers / rest if figure == "energy" else numbers)
+            values.append(numbers / rest if quantity_name == "energy" else numbers)
             cells.append(padded(term.vertices, 4))
             volume.append(rest)
     if not values:
@@ -311,12 +313,12 @@ def vertex_means(model: Model, positions: np.ndarray, figure: str, step: Step | 
 
 
 def _sum_vertex_means(
-    model: Model, positions: np.ndarray, figure: str, step: Step | None = None
+    model: Model, positions: np.ndarray, quantity_name: str, step: Step | None = None
 ) -> np.ndarray:
     """`vertex_means` for models whose terms share cells: stresses are summed first."""
     evaluation = evaluate_model(model, positions, step)
-    numbers = evaluation.scalars[:, SCALAR_COLUMNS[figure]]
-    if figure == "energy":
+    numbers = evaluation.scalars[:, SCALAR_COLUMNS[quantity_name]]
+    if quantity_name == "energy":
         numbers = evaluation.energy_density
     has_material = np.isfinite(evaluation.rest_volume)
     cells = padded(evaluation.vertices, 4)[has_material]

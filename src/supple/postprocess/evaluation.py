@@ -192,15 +192,15 @@ class Evaluation(Deformations, CellQuantities):
     @cached_property
     def obstacle_reactions(self) -> dict[str, Reaction]:
         """Total force of each obstacle on all bodies, by obstacle name; obstacles receive the opposite."""
-        found = {}
+        by_name = {}
         for k, name in enumerate(self.obstacle_contacts.names):
             selected = self.obstacle_contacts.obstacle == k
-            found[name] = reaction_of(
+            by_name[name] = reaction_of(
                 self.positions,
                 self.obstacle_contacts.vertices[selected],
                 self.obstacle_contacts.force[selected],
             )
-        return found
+        return by_name
 
     @property
     def net_force(self) -> np.ndarray:
@@ -231,10 +231,10 @@ class Evaluation(Deformations, CellQuantities):
         ]
         holding = Holding(parts)
         shares = holding.shares(self.reaction_force[holding.vertices])
-        found = {}
+        by_name = {}
         for (name, vertices, _), forces in zip(supports, shares, strict=True):
-            found[name] = reaction_of(self.positions, vertices, forces)
-        return found
+            by_name[name] = reaction_of(self.positions, vertices, forces)
+        return by_name
 
     @cached_property
     def stored_energy(self) -> float:

@@ -211,7 +211,7 @@ class Linearization:
         if self._rigid_modes is None:
             return records
         self.problem.device.download(records)
-        return as_records(self._rigid_modes[1].without(records[:, :3].ravel()))
+        return as_records(self._rigid_modes[1].deflate(records[:, :3].ravel()))
 
     def _deflated_direction(self, accuracy: float) -> Direction | None:
         """Return the Newton direction in the complement of free rigid motions.
@@ -298,7 +298,7 @@ class Linearization:
         if kind == "exact":
             self._rigid_modes = self._exact_rigid_modes(matrix)
         system = EnclosedSystem(
-            assembly, matrix, *([self._rigid_modes[1].without] if self._rigid_modes else [])
+            assembly, matrix, *([self._rigid_modes[1].deflate] if self._rigid_modes else [])
         )
         H, b = system.matrix, assembly.restrict(net)
         solution = system.solve(b, accuracy, floor, LINEAR_ITERATIONS)
@@ -329,7 +329,7 @@ class Linearization:
             system = FollowerSystem(assembly)
             modes = self._find_rigid_modes(system.matrix)
             if modes is not None:
-                system.without = modes[1].without
+                system.without = modes[1].deflate
             x, iterations = system.solve(net, accuracy, LINEAR_ITERATIONS)
         except NotPositive:
             return Direction(problem.zeros(problem.u.shape), True, None, 0.0, None)
