@@ -82,8 +82,8 @@ def test_how_many_go_together_changes_nothing(monkeypatch):
     mesh = block((7, 5, 3))
     points = np.random.default_rng(0).normal(size=(500, 3)) * 2
     whole = closest_in_body(points, mesh)
-    monkeypatch.setattr("supple.meshes.closest_point.MOST_PAIRS", 10)
-    monkeypatch.setattr("supple.meshes.closest_point.TOGETHER", 33)
+    monkeypatch.setattr("supple.meshes.closest_point.MAX_PAIRS", 10)
+    monkeypatch.setattr("supple.meshes.closest_point.POINTS_PER_BATCH", 33)
     for mine, theirs in zip(closest_in_body(points, mesh), whole, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 

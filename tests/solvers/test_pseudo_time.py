@@ -8,7 +8,7 @@ import supple
 from supple import FPXPBD, PBNG, XPBD
 from supple.problem import Problem
 from supple.solve.report import Outcome
-from supple.solvers.elementwise.pseudo_time import EVERY, KEPT
+from supple.solvers.elementwise.pseudo_time import SNAPSHOT_INTERVAL, SNAPSHOTS
 
 
 def bar():
@@ -88,7 +88,7 @@ def test_stagnation_is_not_said_before_the_motion_rests():
     assert result.report.outcome in (Outcome.STAGNATED, Outcome.MAX_ITERATIONS)
     if result.report.outcome is Outcome.STAGNATED:
         assert any(n.startswith("pseudo-time has come to rest") for n in result.report.notes)
-        assert result.report.iterations >= 2 * EVERY * KEPT
+        assert result.report.iterations >= 2 * SNAPSHOT_INTERVAL * SNAPSHOTS
 
 
 def test_damping_of_pseudo_time_is_for_dynamics():
