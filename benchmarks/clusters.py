@@ -44,7 +44,7 @@ def longest(projections: Any) -> int:
     """Visits that follow one another in a sweep: of every color those of its longest batch."""
     total = 0
     for q in projections:
-        bounds, start = np.asarray(q.places.color_start), q.places.start
+        bounds, start = np.asarray(q.elements.color_start), q.elements.start
         for a, b in pairwise(bounds):
             total += 1 if isinstance(start, tuple) else int(np.diff(np.asarray(start)[a : b + 1]).max())
     return total

@@ -11,7 +11,7 @@ import numpy as np
 from contact_meshes import ROUND, growing, hold_sector, sector
 
 import supple
-from supple.contact.weak import met_force
+from supple.contact.weak import contact_forces_on_vertices
 
 YOUNG, POISSON = 1e6, 0.3
 STAR = YOUNG / (1 - POISSON**2)
@@ -109,7 +109,7 @@ def _two_spheres(result: Any, a: float, radius: float, approach: float, wide: fl
     """Force and radius of contact, from what acts on the vertices of the lower one."""
     own = result.model.body_vertices[0][1]
     term = result.model.terms[-1]
-    force = met_force(term, result.positions, result.model.rest)[own, 1]
+    force = contact_forces_on_vertices(term, result.positions, result.model.rest)[own, 1]
     x = result.positions[own]
     found = float(np.sqrt(2.5 * (force / force.sum() * (x[:, 0] ** 2 + x[:, 2] ** 2)).sum()))
     total, star = -ROUND * float(force.sum()), STAR / 2

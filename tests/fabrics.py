@@ -12,10 +12,10 @@ PAIRS = ("01", "02", "03", "04", "12", "13", "14", "23", "24")
 def hylc(name):
     """A file of the authors of HYLC, whose licence keeps it out of the package; tests are skipped without."""
     folder = Path(__file__).parents[2] / "shared" / "hylc"
-    places = [Path(os.environ.get("SUPPLE_DATA", folder)) / "hylc" / name, folder / name]
-    for place in (*places, *(parent / "shared" / "hylc" / name for parent in folder.parents)):
-        if place.is_file():
-            return place
+    folders = [Path(os.environ.get("SUPPLE_DATA", folder)) / "hylc" / name, folder / name]
+    for candidate in (*folders, *(parent / "shared" / "hylc" / name for parent in folder.parents)):
+        if candidate.is_file():
+            return candidate
     pytest.skip(f"needs {name} of HYLC; set SUPPLE_DATA to the folder that has hylc/{name}")
 
 

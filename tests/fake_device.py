@@ -15,6 +15,6 @@ def fake_device(monkeypatch):
     """Lets device="cuda" mean this."""
     for name in ("batches", "tied_groups"):  # one thread after the other cannot share a vertex
         monkeypatch.setattr(f"supple.ordering.{name}.best_width", lambda *args: WARP)
-    monkeypatch.setattr("supple.ordering.dynamic_batches.SHARERS", 1)
+    monkeypatch.setattr("supple.ordering.dynamic_batches.MIN_SHARED_LANES", 1)
     with installed(monkeypatch) as card:
         yield card

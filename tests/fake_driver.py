@@ -156,8 +156,8 @@ class Compiled:
 
     numbers = count(1)
 
-    def __init__(self, card: Card, function: Any, kinds: tuple) -> None:
-        self.card, self.function, self.kinds = card, function, kinds
+    def __init__(self, card: Card, function: Any, types: tuple) -> None:
+        self.card, self.function, self.kinds = card, function, types
         self.codegen = CODEGEN
         handle = next(self.numbers)
         card.functions[handle] = self
@@ -219,14 +219,14 @@ class Cache:
         self._py_func, self._impl = function, self
         self._card = card
 
-    def load_overload(self, kinds: Any, context: Any) -> None:
+    def load_overload(self, types: Any, context: Any) -> None:
         return None
 
-    def save_overload(self, kinds: Any, compiled: Any) -> None:
+    def save_overload(self, types: Any, compiled: Any) -> None:
         pass
 
-    def _index_key(self, kinds: Any, codegen: Any) -> tuple:
-        return kinds, codegen.magic
+    def _index_key(self, types: Any, codegen: Any) -> tuple:
+        return types, codegen.magic
 
     def check_cachable(self, compiled: Compiled) -> bool:
         return True
@@ -243,10 +243,10 @@ class Dispatcher:
         self.card, self.function, self._cache = card, function, Cache(card, function)
         self.targetctx = SimpleNamespace(codegen=lambda: CODEGEN, refresh=lambda: None)
 
-    def compile(self, kinds: tuple) -> Compiled:
+    def compile(self, types: tuple) -> Compiled:
         self.card.compiled.append(self.function.__name__)
-        compiled = Compiled(self.card, self.function, kinds)
-        self._cache.save_overload(kinds, compiled)
+        compiled = Compiled(self.card, self.function, types)
+        self._cache.save_overload(types, compiled)
         return compiled
 
 

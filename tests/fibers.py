@@ -48,10 +48,10 @@ def _psi(material, F):
 @stress.of(Fibers)
 def _stress(material, F):
     d = matvec(F, material.fiber)
-    pull = material.stiffness * (1.0 - (1.0 - material.activation) / math.sqrt(dot(d, d) + SHORTEST))
+    fiber_stress = material.stiffness * (1.0 - (1.0 - material.activation) / math.sqrt(dot(d, d) + SHORTEST))
     pressure = material.bulk * (det(F) - 1.0) - material.shear
     solid = combine(material.shear, F, pressure, cofactor(F))
-    return combine(1.0, solid, pull, outer(d, material.fiber))
+    return combine(1.0, solid, fiber_stress, outer(d, material.fiber))
 
 
 @stress_differential.of(Fibers)

@@ -62,15 +62,15 @@ def is_told(error: BaseException) -> bool:
     """Whether our own code raises it, with a sentence; an OSError names its file."""
     if isinstance(error, OSError) and error.filename:
         return True
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    line = linecache.getline(place.filename, place.lineno or 0).strip()
-    ours = Path(place.filename).is_relative_to(Path(supple.__file__).parent)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    line = linecache.getline(frame.filename, frame.lineno or 0).strip()
+    ours = Path(frame.filename).is_relative_to(Path(supple.__file__).parent)
     return ours and line.startswith("raise ") and len(str(error).split()) > 3
 
 
 def last_words(error: BaseException) -> str:
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"[:300]
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"[:300]
 
 
 def not_finite(result: Any) -> str:
@@ -79,10 +79,8 @@ def not_finite(result: Any) -> str:
         if isinstance(one, supple.Result):
             if not np.isfinite(one.positions).all():
                 return "positions are not finite"
-            figures = {
-                name: getattr(one.report, name) for name in ("relative_residual", "residual", "energy")
-            }
-            wrong = [f"{name} = {value}" for name, value in figures.items() if not math.isfinite(value)]
+            values = {name: getattr(one.report, name) for name in ("relative_residual", "residual", "energy")}
+            wrong = [f"{name} = {value}" for name, value in values.items() if not math.isfinite(value)]
             if one.report.ok and wrong:
                 return f"the report is ok with {', '.join(wrong)}"
     return ""

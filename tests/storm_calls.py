@@ -50,7 +50,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     variation: dict[str, Any] = {"time": 1.0, "gravity": (0, 0, 0), "initial": rest}
     variation |= {"pins": {left: left.points}, "forces": {body: (1, 0, 0)}, "materials": {body: soft}}
 
-    def fresh(name: str) -> Callable[..., Any]:
+    def new_object(name: str) -> Callable[..., Any]:
         return lambda **given: getattr(copy.copy(_with_lists(scene)), name)(**given)
 
     def vary(**given: Any) -> Any:
@@ -104,14 +104,14 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Scene": (supple.Scene, {"gravity": (0, 0, 0), "quasistatic": True, "dt": 0.1, "frames": 1}),
         "Scene.add_solid": (add_solid, {"mesh": mesh, "material": soft, "density": 1.0, "name": "a",
                             "render": surface}),
-        "Scene.pin": (fresh("pin"), {"vertices": left, "motion": None}),
-        "Scene.add_force": (fresh("add_force"), {"vertices": body, "force": (1, 0, 0)}),
-        "Scene.add_traction": (fresh("add_traction"), {"vertices": body, "traction": (1, 0, 0)}),
-        "Scene.attach": (fresh("attach"), {"a": body, "b": None, "stiffness": 1.0, "normal": (1, 0, 0),
+        "Scene.pin": (new_object("pin"), {"vertices": left, "motion": None}),
+        "Scene.add_force": (new_object("add_force"), {"vertices": body, "force": (1, 0, 0)}),
+        "Scene.add_traction": (new_object("add_traction"), {"vertices": body, "traction": (1, 0, 0)}),
+        "Scene.attach": (new_object("attach"), {"a": body, "b": None, "stiffness": 1.0, "normal": (1, 0, 0),
                          "tangent_stiffness": 0.0, "keep_offset": False}),
-        "Scene.add_springs": (fresh("add_springs"), {"a": body, "b": (9, 9, 9), "stiffness": 1.0,
+        "Scene.add_springs": (new_object("add_springs"), {"a": body, "b": (9, 9, 9), "stiffness": 1.0,
                               "rest_length": 0.1}),
-        "Scene.vary": (fresh("vary"), {"body": body, "parameter": "young",
+        "Scene.vary": (new_object("vary"), {"body": body, "parameter": "young",
                        "ramp": supple.loads.Ramp((0, 1), (1, 2))}),
         "Body.where": (body.where, {"selection": [0, 1]}),
         "Variation": (vary, variation),
@@ -148,8 +148,8 @@ def bad_calls(folder: Path) -> list[tuple[str, Callable[[], Any]]]:
         for argument in right:
             for wrong in WRONG:
                 given = {**right, argument: wrong}
-                shown = " ".join(repr(wrong).split())[:40]
-                calls.append((f"{name}({argument}={shown})", lambda f=function, g=given: f(**g)))
+                text = " ".join(repr(wrong).split())[:40]
+                calls.append((f"{name}({argument}={text})", lambda f=function, g=given: f(**g)))
     return calls
 
 

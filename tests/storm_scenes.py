@@ -97,14 +97,14 @@ def mutated(table: dict[str, Any], random: np.random.Generator) -> tuple[dict[st
 
 def _scale(table: dict[str, Any], random: np.random.Generator) -> str:
     """A number becomes another one, of any magnitude or sign; so the file is right but for what it says."""
-    places = [
+    locations = [
         (holder, key, name)
         for holder, key, name in _places(table)
         if isinstance(holder[key], int | float)
         and not isinstance(holder[key], bool)
         and not any(size in name for size in (*SIZES, "where"))
     ]
-    holder, key, name = places[random.integers(len(places))]
+    holder, key, name = locations[random.integers(len(locations))]
     power = random.choice([-290, -30, -20, -12, -9, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 9, 12, 20, 30, 290])
     sign = -1.0 if random.random() < 0.1 else 1.0
     holder[key] = sign * float(holder[key] or 1) * 10.0 ** float(power)
@@ -112,10 +112,10 @@ def _scale(table: dict[str, Any], random: np.random.Generator) -> str:
 
 
 def _change(table: dict[str, Any], random: np.random.Generator) -> str:
-    places = list(_places(table))
-    if not places:
+    locations = list(_places(table))
+    if not locations:
         return "nothing is left"
-    holder, key, name = places[random.integers(len(places))]
+    holder, key, name = locations[random.integers(len(locations))]
     match random.integers(6):
         case 0:
             del holder[key]

@@ -193,37 +193,37 @@ def test_only_kernel_packages_have_functions_without_types():
 
 def test_nobody_asks_what_class_a_term_has():
     """A term says itself what others need to know of it, see `terms.Term`."""
-    kinds, asked, seen = kinds_of_terms(), [], 0
-    assert {"TetElasticity", "Springs", "WeakConstraints", "PenaltyContacts", "TetRows"} <= kinds
+    term_classes, violations, seen = kinds_of_terms(), [], 0
+    assert {"TetElasticity", "Springs", "WeakConstraints", "PenaltyContacts", "TetRows"} <= term_classes
     for name, tree in TREES.items():
         for line, classes in questions(tree):
             seen += 1
-            if not name.startswith("terms/") and classes & kinds:
-                asked.append(f"{name}:{line} asks for {', '.join(sorted(classes & kinds))}")
+            if not name.startswith("terms/") and classes & term_classes:
+                violations.append(f"{name}:{line} asks for {', '.join(sorted(classes & term_classes))}")
     assert seen > 100
-    assert not asked, "; ".join(asked)
+    assert not violations, "; ".join(violations)
 
 
 def test_nobody_asks_what_class_a_solver_has():
     """A solver says itself what it can do, see `solvers.Solver`."""
-    kinds = {kind.__name__ for solver in SOLVERS.values() for kind in solver.__mro__} - {
+    solver_classes = {kind.__name__ for solver in SOLVERS.values() for kind in solver.__mro__} - {
         "Solver",
         "ABC",
         "object",
     }
-    asked = [
-        f"{name}:{line} asks for {', '.join(sorted(classes & kinds))}"
+    violations = [
+        f"{name}:{line} asks for {', '.join(sorted(classes & solver_classes))}"
         for name, tree in TREES.items()
         if not name.startswith("solvers/")
         for line, classes in questions(tree)
-        if classes & kinds
+        if classes & solver_classes
     ]
-    assert {"PBNG", "Newton", "ElementOptions"} <= kinds
-    assert not asked, "; ".join(asked)
+    assert {"PBNG", "Newton", "ElementOptions"} <= solver_classes
+    assert not violations, "; ".join(violations)
 
 
 def test_nobody_asks_whether_a_term_has_something():
-    asked = [
+    violations = [
         f"{name}:{node.lineno}"
         for name, tree in TREES.items()
         if not name.startswith("terms/")
@@ -232,7 +232,7 @@ def test_nobody_asks_whether_a_term_has_something():
         and ast.unparse(node.func) in ("hasattr", "getattr")
         and ast.unparse(node.args[0]) in ("term", "rows", "sheet")
     ]
-    assert not asked, f"attributes of terms that need not be there: {asked}"
+    assert not violations, f"attributes of terms that need not be there: {violations}"
 
 
 def test_what_subclasses_must_define_is_abstract():
@@ -253,10 +253,10 @@ def test_ruff_has_one_version():
 
 
 def docstrings():
-    kinds = ast.Module | ast.ClassDef | ast.FunctionDef
+    node_types = ast.Module | ast.ClassDef | ast.FunctionDef
     for name, tree in TREES.items():
         for node in ast.walk(tree):
-            if isinstance(node, kinds) and (text := ast.get_docstring(node)):
+            if isinstance(node, node_types) and (text := ast.get_docstring(node)):
                 yield f"{name}: {getattr(node, 'name', 'module')}", text
 
 
@@ -286,18 +286,18 @@ def test_numbers_with_names_say_where_they_come_from():
                 and is_number(node.value)
             ):
                 seen += 1
-                told = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
-                if not told:
+                is_explained = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+                if not is_explained:
                     silent.append(f"{name}:{node.lineno} {ast.unparse(node)}")
     assert seen > 200
     assert not silent, f"constants without a word: {silent}"
 
 
 def test_contributors_are_told_of_every_folder():
-    told = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert len(folders) > 15
-    assert not [name for name in sorted(folders) if f"`{name}/`" not in told]
+    assert not [name for name in sorted(folders) if f"`{name}/`" not in text]
 
 
 NOT_METHODS = {"__init__", "base", "options", "launch"}

@@ -104,9 +104,9 @@ def test_files_and_commands_know_them_by_name(tmp_path):
     assert (result.report.solver, result.report.iterations) == ("gradient", 3)
     assert "twofold" in supple.scene.scene_schema()["$defs"]["Material"]["properties"]
     assert {"gradient", "pbng"} <= supple.inspect(file)["memory_megabytes"].keys()
-    listed = CliRunner().invoke(app, ["list", "--json"]).stdout
-    assert "twofold" in listed
-    assert "gradient" in listed
+    listing = CliRunner().invoke(app, ["list", "--json"]).stdout
+    assert "twofold" in listing
+    assert "gradient" in listing
     run = CliRunner().invoke(
         app, ["run", str(path), "--output", str(tmp_path / "out"), "--no-picture", "--json"]
     )

@@ -56,7 +56,7 @@ def test_what_a_door_needs_is_said(line):
 
 
 def test_help_shows_what_there_is_without_them():
-    shown = "import pydoc; print(pydoc.render_doc(supple, renderer=pydoc.plaintext))"
-    text = " ".join(printed(ABSENT + shown))
+    command = "import pydoc; print(pydoc.render_doc(supple, renderer=pydoc.plaintext))"
+    text = " ".join(printed(ABSENT + command))
     assert "class Scene(" in text
     assert "equilibrium(scene:" in text

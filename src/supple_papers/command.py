@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 def papers(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Figures, tables or papers, such as pbng-fig7 or bnh; lists all unless given."),
+        typer.Argument(help="Figures, tables or papers, such as pbng-fig7 or bnh; default: list all."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Measure everything that can be.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="At the paper's sizes, which may take hours.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Measure all figures and tables.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Use the paper's problem sizes, which may take hours.")
+    ] = False,
     again: Annotated[bool, typer.Option("--again", help="Repeat stored measurements.")] = False,
-    page: Annotated[bool, typer.Option("--page", help="Write the page of all that was measured.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Write the results page of all measurements.")] = False,
     device: Annotated[
-        str, typer.Option(help="Where rows of times are measured: cpu, or cuda for a GPU, which has its own.")
+        str, typer.Option(help="Device of timed rows: cpu, or cuda with separate results.")
     ] = "cpu",
     output: Annotated[Path, typer.Option(help="The folder of measurements and of the page.")] = Path(
         "results/papers"

@@ -289,7 +289,7 @@ HUGE = {
         lambda: bar().add_solid(supple.block(1), material("corotated"), density=1e-200),
         "density .* must be at least 1e-30",
     ),
-    "force": (lambda: push(bar(), 1e200), "force .* must not exceed"),
+    "force": (lambda: add_push(bar(), 1e200), "force .* must not exceed"),
     "motion": (lambda: supple.Translate((1e200, 0, 0)), r"offset \[m\] of Translate must not exceed 1e.12"),
     "block": (lambda: supple.block(1, size=1e200), "size must be one finite number or three"),
     "ball": (lambda: supple.ball(1e308), "radius must be positive and finite"),
@@ -306,7 +306,7 @@ HUGE = {
 }
 
 
-def push(scene, newtons):
+def add_push(scene, newtons):
     scene.add_force(scene.bodies[0], (newtons, 0, 0))
 
 

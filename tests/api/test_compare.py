@@ -49,9 +49,9 @@ def test_comparisons_and_trials_are_one_line(fallen):
     assert str(fallen["newton"]).startswith("<Trial 'newton': fixed iterations, relative residual ")
     (refused,) = supple.compare(falling_block("StVK"), "block_xpbd", max_iterations=1).trials
     assert repr(refused).startswith("<Trial 'block_xpbd': not run, block_xpbd needs a material")
-    for shown in (fallen, *fallen.trials, refused):
-        assert "\n" not in str(shown)
-        assert len(str(shown)) < 300
+    for results in (fallen, *fallen.trials, refused):
+        assert "\n" not in str(results)
+        assert len(str(results)) < 300
 
 
 @pytest.mark.parametrize("quasistatic", [False, True])

@@ -51,14 +51,14 @@ def run(sim, first, last):
 @pytest.mark.parametrize(("solver", "precision"), CASES)
 def test_a_motion_that_goes_on_is_the_one_that_never_stopped(solver, precision):
     """Bit by bit: springs are no part of the state, but nothing else of them is remembered."""
-    whole = run(stepper(solver, precision), 0, 7)
+    uninterrupted = run(stepper(solver, precision), 0, 7)
     other = stepper(solver, precision, springs=30)
-    other.state = whole[2].state
-    for frame, expected in zip(run(other, 3, 7), whole[3:], strict=True):
+    other.state = uninterrupted[2].state
+    for frame, expected in zip(run(other, 3, 7), uninterrupted[3:], strict=True):
         np.testing.assert_array_equal(frame.positions, expected.positions)
         np.testing.assert_array_equal(frame.velocities, expected.velocities)
-    alone = stepper(solver, precision)
-    assert not np.array_equal([alone.step() for _ in range(7)][-1].positions, whole[-1].positions)
+    reference = stepper(solver, precision)
+    assert not np.array_equal([reference.step() for _ in range(7)][-1].positions, uninterrupted[-1].positions)
 
 
 def test_an_equilibrium_is_that_of_a_model_with_the_springs():
@@ -138,5 +138,5 @@ def test_pinned_vertices_may_pull():
     before = sim.step().positions[tip]
     sim.set_springs([(pinned, tip)], 50.0, 0.0)
     after = sim.step().positions[tip]
-    held = sim.model.rest[pinned]
-    assert np.linalg.norm(after - held) < np.linalg.norm(before - held) - 0.01
+    rest_positions = sim.model.rest[pinned]
+    assert np.linalg.norm(after - rest_positions) < np.linalg.norm(before - rest_positions) - 0.01

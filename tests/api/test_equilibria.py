@@ -105,17 +105,17 @@ def test_each_is_the_equilibrium_of_its_own_scene(solver):
 
 def test_they_come_one_after_the_other_as_they_are_asked_for():
     scene, *_ = hanging_pair()
-    asked, seen = [], []
+    requests, seen = [], []
 
     def endless():
         while True:
-            asked.append(None)
-            yield supple.Variation(gravity=(0, -float(len(asked)), 0))
+            requests.append(None)
+            yield supple.Variation(gravity=(0, -float(len(requests)), 0))
 
     results = supple.equilibria(scene, endless(), progress=seen.append)
     lengths = [next(results).positions[:, 1].min() for _ in range(3)]
     assert seen == [1, 2, 3]
-    assert len(asked) == 3
+    assert len(requests) == 3
     assert lengths[0] > lengths[1] > lengths[2]
 
 
@@ -176,13 +176,13 @@ def test_other_numbers_of_a_material_need_no_new_problem():
     for solver in (supple.PBNG("anderson"), supple.Newton(), supple.FPXPBD()):
         for target in (stiffer, conditions(scene, model, supple.Variation())):
             assert problem.set_conditions([target])
-            fresh = Problem(with_materials(model, target.materials or materials_of(model)), "float64")
-            fresh.set_conditions([replace(target, materials=None)])
-            for each in (problem, fresh):
+            new_problem = Problem(with_materials(model, target.materials or materials_of(model)), "float64")
+            new_problem.set_conditions([replace(target, materials=None)])
+            for each in (problem, new_problem):
                 solver.begin(each).advance(3)
-            assert np.array_equal(problem.u, fresh.u)
-            assert problem.balance() == fresh.balance()
-            assert problem.energy() == fresh.energy()
+            assert np.array_equal(problem.u, new_problem.u)
+            assert problem.balance() == new_problem.balance()
+            assert problem.energy() == new_problem.energy()
     uneven = supple.NeoHookean(young=np.linspace(1e3, 2e3, len(upper.mesh.tets)), poisson=0.3)
     assert not problem.set_conditions([varied(uneven)])
 
@@ -200,5 +200,5 @@ def test_parameters_of_materials_that_evolve_vary_too(kind):
     scene, body = hanging(2e3)
     varied = [supple.Variation(materials={body: kind.example(young=E, poisson=0.3)}) for E in (1e3, 5e3)]
     for E, result in zip((1e3, 5e3), supple.equilibria(scene, varied, tolerance=1e-6), strict=True):
-        alone = supple.equilibrium(hanging(E)[0], tolerance=1e-6)
-        assert np.abs(result.positions - alone.positions).max() < 1e-5
+        single = supple.equilibrium(hanging(E)[0], tolerance=1e-6)
+        assert np.abs(result.positions - single.positions).max() < 1e-5

@@ -57,11 +57,14 @@ EVERYWHERE = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 def test_stop_and_compute_are_what_their_parts_are_one_by_one(door):
     limits = {"tolerance": 1e-3, "max_iterations": 7, "time_limit": 50.0}
     where = {"device": "cpu", "precision": "float32", "threads": 1}
-    together, apart = door(stop=StopCriteria(**limits), backend=Backend(**where)), door(**limits, **where)
-    for report in (together, apart):
+    combined, separate = door(stop=StopCriteria(**limits), backend=Backend(**where)), door(**limits, **where)
+    for report in (combined, separate):
         assert (report.tolerance, report.max_iterations) == (1e-3, 7)
         assert (report.precision, report.threads) == ("float32", 1)
-    assert (together.iterations, together.relative_residual) == (apart.iterations, apart.relative_residual)
+    assert (combined.iterations, combined.relative_residual) == (
+        separate.iterations,
+        separate.relative_residual,
+    )
 
 
 @EVERYWHERE
@@ -134,8 +137,8 @@ def test_evaluations_take_a_compute_too():
     result = supple.equilibrium(scene(), max_iterations=1)
     where = {"precision": "float32", "threads": 1}
     for evaluate in (result.evaluate, lambda **o: supple.evaluate(scene(), result.positions, **o)):
-        together, apart = evaluate(backend=Backend(**where)), evaluate(**where)
-        np.testing.assert_array_equal(together.internal_force, apart.internal_force)
+        combined, separate = evaluate(backend=Backend(**where)), evaluate(**where)
+        np.testing.assert_array_equal(combined.internal_force, separate.internal_force)
         with pytest.raises(ValueError, match="or threads, not both"):
             evaluate(backend=Backend(), threads=1)
         with pytest.raises(TypeError, match="has no keyword 'tolerance'"):
@@ -171,11 +174,11 @@ def test_compute_checks_itself(wrong):
 
 
 @pytest.mark.parametrize(
-    "thing", [StopCriteria(1e-4, 3, 2.0), Backend("cuda", "float32", 2), PBNG(SOR(1.2))], ids=repr
+    "options", [StopCriteria(1e-4, 3, 2.0), Backend("cuda", "float32", 2), PBNG(SOR(1.2))], ids=repr
 )
-def test_options_are_values(thing):
-    assert pickle.loads(pickle.dumps(thing)) == thing
-    assert hash(thing) == hash(pickle.loads(pickle.dumps(thing)))
+def test_options_are_values(options):
+    assert pickle.loads(pickle.dumps(options)) == options
+    assert hash(options) == hash(pickle.loads(pickle.dumps(options)))
 
 
 # --- accelerations ------------------------------------------------------------------------------------------
@@ -235,13 +238,13 @@ def test_every_solver_refuses_what_it_cannot_with_who_can(kind):
 
 @EVERY
 def test_compute_is_suited_to_what_a_solver_knows(kind):
-    for asked in (Backend("cuda", "float32", 2), Backend("cpu", "float64", 2)):
-        backend = asked.suited_to(kind())
+    for requested in (Backend("cuda", "float32", 2), Backend("cpu", "float64", 2)):
+        backend = requested.suited_to(kind())
         assert backend.threads == 2
         assert backend.device in kind.devices
         assert backend.precision in kind.precisions
-        able = asked.device in kind.devices and asked.precision in kind.precisions
-        assert (backend == asked) == able
+        able = requested.device in kind.devices and requested.precision in kind.precisions
+        assert (backend == requested) == able
 
 
 @EVERY
@@ -293,5 +296,5 @@ def test_memory_is_that_of_the_arrays_of_an_acceleration(acceleration):
         run = solver.begin(problem).acceleration
         arrays = [a for a in run.prepare_sweeps(1) if isinstance(a, np.ndarray)]
         arrays += [run._best] if hasattr(run, "_best") else []
-        kept = sum(array.nbytes for array in arrays)
-        assert solver.memory(model, problem.dtype.itemsize) == pytest.approx(kept, rel=0.02, abs=100)
+        total_bytes = sum(array.nbytes for array in arrays)
+        assert solver.memory(model, problem.dtype.itemsize) == pytest.approx(total_bytes, rel=0.02, abs=100)

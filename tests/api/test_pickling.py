@@ -43,8 +43,8 @@ def test_results_come_back_from_other_processes(context):
         pytest.skip(f"there is no {context} here")
     with multiprocessing.get_context(context).Pool(1) as pool:
         result, frame = pool.apply(solve, (1e3,)), pool.apply(swing, (1e3,))
-    here = solve(1e3)
-    np.testing.assert_array_equal(result.positions, here.positions)
+    local_result = solve(1e3)
+    np.testing.assert_array_equal(result.positions, local_result.positions)
     assert result.report.outcome is supple.Outcome.CONVERGED
     assert isinstance(frame, supple.Frame)
     assert (frame.index, frame.time) == (2, 0.02)
@@ -133,8 +133,8 @@ def test_scene_files(copied, tmp_path):
 def test_variations_with_their_scene():
     scene = twisted(material("corotated"), cells=2)
     variation = supple.Variation(pins={scene.pins[1].on: supple.Translate((0.1, 0, 0))})
-    there, varied = pickle.loads(pickle.dumps((scene, variation)))
-    (result,) = supple.equilibria(there, [varied], tolerance=1e-2)
+    restored, varied = pickle.loads(pickle.dumps((scene, variation)))
+    (result,) = supple.equilibria(restored, [varied], tolerance=1e-2)
     (expected,) = supple.equilibria(scene, [variation], tolerance=1e-2)
     np.testing.assert_array_equal(result.positions, expected.positions)
 
@@ -179,9 +179,9 @@ def test_motions_without_a_name_go_by_cloudpickle(monkeypatch):
 def test_what_is_printed_is_short():
     scene = tied_blocks(material("corotated"), material("neo_hookean"))
     result, frame = supple.equilibrium(scene, tolerance=1e-3), swing(1e3)
-    for thing in (result, frame):
-        assert len(str(thing).splitlines()) <= 6
-    for thing in (
+    for entry in (result, frame):
+        assert len(str(entry).splitlines()) <= 6
+    for entry in (
         result,
         frame,
         result.model,
@@ -190,8 +190,8 @@ def test_what_is_printed_is_short():
         scene.bodies[0].mesh,
         scene.pins[0].on,
     ):
-        assert "\n" not in repr(thing)
-        assert len(repr(thing)) < 160
+        assert "\n" not in repr(entry)
+        assert len(repr(entry)) < 160
     assert repr(result).startswith("<Result: converged, 54 vertices")
     assert repr(frame).startswith("<Frame 2 at 0.02 s: fixed iterations")
     assert str(frame).startswith("Frame 2 at 0.02 s: Ran as long as was asked for")
@@ -202,9 +202,9 @@ def test_large_scenes_are_printed_in_one_line_too():
     scene, mesh = supple.Scene(), supple.block(4)
     for _ in range(20):
         body = scene.add_solid(mesh, material("corotated", young=np.linspace(1e3, 2e3, mesh.n_tets)))
-    for thing in (scene, body):
-        assert "\n" not in repr(thing)
-        assert len(repr(thing)) < 160
+    for entry in (scene, body):
+        assert "\n" not in repr(entry)
+        assert len(repr(entry)) < 160
     assert "'solid0', 'solid1', 'solid2' and 17 more" in repr(scene)
 
 

@@ -114,15 +114,15 @@ def test_pins_arrive_where_they_are_told_at_constant_velocity(substeps):
 def test_copies_are_what_single_steppers_are(solver):
     scene, limits = swinging(), {"max_iterations": 3}
     loads = pushes(scene, shape=(3,))
-    together = supple.Stepper(scene, DT, solver=solver, batch_size=3, **limits)
+    batched = supple.Stepper(scene, DT, solver=solver, batch_size=3, **limits)
     for k in range(2):
-        frames = together.step(forces=(k + 1) * loads)
+        frames = batched.step(forces=(k + 1) * loads)
     assert frames.positions.shape == (3, *loads.shape[1:])
     assert len(frames) == len(frames.reports) == 3
     for copy in range(3):
-        alone = supple.Stepper(scene, DT, solver=solver, **limits)
+        single = supple.Stepper(scene, DT, solver=solver, **limits)
         for k in range(2):
-            frame = alone.step(forces=(k + 1) * loads[copy])
+            frame = single.step(forces=(k + 1) * loads[copy])
         np.testing.assert_allclose(frames.positions[copy], frame.positions, atol=1e-12)
         np.testing.assert_allclose(frames[copy].velocities, frame.velocities, atol=1e-10)
         assert frames[copy].report.iterations == frame.report.iterations
@@ -154,11 +154,11 @@ def test_steppers_and_their_frames_are_shown_in_a_line():
     assert repr(supple.Stepper(swinging())) == "<Stepper at 0 s after 0 steps: 27 vertices, hybrid>"
 
 
-@pytest.mark.parametrize("copies", [None, 2])
-def test_a_snapshot_leads_to_the_same_again(copies):
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_a_snapshot_leads_to_the_same_again(batch_size):
     scene = swinging()
-    sim = supple.Stepper(scene, DT, solver=PBNG(), precision="float32", batch_size=copies, **LIMITS)
-    load = pushes(scene) if copies is None else pushes(scene, shape=(copies,))
+    sim = supple.Stepper(scene, DT, solver=PBNG(), precision="float32", batch_size=batch_size, **LIMITS)
+    load = pushes(scene) if batch_size is None else pushes(scene, shape=(batch_size,))
     sim.step(forces=load)
     snapshot = sim.state
     after = [sim.step(forces=-load).positions for _ in range(2)]
@@ -168,10 +168,10 @@ def test_a_snapshot_leads_to_the_same_again(copies):
     assert not np.array_equal(after[0], after[1])
 
 
-@pytest.mark.parametrize("copies", [None, 2])
-def test_reset_starts_over(copies):
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_reset_starts_over(batch_size):
     scene = swinging()
-    sim = supple.Stepper(scene, DT, solver=PBNG(), batch_size=copies, **LIMITS)
+    sim = supple.Stepper(scene, DT, solver=PBNG(), batch_size=batch_size, **LIMITS)
     first = [sim.step().positions for _ in range(2)]
     sim.reset()
     assert (sim.time, sim.index) == (0.0, 0)
@@ -194,33 +194,34 @@ def test_one_copy_may_be_reset():
     assert not np.array_equal(third[0], first[0])
 
 
-@pytest.mark.parametrize("copies", [None, 2])
-def test_a_step_after_a_failure_is_refused_until_it_is_undone(copies):
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_a_step_after_a_failure_is_refused_until_it_is_undone(batch_size):
     scene = swinging()
     limits = {"substeps": 3, "max_iterations": 2, "tolerance": None}
-    sim = supple.Stepper(scene, DT, solver=PBNG(), batch_size=copies, precision="float32", **limits)
+    sim = supple.Stepper(scene, DT, solver=PBNG(), batch_size=batch_size, precision="float32", **limits)
     before = sim.state
     fast = np.zeros_like(sim.positions)
     fast[..., -1, :] = 1e30
-    if copies is not None:
+    if batch_size is not None:
         fast[0] = 0
     sim.reset(velocities=fast)
     frame = sim.step()
-    reports = [frame.report] if copies is None else frame.reports
+    reports = [frame.report] if batch_size is None else frame.reports
     assert reports[-1].outcome is Outcome.FAILED
     assert np.isfinite(frame.positions).all()
     with pytest.raises(
         RuntimeError, match=r"failed: the forces became infinite or NaN. Start again with reset"
     ):
         sim.step()
-    if copies is None:
+    if batch_size is None:
         sim.state = before
     else:
         assert reports[0].outcome is not Outcome.FAILED
         sim.reset(members=[1])
     frame = sim.step()
     assert all(
-        r.outcome is Outcome.FIXED_ITERATIONS for r in ([frame.report] if copies is None else frame.reports)
+        r.outcome is Outcome.FIXED_ITERATIONS
+        for r in ([frame.report] if batch_size is None else frame.reports)
     )
 
 
@@ -259,10 +260,10 @@ def test_wrong_calls_are_refused_with_a_sentence(call, sentence):
     assert sim.index == 0
 
 
-@pytest.mark.parametrize("copies", [None, 2])
+@pytest.mark.parametrize("batch_size", [None, 2])
 @pytest.mark.parametrize("wrong", [None, 3, "rest", np.zeros((27, 3)), [None, None]], ids=repr)
-def test_what_is_no_state_is_refused(wrong, copies):
-    sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=copies, **LIMITS)
+def test_what_is_no_state_is_refused(wrong, batch_size):
+    sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=batch_size, **LIMITS)
     with pytest.raises(
         TypeError, match=r"is a (supple.State|list of 2 states), as stepper.state gives it; got"
     ):

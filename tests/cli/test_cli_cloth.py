@@ -49,8 +49,8 @@ fields = ["volume_ratio", "cauchy"]
 def test_a_flag_is_run_resumed_rendered_exported_and_inspected(tmp_path):
     scene = write_scene(tmp_path, FLAG)
     options = ("--no-picture",)
-    whole = supple_json("run", scene, "--output", "whole", *options)
-    assert (whole["scene"]["tets"], whole["scene"]["triangles"]) == (0, 12)
+    uninterrupted = supple_json("run", scene, "--output", "whole", *options)
+    assert (uninterrupted["scene"]["tets"], uninterrupted["scene"]["triangles"]) == (0, 12)
     with interrupted_after(2):
         assert supple("run", scene, "--output", "parts", *options).exit_code == 130
     supple_json("run", scene, "--output", "parts", *options, "--resume")

@@ -280,12 +280,12 @@ def test_a_narrow_terminal_gets_two_tables_and_all_figures(width):
     from supple.cli.commands.compare import print_table
     from supple.runs.comparison import COLUMNS
 
-    figures = {"iterations": 1000, "seconds": 0.395, "ms_per_iteration": 1.32, "relative_residual": 2.6e-3}
-    figures |= {"reduction": 8.7e-10, "energy": -7.14721, "inverted": 12, "colors": 38, "error": None}
+    row = {"iterations": 1000, "seconds": 0.395, "ms_per_iteration": 1.32, "relative_residual": 2.6e-3}
+    row |= {"reduction": 8.7e-10, "energy": -7.14721, "inverted": 12, "colors": 38, "error": None}
     console = Console(width=width, file=io.StringIO())
-    print_table(console, [{"label": "fpxpbd pseudo_dt=0.1", "outcome": "max_iterations", **figures}])
-    shown = console.file.getvalue()
-    assert "…" not in shown
-    assert shown.count("solver") == (2 if width == 80 else 1)
+    print_table(console, [{"label": "fpxpbd pseudo_dt=0.1", "outcome": "max_iterations", **row}])
+    text = console.file.getvalue()
+    assert "…" not in text
+    assert text.count("solver") == (2 if width == 80 else 1)
     for name in (*COLUMNS, "max iterations", "2.6e-03", "8.7e-10", "-7.14721"):
-        assert name in shown
+        assert name in text

@@ -83,7 +83,7 @@ def test_an_interrupt_outside_of_a_solve_has_no_traceback(tmp_path, monkeypatch)
     ],
 )
 def test_meshes_beyond_memory_are_refused_before_they_are_made(tmp_path, monkeypatch, mesh, sentence):
-    monkeypatch.setattr(memory, "available", lambda: 16e9)
+    monkeypatch.setattr(memory, "available_memory", lambda: 16e9)
     scene = write_scene(tmp_path, SAG.replace("block = { cells = [3, 3, 3] }", mesh))
     said = refused("run", scene)
     assert f"{scene}: solid[0].mesh: {sentence}" in said
@@ -240,20 +240,20 @@ INVERTED = SAG.replace("corotated = { young = 1e4", "linear_elastic = { young = 
 def test_inverted_elements_are_said_everywhere(tmp_path, frames):
     """A linear material under a load that is far too large balances, inside out."""
     scene = write_scene(tmp_path, INVERTED)
-    shown = supple("run", scene, "--frames", str(frames), "--no-picture")
-    assert shown.exit_code == 1, shown.output
+    outcome = supple("run", scene, "--frames", str(frames), "--no-picture")
+    assert outcome.exit_code == 1, outcome.output
     report = json.loads((tmp_path / "results" / "scene" / "report.json").read_text())
     count = report["frames"][-1]["inverted"]
     most = "up to " if frames > 1 else ""
-    assert f"Converged, {most}{count} inverted elements" in shown.stdout
+    assert f"Converged, {most}{count} inverted elements" in outcome.stdout
     assert count > 1
     assert report["totals"]["most_inverted"] == count
     assert report["totals"]["frames_inverted"] == list(range(1, frames + 1))
     words = f"{count} elements"
     if frames > 1:
         words = f"up to {count} elements, in 2 of 2 frames (the last has {count})"
-        assert f"inverted    {words}" in shown.stdout
-    assert "turned inside out" in shown.stderr
+        assert f"inverted    {words}" in outcome.stdout
+    assert "turned inside out" in outcome.stderr
     assert supple("report", "results/scene").exit_code == 0
     page = (tmp_path / "results" / "scene" / "report.html").read_text()
     assert "turned inside out" in page
@@ -261,9 +261,9 @@ def test_inverted_elements_are_said_everywhere(tmp_path, frames):
 
 
 def test_a_run_without_inverted_elements_says_nothing_of_them(tmp_path):
-    shown = supple("run", write_scene(tmp_path, SAG), "--no-picture")
-    assert "inverted  " not in shown.stdout
-    assert "inside out" not in shown.stderr
+    outcome = supple("run", write_scene(tmp_path, SAG), "--no-picture")
+    assert "inverted  " not in outcome.stdout
+    assert "inside out" not in outcome.stderr
 
 
 def test_the_picture_of_a_run_needs_neither_another_model_nor_its_files(tmp_path, monkeypatch):
@@ -337,10 +337,10 @@ def test_an_interrupt_while_everything_is_imported(tmp_path):
 
 def test_the_scenes_of_an_installed_package_run_by_name(tmp_path):
     """In an empty folder, as after `pip install`."""
-    listed = {entry["name"]: entry["description"] for entry in supple_json("list", "scenes")["scenes"]}
-    assert set(listed) == {path.stem for path in (REPOSITORY / "scenes").glob("*.toml")}
+    listing = {entry["name"]: entry["description"] for entry in supple_json("list", "scenes")["scenes"]}
+    assert set(listing) == {path.stem for path in (REPOSITORY / "scenes").glob("*.toml")}
     for scene in ("bunny_feet", "fabric_flags"):
-        assert "$SUPPLE_DATA" in listed[scene] or "SUPPLE_DATA" in os.environ
+        assert "$SUPPLE_DATA" in listing[scene] or "SUPPLE_DATA" in os.environ
     assert supple_json("inspect", "falling_block")["vertices"] > 0
     wheel = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
         "wheel"

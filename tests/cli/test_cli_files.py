@@ -27,9 +27,9 @@ def test_export_writes_what_it_says(results, tmp_path):
 
 
 def test_export_writes_beside_the_frames_unless_told_otherwise(results):
-    shown = supple("export", "results", "--format", "npz, glb")
-    assert shown.exit_code == 0
-    assert shown.stdout.split() == ["npz", "results/positions.npz", "glb", "results/animation.glb"]
+    outcome = supple("export", "results", "--format", "npz, glb")
+    assert outcome.exit_code == 0
+    assert outcome.stdout.split() == ["npz", "results/positions.npz", "glb", "results/animation.glb"]
     assert supple("export", "results", "--format", "npz", "--quiet").stdout == ""
 
 
@@ -89,7 +89,7 @@ def test_mesh_fills_surfaces_and_says_so(tmp_path, monkeypatch):
     pytest.importorskip("pytetwild")
     monkeypatch.setattr("supple.meshes.generators.tetrahedralize.cache_folder", lambda: tmp_path / "cache")
     trimesh.creation.box().export(tmp_path / "box.stl")
-    shown = supple("mesh", "box.stl", "box.vtu", "--edge-length", "0.5")
-    assert shown.exit_code == 0
-    assert "box.stl: tetrahedralizing 12 triangles with edges of 0.5 m …" in shown.stderr
+    outcome = supple("mesh", "box.stl", "box.vtu", "--edge-length", "0.5")
+    assert outcome.exit_code == 0
+    assert "box.stl: tetrahedralizing 12 triangles with edges of 0.5 m …" in outcome.stderr
     assert load_mesh(tmp_path / "box.vtu").volume == pytest.approx(1, rel=0.05)

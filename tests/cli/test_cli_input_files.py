@@ -219,11 +219,11 @@ def test_every_bit_of_an_archive_may_be_wrong(tmp_path):
     """Each is noticed or harmless, and no other exception comes out."""
     path, vectors = tmp_path / "a.npz", np.random.default_rng(0).random((5, 3))
     np.savez(path, positions=vectors)
-    whole = path.read_bytes()
+    original = path.read_bytes()
     noticed = 0
-    for at in range(len(whole)):
+    for at in range(len(original)):
         for bit in (0, 3, 5, 7):
-            data = bytearray(whole)
+            data = bytearray(original)
             data[at] ^= 1 << bit
             path.write_bytes(data)
             try:
@@ -231,7 +231,7 @@ def test_every_bit_of_an_archive_may_be_wrong(tmp_path):
                     np.testing.assert_array_equal(arrays["positions"], vectors)
             except (InputFileError, KeyError):
                 noticed += 1
-    assert noticed > 2 * len(whole)
+    assert noticed > 2 * len(original)
 
 
 def test_an_encrypted_array_is_named(tmp_path):

@@ -73,9 +73,9 @@ def test_clock_and_loads_are_described(tmp_path):
     (load,) = output["loads"]
     assert (load["body"], load["vertices"], load["ramp"]) == ("thrown", 27, None)
     np.testing.assert_allclose(load["force"], [0, 7, 0], atol=1e-12)
-    told = supple("inspect", scene).stdout
+    text = supple("inspect", scene).stdout
     for part in ("0.01 per step", "0 at 0 s, 1 at 2 s", "1, 2, 3", "constant", "[m³]", "[m/s]"):
-        assert part in told
+        assert part in text
 
 
 FOLLOWED = """
@@ -124,9 +124,9 @@ def test_contact_is_described(tmp_path, options, described, text_part):
     contact = supple_json("inspect", scene)["contact"]
     assert contact["method"] in options
     assert described.items() <= contact.items()
-    shown = supple("inspect", scene).stdout
-    assert text_part in shown
-    assert ("contact" in shown.splitlines()) == bool(described)
+    printed = supple("inspect", scene).stdout
+    assert text_part in printed
+    assert ("contact" in printed.splitlines()) == bool(described)
 
 
 def test_colors_are_those_of_reports(tmp_path):
@@ -146,13 +146,13 @@ def test_colors_are_those_of_reports(tmp_path):
 
 
 def test_tables_are_readable(tmp_path):
-    shown = supple("inspect", write_scene(tmp_path, SAG)).stdout
+    printed = supple("inspect", write_scene(tmp_path, SAG)).stdout
     for words in ("Sagging block", "bodies", "orderings", "worst elements", "memory [MB]", "corotated"):
-        assert words in shown
-    rows = [line.split() for line in shown.splitlines()]
+        assert words in printed
+    rows = [line.split() for line in printed.splitlines()]
     for row in (["vertices", "64"], ["tets", "135"], ["components", "1"], ["vertices", "(pbng)", "5"]):
         assert row in rows
-    assert "…" not in shown
+    assert "…" not in printed
 
 
 def test_memory_is_that_of_the_arrays():

@@ -27,9 +27,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def test_list_has_every_name_with_a_description(tmp_path):
     (tmp_path / "scenes").mkdir()
     write_scene(tmp_path / "scenes", SAG, "sag.toml")
-    listed = supple_json("list")
-    names = {section: [entry["name"] for entry in entries] for section, entries in listed.items()}
-    assert re.findall("[a-z]+", SECTIONS.replace(" or ", " ")) == list(listed), "help names every section"
+    listing = supple_json("list")
+    names = {section: [entry["name"] for entry in entries] for section, entries in listing.items()}
+    assert re.findall("[a-z]+", SECTIONS.replace(" or ", " ")) == list(listing), "help names every section"
     assert names["materials"] == list(MATERIALS)
     assert names["solvers"] == list(SOLVERS)
     assert {"translate", "rotate", "twist", "scale", "keyframes"} == set(names["motions"])
@@ -40,8 +40,8 @@ def test_list_has_every_name_with_a_description(tmp_path):
         names["files"]
     )
     assert {"usd", "glb", "ply", "obj", "pc2", "npz", "zarr", "vtu"} == set(names["exports"])
-    assert listed["scenes"] == [{"name": "scenes/sag.toml", "description": "Sagging block"}]
-    assert all(entry["description"] for entries in listed.values() for entry in entries)
+    assert listing["scenes"] == [{"name": "scenes/sag.toml", "description": "Sagging block"}]
+    assert all(entry["description"] for entries in listing.values() for entry in entries)
 
 
 def test_list_shows_the_options_of_solvers_with_defaults():
@@ -52,17 +52,17 @@ def test_list_shows_the_options_of_solvers_with_defaults():
         "none | sor | chebyshev | anderson | paper_sor | paper_chebyshev",
         library.PBNG().acceleration.kind,
     )
-    kinds = {kind["name"]: kind["options"] for kind in acceleration["kinds"]}
-    assert [(o["name"], o["default"]) for o in kinds["sor"]] == [("omega", library.SOR().omega)]
-    assert [o["name"] for o in kinds["chebyshev"]] == ["rho", "gamma", "first_iteration"]
-    shown = supple("list", "solvers").stdout
-    assert "acceleration" in shown
-    assert "chebyshev" in shown
+    by_name = {kind["name"]: kind["options"] for kind in acceleration["kinds"]}
+    assert [(o["name"], o["default"]) for o in by_name["sor"]] == [("omega", library.SOR().omega)]
+    assert [o["name"] for o in by_name["chebyshev"]] == ["rho", "gamma", "first_iteration"]
+    printed = supple("list", "solvers").stdout
+    assert "acceleration" in printed
+    assert "chebyshev" in printed
 
 
 def test_list_explains_everything_in_whole_sentences():
-    listed = supple_json("list")
-    for entry in listed["materials"] + listed["solvers"]:
+    listing = supple_json("list")
+    for entry in listing["materials"] + listing["solvers"]:
         assert entry["description"].endswith("."), entry["description"]
         options = list(entry.get("options", []))
         for kind in [kind for option in options for kind in option.get("kinds", [])]:
@@ -81,21 +81,21 @@ def test_the_published_schema_is_up_to_date():
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_bench_sweep_covers_every_solver(solver):
-    figures = supple_json(
+    rows = supple_json(
         "bench", "sweep", "--cells", "4", "--solver", solver, "--precision", "float64", "--repeats", "2"
     )
-    assert (figures["solver"], figures["material"], figures["precision"]) == (solver, "corotated", "float64")
-    assert (figures["vertices"], figures["tets"]) == (125, 320)
+    assert (rows["solver"], rows["material"], rows["precision"]) == (solver, "corotated", "float64")
+    assert (rows["vertices"], rows["tets"]) == (125, 320)
     colors = {"pbng": 5, "mpbng": 5, "hybrid": 5, "newton": 0}.get(solver)
-    assert figures["colors"] == colors if colors is not None else 30 < figures["colors"] < 50
-    assert 0 < figures["relative_residual"] < 1
+    assert rows["colors"] == colors if colors is not None else 30 < rows["colors"] < 50
+    assert 0 < rows["relative_residual"] < 1
     free_visits = 4 * 320 - 2 * visits_of_a_face(4)
-    assert figures["visits"] == free_visits
-    assert figures["threads"] >= 1
-    assert 0 < figures["ms_min"] <= figures["ms_per_sweep"]
-    assert figures["setup_seconds"] > 0
-    assert figures["compile_seconds"] >= 0
-    assert figures["machine"]["cores"] >= 1
+    assert rows["visits"] == free_visits
+    assert rows["threads"] >= 1
+    assert 0 < rows["ms_min"] <= rows["ms_per_sweep"]
+    assert rows["setup_seconds"] > 0
+    assert rows["compile_seconds"] >= 0
+    assert rows["machine"]["cores"] >= 1
 
 
 def test_bench_sweep_takes_options_of_the_solver():
@@ -127,9 +127,9 @@ def test_help_shows_all_that_it_says():
     texts = help_texts(typer.main.get_command(app))
     assert len(texts) > 60
     for text in texts:
-        shown = Text.from_markup(text).plain
-        assert shown == text.replace("\\[", "[")
-        assert not any("  " in line.strip() for line in shown.splitlines())
+        printed = Text.from_markup(text).plain
+        assert printed == text.replace("\\[", "[")
+        assert not any("  " in line.strip() for line in printed.splitlines())
     said = " ".join(supple("mesh", "--help").stdout.replace("│", " ").split())
     assert "Edges of the tetrahedra [m]" in said
 
@@ -173,6 +173,6 @@ except AttributeError as error:
 def test_help_is_wrapped_where_the_terminal_ends(command, monkeypatch):
     """Not where lines of the source do."""
     monkeypatch.setenv("COLUMNS", "80")
-    shown = Text.from_ansi(supple(*command.split(), "--help").stdout).plain
-    for paragraph in re.split(r"\n\s*\n", shown.split("╭")[0].split("Usage:")[1].strip()):
+    printed = Text.from_ansi(supple(*command.split(), "--help").stdout).plain
+    for paragraph in re.split(r"\n\s*\n", printed.split("╭")[0].split("Usage:")[1].strip()):
         assert all(len(line.rstrip()) > 60 for line in paragraph.splitlines()[:-1]), paragraph

@@ -9,13 +9,13 @@ from supple_papers.registry import rows
 
 
 def test_all_figures_and_tables_are_listed():
-    listed = supple_json("papers")["rows"]
-    assert [row["key"] for row in listed] == list(rows())
-    assert {row["state"] for row in listed} == {"not measured", "illustration"}
-    shown = supple("papers")
-    assert shown.exit_code == 0
-    assert "pbng-fig7" in shown.stdout
-    assert "gpbd-table5" in shown.stdout
+    table_rows = supple_json("papers")["rows"]
+    assert [row["key"] for row in table_rows] == list(rows())
+    assert {row["state"] for row in table_rows} == {"not measured", "illustration"}
+    outcome = supple("papers")
+    assert outcome.exit_code == 0
+    assert "pbng-fig7" in outcome.stdout
+    assert "gpbd-table5" in outcome.stdout
 
 
 def test_one_is_measured_and_the_page_written():
@@ -42,8 +42,8 @@ def test_what_cannot_be_shown_says_why(monkeypatch):
 def test_rows_whose_files_are_absent_are_skipped(monkeypatch, tmp_path):
     """Fabrics are not in the package: the others are measured, and the page is written."""
     monkeypatch.delenv("SUPPLE_DATA", raising=False)
-    asked = ("papers", "gpbd-fig4", "pbcm-fig2", "--output", "out")
-    result = supple(*asked)
+    arguments = ("papers", "gpbd-fig4", "pbcm-fig2", "--output", "out")
+    result = supple(*arguments)
     said = " ".join((result.stdout + result.stderr).split())
     assert result.exit_code == 1
     assert "gpbd-fig4 is skipped: there is no fabric 'satin1' since the variable SUPPLE_DATA" in said
@@ -52,7 +52,7 @@ def test_rows_whose_files_are_absent_are_skipped(monkeypatch, tmp_path):
     assert "pbcm-fig2: agrees" in said
     assert Path("out/README.md").is_file()
     monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
-    output = supple_json(*asked, exit_code=1)
+    output = supple_json(*arguments, exit_code=1)
     assert output["skipped"] == ["gpbd-fig4"]
     assert output["rows"]["gpbd-fig4"].startswith("skipped: there is no fabric 'satin1' in the folder")
     assert output["rows"]["pbcm-fig2"].startswith("agrees")

@@ -40,9 +40,9 @@ def test_a_page_of_one_frame(tmp_path):
     text = SAG.replace("'Sagging block'", json.dumps(title))
     supple_json("run", write_scene(tmp_path, text), "--output", "out", "--record-history", "--no-picture")
     assert supple("report", "out").stdout == "out/report.html\n"
-    shown = read(tmp_path / "out" / "report.html")
-    assert title in shown.text
-    assert "b" not in shown.tags
+    page = read(tmp_path / "out" / "report.html")
+    assert title in page.text
+    assert "b" not in page.tags
     for words in (
         "Converged",
         "relative_residual",
@@ -51,9 +51,9 @@ def test_a_page_of_one_frame(tmp_path):
         "numba",
         "Energy against seconds",
     ):
-        assert words in shown.text
-    assert shown.tags.count("img") == 2 * 5
-    assert "video" not in shown.tags
+        assert words in page.text
+    assert page.tags.count("img") == 2 * 5
+    assert "video" not in page.tags
 
 
 def test_a_page_of_several_frames_has_film_and_table(tmp_path):
@@ -61,10 +61,10 @@ def test_a_page_of_several_frames_has_film_and_table(tmp_path):
     printed = supple_json("report", "out", "--output", "pages/swing.html")
     assert printed["bytes"] == (tmp_path / "pages" / "swing.html").stat().st_size
     assert "--record-history" in printed["remarks"][0]
-    shown = read(tmp_path / "pages" / "swing.html")
-    assert shown.tags.count("video") == 1
-    assert shown.text.count("converged") == 6
-    assert "Relative residual of each frame" in shown.text
+    page = read(tmp_path / "pages" / "swing.html")
+    assert page.tags.count("video") == 1
+    assert page.text.count("converged") == 6
+    assert "Relative residual of each frame" in page.text
 
 
 def test_a_film_that_is_too_large_stays_beside_the_page(tmp_path, monkeypatch):
@@ -80,10 +80,10 @@ def test_a_page_of_a_comparison(tmp_path):
     solvers = "pbng,newton,xpbd:ordering=clusters"
     supple_json("compare", scene, "--solvers", solvers, "--output", "out", "--max-iterations", "5")
     supple_json("report", "out")
-    shown = read(tmp_path / "out" / "report.html")
+    page = read(tmp_path / "out" / "report.html")
     for words in ("3 solvers compared", "xpbd clusters", "ms/iteration", "Residual against seconds", "pin"):
-        assert words in shown.text
-    assert shown.tags.count("img") == 2 * 4 + 3
+        assert words in page.text
+    assert page.tags.count("img") == 2 * 4 + 3
 
 
 def test_a_page_that_did_not_converge_says_so(tmp_path):

@@ -40,10 +40,10 @@ def interrupted_after(frames: int) -> Iterator[None]:
 def test_interrupted_and_resumed_gives_the_frames_of_an_uninterrupted_run(tmp_path, text, precision):
     scene = write_scene(tmp_path, text.replace("1e-8", "1e-5"))
     options = ("--no-picture", "--precision", precision)
-    whole = supple_json("run", scene, "--output", "whole", *options)
+    uninterrupted = supple_json("run", scene, "--output", "whole", *options)
     with interrupted_after(2):
         result = supple("run", scene, "--output", "parts", *options)
-    frames = len(whole["frames"])
+    frames = len(uninterrupted["frames"])
     assert result.exit_code == 130
     assert f"2 of {frames} frames are complete" in result.stderr
     assert "--resume" in result.stderr
@@ -246,13 +246,15 @@ def test_totals_that_are_missing_are_formed_again(tmp_path):
     assert supple("report", "results/scene").exit_code == 0
 
 
-@pytest.mark.parametrize("place", ["date", "machine", "scene.title", "frames.0.energy", "solver.tolerance"])
+@pytest.mark.parametrize(
+    "key_path", ["date", "machine", "scene.title", "frames.0.energy", "solver.tolerance"]
+)
 @pytest.mark.parametrize("command", [("render",), ("report",), ("export", "--format", "ply")])
-def test_a_report_that_lacks_something_is_named(tmp_path, place, command):
+def test_a_report_that_lacks_something_is_named(tmp_path, key_path, command):
     supple_json("run", write_scene(tmp_path, SWING), "--no-picture", "--frames", "1")
     path = tmp_path / "results" / "scene" / "report.json"
     report = json.loads(path.read_text())
-    *way, key = (int(word) if word.isdecimal() else word for word in place.split("."))
+    *way, key = (int(word) if word.isdecimal() else word for word in key_path.split("."))
     where = report
     for word in way:
         where = where[word]

@@ -21,7 +21,7 @@ def scene(tmp_path):
     return write_scene(tmp_path, text, "scene[1][red].toml")
 
 
-def shown(*arguments, exit_code=0):
+def command_output(*arguments, exit_code=0):
     """Everything that a command prints."""
     result = supple(*arguments)
     assert result.exit_code == exit_code, result.output
@@ -29,20 +29,22 @@ def shown(*arguments, exit_code=0):
 
 
 def test_every_command_prints_titles_names_and_paths_as_they_are(scene):
-    ran = shown("run", scene, "--output", FOLDER, "--no-picture")
+    ran = command_output("run", scene, "--output", FOLDER, "--no-picture")
     assert TITLE in ran
     assert FOLDER in ran
     assert scene in ran
-    assert TITLE in shown("inspect", scene)
-    assert "a[red] [b]" in shown("inspect", scene)
-    assert f"{FOLDER}/positions.npz" in shown("export", FOLDER, "--format", "npz")
-    assert f"{FOLDER}/picture.png" in shown("render", FOLDER, "--size", "160x160")
-    assert f"{FOLDER}/report.html" in shown("report", FOLDER)
+    assert TITLE in command_output("inspect", scene)
+    assert "a[red] [b]" in command_output("inspect", scene)
+    assert f"{FOLDER}/positions.npz" in command_output("export", FOLDER, "--format", "npz")
+    assert f"{FOLDER}/picture.png" in command_output("render", FOLDER, "--size", "160x160")
+    assert f"{FOLDER}/report.html" in command_output("report", FOLDER)
     solvers = "pbng:acceleration=none,newton"
-    compared = shown("compare", scene, "--solvers", solvers, "--no-picture", "--output", "c[/x]")
+    compared = command_output("compare", scene, "--solvers", solvers, "--no-picture", "--output", "c[/x]")
     assert "Results are in c[/x]." in compared
-    assert FOLDER in shown("run", scene, "--output", FOLDER, exit_code=2), "refused: results are there"
-    assert "no[/x].toml" in shown("inspect", "no[/x].toml", exit_code=2)
+    assert FOLDER in command_output("run", scene, "--output", FOLDER, exit_code=2), (
+        "refused: results are there"
+    )
+    assert "no[/x].toml" in command_output("inspect", "no[/x].toml", exit_code=2)
 
 
 def test_a_page_says_its_title_as_it_is(scene, monkeypatch):
@@ -52,7 +54,7 @@ def test_a_page_says_its_title_as_it_is(scene, monkeypatch):
 
     monkeypatch.setattr(serving, "serving", nothing)
     monkeypatch.setattr(import_module("supple.cli.commands.view"), "_wait", lambda: None)
-    assert f"{TITLE} is live at http://127.0.0.1:8080." in shown("view", scene)
+    assert f"{TITLE} is live at http://127.0.0.1:8080." in command_output("view", scene)
 
 
 def test_sentences_about_folders_show_them_as_they_are(capsys):

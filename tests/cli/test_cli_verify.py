@@ -81,7 +81,7 @@ def test_damaged_checksums_are_noticed(results):
                                   "animation.pvd", "scene.toml"])  # fmt: skip
 @pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "gone"])
 def test_a_resume_mends_every_file_bit_by_bit(results, name, damage):
-    whole = read_checksums(results).digests
+    uninterrupted = read_checksums(results).digests
     path = results / name
     if damage == "flipped":
         flip(path)
@@ -96,7 +96,7 @@ def test_a_resume_mends_every_file_bit_by_bit(results, name, damage):
     assert supple("verify", "results/scene").exit_code == 0
     again = read_checksums(results).digests
     assert {file: digest for file, digest in again.items() if file != "report.json"} == {
-        file: digest for file, digest in whole.items() if file != "report.json"
+        file: digest for file, digest in uninterrupted.items() if file != "report.json"
     }
 
 

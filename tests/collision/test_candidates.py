@@ -22,8 +22,8 @@ from supple.kernels import HOST
 def test_gaps_are_those_that_are_found_anew(pace):
     rng = np.random.default_rng(1)
     surfaces, x = crowd(rng)
-    places = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
-    x = x - 0.45 * places[surfaces.body]
+    centers = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
+    x = x - 0.45 * centers[surfaces.body]
     known, near = Candidates(surfaces), 0
     for _ in range(12):
         pairs, expected = (gaps(surfaces, x, 0.1, HOST, k) for k in (known, None))
@@ -40,8 +40,8 @@ def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
     rng = np.random.default_rng(3)
     surfaces, x = crowd(rng)
     surfaces.flat[:2] = flat
-    places = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
-    x = x - 0.5 * places[surfaces.body]
+    centers = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
+    x = x - 0.5 * centers[surfaces.body]
     points, body, own = Points.at(x), surfaces.body, 0.02
     normal = normals_of(x, surfaces.triangles, HOST)
     looking = Looking(surfaces, clear=False)
@@ -87,31 +87,31 @@ def test_they_are_looked_for_again_only_where_bodies_have_approached_each_other(
     surfaces, x = crowd(np.random.default_rng(0))
     known = pickle.loads(pickle.dumps(Candidates(surfaces)))
     known.vertices(Points.at(x), 0.1)
-    kept = dict(known._known)
+    cached = dict(known._known)
     known.vertices(Points.at(x + np.array([5.0, 0, 0])), 0.1)
-    assert known._known == kept, "all go together"
+    assert known._known == cached, "all go together"
     known.vertices(Points.at(np.where(surfaces.body[:, None] == 0, x + 0.5, x)), 0.1)
-    assert known._known["vertices", False] is not kept["vertices", False]
-    assert known._known["vertices", True] is kept["vertices", True], "within bodies nothing has moved"
+    assert known._known["vertices", False] is not cached["vertices", False]
+    assert known._known["vertices", True] is cached["vertices", True], "within bodies nothing has moved"
 
 
 def test_bodies_that_deform_are_looked_at_again_alone(monkeypatch):
     """The pairs within others stay; all are those that are found anew."""
-    rng, asked = np.random.default_rng(2), []
+    rng, requests = np.random.default_rng(2), []
     surfaces, x = crowd(rng)
     known = Candidates(surfaces)
 
     def watched(*given):
-        asked.append(given[5].late.copy())
+        requests.append(given[5].late.copy())
         return find(*given)
 
     monkeypatch.setattr("supple.collision.broad_phase.candidates.find", watched)
     known.edges(Points.at(x), 0.1)
     for k in (3, 1, 3):
         x = np.where(surfaces.body[:, None] == k, x * rng.uniform(0.5, 0.8, 3), x)
-        asked.clear()
+        requests.clear()
         pairs = known.edges(Points.at(x), 0.1)
-        within = [late for late in asked if not late.all()]
+        within = [late for late in requests if not late.all()]
         assert [np.flatnonzero(late).tolist() for late in within] == [[k]]
         np.testing.assert_array_equal(pairs, Candidates(surfaces).edges(Points.at(x), 0.1))
 

@@ -59,24 +59,24 @@ def test_there_is_room_for_all_pairs(where, monkeypatch):
 def close_together():
     """Six bodies, some of which are inside of others."""
     surfaces, x = crowd(np.random.default_rng(1))
-    places = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
+    centers = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
     surfaces.clear = 0.05
-    return surfaces, x - 0.45 * places[surfaces.body]
+    return surfaces, x - 0.45 * centers[surfaces.body]
 
 
 def test_what_meets_while_bodies_move_is_found_by_a_device(fake_device):  # noqa: F811
     rng, runner, (surfaces, x) = np.random.default_rng(1), card(), close_together()
-    known, apart, met = Looking(surfaces), Candidates(surfaces), 0
+    known, candidates, pairs = Looking(surfaces), Candidates(surfaces), 0
     for _ in range(6):
         actual, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
         for name, values in vars(expected).items():
             np.testing.assert_allclose(vars(actual)[name], values, atol=1e-12)
-        near, expected = gaps(surfaces, x, 0.1, runner, apart), gaps(surfaces, x, 0.1)
+        near, expected = gaps(surfaces, x, 0.1, runner, candidates), gaps(surfaces, x, 0.1)
         np.testing.assert_array_equal(near.keys, expected.keys)
         np.testing.assert_allclose(near.distance, expected.distance, atol=1e-14)
-        met += len(near.keys)
+        pairs += len(near.keys)
         x = x + 5e-3 * rng.normal(size=(6, 3))[surfaces.body] + 5e-4 * rng.normal(size=x.shape)
-    assert met > 100
+    assert pairs > 100
     launched = fake_device.launched
     assert launched.count("search_all") >= 6 * 5
     assert "sift_all" not in launched

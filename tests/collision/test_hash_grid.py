@@ -96,13 +96,13 @@ def test_closest_points_are_not_beaten_by_any_other():
         weights = np.array(on_triangle(tuple(p), tuple(a), tuple(b), tuple(c)))
         assert weights.min() >= 0
         assert weights.sum() == pytest.approx(1)
-        here = np.linalg.norm(p - weights @ np.stack([a, b, c]))
+        distance = np.linalg.norm(p - weights @ np.stack([a, b, c]))
         others = [p - a - s * (b - a) - t * (c - a) for s in grid for t in grid if s + t <= 1]
-        assert here <= np.linalg.norm(others, axis=1).min() + 1e-12
+        assert distance <= np.linalg.norm(others, axis=1).min() + 1e-12
         s, t = on_edges(tuple(a), tuple(b), tuple(c), tuple(d))
-        here = np.linalg.norm(a + s * (b - a) - c - t * (d - c))
+        distance = np.linalg.norm(a + s * (b - a) - c - t * (d - c))
         others = [a + s * (b - a) - c - t * (d - c) for s in grid for t in grid]
-        assert here <= np.linalg.norm(others, axis=1).min() + 1e-12
+        assert distance <= np.linalg.norm(others, axis=1).min() + 1e-12
 
 
 def test_pairs_do_not_depend_on_threads():

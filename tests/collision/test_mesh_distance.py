@@ -108,7 +108,7 @@ MESHES = {
 }
 
 
-def places(mesh, seed=0):
+def sample_points(mesh, seed=0):
     """Points (n, 3) [m] near faces, edges and vertices of a mesh, some to rounding, and all around it."""
     rng = np.random.default_rng(seed)
     corners = mesh.points[mesh.triangles]
@@ -132,7 +132,7 @@ def distances_of(shape, points, time=0.0, motion=None):
 @pytest.mark.parametrize("name", MESHES)
 def test_distances_are_those_to_the_triangles(name):
     mesh = MESHES[name]()
-    points, corners = places(mesh), mesh.points[mesh.triangles]
+    points, corners = sample_points(mesh), mesh.points[mesh.triangles]
     d, n = distances_of(supple.SurfaceShape(mesh), points)
     truth = signed_by_brute_force(points, corners)
     low, high = mesh.points.min(axis=0), mesh.points.max(axis=0)
@@ -160,15 +160,15 @@ def test_distances_far_away_are_within_a_tenth_of_that_from_the_bounding_box():
 
 def test_distances_hold_far_from_the_origin_and_for_obstacles_that_turn():
     mesh = extruded(FIN)
-    points, offset = places(mesh), np.array([2e3, -1e3, 5e3])
-    here, _ = distances_of(supple.SurfaceShape(mesh), points)
-    there, _ = distances_of(supple.SurfaceShape(mesh.translated(offset)), points + offset)
-    np.testing.assert_allclose(there, here, atol=1e-11)
+    points, offset = sample_points(mesh), np.array([2e3, -1e3, 5e3])
+    distances_near, _ = distances_of(supple.SurfaceShape(mesh), points)
+    distances_far, _ = distances_of(supple.SurfaceShape(mesh.translated(offset)), points + offset)
+    np.testing.assert_allclose(distances_far, distances_near, atol=1e-11)
     motion = supple.Rotate(axis=(0, 1, 1), center=(1, 0, 0), angle=2.0)
     moved = motion(points, 0.7)
     turned, _ = distances_of(supple.SurfaceShape(mesh), moved, 0.7, motion)
-    inside = here < 0
-    np.testing.assert_allclose(turned[inside], here[inside], atol=1e-12)
+    inside = distances_near < 0
+    np.testing.assert_allclose(turned[inside], distances_near[inside], atol=1e-12)
 
 
 def test_a_deforming_surface_is_its_triangles_in_between():
@@ -180,11 +180,11 @@ def test_a_deforming_surface_is_its_triangles_in_between():
     sequence = supple.SurfaceSequence([first, last, first], times=[0, 1, 1.5])
     for time, part in ((-1, 0), (0, 0), (0.3, 0.3), (1, 1), (1.25, 0.5), (9, 0)):
         mesh = supple.TriMesh((1 - part) * first.points + part * last.points, first.triangles)
-        there = places(mesh)
+        samples = sample_points(mesh)
         low, high = mesh.points.min(axis=0), mesh.points.max(axis=0)
-        there = there[((there >= low) & (there <= high)).all(axis=1)]
-        d, _ = distances_of(sequence, there, time)
-        np.testing.assert_allclose(d, signed_by_brute_force(there, mesh.points[mesh.triangles]), atol=1e-12)
+        samples = samples[((samples >= low) & (samples <= high)).all(axis=1)]
+        d, _ = distances_of(sequence, samples, time)
+        np.testing.assert_allclose(d, signed_by_brute_force(samples, mesh.points[mesh.triangles]), atol=1e-12)
 
 
 def test_meshes_with_other_triangles_go_over_into_each_other():
@@ -258,10 +258,10 @@ def test_reports_have_the_depth_in_the_given_mesh(name, precision):
     corners, deep = mesh.points[mesh.triangles], {"float32": 2e-6, "float64": 1e-9}[precision]
     for frame in supple.simulate(scene, solver=supple.PBNG(), frames=30, tolerance=1e-4, precision=precision):
         truth = -signed_by_brute_force(frame.positions, corners).min()
-        (thing,) = frame.report.contact.obstacles
-        assert thing.depth == pytest.approx(max(truth, 0), abs=1e-2 * deep)
+        (obstacle,) = frame.report.contact.obstacles
+        assert obstacle.depth == pytest.approx(max(truth, 0), abs=1e-2 * deep)
         assert truth < deep
-    assert thing.contacts > 3
+    assert obstacle.contacts > 3
     assert frame.report.relative_residual < 1e-4, "it rests"
 
 

@@ -40,18 +40,18 @@ def two_squares(gap=0.01, flat=(False, False)):
 def test_a_uniform_pressure_comes_to_every_vertex_of_both_meshes(flat):
     """Σ A w is ∫ N over its own mesh, for each of them; what vertices and edges add is nothing."""
     surfaces, x, n = two_squares(flat=flat)
-    met = surfaces.meetings(x, 0.012, 0.1)
-    assert np.allclose(met.distance, 0.01)
-    size = 1.6 * np.sqrt(np.minimum(*(areas(x, surfaces.triangles[met.keys[:, k]]) for k in range(2))))
-    area = met.strength * surfaces.edge * size
+    pairs = surfaces.meetings(x, 0.012, 0.1)
+    assert np.allclose(pairs.distance, 0.01)
+    size = 1.6 * np.sqrt(np.minimum(*(areas(x, surfaces.triangles[pairs.keys[:, k]]) for k in range(2))))
+    area = pairs.strength * surfaces.edge * size
     assert area.sum() == pytest.approx(1, rel=1e-12)
     forces = np.zeros(len(x))
-    np.add.at(forces, met.vertices, area[:, None] * met.weights)
+    np.add.at(forces, pairs.vertices, area[:, None] * pairs.weights)
     expected = np.zeros(len(x))
     np.add.at(expected, surfaces.triangles, areas(x, surfaces.triangles)[:, None] / 3)
     sign = np.where(np.arange(len(x)) < n, 1.0, -1.0)
     np.testing.assert_allclose(sign * forces, expected, atol=1e-13)
-    first = met.normal[:, 1]
+    first = pairs.normal[:, 1]
     np.testing.assert_allclose(np.abs(first), 1)
 
 
@@ -60,8 +60,8 @@ def test_surfaces_that_turn_their_backs_do_not_meet_in_triangles():
     of_low = surfaces.body[surfaces.triangles] == 0
     triangles = np.where(of_low, surfaces.triangles[:, ::-1], surfaces.triangles)
     turned = Surfaces(triangles, surfaces.body, x, 0.0, surfaces.flat)
-    met = turned.meetings(x, 0.012, 0.1)
-    assert not (met.keys < len(triangles)).all(axis=1).any()
+    pairs = turned.meetings(x, 0.012, 0.1)
+    assert not (pairs.keys < len(triangles)).all(axis=1).any()
 
 
 def test_the_part_that_two_triangles_share_is_that_of_samples():
@@ -108,13 +108,13 @@ def test_triangles_whose_boxes_are_near_are_those_of_brute_force():
     np.testing.assert_array_equal(pairs, expected)
 
 
-def pressed(nu, gap, push, cells=(2, 3), material=supple.Corotated):
+def pressed(nu, gap, pressure_force, cells=(2, 3), material=supple.Corotated):
     scene = supple.Scene(gravity=(0, 0, 0), contact="weak")
     elastic = material(young=1e5, poisson=nu)
     low = scene.add_solid(supple.block(cells[0]), elastic, name="low")
     high = scene.add_solid(supple.block(cells[1]).translated((0, 1 + gap, 0)), elastic, name="high")
     scene.pin(low.where(lambda X: X[:, 1] <= 0))
-    scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -push, 0)), name="top")
+    scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -pressure_force, 0)), name="top")
     return scene
 
 

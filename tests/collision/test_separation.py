@@ -47,20 +47,20 @@ def test_parts_of_a_body_that_have_passed_each_other_are_found():
     surfaces = surfaces_of([cube(), cube((0, 1.4, 0))])
     x = surfaces.rest.copy()
     x[x[:, 1] > 1.2, 1] -= 0.42
-    met = meetings(surfaces, x)
-    assert met.distance.min() == pytest.approx(-0.02)
-    assert met.strength.sum() > 1
+    pairs = meetings(surfaces, x)
+    assert pairs.distance.min() == pytest.approx(-0.02)
+    assert pairs.strength.sum() > 1
 
 
 @pytest.mark.parametrize("wide", [0.05, 0.1, 0.15])
 def test_corners_of_blocks_leave_by_the_shortest_way(wide):
     """They overlap by 0.02 along y, and by more along z."""
     surfaces = surfaces_of([cube()], [cube((0.1, 0.98, 1 - wide), cells=3)])
-    met = meetings(surfaces, surfaces.rest)
-    assert met.distance.min() == pytest.approx(-0.02)
-    through = met.distance < -0.01
+    pairs = meetings(surfaces, surfaces.rest)
+    assert pairs.distance.min() == pytest.approx(-0.02)
+    through = pairs.distance < -0.01
     assert through.any()
-    np.testing.assert_allclose(np.abs(met.normal[through, 1]), 1.0)
+    np.testing.assert_allclose(np.abs(pairs.normal[through, 1]), 1.0)
 
 
 def test_nothing_leaves_a_plate_on_the_far_side():
@@ -68,11 +68,11 @@ def test_nothing_leaves_a_plate_on_the_far_side():
     plate, deep = cube((-1, -0.1, -1), (3, 0.1, 3), cells=(6, 1, 6)), 0.07
     surfaces = surfaces_of([plate], [cube((0.1, -deep, 0.1), (0.8, 0.8, 0.8))])
     above = surfaces_of([plate], [cube((0.1, -0.001, 0.1), (0.8, 0.8, 0.8))])
-    met, touching = (meetings(each, each.rest) for each in (surfaces, above))
-    faces, flat = met.distance < -0.06, np.abs(touching.normal[:, 1]) > 0.9
-    assert np.abs(met.normal[faces, 1]).min() > 0.9
+    pairs, touching = (meetings(each, each.rest) for each in (surfaces, above))
+    faces, flat = pairs.distance < -0.06, np.abs(touching.normal[:, 1]) > 0.9
+    assert np.abs(pairs.normal[faces, 1]).min() > 0.9
     areas = []
-    for each, contacts, which in ((surfaces, met, faces), (above, touching, flat)):
+    for each, contacts, which in ((surfaces, pairs, faces), (above, touching, flat)):
         of_triangles = ((contacts.keys >= 0) & (contacts.keys < len(each.triangles))).all(axis=1)
         areas.append(contacts.strength[which & of_triangles].sum())
     assert areas[0] == pytest.approx(areas[1])

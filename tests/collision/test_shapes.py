@@ -44,8 +44,8 @@ def test_the_foot_is_on_the_surface_and_nothing_on_it_is_nearer(name):
     if name != "hollow box":  # whose walls are planes
         np.testing.assert_allclose(distance(SHAPES[name], feet)[0], 0, atol=1e-12)
         outside = d > 0
-        apart = np.linalg.norm(points[outside, None] - feet[None], axis=2)
-        assert np.all(apart.min(axis=1) > d[outside] - 1e-12)
+        distances = np.linalg.norm(points[outside, None] - feet[None], axis=2)
+        assert np.all(distances.min(axis=1) > d[outside] - 1e-12)
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -25,14 +25,14 @@ def intersects(scene, positions):
     return ipctk.has_intersections(mesh, positions[used])
 
 
-def pressed(push=0.3, cells=(3, 2), gap=0.02, contact="barrier", **options):
+def pressed(pressure_force=0.3, cells=(3, 2), gap=0.02, contact="barrier", **options):
     """Two blocks of different cells, one above the other, pressed together from above."""
     scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact(contact, **options))
     low = scene.add_solid(supple.block(cells=(cells[0],) * 3, size=(1, 1, 1)), RUBBER, name="low")
     above = supple.block(cells=(cells[1],) * 3, size=(0.8, 1, 0.8)).translated((0.12, 1 + gap, 0.07))
     high = scene.add_solid(above, RUBBER, name="high")
     scene.pin(low.where(lambda X: X[:, 1] <= 0))
-    scene.pin(high.where(lambda X: X[:, 1] > 1.9 + gap), supple.Translate((0, -push, 0)))
+    scene.pin(high.where(lambda X: X[:, 1] > 1.9 + gap), supple.Translate((0, -pressure_force, 0)))
     return scene
 
 
@@ -83,9 +83,9 @@ def test_every_solver_finds_the_same_rest(solver):
 def test_the_forces_of_contact_are_what_pins_have_to_hold():
     scene = pressed(push=0.15)
     result = supple.equilibrium(scene, tolerance=1e-7, precision="float64")
-    held = result.evaluate().reactions
+    reactions = result.evaluate().reactions
     on_low = np.array(result.report.met.bodies["low"])
-    np.testing.assert_allclose(held["pin0"].force, -on_low, atol=1e-4 * np.abs(on_low).max())
+    np.testing.assert_allclose(reactions["pin0"].force, -on_low, atol=1e-4 * np.abs(on_low).max())
 
 
 def patch(strain, cells=4, gap=None):
@@ -93,15 +93,15 @@ def patch(strain, cells=4, gap=None):
     scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
     material = supple.Corotated(young=1e5, poisson=0.0)
     low = scene.add_solid(supple.block(cells), material, name="low")
-    far = scene.add_solid(supple.block(cells + 1, origin=(0, 1.5, 0)), material, name="high")
+    high = scene.add_solid(supple.block(cells + 1, origin=(0, 1.5, 0)), material, name="high")
     scene.pin(low.where(lambda X: X[:, 1] <= 0), name="base")
     thickness = assemble_model(scene).dynamic_terms[0][1].thickness
     gap = thickness if gap is None else gap
     scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
     low = scene.add_solid(low.mesh, material, name="low")
-    far = scene.add_solid(supple.block(cells + 1, origin=(0, 1 + gap, 0)), material, name="high")
+    high = scene.add_solid(supple.block(cells + 1, origin=(0, 1 + gap, 0)), material, name="high")
     scene.pin(low.where(lambda X: X[:, 1] <= 0), name="base")
-    top = far.where(lambda X: X[:, 1] >= 2 + gap - 1e-9)
+    top = high.where(lambda X: X[:, 1] >= 2 + gap - 1e-9)
     scene.pin(top, motion=supple.Translate((0, -2 * strain, 0)))
     return scene, 1e5 * strain
 
@@ -114,10 +114,12 @@ def test_the_default_barrier_transmits_forces_of_small_strains(strain):
     assert result.report.ok, result.report
     ratio = result.evaluate().reactions["base"].force[1] / expected
     assert ratio == pytest.approx(1, abs=0.03)
-    met = result.report.met
-    assert met.approach_share == pytest.approx(1 - ratio, rel=0.12)
-    assert met.mean_gap + met.mean_approach == pytest.approx(result.model.dynamic_terms[0][1].thickness)
-    assert f"{met.approach_share:.2g} is lost" in str(result.report)
+    contacts = result.report.met
+    assert contacts.approach_share == pytest.approx(1 - ratio, rel=0.12)
+    assert contacts.mean_gap + contacts.mean_approach == pytest.approx(
+        result.model.dynamic_terms[0][1].thickness
+    )
+    assert f"{contacts.approach_share:.2g} is lost" in str(result.report)
 
 
 def test_the_report_has_the_share_of_open_gaps_in_the_force():
@@ -165,11 +167,11 @@ def test_things_thrown_at_each_other_never_pass(seed):
             mesh.translated(where), supple.NeoHookean(young=5e3, poisson=0.3), density=200,
             velocity=(0, -5, 0), angular_velocity=spin,
         )  # fmt: skip
-    touched = 0
+    contact_count = 0
     for frame in supple.simulate(scene, solver=supple.PBNG(iterations=15), frames=15):
         assert not intersects(scene, frame.positions)
-        touched = max(touched, frame.report.met.contacts)
-    assert touched > 0
+        contact_count = max(contact_count, frame.report.met.contacts)
+    assert contact_count > 0
 
 
 def test_pins_that_cannot_get_there_are_named():

@@ -33,11 +33,11 @@ def along(scene, frames, **options):
 
 
 def test_a_block_stays_below_the_critical_angle_and_slides_above_it():
-    there = along(on_slope(0.6), 60)
-    assert np.ptp(there[48:]) < 1e-6, "it settles and then does not creep"
-    there, times = along(on_slope(0.3), 25), 0.02 * np.arange(1, 26)
+    displacement = along(on_slope(0.6), 60)
+    assert np.ptp(displacement[48:]) < 1e-6, "it settles and then does not creep"
+    displacement, times = along(on_slope(0.3), 25), 0.02 * np.arange(1, 26)
     expected = 9.81 * (np.sin(ANGLE) - 0.3 * np.cos(ANGLE))
-    assert 2 * np.polyfit(times[8:], there[8:], 2)[0] == pytest.approx(expected, rel=0.02)
+    assert 2 * np.polyfit(times[8:], displacement[8:], 2)[0] == pytest.approx(expected, rel=0.02)
 
 
 def sliding_box(gap, friction=0.4):
@@ -63,8 +63,8 @@ def test_a_box_that_starts_within_the_thickness_slides_without_being_thrown_up(g
     moved = np.array([(frame.positions_of(box) - box.points).mean(axis=0) for frame in frames])
     assert moved[-1, 0] == pytest.approx(0.12 - 0.5 * friction * 9.81 * 0.06**2, abs=1e-3)
     assert moved[:, 1].max() < 2e-4, "no energy from the start"
-    told = any("apart, nearer" in note for note in frames[0].report.notes)
-    assert told == (gap < 0.00107), "where the gap is less than a tenth of the thickness"
+    noted = any("apart, nearer" in note for note in frames[0].report.notes)
+    assert noted == (gap < 0.00107), "where the gap is less than a tenth of the thickness"
 
 
 def test_a_start_far_within_the_thickness_is_told():
@@ -85,8 +85,8 @@ def test_what_slides_has_kinetic_friction():
     velocity = np.zeros_like(rest.positions)
     velocity[scene.bodies[1].vertices] = 1, 0, 0
     start = supple.State(rest.state.displacements, velocity)
-    there, times = along(scene, 16, initial=start), 0.02 * np.arange(1, 17)
-    assert 2 * np.polyfit(times[2:], there[2:], 2)[0] == pytest.approx(-9.81 * 0.3, rel=0.05)
+    displacement, times = along(scene, 16, initial=start), 0.02 * np.arange(1, 17)
+    assert 2 * np.polyfit(times[2:], displacement[2:], 2)[0] == pytest.approx(-9.81 * 0.3, rel=0.05)
 
 
 def test_pairs_have_their_own_friction_and_forces_are_opposite():
@@ -103,8 +103,8 @@ def test_an_equilibrium_is_held_by_friction():
     """Without it there would be none."""
     result = supple.equilibrium(on_slope(0.7, quasistatic=True), tolerance=1e-5, position_tolerance=None)
     assert result.report.ok, result.report
-    push, rub = result.report.met.bodies["block"][1], result.report.met.bodies["block"][0]
-    assert -rub / push == pytest.approx(np.tan(ANGLE), rel=1e-3)
+    normal_force, rub = result.report.met.bodies["block"][1], result.report.met.bodies["block"][0]
+    assert -rub / normal_force == pytest.approx(np.tan(ANGLE), rel=1e-3)
     evaluation = supple.evaluate(on_slope(0.7, quasistatic=True), result.positions)
     assert np.isfinite(evaluation.energy)
 
@@ -123,12 +123,16 @@ def test_an_equilibrium_with_friction_has_an_error_estimate(solver):
 
 def test_a_motion_goes_on_from_a_state_bit_by_bit_and_forces_are_known_there():
     scene, solver = on_slope(0.45), supple.PBNG(iterations=15)
-    whole = list(supple.simulate(scene, solver=solver, frames=5))
-    rest = list(supple.simulate(scene, solver=solver, frames=5, initial=whole[2].state, first_frame=4))
-    for one, other in zip(whole[3:], rest, strict=True):
+    uninterrupted = list(supple.simulate(scene, solver=solver, frames=5))
+    rest = list(
+        supple.simulate(scene, solver=solver, frames=5, initial=uninterrupted[2].state, first_frame=4)
+    )
+    for one, other in zip(uninterrupted[3:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
         np.testing.assert_array_equal(one.state.history["contacts"], other.state.history["contacts"])
-    bad = supple.State(whole[2].state.displacements, whole[2].state.velocities, {"contacts": [[1.0]]})
+    bad = supple.State(
+        uninterrupted[2].state.displacements, uninterrupted[2].state.velocities, {"contacts": [[1.0]]}
+    )
     with pytest.raises(ValueError, match="'contacts' of the state must be"):
         next(supple.simulate(scene, solver=solver, frames=5, initial=bad, first_frame=4))
 

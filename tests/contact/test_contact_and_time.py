@@ -88,24 +88,26 @@ def test_evaluations_of_many_frames_set_up_one_problem(monkeypatch):
         forces.append(np.abs(supple.evaluate(model, x).internal_force[:27]).max())
     assert len(made) == 1
     assert forces[0] < forces[1] < forces[2] < forces[3]
-    fresh = supple.evaluate(scene, x).internal_force
-    np.testing.assert_allclose(supple.evaluate(model, x).internal_force, fresh, atol=1e-9 * forces[-1])
+    force = supple.evaluate(scene, x).internal_force
+    np.testing.assert_allclose(supple.evaluate(model, x).internal_force, force, atol=1e-9 * forces[-1])
 
 
-@pytest.mark.parametrize("copies", [None, 2])
-def test_obstacles_go_back_with_a_stepper(copies):
-    sim = supple.Stepper(on_belt(), batch_size=copies)
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_obstacles_go_back_with_a_stepper(batch_size):
+    sim = supple.Stepper(on_belt(), batch_size=batch_size)
     first = [np.array(sim.step().positions) for _ in range(4)]
     sim.reset()
     again = [np.array(sim.step().positions) for _ in range(4)]
     np.testing.assert_array_equal(first, again)
-    if copies:
+    if batch_size:
         np.testing.assert_array_equal(first[-1][0], first[-1][1])
 
 
 def test_obstacles_go_on_with_a_motion():
-    whole = list(supple.simulate(on_belt(), frames=6, tolerance=1e-6))
-    rest = list(supple.simulate(on_belt(), frames=6, tolerance=1e-6, initial=whole[2].state, first_frame=4))
-    for a, b in zip(whole[3:], rest, strict=True):
+    uninterrupted = list(supple.simulate(on_belt(), frames=6, tolerance=1e-6))
+    rest = list(
+        supple.simulate(on_belt(), frames=6, tolerance=1e-6, initial=uninterrupted[2].state, first_frame=4)
+    )
+    for a, b in zip(uninterrupted[3:], rest, strict=True):
         np.testing.assert_array_equal(a.positions, b.positions)
-    assert whole[-1].positions[:, 0].mean() > whole[0].positions[:, 0].mean()
+    assert uninterrupted[-1].positions[:, 0].mean() > uninterrupted[0].positions[:, 0].mean()

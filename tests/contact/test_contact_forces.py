@@ -31,8 +31,8 @@ def test_what_presses_is_carried_by_what_holds(mu):
         assert np.abs(evaluation.net_force[free]).max() < 1e-5 * scale
         np.testing.assert_allclose(on_bodies.force, -np.array(plate.force), atol=1e-4 * scale)
         weight = evaluation.external_force.sum(axis=0)
-        held = evaluation.reactions["below"]
-        np.testing.assert_allclose(held.force + on_bodies.force + weight, 0, atol=1e-4 * scale)
+        reaction = evaluation.reactions["below"]
+        np.testing.assert_allclose(reaction.force + on_bodies.force + weight, 0, atol=1e-4 * scale)
         forces = evaluation.contact_force + evaluation.external_force + evaluation.reaction_force
         torque = np.cross(evaluation.positions, forces).sum(axis=0)
         np.testing.assert_allclose(torque, 0, atol=1e-4 * scale)
@@ -87,8 +87,8 @@ def test_forces_of_bodies_on_each_other_are_forces_of_contact(method, friction):
     for body in (low, high):
         own = body.vertices
         outer = evaluation.contact_force[own] + evaluation.external_force[own]
-        held = outer.sum(axis=0) + evaluation.reactions[body.name].force
-        np.testing.assert_allclose(held, 0, atol=1e-4 * scale)
+        reaction = outer.sum(axis=0) + evaluation.reactions[body.name].force
+        np.testing.assert_allclose(reaction, 0, atol=1e-4 * scale)
     assert evaluation.obstacle_reactions["knob"].force[0] < -0.01 * scale
     on_high = evaluation.contact_force[high.vertices]
     assert on_high[:, 1].sum() > 0.5 * scale
@@ -110,8 +110,8 @@ def test_bodies_that_press_each_other_balance():
     for evaluation, error in ((result.evaluate(), 1e-4), (anew, 0.02)):  # where contacts are found anew
         scale = np.abs(evaluation.internal_force).max()
         assert np.abs(evaluation.net_force[result.model.free]).max() < error * scale
-        held = evaluation.reactions["pin0"].force + evaluation.reactions["pin1"].force
-        np.testing.assert_allclose(held, 0, atol=1e-4 * scale)
+        reaction = evaluation.reactions["pin0"].force + evaluation.reactions["pin1"].force
+        np.testing.assert_allclose(reaction, 0, atol=1e-4 * scale)
         assert evaluation.reactions["pin0"].force[1] == pytest.approx(
             -result.report.met.bodies["low"][1], rel=1e-3
         )

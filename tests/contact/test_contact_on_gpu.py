@@ -33,12 +33,12 @@ def test_a_card_finds_what_the_host_finds(name):
 
 def test_what_meets_while_bodies_move():
     rng, runner, (surfaces, x) = np.random.default_rng(1), card(), close_together()
-    known, apart = Looking(surfaces), Candidates(surfaces)
+    known, candidates = Looking(surfaces), Candidates(surfaces)
     for _ in range(6):
         actual, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
         for name, values in vars(expected).items():
             np.testing.assert_allclose(vars(actual)[name], values, atol=1e-12)
-        near, expected = gaps(surfaces, x, 0.1, runner, apart), gaps(surfaces, x, 0.1)
+        near, expected = gaps(surfaces, x, 0.1, runner, candidates), gaps(surfaces, x, 0.1)
         np.testing.assert_array_equal(near.keys, expected.keys)
         np.testing.assert_allclose(near.distance, expected.distance, atol=1e-14)
         x = x + 5e-3 * rng.normal(size=(6, 3))[surfaces.body] + 5e-4 * rng.normal(size=x.shape)
@@ -64,8 +64,8 @@ def test_bodies_that_fall_on_each_other(contact):
             falling(contact), solver=supple.PBNG(iterations=30), frames=25, device=device, precision="float64"
         )
         runs.append([(frame.positions, frame.report.met.contacts) for frame in motion])
-    for (x, met), (y, also), (z, _) in zip(*runs, strict=True):
+    for (x, contacts), (y, also), (z, _) in zip(*runs, strict=True):
         np.testing.assert_array_equal(x, y)
-        assert met == also
+        assert contacts == also
         np.testing.assert_allclose(x, z, atol=1e-5)
-    assert max(met for _, met in runs[0]) > 10
+    assert max(contacts for _, contacts in runs[0]) > 10

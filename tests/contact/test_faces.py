@@ -86,8 +86,8 @@ def test_the_deepest_point_of_a_triangle_is_found(name, size):
     for triangle, (d, second, third) in zip(triangles, points, strict=True):
         edge = np.linalg.norm(triangle - np.roll(triangle, 1, axis=0), axis=1).max()
         assert min(second, third, 1 - second - third) > -1e-12, "it is a point of the triangle"
-        there = spread(triangle, np.array([[second, third]]))
-        assert d == pytest.approx(distances_to(shapes, there)[0][0], abs=1e-12 * size)
+        weights = spread(triangle, np.array([[second, third]]))
+        assert d == pytest.approx(distances_to(shapes, weights)[0][0], abs=1e-12 * size)
         least = distances_to(shapes, spread(triangle, FINE))[0].min()
         assert d < least + 1e-3 * edge or (name == "bowl" and least > 0), "a grid knows its inside"
 
@@ -130,14 +130,14 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("thing", things(1.0, (0, 0, 0)))
-def test_inspect_tells_of_what_is_small(thing, place):
-    size, origin = PLACES[place]
-    scene = block(things(size, origin)[thing], None, size, origin)
-    (told,) = supple.inspect(scene)["small_obstacles"]
-    assert "'thing'" in told
-    assert "'solid0'" in told
+@pytest.mark.parametrize("placement", PLACES)
+@pytest.mark.parametrize("obstacle_shape", things(1.0, (0, 0, 0)))
+def test_inspect_tells_of_what_is_small(obstacle_shape, placement):
+    size, origin = PLACES[placement]
+    scene = block(things(size, origin)[obstacle_shape], None, size, origin)
+    (finding,) = supple.inspect(scene)["small_obstacles"]
+    assert "'thing'" in finding
+    assert "'solid0'" in finding
     large = supple.Sphere(size, tuple(np.array(origin, float) + size * np.array([0.5, 2.0, 0.5])))
     assert not supple.inspect(block(large, None, size, origin))["small_obstacles"]
 
@@ -150,11 +150,11 @@ def placed(scene, **backend):
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("thing", things(1.0, (0, 0, 0)))
-def test_what_has_passed_a_face_is_reported(thing, place, precision):
-    size, origin = PLACES[place]
-    shape = things(size, origin)[thing]
+@pytest.mark.parametrize("placement", PLACES)
+@pytest.mark.parametrize("obstacle_shape", things(1.0, (0, 0, 0)))
+def test_what_has_passed_a_face_is_reported(obstacle_shape, placement, precision):
+    size, origin = PLACES[placement]
+    shape = things(size, origin)[obstacle_shape]
     for depth, passes in ((0.0, False), (0.03, True)):
         scene = block(shape, supple.Translate((0, -depth * size, 0)), size, origin)
         problem = placed(scene, precision=precision)
@@ -162,11 +162,13 @@ def test_what_has_passed_a_face_is_reported(thing, place, precision):
         assert problem.passed == passes
         assert each.depth == 0, "no vertex is inside"
         if passes:
-            assert each.pierced == pytest.approx(depth * size if thing == "ball" else each.pierced, rel=1e-2)
+            assert each.pierced == pytest.approx(
+                depth * size if obstacle_shape == "ball" else each.pierced, rel=1e-2
+            )
             assert 0.019 * size < each.pierced < 0.031 * size
-            (told,) = problem.sentences
-            assert "'thing'" in told
-            assert "'solid0'" in told
+            (message,) = problem.sentences
+            assert "'thing'" in message
+            assert "'solid0'" in message
             assert each.passed.finer < size / 8
 
 

@@ -15,18 +15,18 @@ from supple.scene.shapes.surfaces import SurfaceShape
 GRAVITY = np.array([0, -9.81, 0])
 
 
-def pressed(thing, place="here", depth=0.03, **options):
+def pressed(shape, place="here", depth=0.03, **options):
     """A block into whose face something is pushed by so many of its sizes."""
     size, origin = PLACES[place]
-    scene = block(things(size, origin)[thing], supple.Translate((0, -depth * size, 0)), size, origin)
+    scene = block(things(size, origin)[shape], supple.Translate((0, -depth * size, 0)), size, origin)
     return supple.equilibrium(scene, tolerance=1e-6, **options)
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("thing", things(1.0, (0, 0, 0)))
-def test_what_is_small_is_kept_out_of_faces(thing, place):
+@pytest.mark.parametrize("shape", things(1.0, (0, 0, 0)))
+def test_what_is_small_is_kept_out_of_faces(shape, place):
     size, _ = PLACES[place]
-    result, here = pressed(thing, place), pressed(thing)
+    result, reference = pressed(shape, place), pressed(shape)
     (each,) = result.report.contact.obstacles
     assert result.report.outcome is supple.Outcome.CONVERGED
     assert each.passed is None
@@ -35,7 +35,7 @@ def test_what_is_small_is_kept_out_of_faces(thing, place):
     on_bodies = np.sum(list(result.report.contact.bodies.values()), axis=0)
     np.testing.assert_allclose(on_bodies, -np.array(each.force), rtol=1e-12)
     np.testing.assert_allclose(
-        np.array(each.force) / size**2, here.report.contact.obstacles[0].force, atol=1.0
+        np.array(each.force) / size**2, reference.report.contact.obstacles[0].force, atol=1.0
     )
     assert each.force[1] > 1000 * size**2, "it is pressed into the block from above"
     evaluated = result.evaluate()
@@ -45,10 +45,10 @@ def test_what_is_small_is_kept_out_of_faces(thing, place):
 
 
 @pytest.mark.parametrize("depth", [0.06, 0.1])
-@pytest.mark.parametrize("thing", ["ball", "standing rod"])
-def test_faces_leave_obstacles_on_the_side_where_they_were(thing, depth):
+@pytest.mark.parametrize("shape", ["ball", "standing rod"])
+def test_faces_leave_obstacles_on_the_side_where_they_were(shape, depth):
     """Also where more than half of these has gone through at once."""
-    result = pressed(thing, depth=depth)
+    result = pressed(shape, depth=depth)
     assert result.report.outcome is supple.Outcome.CONVERGED
     x = result.positions - result.model.rest
     assert x[:, 1].min() < -0.9 * depth, "the face is pressed down"
@@ -126,10 +126,10 @@ def test_a_ball_does_not_fall_through_the_cells_of_a_trampoline(cells, friction)
 def test_a_motion_that_is_resumed_is_the_one_that_was_not_interrupted():
     scene = trampoline(4, 0.1, 0.3)
     limits = {"tolerance": 1e-5, "max_iterations": 500}
-    whole = list(supple.simulate(scene, solver=supple.PBNG(), frames=26, **limits))
+    uninterrupted = list(supple.simulate(scene, solver=supple.PBNG(), frames=26, **limits))
     *_, half = supple.simulate(scene, solver=supple.PBNG(), frames=20, **limits)
     *_, end = supple.simulate(scene, solver=supple.PBNG(), frames=6, initial=half.state, **limits)
-    np.testing.assert_array_equal(end.positions, whole[-1].positions)
+    np.testing.assert_array_equal(end.positions, uninterrupted[-1].positions)
     assert end.report.contact.contacts > 0
 
 

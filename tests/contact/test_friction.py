@@ -42,23 +42,25 @@ def positions_along(scene, frames, tolerance=1e-6, **options):
 
 def test_a_block_stays_on_another_below_the_critical_angle():
     """It settles elastically and then does not creep."""
-    there = positions_along(on_slope(0.6), 60)
-    assert np.ptp(there[30:]) < 1e-6
+    displacement = positions_along(on_slope(0.6), 60)
+    assert np.ptp(displacement[30:]) < 1e-6
 
 
 def test_a_block_slides_on_another_as_friction_lets_it():
-    there, times = positions_along(on_slope(0.3), 40), 0.02 * np.arange(1, 41)
-    acceleration = 2 * np.polyfit(times[10:], there[10:], 2)[0]
+    displacement, times = positions_along(on_slope(0.3), 40), 0.02 * np.arange(1, 41)
+    acceleration = 2 * np.polyfit(times[10:], displacement[10:], 2)[0]
     assert acceleration == pytest.approx(9.81 * (np.sin(ANGLE) - 0.3 * np.cos(ANGLE)), rel=0.01)
 
 
 def test_what_slides_has_kinetic_friction_and_what_rests_static():
     scene = on_slope(0.8, kinetic_friction=0.3, angle=0.0, velocity=(1, 0, 0))
-    there, times = positions_along(scene, 25), 0.02 * np.arange(1, 26)
-    assert 2 * np.polyfit(times[4:15], there[4:15], 2)[0] == pytest.approx(-9.81 * 0.3, rel=0.05)
-    held = on_slope(0.7, kinetic_friction=0.2)
-    start = supple.equilibrium(held, solver=supple.PBNG(), tolerance=1e-7, position_tolerance=None).state
-    assert np.ptp(positions_along(held, 20, initial=start)[10:]) < 1e-6, "from rest"
+    displacement, times = positions_along(scene, 25), 0.02 * np.arange(1, 26)
+    assert 2 * np.polyfit(times[4:15], displacement[4:15], 2)[0] == pytest.approx(-9.81 * 0.3, rel=0.05)
+    sliding_scene = on_slope(0.7, kinetic_friction=0.2)
+    start = supple.equilibrium(
+        sliding_scene, solver=supple.PBNG(), tolerance=1e-7, position_tolerance=None
+    ).state
+    assert np.ptp(positions_along(sliding_scene, 20, initial=start)[10:]) < 1e-6, "from rest"
 
 
 def test_pairs_have_their_own_friction():
@@ -74,19 +76,23 @@ def test_forces_of_bodies_on_each_other_are_opposite():
     for frame in supple.simulate(on_slope(0.3), solver=supple.PBNG(), frames=12, tolerance=1e-6):
         forces = np.array(list(frame.report.met.bodies.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
-    push, rub = forces[1, 1], forces[1, 0]
-    assert abs(rub) == pytest.approx(0.3 * push, rel=1e-2), "it slides, so friction is all there is of it"
+    normal_force, rub = forces[1, 1], forces[1, 0]
+    assert abs(rub) == pytest.approx(0.3 * normal_force, rel=1e-2), (
+        "it slides, so friction is all there is of it"
+    )
 
 
 def test_a_motion_goes_on_from_a_state_bit_by_bit():
     scene = on_slope(0.45)
-    whole = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=6))
+    uninterrupted = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=6))
     rest = supple.simulate(
-        scene, solver=supple.PBNG(iterations=20), frames=6, initial=whole[2].state, first_frame=4
+        scene, solver=supple.PBNG(iterations=20), frames=6, initial=uninterrupted[2].state, first_frame=4
     )
-    for one, other in zip(whole[3:], rest, strict=True):
+    for one, other in zip(uninterrupted[3:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
-    bad = supple.State(whole[2].state.displacements, whole[2].state.velocities, {"contacts": [[1.0]]})
+    bad = supple.State(
+        uninterrupted[2].state.displacements, uninterrupted[2].state.velocities, {"contacts": [[1.0]]}
+    )
     with pytest.raises(ValueError, match="'contacts' of the state must be"):
         next(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=6, initial=bad, first_frame=4))
 
@@ -150,12 +156,12 @@ def test_kernels_and_host_agree_on_forces_and_none_is_outside_the_cone():
     forces, expected = term.forces(u), np.zeros((12, 3))
     np.add.at(expected, term.vertices, term.weights[:, :, None] * forces[:, None])
     np.testing.assert_allclose(problem.states.vectors(problem.states.net)[0], expected, atol=1e-12)
-    push = (forces * term.numbers[:, :3]).sum(axis=1)
-    rub = np.linalg.norm(forces - push[:, None] * term.numbers[:, :3], axis=1)
-    assert (push >= 0).all()
-    assert (push > 0).any()
-    assert (rub <= 0.3 * push * (1 + 1e-12)).all()
-    assert term.response(u).slides[push > 0].any()
+    normal_forces = (forces * term.numbers[:, :3]).sum(axis=1)
+    rub = np.linalg.norm(forces - normal_forces[:, None] * term.numbers[:, :3], axis=1)
+    assert (normal_forces >= 0).all()
+    assert (normal_forces > 0).any()
+    assert (rub <= 0.3 * normal_forces * (1 + 1e-12)).all()
+    assert term.response(u).slides[normal_forces > 0].any()
 
 
 @pytest.mark.parametrize(

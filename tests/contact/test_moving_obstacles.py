@@ -142,16 +142,16 @@ def test_a_deforming_surface_is_exported_and_drawn_as_the_given_mesh_at_its_time
         stage = usd.Stage.Open(str(next(folder.glob("*.usd*"))))
         mover = next(p for p in stage.Traverse() if p.IsA(geometry.Mesh) and p.GetName() == "mover")
         for code in range(4):
-            wanted = points_at(0.1 * code)
-            assert wanted[:, 0].mean() == pytest.approx((0, 0.25, 0.5, 0.5)[code], abs=1e-9)
+            expected = points_at(0.1 * code)
+            assert expected[:, 0].mean() == pytest.approx((0, 0.25, 0.5, 0.5)[code], abs=1e-9)
             points = np.array(geometry.Mesh(mover).GetPointsAttr().Get(code))
-            np.testing.assert_allclose(points, wanted, atol=1e-6)
+            np.testing.assert_allclose(points, expected, atol=1e-6)
             grid = pyvista.read(folder / "vtu" / f"frame_{code:04d}.vtu")
-            np.testing.assert_allclose(np.asarray(grid.points)[27:], wanted, atol=1e-6)
+            np.testing.assert_allclose(np.asarray(grid.points)[27:], expected, atol=1e-6)
             written = pyvista.read(folder / "obj" / f"mover_{code:04d}.obj")
-            assert np.asarray(written.points)[:, 0].min() == pytest.approx(wanted[:, 0].min(), abs=1e-5)
+            assert np.asarray(written.points)[:, 0].min() == pytest.approx(expected[:, 0].min(), abs=1e-5)
             drawn, _ = obstacle_triangles(model.obstacles, 0.1 * code, model.rest)
-            np.testing.assert_allclose(drawn, wanted, atol=1e-9)
+            np.testing.assert_allclose(drawn, expected, atol=1e-9)
 
 
 def test_meshes_with_other_triangles_are_shown_one_after_the_other():
@@ -191,8 +191,8 @@ def test_the_live_page_shows_a_deforming_surface_at_its_time(tmp_path):
     server = Scenery()
     shape = SimpleNamespace(positions=model.rest)
     figure = BodyView(server, 0, surface_of(model), shape, np.zeros(3))
-    shown = outlines(model.obstacles, model.rest)
+    visible_outlines = outlines(model.obstacles, model.rest)
     for time in (0.0, 0.1, 0.2, 1.0):
-        figure.surround(shown, model, time)
+        figure.surround(visible_outlines, model, time)
         vertices = server.drawn["/solver1/obstacle0"].vertices
         np.testing.assert_allclose(vertices, points_at(time), atol=1e-6)

@@ -94,15 +94,15 @@ def test_a_ball_dropped_loses_its_momentum_to_the_floor():
     ball = supple.ball(radius=0.5, resolution=3).translated((0, 0.55, 0))
     body = scene.add_solid(ball, supple.NeoHookean(young=1e4, poisson=0.3), velocity=(0.3, -2, 0))
     scene.add_obstacle(supple.Plane(), friction=0.2)
-    mass, before, touched = supple.scene.build_model(scene).mass, None, 0
+    mass, before, in_contact = supple.scene.build_model(scene).mass, None, 0
     for frame in supple.simulate(scene, solver=supple.PBNG(), frames=20, tolerance=1e-7):
         momentum = mass @ frame.velocities
         if before is not None:
             impulse = np.array(frame.report.contact.bodies[body.name]) * 0.005
             np.testing.assert_allclose(momentum - before, impulse, atol=1e-5 * np.abs(before).max())
-        before, touched = momentum, touched + frame.report.contact.contacts
+        before, in_contact = momentum, in_contact + frame.report.contact.contacts
         assert frame.positions[:, 1].min() >= 0
-    assert touched > 20
+    assert in_contact > 20
     assert before[1] > -0.95 * 2 * mass.sum(), "some of it is gone"
 
 
@@ -133,15 +133,15 @@ def sliding(mu, frames, precision="float64", **obstacle):
 def test_a_block_stays_on_a_slope_that_friction_just_holds():
     assert np.abs(sliding(0.5, 100)[-1]) < 2e-4, "elastic shear: its weight comes to rest on other vertices"
     for mu in (0.51, 0.6, 2.0):
-        there = sliding(mu, 60)
-        assert np.ptp(there[20:]) < 1e-6
+        displacement = sliding(mu, 60)
+        assert np.ptp(displacement[20:]) < 1e-6
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.3, 0.49])
 def test_a_block_slides_as_friction_lets_it(mu):
     angle, times = np.radians(26.565), 0.02 * np.arange(1, 101)
-    there = sliding(mu, 100)
-    acceleration = 2 * np.polyfit(times[40:], there[40:], 2)[0]
+    displacement = sliding(mu, 100)
+    acceleration = 2 * np.polyfit(times[40:], displacement[40:], 2)[0]
     expected = 9.81 * (np.sin(angle) - mu * np.cos(angle))
     assert acceleration == pytest.approx(expected, rel=1e-3)
 
@@ -157,17 +157,17 @@ def test_what_slides_has_kinetic_friction_and_what_rests_static():
         scene.add_obstacle(supple.Plane(), belt, friction=0.8, kinetic_friction=0.3)
         moving = supple.State(start.displacements, start.velocities + np.array([1 + speed, 0, 0]))
         motion = supple.simulate(scene, solver=supple.PBNG(), initial=moving, frames=40, tolerance=1e-7)
-        there = np.array([frame.positions[:, 0].mean() for frame in motion])
+        displacement = np.array([frame.positions[:, 0].mean() for frame in motion])
         times = 0.02 * np.arange(1, 41)
-        slowed = 2 * np.polyfit(times[:15], there[:15], 2)[0]
+        slowed = 2 * np.polyfit(times[:15], displacement[:15], 2)[0]
         assert slowed == pytest.approx(-9.81 * 0.3, rel=1e-3)
-        rests = there[-10:] - speed * times[-10:]
+        rests = displacement[-10:] - speed * times[-10:]
         assert np.ptp(rests) < 1e-6, "it has come to rest after 0.34 s"
 
 
 def test_static_friction_holds_on_a_slope_where_kinetic_would_not():
-    there = sliding(0.55, 60, kinetic_friction=0.2)
-    assert np.ptp(there[20:]) < 1e-6
+    displacement = sliding(0.55, 60, kinetic_friction=0.2)
+    assert np.ptp(displacement[20:]) < 1e-6
 
 
 def test_friction_drags_along_what_lies_on_a_conveyor():

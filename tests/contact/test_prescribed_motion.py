@@ -95,8 +95,8 @@ def test_pins_that_turn_arrive_in_every_frame(angle):
     for frame in supple.simulate(scene, solver=supple.PBNG(iterations=2), frames=2):
         assert frame.report.met.behind == 0
         assert "pins" not in frame.state.history
-        there = frame.model.prescribed(frame.time)
-        np.testing.assert_allclose(frame.positions[frame.model.pinned], there, atol=1e-12)
+        targets = frame.model.prescribed(frame.time)
+        np.testing.assert_allclose(frame.positions[frame.model.pinned], targets, atol=1e-12)
         assert frame.report.iterations >= 2
         assert not intersects(scene, frame.positions)
 
@@ -109,9 +109,9 @@ def test_a_body_that_is_pulled_arrives_in_every_frame(speed):
     face = body.where(lambda X: X[:, 0] >= 1)
     scene.pin(face, supple.Translate((speed, 0, 0), duration=1.0))
     for frame in supple.simulate(scene, solver=supple.PBNG(iterations=5), frames=3):
-        there = face.vertices
+        vertices = face.vertices
         assert frame.report.met.behind == 0
-        np.testing.assert_allclose(frame.positions[there, 0], 1 + speed * frame.time, rtol=1e-12)
+        np.testing.assert_allclose(frame.positions[vertices, 0], 1 + speed * frame.time, rtol=1e-12)
         assert np.isfinite(frame.positions).all()
 
 

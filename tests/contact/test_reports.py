@@ -45,7 +45,7 @@ def test_what_obstacles_do_is_what_vertices_have(device, fake_device):  # noqa: 
     problem = settled(device)
     (report,) = contact_reports(problem)
     model, contacts = problem.model, problem.contacts
-    normals, feet, forces, which = contacts.found(0)
+    normals, feet, forces, which = contacts.get_planes(0)
     owner, u = contacts.obstacles.obstacle, problem.states.vectors(problem.u)[0].astype(float)
     pushes = (normals * forces).sum(axis=2)
     distances = (normals * (u - feet)).sum(axis=2)
@@ -81,8 +81,8 @@ def test_forces_that_were_evaluated_stay_when_somebody_asks_how_stiff_the_rest_i
     before = [array.copy() for array in forces]
     problem.measures.at_rest.forget()
     assert problem.measures.at_rest.norms[0] > 0
-    for array, kept in zip(forces, before, strict=True):
-        assert np.array_equal(array, kept)
+    for array, original in zip(forces, before, strict=True):
+        assert np.array_equal(array, original)
     assert np.abs(before[1]).max() > 0
 
 

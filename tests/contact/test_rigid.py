@@ -58,11 +58,11 @@ def test_momentum_goes_from_one_to_the_other(friction):
 
 def test_a_motion_goes_on_from_a_state():
     scene = collision(friction=0.3)
-    whole = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=4))
+    uninterrupted = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=4))
     rest = supple.simulate(
-        scene, solver=supple.PBNG(iterations=20), frames=4, initial=whole[1].state, first_frame=3
+        scene, solver=supple.PBNG(iterations=20), frames=4, initial=uninterrupted[1].state, first_frame=3
     )
-    for one, other in zip(whole[2:], rest, strict=True):
+    for one, other in zip(uninterrupted[2:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
         np.testing.assert_array_equal(one.state.history[RIGID], other.state.history[RIGID])
 

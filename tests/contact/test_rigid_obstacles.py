@@ -95,8 +95,8 @@ def test_two_that_meet_in_the_air_keep_their_momentum():
     linear = moved[:, 0, 12:15] + 3 * moved[:, 1, 12:15]
     np.testing.assert_allclose(linear, np.broadcast_to([0, 0, 0], linear.shape), atol=1e-9)
     assert abs(moved[-1, 0, 12] - 3) > 1, "they have met"
-    apart = np.linalg.norm(moved[:, 0, :3] - moved[:, 1, :3], axis=1)
-    assert apart.min() > 0.4 - 1e-3
+    distances = np.linalg.norm(moved[:, 0, :3] - moved[:, 1, :3], axis=1)
+    assert distances.min() > 0.4 - 1e-3
 
 
 def test_a_hollow_box_holds_them():
@@ -201,7 +201,7 @@ def test_a_rigid_body_in_a_pinned_block_is_told_of(shape):
     scene.add_obstacle(shape, mass=1.0, name="weight")
     for frame in supple.simulate(scene, dt=0.02, frames=12):
         height = frame.state.history["rigid"][0, 1]
-        told = any("pinned part of 'solid0'" in note for note in frame.report.notes)
+        noted = any("pinned part of 'solid0'" in note for note in frame.report.notes)
         assert frame.report.ok == (height > 0.1)
-        assert told == (height <= 0.1)
+        assert noted == (height <= 0.1)
     assert -0.3 < height < 0

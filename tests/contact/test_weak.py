@@ -9,7 +9,7 @@ import supple
 from supple.solve.termination import check_intersections
 
 
-def pressed(push=0.1, **options):
+def pressed(pressure_force=0.1, **options):
     """Two blocks of different cells, one above the other, pressed together from above."""
     scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("weak", **options))
     elastic = supple.Corotated(young=1e5, poisson=0.0)
@@ -19,7 +19,7 @@ def pressed(push=0.1, **options):
     scene.pin(low.where(lambda X: X[:, 1] <= 0), axes="y")
     scene.pin(low.where(lambda X: np.abs(X - (0, 0, 0)).max(axis=1) < 1e-9))
     scene.pin(low.where(lambda X: np.abs(X - (1, 0, 0)).max(axis=1) < 1e-9), axes="z")  # lest it turns
-    down = supple.Translate((0, -push, 0))
+    down = supple.Translate((0, -pressure_force, 0))
     scene.pin(high.where(lambda X: X[:, 1] > 2), down, axes="y")
     scene.pin(high.where(lambda X: np.abs(X - (0, 2.005, 0)).max(axis=1) < 1e-9), down)
     scene.pin(high.where(lambda X: np.abs(X - (1, 2.005, 0)).max(axis=1) < 1e-9), axes="z")
@@ -30,16 +30,16 @@ def test_blocks_that_are_pressed_push_each_other_as_springs_in_a_row():
     """E A/H each, and what the constraints let through, which is little."""
     scene = pressed()
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-5, position_tolerance=None)
-    met = result.report.met
+    contacts = result.report.met
     assert result.report.ok
-    assert met.contacts >= 9
-    assert met.depth < 0.01
-    forces = np.array([met.bodies["low"], met.bodies["high"]])
+    assert contacts.contacts >= 9
+    assert contacts.depth < 0.01
+    forces = np.array([contacts.bodies["low"], contacts.bodies["high"]])
     assert np.abs(forces.sum(axis=0)).max() < 1e-9 * np.abs(forces).max()
-    held = result.evaluate().reactions
-    above = np.sum([held[name].force for name in ("pin3", "pin4", "pin5")], axis=0)
+    reactions = result.evaluate().reactions
+    above = np.sum([reactions[name].force for name in ("pin3", "pin4", "pin5")], axis=0)
     np.testing.assert_allclose(above, -forces[1], atol=1e-3 * np.abs(forces).max())
-    squeezed = 0.1 - 0.005 - met.depth
+    squeezed = 0.1 - 0.005 - contacts.depth
     assert forces[1, 1] == pytest.approx(1e5 * squeezed / 2, rel=0.2), (
         "of two blocks of height 1, at vertices"
     )
@@ -62,11 +62,11 @@ def test_a_stack_of_two_stands_on_the_floor():
     scene.add_solid(above, elastic, density=100, name="high")
     scene.add_obstacle(supple.Plane(), friction=0.5, name="floor")
     *_, frame = supple.simulate(scene, solver=supple.PBNG(iterations=30), frames=60)
-    (floor,), met = frame.report.contact.obstacles, frame.report.met
+    (floor,), contacts = frame.report.contact.obstacles, frame.report.met
     weight, upper = 9.81 * 100 * (1 + 0.8**3), 9.81 * 100 * 0.8**3
     assert -floor.force[1] == pytest.approx(weight, rel=0.05)
-    assert met.bodies["high"][1] == pytest.approx(upper, rel=0.1)
-    assert met.depth < 0.01
+    assert contacts.bodies["high"][1] == pytest.approx(upper, rel=0.1)
+    assert contacts.depth < 0.01
     assert frame.positions[27:, 1].min() > 0.95
 
 
@@ -94,14 +94,16 @@ def test_bad_options_are_refused(make, message):
 def test_what_has_passed_is_not_called_converged():
     """Constraints that are much too soft let blocks through each other."""
     soft = pressed(stiffness=1e4)
-    met = supple.equilibrium(
+    result = supple.equilibrium(
         soft, solver=supple.PBNG(), tolerance=1e-2, max_iterations=100, distance=None
     ).report.met
-    assert met.depth > 0
-    assert met.complementarity > 0
-    assert check_intersections(supple.Outcome.CONVERGED, met) is supple.Outcome.INTERSECTING
-    assert check_intersections(supple.Outcome.FIXED_ITERATIONS, met) is supple.Outcome.FIXED_ITERATIONS
-    assert check_intersections(supple.Outcome.CONVERGED, replace(met, depth=0.0)) is supple.Outcome.CONVERGED
+    assert result.depth > 0
+    assert result.complementarity > 0
+    assert check_intersections(supple.Outcome.CONVERGED, result) is supple.Outcome.INTERSECTING
+    assert check_intersections(supple.Outcome.FIXED_ITERATIONS, result) is supple.Outcome.FIXED_ITERATIONS
+    assert (
+        check_intersections(supple.Outcome.CONVERGED, replace(result, depth=0.0)) is supple.Outcome.CONVERGED
+    )
     assert not supple.Outcome.INTERSECTING.ok
 
 

@@ -27,15 +27,15 @@ def test_batches_are_what_single_solves_are(tmp_path, start):
     assert list(batch.ids) == list(range(44))
     assert np.abs(batch["positions"][:] - single["positions"][:]).max() < 1e-3
     assert np.ptp(batch["positions"][:], axis=0).max() > 0.3
-    figures = status(stores[0])["warm_starts"]
+    gain = status(stores[0])["warm_starts"]
     if start == "cold":
         assert not batch["warm"].any()
-        assert figures is None
+        assert gain is None
     else:
         assert batch["warm"].sum() == 33, "three of four are predicted"
-        assert figures["compared"] > 3
-        assert figures["fewer_iterations"] >= 1, "those that arrive first wait to be certified with others"
-        assert figures["lower_from_cold"] == 0
+        assert gain["compared"] > 3
+        assert gain["fewer_iterations"] >= 1, "those that arrive first wait to be certified with others"
+        assert gain["lower_from_cold"] == 0
 
 
 def test_values_that_mean_nothing_do_not_shift_the_others(tmp_path):

@@ -57,13 +57,13 @@ def test_contact_between_bodies_balances_what_holds_them(tmp_path, method, frict
     data = supple.data.open(store.path)
     assert list(data.ids) == [0, 1]
     for sample in (0, 1):
-        contact, held = data["contact"][sample], data["reactions"][sample][:, :3]
-        scale = np.abs(held).max()
+        contact, reactions = data["contact"][sample], data["reactions"][sample][:, :3]
+        scale = np.abs(reactions).max()
         assert np.abs(contact).max() > 0.01 * scale
         for body in (0, 1):
             own = data["body"] == body
             outer = (contact + data["external_force"][sample])[own].sum(axis=0)
-            np.testing.assert_allclose(outer + held[body], 0, atol=1e-5 * scale)
+            np.testing.assert_allclose(outer + reactions[body], 0, atol=1e-5 * scale)
         names = "internal_force", "external_force", "forces"
         rest = sum(data[name][sample] for name in names)
         np.testing.assert_allclose(rest, 0, atol=1e-5 * scale)

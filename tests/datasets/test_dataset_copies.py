@@ -30,8 +30,8 @@ from supple.meshes import save_mesh
 def named_scene(folder, monkeypatch):
     """A scene that names files in every way: relative, absolute and by a variable, one of them twice."""
     meshes, elsewhere = folder / "meshes", folder / "private" / "meshes"
-    for place in (meshes, elsewhere):
-        place.mkdir(parents=True)
+    for copy_folder in (meshes, elsewhere):
+        copy_folder.mkdir(parents=True)
     monkeypatch.setenv("MY_MESHES", str(elsewhere))
     save_mesh(supple.block((2, 1, 1), (1, 0.5, 0.5)), meshes / "bar.node")
     write_box(meshes / "box.obj", top=-0.3)
@@ -51,10 +51,10 @@ def named_scene(folder, monkeypatch):
 
 
 def test_a_store_goes_on_elsewhere_without_the_originals(tmp_path, monkeypatch):
-    home = tmp_path / "home"
-    home.mkdir()
-    scene = named_scene(home, monkeypatch)
-    store = solved(home, count=4, shard=2, vary=VARY[:1], scene=str(scene))
+    original_folder = tmp_path / "home"
+    original_folder.mkdir()
+    scene = named_scene(original_folder, monkeypatch)
+    store = solved(original_folder, count=4, shard=2, vary=VARY[:1], scene=str(scene))
     before = sample_bytes(store)
     text = (store.path / "scene.toml").read_text()
     assert str(tmp_path) not in text + (store.path / "zarr.json").read_text()
@@ -70,16 +70,16 @@ def test_a_store_goes_on_elsewhere_without_the_originals(tmp_path, monkeypatch):
 
     away = tmp_path / "away" / "renamed.zarr"
     shutil.copytree(store.path, away)
-    shutil.rmtree(home)
+    shutil.rmtree(original_folder)
     monkeypatch.delenv("MY_MESHES")
-    there = Store(away)
+    moved_store = Store(away)
     assert len(supple.data.open(away).scene().scene.obstacles) == 3
-    assert verify(there, again=2).complete
-    discard(there, [1])
-    Shards(there).run(1)
-    write_summary(there)
-    assert sample_bytes(there) == before
-    assert verify(there, again=1).complete
+    assert verify(moved_store, again=2).complete
+    discard(moved_store, [1])
+    Shards(moved_store).run(1)
+    write_summary(moved_store)
+    assert sample_bytes(moved_store) == before
+    assert verify(moved_store, again=1).complete
     folder = export_dataset(supple.data.open(away), "webdataset", tmp_path / "out")
     assert len(supple.load_scene(folder / "scene.toml").scene.obstacles) == 3
 
@@ -89,9 +89,9 @@ def test_the_same_spec_goes_on_with_its_store(tmp_path, monkeypatch):
     spec = spec_of(tmp_path, count=2, shard=2, vary=VARY[:1], scene=str(scene))
     store = make_store(load_spec(spec), tmp_path / "set.zarr")
     assert make_store(load_spec(spec), store.path).facts == store.facts
-    grown = make_store(load_spec(spec | {"count": 3}), store.path, grow=True)
-    assert verify(grown, again=0).good
-    assert grown.facts["spec"]["scene"] == "named.toml"
+    extended = make_store(load_spec(spec | {"count": 3}), store.path, grow=True)
+    assert verify(extended, again=0).good
+    assert extended.facts["spec"]["scene"] == "named.toml"
     write_box(tmp_path / "private" / "meshes" / "box.obj", top=-0.8)
     with pytest.raises(DatasetError, match=r"its scene is of other files now: box(_2)?\.obj"):
         make_store(load_spec(spec | {"count": 3}), store.path)

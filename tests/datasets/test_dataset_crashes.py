@@ -43,20 +43,20 @@ def heavy(conditions):
 
 
 def test_a_sample_that_crashes_is_told_and_the_others_are_solved(tmp_path, monkeypatch):
-    whole = solved(tmp_path, "whole.zarr", count=8, shard=4, solve={"start": "cold"})
+    full_store = solved(tmp_path, "whole.zarr", count=8, shard=4, solve={"start": "cold"})
     failing(monkeypatch, heavy)
     store = solved(tmp_path, "set.zarr", count=8, shard=4, solve={"start": "cold"})
-    data, others = supple.data.open(store.path), supple.data.open(whole.path)
+    data, others = supple.data.open(store.path), supple.data.open(full_store.path)
     crashed = np.flatnonzero(data.outcomes == "crashed")
     assert 0 < len(crashed) < 8
     assert np.array_equal(np.flatnonzero(data["g"] < -6), crashed)
     assert np.array_equal(np.setdiff1d(np.arange(8), crashed), data.ids)
     assert np.array_equal(data["positions"][data.ids], others["positions"][data.ids])
     assert np.isnan(data["positions"][crashed]).all()
-    figures = status(store)
-    assert figures["outcomes"]["crashed"] == len(crashed)
+    progress = status(store)
+    assert progress["outcomes"]["crashed"] == len(crashed)
     for sample in crashed:
-        sentence = figures["failures"][str(sample)]
+        sentence = progress["failures"][str(sample)]
         assert "ValueError: operands could not be broadcast" in sentence
         assert "test_dataset_crashes.py, line" in sentence
     assert verify(store, again=0).complete
@@ -102,7 +102,7 @@ def test_a_batch_that_crashes_is_solved_one_by_one(tmp_path, monkeypatch):
         make_store(load_spec(spec_of(tmp_path, count=6, shard=6)), tmp_path / "set.zarr")
     ).sampler
     values = [{"g": g, "young": 1e4, "angle": 0.2} for g in (-1.0, -10.0, -2.0, -3.0, -4.0)]
-    alone = [sampler.solve(each, [None]) for each in values]
+    single_results = [sampler.solve(each, [None]) for each in values]
     chunks, real = [], BatchSolver.solve
 
     def solve(self, chunk):
@@ -112,13 +112,13 @@ def test_a_batch_that_crashes_is_solved_one_by_one(tmp_path, monkeypatch):
         return real(self, chunk)
 
     monkeypatch.setattr(BatchSolver, "solve", solve)
-    monkeypatch.setattr(BatchSolver, "next_of", lambda self, every: list(islice(every, 2)))
+    monkeypatch.setattr(BatchSolver, "next_batch", lambda self, every: list(islice(every, 2)))
     monkeypatch.setattr("supple.datasets.run.sampler.equilibrium", lambda *given, **options: 1 / 0)
     results = list(sampler.solve_all(values, [None] * 5))
     assert chunks == [2, 1, 1, 2, 1, 1, 1]
     assert [each.crashed for each in results] == [False, True, False, False, False]
     assert "the third launch failed" in results[1].sentence
-    for each, other in zip(results, alone, strict=True):
+    for each, other in zip(results, single_results, strict=True):
         if each.ok:
             assert np.abs(each.measured.positions - other.measured.positions).max() < 3e-4
 
@@ -246,14 +246,14 @@ def test_status_counts_inverted_samples_and_leaves_them_out(tmp_path):
     said = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
     assert "1 sample with inverted elements" in said.stderr
     assert "1 sample in no part and no export" in said.stderr
-    figures = json.loads(CliRunner().invoke(app, ["dataset", "status", str(store.path), "--json"]).stdout)
-    assert (figures["good"], figures["inverted"]) == (3, 1)
+    progress = json.loads(CliRunner().invoke(app, ["dataset", "status", str(store.path), "--json"]).stdout)
+    assert (progress["good"], progress["inverted"]) == (3, 1)
 
 
 def test_failed_samples_are_solved_again_and_no_others(tmp_path, monkeypatch):
     """Once what they crashed of is repaired; bit by bit as in a set in which nothing crashed."""
     options = {"count": 8, "shard": 4, "solve": {"start": "cold"}}
-    whole = solved(tmp_path, "whole.zarr", **options)
+    full_store = solved(tmp_path, "whole.zarr", **options)
     with monkeypatch.context() as patch:
         failing(patch, heavy)
         store = solved(tmp_path, "set.zarr", **options)
@@ -264,7 +264,7 @@ def test_failed_samples_are_solved_again_and_no_others(tmp_path, monkeypatch):
     assert json.loads(CliRunner().invoke(app, resume).stdout)["good"] == 8 - len(crashed)
     outcome = CliRunner().invoke(app, [*resume, "--retry-failed"])
     assert (outcome.exit_code, json.loads(outcome.stdout)["good"]) == (0, 8)
-    assert sample_bytes(store) == sample_bytes(whole)
+    assert sample_bytes(store) == sample_bytes(full_store)
     assert verify(store, again=0).complete
     assert release_failed(store, store.finished()) == 0
 

@@ -24,7 +24,7 @@ from supple.datasets.store.verify import discard, verify
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def full_store(tmp_path_factory):
     """A finished store of a scene that names a file, whose last shard is not full."""
     folder = tmp_path_factory.mktemp("whole")
     write_box(folder / "below.obj", top=-0.2)
@@ -34,8 +34,8 @@ def whole(tmp_path_factory):
 
 
 @pytest.fixture
-def copy(whole, tmp_path):
-    shutil.copytree(whole.path, tmp_path / "copy.zarr")
+def copy(full_store, tmp_path):
+    shutil.copytree(full_store.path, tmp_path / "copy.zarr")
     return Store(tmp_path / "copy.zarr")
 
 
@@ -55,8 +55,8 @@ def command(*arguments):
     return CliRunner().invoke(app, ["dataset", *map(str, arguments)])
 
 
-def test_a_sound_store_is_complete(whole):
-    verdict = verify(whole, again=0)
+def test_a_sound_store_is_complete(full_store):
+    verdict = verify(full_store, again=0)
     assert (verdict.problems, verdict.notes, verdict.missing) == ([], [], 0)
     assert verdict.complete
 
@@ -249,29 +249,29 @@ def test_checksums_of_json_are_of_all_of_its_text():
     assert has_valid_checksum("{}", required=False)
 
 
-def test_merged_and_grown_stores_have_their_own_checksums(copy, whole, tmp_path):
+def test_merged_and_grown_stores_have_their_own_checksums(copy, full_store, tmp_path):
     merged = merge(tmp_path / "merged.zarr", [copy.path])
     assert verify(merged, again=1).complete
     assert "merged.zarr" in (merged.path / "README.md").read_text()
-    scene = str(whole.path.parent / "beside.toml")
-    spec = load_spec(spec_of(whole.path.parent, count=7, shard=3, scene=scene))
-    grown = make_store(spec, copy.path, grow=True)
-    assert verify(grown, again=0).good
-    go_on(grown)
-    assert verify(grown, again=0).complete
+    scene = str(full_store.path.parent / "beside.toml")
+    spec = load_spec(spec_of(full_store.path.parent, count=7, shard=3, scene=scene))
+    extended = make_store(spec, copy.path, grow=True)
+    assert verify(extended, again=0).good
+    go_on(extended)
+    assert verify(extended, again=0).complete
 
 
-def test_shards_of_a_store_whose_inputs_are_lost_are_saved_by_merging(copy, whole, tmp_path):
+def test_shards_of_a_store_whose_inputs_are_lost_are_saved_by_merging(copy, full_store, tmp_path):
     shutil.rmtree(copy.path / "inputs")
-    scene = str(whole.path.parent / "beside.toml")
-    spec = load_spec(spec_of(whole.path.parent, count=5, shard=3, scene=scene))
-    fresh = make_store(spec, tmp_path / "fresh.zarr")
-    assert verify(merge(fresh.path, [copy.path]), again=1).complete
-    assert sample_bytes(fresh) == sample_bytes(whole)
+    scene = str(full_store.path.parent / "beside.toml")
+    spec = load_spec(spec_of(full_store.path.parent, count=5, shard=3, scene=scene))
+    new_store = make_store(spec, tmp_path / "fresh.zarr")
+    assert verify(merge(new_store.path, [copy.path]), again=1).complete
+    assert sample_bytes(new_store) == sample_bytes(full_store)
     root = copy.path / "zarr.json"
     root.write_text(root.read_text().replace("float64", "float32", 1))
     with pytest.raises(DatasetError, match=r"zarr\.json is damaged or was edited.*Nothing is merged"):
-        merge(fresh.path, [copy.path])
+        merge(new_store.path, [copy.path])
 
 
 @pytest.mark.parametrize(("schema", "advice"), [(2, "compute it again"), (4, "a later one than this")])

@@ -33,9 +33,9 @@ def test_samples_keep_their_values_ids_and_parts(tmp_path, design):
     positions, parts = before["positions"][:].copy(), {n: before.split(n) for n in ("train", "valid", "test")}
     full = {name: content for name, content in sample_bytes(store).items() if "c/2/" not in name}
     spec = load_spec(spec_of(tmp_path, count=15, shard=4, design=design))
-    grown = make_store(spec, store.path, grow=True)
-    assert (grown.count, grown.previous_counts, grown.finished()) == (15, [10], [0, 1])
-    data = write_summary(grown)
+    extended = make_store(spec, store.path, grow=True)
+    assert (extended.count, extended.previous_counts, extended.finished()) == (15, [10], [0, 1])
+    data = write_summary(extended)
     assert list(data.ids) == list(range(15))
     for name, column in values.items():
         assert np.array_equal(data.inputs[name][:10], column)
@@ -43,13 +43,13 @@ def test_samples_keep_their_values_ids_and_parts(tmp_path, design):
     assert np.array_equal(data["positions"][:10], positions)
     for name, ids in parts.items():
         assert set(ids) == set(data.split(name)[data.split(name) < 10])
-    kept = sample_bytes(grown)
-    assert all(kept[name] == content for name, content in full.items() if "zarr.json" not in name)
-    assert verify(grown, again=2).good
+    samples = sample_bytes(extended)
+    assert all(samples[name] == content for name, content in full.items() if "zarr.json" not in name)
+    assert verify(extended, again=2).good
     assert [path.name for path in tmp_path.glob("*.zarr")] == ["set.zarr"]
     assert not list(tmp_path.glob(".*.zarr"))
     again = make_store(spec, store.path)
-    assert again.facts["identity"] == grown.facts["identity"], "the spec is that of the grown store"
+    assert again.facts["identity"] == extended.facts["identity"], "the spec is that of the grown store"
     further = make_store(
         load_spec(spec_of(tmp_path, count=17, shard=4, design=design)), store.path, grow=True
     )
@@ -59,14 +59,14 @@ def test_samples_keep_their_values_ids_and_parts(tmp_path, design):
 
 def test_the_last_shard_goes_on_where_it_was(tmp_path, monkeypatch):
     store = solved(tmp_path, count=6, shard=4)
-    grown = make_store(load_spec(spec_of(tmp_path, count=8, shard=4)), store.path, grow=True)
-    asked = []
+    extended = make_store(load_spec(spec_of(tmp_path, count=8, shard=4)), store.path, grow=True)
+    solved_samples = []
     real = Shards._solve_sample
     monkeypatch.setattr(
-        Shards, "_solve_sample", lambda self, n, *rest: asked.append(n) or real(self, n, *rest)
+        Shards, "_solve_sample", lambda self, n, *rest: solved_samples.append(n) or real(self, n, *rest)
     )
-    Shards(grown).run(1)
-    assert asked == [6, 7]
+    Shards(extended).run(1)
+    assert solved_samples == [6, 7]
 
 
 def test_without_being_asked_no_store_grows(tmp_path):
@@ -110,9 +110,9 @@ def test_samples_that_failed_stay_failed(tmp_path):
     failed = supple.data.open(store.path).outcomes
     assert "converged" not in failed
     spec = spec_of(tmp_path, count=4, shard=4, vary=vary, solve=LIMITS)
-    grown = make_store(load_spec(spec), store.path, grow=True)
-    Shards(grown).run(0)
-    data = supple.data.open(grown.path)
+    extended = make_store(load_spec(spec), store.path, grow=True)
+    Shards(extended).run(0)
+    data = supple.data.open(extended.path)
     assert list(data.outcomes[:3]) == list(failed)
     assert np.isnan(data["positions"][0]).all()
 
@@ -151,14 +151,14 @@ def test_what_was_done_of_unfinished_shards_goes_along(tmp_path, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         Shards(store).run(1, stop)
-    grown = make_store(load_spec(spec_of(tmp_path, count=10, shard=4)), store.path, grow=True)
-    asked = []
+    extended = make_store(load_spec(spec_of(tmp_path, count=10, shard=4)), store.path, grow=True)
+    solved_samples = []
     real = Shards._solve_sample
     monkeypatch.setattr(
-        Shards, "_solve_sample", lambda self, n, *rest: asked.append(n) or real(self, n, *rest)
+        Shards, "_solve_sample", lambda self, n, *rest: solved_samples.append(n) or real(self, n, *rest)
     )
-    Shards(grown).run(1)
-    assert asked == [7]
+    Shards(extended).run(1)
+    assert solved_samples == [7]
 
 
 def test_nobody_writes_into_a_set_that_has_grown_meanwhile(tmp_path):
@@ -170,10 +170,10 @@ def test_nobody_writes_into_a_set_that_has_grown_meanwhile(tmp_path):
         pytest.raises(ResultsError, match=r"set\.zarr is being written by process"),
     ):
         make_store(more, store.path, grow=True)
-    grown = make_store(more, store.path, grow=True)
+    extended = make_store(more, store.path, grow=True)
     with pytest.raises(DatasetError, match="has grown or was replaced while this was solved"):
         shards.run(0)
-    assert not grown.finished()
+    assert not extended.finished()
     with pytest.raises(DatasetError, match="does not grow in shares"):
         supple.dataset(more, store.path, shards="0/2", grow=True)
     assert not list(tmp_path.glob(".*"))

@@ -77,7 +77,7 @@ def kill(process):
 
 
 def test_twenty_kills_change_nothing(tmp_path):
-    whole = solved(tmp_path, "whole.zarr", count=120, shard=20)
+    full_store = solved(tmp_path, "whole.zarr", count=120, shard=20)
     spec = spec_of(tmp_path, count=120, shard=20)
     store = make_store(load_spec(spec), tmp_path / "killed.zarr")
     rng = random.Random(0)
@@ -108,8 +108,8 @@ def test_twenty_kills_change_nothing(tmp_path):
 
     assert killer.left == 0
     assert store.finished() == list(range(6))
-    assert sample_bytes(store) == sample_bytes(whole)
-    mine, others = supple.data.open(store.path), supple.data.open(whole.path)
+    assert sample_bytes(store) == sample_bytes(full_store)
+    mine, others = supple.data.open(store.path), supple.data.open(full_store.path)
     for name in SAME:
         assert np.array_equal(mine[name], others[name], equal_nan=True), name
     assert not list(store.path.glob("shards/*.journal"))
@@ -144,12 +144,12 @@ def test_a_journal_keeps_what_was_done_before_a_kill(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         shards.run(0, stop)
     path = store.journal_file(0)
-    kept = path.read_bytes()
-    path.write_bytes(kept[:-7])  # the end came in the middle of a sample
+    content = path.read_bytes()
+    path.write_bytes(content[:-7])  # the end came in the middle of a sample
     journal = Journal(path, store.facts["identity"])
     assert sorted(journal.read()) == [0, 1, 2]
     assert not Journal(path, "another").read()
-    path.write_bytes(kept)
+    path.write_bytes(content)
     solves = []
     solve = shards.sampler.solve
     shards.sampler.solve = lambda values, *how: solves.append(values) or solve(values, *how)
@@ -191,7 +191,7 @@ def test_errors_of_workers_are_those_of_the_run(tmp_path):
 
 def test_ray_replaces_a_worker_that_was_killed(tmp_path):
     ray = pytest.importorskip("ray")
-    whole = solved(tmp_path, "whole.zarr", count=60, shard=10)
+    full_store = solved(tmp_path, "whole.zarr", count=60, shard=10)
     store = make_store(load_spec(spec_of(tmp_path, count=60, shard=10)), tmp_path / "ray.zarr")
     killed = []
 
@@ -205,7 +205,7 @@ def test_ray_replaces_a_worker_that_was_killed(tmp_path):
     finally:
         ray.shutdown()
     assert killed[0] is not None
-    assert sample_bytes(store) == sample_bytes(whole)
+    assert sample_bytes(store) == sample_bytes(full_store)
     hosts = {json.loads(store.manifest_file(k).read_text())["process"] for k in range(6)}
     assert os.getpid() not in hosts
 

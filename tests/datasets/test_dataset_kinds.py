@@ -159,10 +159,10 @@ def test_what_varies_leads_to_the_equilibrium_of_its_scene(tmp_path, kind):
     data = supple.data.open(store.path)
     assert list(data.ids) == [0, 1], store.manifest(0)["failures"]
     source = Source.load(file)
-    (place,) = source.vary("value", [path])
-    alone = tmp_path / "alone.toml"
-    alone.write_text(tomli_w.dumps(place.put(source.tables, float(data.inputs["value"][1]))))
-    result = supple.equilibrium(supple.load_scene(alone), tolerance=1e-6)
+    (key_path,) = source.vary("value", [path])
+    scene_file = tmp_path / "alone.toml"
+    scene_file.write_text(tomli_w.dumps(key_path.put(source.tables, float(data.inputs["value"][1]))))
+    result = supple.equilibrium(supple.load_scene(scene_file), tolerance=1e-6)
     assert np.abs(result.positions - data["positions"][1]).max() < 1e-4
     assert np.abs(data["positions"][0] - data["positions"][1]).max() > 1e-4, "it makes a difference"
 
@@ -202,8 +202,8 @@ def test_what_a_measured_material_has(tmp_path):
         SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "muscle" }')
     )
     source = Source.load(file)
-    (place,) = source.vary("across", ["solid.bar.material.measured.fiber.y"])
-    assert place.now == 0
+    (key_path,) = source.vary("across", ["solid.bar.material.measured.fiber.y"])
+    assert key_path.now == 0
     assert source.conditions({"across": 1.0}).materials[0].fiber == pytest.approx((0.5**0.5, 0.5**0.5, 0))
     assert source.place("solid.bar.material.strength").now == 2.25e5
     with pytest.raises(ValueError, match="has no 'activaton'; did you mean 'activation'"):
@@ -217,8 +217,8 @@ def test_what_a_measured_material_has(tmp_path):
 
 def test_every_table_is_tried_somewhere():
     tried = {path.partition(".")[0].partition("[")[0] for _, path, _ in KINDS.values()}
-    here = {"gravity", "solid", "cloth", "pin", "force"}  # in test_dataset_solving
-    assert tried | here | {"wind"} >= set(VARIABLE_TABLES)
+    tested_tables = {"gravity", "solid", "cloth", "pin", "force"}  # in test_dataset_solving
+    assert tried | tested_tables | {"wind"} >= set(VARIABLE_TABLES)
 
 
 def test_wind_has_no_equilibria_and_that_is_said(tmp_path):
@@ -273,14 +273,14 @@ QUICK = {
 
 @pytest.mark.parametrize("name", QUICK)
 def test_many_at_once_are_what_each_is(tmp_path, name):
-    text, places = QUICK[name]
+    text, paths = QUICK[name]
     text = text.replace("factor = [0.1, 0, 0]", "factor = [1.1, 1, 1]")
     file = tmp_path / "scene.toml"
     file.write_text(text)
     source = Source.load(file)
     rng = np.random.default_rng(0)
     every = [{} for _ in range(5)]
-    for path, (low, high) in places:
+    for path, (low, high) in paths:
         source.vary(path, [path])
         for values in every:
             drawn = rng.uniform(low, high)
@@ -295,8 +295,8 @@ def test_many_at_once_are_what_each_is(tmp_path, name):
             assert type(mine) is type(own)
             for value, expected in zip(mine, own, strict=True):
                 assert np.allclose(value, expected, rtol=1e-13)
-    (alone,) = source.conditions_of(every[:1])
-    assert np.array_equal(alone.force, source.conditions_of(every)[0].force), "whoever else is there"
+    (single,) = source.conditions_of(every[:1])
+    assert np.array_equal(single.force, source.conditions_of(every)[0].force), "whoever else is there"
 
 
 def test_forces_that_are_none_are_exactly_none(tmp_path):
@@ -321,8 +321,8 @@ def test_one_that_is_wrong_is_told_and_the_others_are_there(tmp_path, path, wron
     file = tmp_path / "scene.toml"
     file.write_text(SCENE)
     source = Source.load(file)
-    (place,) = source.vary("value", [path])
-    first, second = source.conditions_of([{"value": place.now}, {"value": wrong}])
-    assert np.allclose(first.pinned, source.conditions({"value": place.now}).pinned)
+    (key_path,) = source.vary("value", [path])
+    first, second = source.conditions_of([{"value": key_path.now}, {"value": wrong}])
+    assert np.allclose(first.pinned, source.conditions({"value": key_path.now}).pinned)
     assert isinstance(second, supple.SceneError)
     assert sentence in str(second)

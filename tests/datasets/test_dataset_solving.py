@@ -34,8 +34,8 @@ def text_with(store, sample):
     source = Source.load(store.path / "scene.toml", Path(store.facts["folder"]))
     tables = source.tables
     for varied in store.facts["varied"]:
-        for place in source.vary(varied["label"], varied["paths"]):
-            tables = place.put(tables, store.inputs[varied["label"]][sample].tolist())
+        for key_path in source.vary(varied["label"], varied["paths"]):
+            tables = key_path.put(tables, store.inputs[varied["label"]][sample].tolist())
     return tomli_w.dumps(tables)
 
 
@@ -47,8 +47,8 @@ def test_every_kind_of_quantity_leads_to_the_equilibrium_of_its_scene(tmp_path, 
     for sample in (0, 2):
         scene = tmp_path / "alone.toml"
         scene.write_text(text_with(store, sample))
-        alone = supple.equilibrium(supple.load_scene(scene))
-        assert np.abs(alone.positions - data["positions"][sample]).max() < 3e-4 * SIZE
+        expected = supple.equilibrium(supple.load_scene(scene))
+        assert np.abs(expected.positions - data["positions"][sample]).max() < 3e-4 * SIZE
     moved = np.abs(data["positions"][0] - data["positions"][2]).max()
     assert moved > 1e-5, "the quantity makes a difference"
 
@@ -102,8 +102,8 @@ def test_a_traction_that_turns_may_vary(tmp_path):
     data = supple.data.open(store.path)
     assert list(data.ids) == [0, 1]
     (tmp_path / "alone.toml").write_text(text_with(store, 1))
-    alone = supple.equilibrium(supple.load_scene(tmp_path / "alone.toml"))
-    assert np.abs(alone.positions - data["positions"][1]).max() < 3e-4 * SIZE
+    scene_file = supple.equilibrium(supple.load_scene(tmp_path / "alone.toml"))
+    assert np.abs(scene_file.positions - data["positions"][1]).max() < 3e-4 * SIZE
 
 
 @pytest.mark.parametrize("rest", ["swelling = 0.1", "rest_deformation = [[1.1, 0, 0], [0, 1, 0], [0, 0, 1]]"])
@@ -167,9 +167,9 @@ def test_what_obstacles_do_is_stored(tmp_path):
     heavy, light = int(data["g"].argmin()), int(data["g"].argmax())
     total = data["contact"][:].sum(axis=1)
     assert total[heavy, 1] > total[light, 1] >= 0
-    alone = tmp_path / "alone.toml"
-    alone.write_text(text_with(store, heavy))
-    evaluation = supple.evaluate(supple.load_scene(alone), data["positions"][heavy])
+    scene_file = tmp_path / "alone.toml"
+    scene_file.write_text(text_with(store, heavy))
+    evaluation = supple.evaluate(supple.load_scene(scene_file), data["positions"][heavy])
     assert np.allclose(data["contact"][heavy], evaluation.contact_force, atol=1e-6)
     below = (data["points"][:, 0] == 0.5) & (data["points"][:, 1] == 0)
     assert not np.any(data["contact"][heavy][~below])

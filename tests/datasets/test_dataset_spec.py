@@ -32,11 +32,11 @@ def source(folder):
 )
 def test_places_are_found_and_filled(tmp_path, path, keys, now):
     tables = source(tmp_path)
-    place = resolve_key_path(tables.table, path)
-    assert place.keys == keys
-    assert place.value == now
-    other = [7.0] * place.size if isinstance(now, list) else 7.0
-    changed = place.with_value(tables.tables, other)
+    key_path = resolve_key_path(tables.table, path)
+    assert key_path.keys == keys
+    assert key_path.value == now
+    other = [7.0] * key_path.size if isinstance(now, list) else 7.0
+    changed = key_path.with_value(tables.tables, other)
     assert resolve_key_path(type(tables.table).model_validate(changed), path).value == other
     assert resolve_key_path(type(tables.table).model_validate(tables.tables), path).value == now, (
         "the file's stay"

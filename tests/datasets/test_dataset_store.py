@@ -26,21 +26,21 @@ from supple.io import replace_file as replacing
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def full_store(tmp_path_factory):
     return solved(
         tmp_path_factory.mktemp("whole"), count=10, shard=4, store={"quantities": ["positions", "energies"]}
     )
 
 
 @pytest.fixture
-def copy(whole, tmp_path):
-    shutil.copytree(whole.path, tmp_path / "copy.zarr")
+def copy(full_store, tmp_path):
+    shutil.copytree(full_store.path, tmp_path / "copy.zarr")
     return Store(tmp_path / "copy.zarr")
 
 
-def test_zarr_reads_the_same(whole):
+def test_zarr_reads_the_same(full_store):
     zarr = pytest.importorskip("zarr")
-    group, data = zarr.open_group(whole.path, mode="r"), supple.data.open(whole.path)
+    group, data = zarr.open_group(full_store.path, mode="r"), supple.data.open(full_store.path)
     assert np.array_equal(group["samples/positions"][:], data["positions"][:])
     assert np.array_equal(group["samples/body_energies"][7], data["body_energies"][7])
     for name, values in (data.inputs | {}).items():
@@ -67,28 +67,28 @@ def test_the_checksum_is_castagnoli_s():
     assert crc32c(b"123456789") == 0xE3069283
 
 
-def test_statistics_are_those_of_the_samples(whole):
-    data = supple.data.open(whole.path)
+def test_statistics_are_those_of_the_samples(full_store):
+    data = supple.data.open(full_store.path)
     train = data.split("train")
     assert 0 < len(train) < len(data.ids)
     every = data["positions"][train].reshape(-1, 3)
-    figures = data.stats["positions"]
-    assert np.allclose(figures["mean"], every.mean(axis=0))
-    assert np.allclose(figures["std"], every.std(axis=0))
-    assert np.allclose(figures["rms"], np.sqrt((every**2).mean(axis=0)))
-    assert np.array_equal(figures["max"], every.max(axis=0))
+    statistics = data.stats["positions"]
+    assert np.allclose(statistics["mean"], every.mean(axis=0))
+    assert np.allclose(statistics["std"], every.std(axis=0))
+    assert np.allclose(statistics["rms"], np.sqrt((every**2).mean(axis=0)))
+    assert np.array_equal(statistics["max"], every.max(axis=0))
     assert np.allclose(data.stats["young"]["mean"], data.inputs["young"][train].mean())
 
 
-def test_a_sound_store_is_found_sound(whole):
-    verdict = verify(whole, again=2)
+def test_a_sound_store_is_found_sound(full_store):
+    verdict = verify(full_store, again=2)
     assert verdict.good
     assert verdict.chunks == 20
     assert len(verdict.solved) == 2
 
 
 @pytest.mark.parametrize("where", ["chunk", "index", "cut", "gone", "account"])
-def test_damage_is_found_and_mended(copy, whole, where):
+def test_damage_is_found_and_mended(copy, full_store, where):
     path = copy.file("positions", 1)
     content = bytearray(path.read_bytes())
     if where == "chunk":
@@ -109,7 +109,7 @@ def test_damage_is_found_and_mended(copy, whole, where):
     Shards(copy).run(1)
     write_summary(copy)
     assert verify(copy, again=0).good
-    assert sample_bytes(copy) == sample_bytes(whole)
+    assert sample_bytes(copy) == sample_bytes(full_store)
 
 
 def test_a_wrong_sample_is_found_by_solving_it_again(copy):
@@ -271,8 +271,8 @@ def test_a_folder_that_refuses_to_be_written(tmp_path, monkeypatch):
     assert not list(tmp_path.glob(".unfinished*"))
 
 
-def test_shares_of_a_job_array_merge_into_the_whole(tmp_path, whole):
-    spec = spec_of(whole.path.parent, count=10, shard=4, store={"quantities": ["positions", "energies"]})
+def test_shares_of_a_job_array_merge_into_the_whole(tmp_path, full_store):
+    spec = spec_of(full_store.path.parent, count=10, shard=4, store={"quantities": ["positions", "energies"]})
     parts = [make_store(load_spec(spec), tmp_path / f"part{k}.zarr") for k in range(2)]
     for k, part in enumerate(parts):
         shards = Shards(part)
@@ -280,7 +280,7 @@ def test_shares_of_a_job_array_merge_into_the_whole(tmp_path, whole):
             shards.run(shard)
     assert [part.finished() for part in parts] == [[0, 2], [1]]
     merged = merge(tmp_path / "all.zarr", [part.path for part in parts])
-    assert sample_bytes(merged) == sample_bytes(whole)
+    assert sample_bytes(merged) == sample_bytes(full_store)
     assert len(supple.data.open(merged.path).ids) == 10
     other = make_store(load_spec(spec | {"seed": 9}), tmp_path / "other.zarr")
     with pytest.raises(DatasetError, match="they cannot be merged"):
@@ -300,7 +300,7 @@ def test_shares_are_i_of_n():
     assert sorted(shard for share in every for shard in share) == list(range(10))
 
 
-def test_a_finished_store_is_left_alone(whole):
-    before = {path: path.stat().st_mtime_ns for path in whole.path.rglob("*")}
-    run_store(whole, Share(), workers=1)
-    assert {path: path.stat().st_mtime_ns for path in whole.path.rglob("*")} == before
+def test_a_finished_store_is_left_alone(full_store):
+    before = {path: path.stat().st_mtime_ns for path in full_store.path.rglob("*")}
+    run_store(full_store, Share(), workers=1)
+    assert {path: path.stat().st_mtime_ns for path in full_store.path.rglob("*")} == before

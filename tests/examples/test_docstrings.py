@@ -28,10 +28,10 @@ def public_things() -> dict[str, object]:
 
 def documented() -> Iterator[str]:
     """The docstrings of all public names and of what they have."""
-    for thing in public_things().values():
-        members = vars(thing).items() if inspect.isclass(thing) else ()
+    for public_value in public_things().values():
+        members = vars(public_value).items() if inspect.isclass(public_value) else ()
         public = [value for key, value in members if not key.startswith("_")]
-        yield from filter(None, (inspect.getdoc(one) for one in (thing, *public)))
+        yield from filter(None, (inspect.getdoc(one) for one in (public_value, *public)))
 
 
 def snippets() -> list[str]:

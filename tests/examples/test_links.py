@@ -22,7 +22,7 @@ if not PAGES[0].is_file():
     pytest.skip("no sources here", allow_module_level=True)
 
 
-def shown(path: Path) -> str:
+def relative_path(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
@@ -49,12 +49,12 @@ def broken(page: Path) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("page", PAGES, ids=shown)
+@pytest.mark.parametrize("page", PAGES, ids=relative_path)
 def test_links_lead_somewhere(page):
     assert broken(page) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=shown)
+@pytest.mark.parametrize("page", PAGES, ids=relative_path)
 def test_what_is_named_is_there(page):
     assert [
         name for name in NAMED.findall(page.read_text(encoding="utf-8")) if not (ROOT / name).exists()
@@ -62,29 +62,29 @@ def test_what_is_named_is_there(page):
 
 
 def test_every_picture_is_shown_by_a_page():
-    told = {
+    linked_pictures = {
         (page.parent / (a or b)).resolve()
         for page in PAGES
         for a, b in LINK.findall(page.read_text(encoding="utf-8"))
     }
-    assert [shown(path) for path in PICTURES if path not in told] == []
+    assert [relative_path(path) for path in PICTURES if path not in linked_pictures] == []
 
 
-@pytest.mark.parametrize("path", RESULTS, ids=shown)
+@pytest.mark.parametrize("path", RESULTS, ids=relative_path)
 def test_results_say_on_which_machine_they_were_measured(path):
     assert names_machine(json.loads(path.read_text(encoding="utf-8")))
 
 
-def names_machine(figures: object, deep: int = 3) -> bool:
+def names_machine(results: object, deep: int = 3) -> bool:
     """Whether a table of figures, or each part of one that is made of parts, has a machine."""
-    if not isinstance(figures, dict) or not deep:
+    if not isinstance(results, dict) or not deep:
         return False
-    if figures.keys() & {"machine", "machines"}:
+    if results.keys() & {"machine", "machines"}:
         return True
-    return bool(figures) and all(names_machine(part, deep - 1) for part in figures.values())
+    return bool(results) and all(names_machine(part, deep - 1) for part in results.values())
 
 
 def test_every_result_has_its_script():
     """It is named by the script that writes it, or by the page that compares it with another."""
-    told = "".join(p.read_text(encoding="utf-8") for p in [*(ROOT / "benchmarks").glob("*.py"), *PAGES])
-    assert [path.name for path in RESULTS if path.name not in told] == []
+    sources = "".join(p.read_text(encoding="utf-8") for p in [*(ROOT / "benchmarks").glob("*.py"), *PAGES])
+    assert [path.name for path in RESULTS if path.name not in sources] == []

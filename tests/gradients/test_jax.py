@@ -80,9 +80,9 @@ def test_vmap_in_vmap_with_what_is_the_same_for_all():
     nested = jax.vmap(jax.vmap(slope, in_axes=(0, None)))(youngs, gravities)
     for i in range(2):
         for j in range(2):
-            alone = slope(youngs[i, j], gravities[i])
-            np.testing.assert_allclose(nested[0][i, j], alone[0], rtol=1e-6)
-            np.testing.assert_allclose(nested[1][i, j], alone[1], rtol=1e-6)
+            expected = slope(youngs[i, j], gravities[i])
+            np.testing.assert_allclose(nested[0][i, j], expected[0], rtol=1e-6)
+            np.testing.assert_allclose(nested[1][i, j], expected[1], rtol=1e-6)
 
 
 def test_what_fails_is_nan_and_says_why():

@@ -28,7 +28,7 @@ def varied():
     ]  # fmt: skip
 
 
-def figures(body):
+def quantities(body):
     def member_of_row(gradient):
         own = gradient.body(body)
         return np.concatenate([gradient.gravity, gradient.pins["hand"].ravel(), [own.young, own.density]])
@@ -46,20 +46,20 @@ def test_each_is_its_own(device, request):
         request.getfixturevalue("fake_device")
     body, scene, variations = varied()
     results = list(supple.equilibria(scene, variations, tolerance=1e-6))
-    together = list(supple.gradients.gradients(results, weights, figures(body), device=device))
-    for result, gradient in zip(results, together, strict=True):
-        alone = figures(body)(supple.gradient(result, weights))
-        np.testing.assert_allclose(gradient, alone, rtol=1e-6, atol=1e-9 * np.abs(alone).max())
-    assert np.ptp(together, axis=0).min() > 0
+    gradients = list(supple.gradients.gradients(results, weights, quantities(body), device=device))
+    for result, gradient in zip(results, gradients, strict=True):
+        expected = quantities(body)(supple.gradient(result, weights))
+        np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
+    assert np.ptp(gradients, axis=0).min() > 0
 
 
 def test_they_come_as_results_do_and_each_may_have_its_own_loss():
     _, scene, variations = varied()
-    asked = []
+    requests = []
 
     def results():
         for result in supple.equilibria(scene, variations, tolerance=1e-6):
-            asked.append(result)
+            requests.append(result)
             yield result
 
     ones = np.ones_like(supple.scene.build_model(scene).rest)
@@ -67,9 +67,9 @@ def test_they_come_as_results_do_and_each_may_have_its_own_loss():
         results(), [ones, 2 * ones], lambda g: g.forces.sum(), batch_size=1
     )
     first = next(gradients)
-    assert len(asked) == 1
-    assert first == pytest.approx(supple.gradient(asked[0], ones).forces.sum())
-    assert next(gradients) == pytest.approx(supple.gradient(asked[1], 2 * ones).forces.sum())
+    assert len(requests) == 1
+    assert first == pytest.approx(supple.gradient(requests[0], ones).forces.sum())
+    assert next(gradients) == pytest.approx(supple.gradient(requests[1], 2 * ones).forces.sum())
     with pytest.raises(ValueError, match="losses for the first 2 results only"):
         next(gradients)
 
@@ -121,11 +121,11 @@ def test_several_bodies_and_rollers_at_once(at_once, monkeypatch):
             [gradient.gravity, gradient.pins["plane first"].ravel(), gradient.rest.ravel(), by]
         )
 
-    together = list(supple.gradients.gradients(results, weights, take, batch_size=at_once))
+    gradients = list(supple.gradients.gradients(results, weights, take, batch_size=at_once))
     assert max(sizes) == (at_once or 3)
-    for result, gradient in zip(results, together, strict=True):
-        alone = take(supple.gradient(result, weights))
-        np.testing.assert_allclose(gradient, alone, rtol=1e-6, atol=1e-8 * np.abs(alone).max())
+    for result, gradient in zip(results, gradients, strict=True):
+        expected = take(supple.gradient(result, weights))
+        np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
 
 
 def test_those_that_are_not_stable_are_told_from_the_others():
@@ -150,8 +150,8 @@ def test_those_that_are_not_stable_are_told_from_the_others():
     assert stable == [True, False, True, True]
     slopes = list(supple.gradients.gradients(results, weights, lambda result: result.body(body).young))
     for result, slope in zip(results, slopes, strict=True):
-        alone = supple.gradient(result, weights).body(body).young
-        assert slope == pytest.approx(alone, rel=1e-5, abs=1e-12)
+        expected = supple.gradient(result, weights).body(body).young
+        assert slope == pytest.approx(expected, rel=1e-5, abs=1e-12)
 
 
 @pytest.mark.parametrize(("loss", "take", "message"), [(3, len, "one for each"), (len, 3, "transform is a")])
@@ -203,7 +203,7 @@ def test_those_of_other_shapes_and_springs_are_their_own(other):
             results, weights, lambda gradients: np.array(gradients.gravity), batch_size=2
         )
     )
-    alone = {id(result): np.array(supple.gradient(result, weights).gravity) for result in (one, two)}
+    expected = {id(result): np.array(supple.gradient(result, weights).gravity) for result in (one, two)}
     for result, gravity in zip(results, gradients, strict=True):
-        np.testing.assert_allclose(gravity, alone[id(result)], rtol=1e-9)
-    np.testing.assert_array_less(1e-7, np.abs(alone[id(two)] / alone[id(one)] - 1).max())
+        np.testing.assert_allclose(gravity, expected[id(result)], rtol=1e-9)
+    np.testing.assert_array_less(1e-7, np.abs(expected[id(two)] / expected[id(one)] - 1).max())

@@ -32,15 +32,15 @@ def total(scene, weights, **start):
 def test_everything_that_a_motion_depends_on(substeps, checkpoints):
     scene = swinging(substeps=substeps)
     body = scene.bodies[0]
-    X, held = body.points, scene.pins[0].on.indices
+    X, pinned = body.points, scene.pins[0].on.indices
     rng = np.random.default_rng(0)
     v, dx, dv = rng.normal(size=(3, *X.shape))
     x = X + 0.01 * rng.normal(size=X.shape)
-    x[held], v[held], dx[held], dv[held] = X[held], 0, 0, 0
+    x[pinned], v[pinned], dx[pinned], dv[pinned] = X[pinned], 0, 0, 0
     weights, loss = losses(len(X))
-    wanted = {body: ("young", "density")}
+    parameters = {body: ("young", "density")}
     gradient = supple.gradients.motion_gradient(
-        scene, loss, parameters=wanted, checkpoints=checkpoints, initial=x, velocities=v, tolerance=1e-12
+        scene, loss, parameters=parameters, checkpoints=checkpoints, initial=x, velocities=v, tolerance=1e-12
     )
     assert len(gradient.frames) == FRAMES
     assert len(gradient.reports) == FRAMES * substeps

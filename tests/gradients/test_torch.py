@@ -64,7 +64,7 @@ def test_it_is_what_gradient_says():
 @pytest.mark.parametrize("inputs", [("gravity", "young", "pins"), ("density", "rest", "gravity")])
 def test_many_at_once_are_each_by_itself(inputs):
     scene, body = bar()
-    rng, copies = np.random.default_rng(0), 3
+    rng, batch_size = np.random.default_rng(0), 3
     wall = body.where(face(0, 0)).points
     base = {
         "gravity": np.array([0.0, -3.0, 1.0]),
@@ -74,22 +74,22 @@ def test_many_at_once_are_each_by_itself(inputs):
         "rest": body.points,
     }
     given = {
-        name: tensor(np.stack([base[name] * (1 + 0.02 * rng.normal()) for _ in range(copies)]))
+        name: tensor(np.stack([base[name] * (1 + 0.02 * rng.normal()) for _ in range(batch_size)]))
         for name in inputs
     }
 
     def named(values):
         return {name: {"wall": value} if name == "pins" else value for name, value in values.items()}
 
-    loss = torch.as_tensor(rng.normal(size=(copies, len(body.points), 3)))
+    loss = torch.as_tensor(rng.normal(size=(batch_size, len(body.points), 3)))
     x = supple.torch.equilibria(scene, **named(given))
     assert x.shape == loss.shape
     (loss * x + 0.5 * x * x).sum().backward()
-    for k in range(copies):
+    for k in range(batch_size):
         own = {name: tensor(value[k].detach().numpy()) for name, value in given.items()}
-        alone = supple.torch.equilibrium(scene, **named(own))
-        (loss[k] * alone + 0.5 * alone * alone).sum().backward()
-        np.testing.assert_allclose(x[k].detach(), alone.detach(), atol=1e-10)
+        single = supple.torch.equilibrium(scene, **named(own))
+        (loss[k] * single + 0.5 * single * single).sum().backward()
+        np.testing.assert_allclose(x[k].detach(), single.detach(), atol=1e-10)
         for name, value in own.items():
             expected = value.grad.numpy()
             atol = 1e-7 * np.abs(expected).max()

@@ -71,9 +71,9 @@ def test_it_lands_on_a_plane(solver):
         assert frame.positions[:, 1].min() > -1e-9
         assert frame.report.contact.depth < 1e-9
     assert frame.positions[:, 1].min() < 0.01
-    (touched,) = frame.report.contact.obstacles
-    assert touched.force[1] == pytest.approx(-981, rel=0.3)
-    np.testing.assert_allclose(frame.report.contact.bodies["solid0"], -np.array(touched.force), atol=1e-9)
+    (obstacle,) = frame.report.contact.obstacles
+    assert obstacle.force[1] == pytest.approx(-981, rel=0.3)
+    np.testing.assert_allclose(frame.report.contact.bodies["solid0"], -np.array(obstacle.force), atol=1e-9)
     assert not frame.report.inverted
 
 
@@ -124,9 +124,11 @@ def test_pins_go_where_they_should():
 def test_a_motion_goes_on_from_a_state():
     scene = falling(gap=0.02)
     scene.add_obstacle(supple.Plane())
-    whole = list(supple.simulate(scene, solver=BLENDED, frames=6))
-    rest = list(supple.simulate(scene, solver=BLENDED, frames=6, initial=whole[2].state, first_frame=4))
-    for one, other in zip(whole[3:], rest, strict=True):
+    uninterrupted = list(supple.simulate(scene, solver=BLENDED, frames=6))
+    rest = list(
+        supple.simulate(scene, solver=BLENDED, frames=6, initial=uninterrupted[2].state, first_frame=4)
+    )
+    for one, other in zip(uninterrupted[3:], rest, strict=True):
         np.testing.assert_array_equal(one.positions, other.positions)
         np.testing.assert_array_equal(one.velocities, other.velocities)
 
@@ -248,9 +250,9 @@ def test_a_mesh_that_is_coarser_than_its_grid_is_warned_about(caplog, tmp_path):
 
     scene = of(8)
     next(supple.simulate(scene, solver=BLENDED, frames=1))
-    (told,) = caplog.messages
-    assert "'solid0' has edges of 0.569 m, and the cells of the grid are" in told
-    assert supple.inspect(scene)["open_on_grid"] == [told.removesuffix(".")]
+    (message,) = caplog.messages
+    assert "'solid0' has edges of 0.569 m, and the cells of the grid are" in message
+    assert supple.inspect(scene)["open_on_grid"] == [message.removesuffix(".")]
     caplog.clear()
     for alike in (of(2), of(8, spacing=0.57), falling(contact=supple.Contact("grid", spacing=0.1))):
         assert not supple.inspect(alike)["open_on_grid"], (

@@ -71,9 +71,9 @@ def test_usd_has_the_fields_of_evaluate(moved, tmp_path):
         np.testing.assert_allclose(values, evaluation.von_mises[first:last], rtol=1e-5)
         mean = evaluation.at_vertices(evaluation.von_mises)[body.vertices]
         skin = body.skin.interpolate(mean) if body.skin else mean[body.mesh.surface_vertices]
-        shown = surface.GetPrimvar("von_mises")
-        assert shown.GetInterpolation() == "vertex"
-        np.testing.assert_allclose(np.array(shown.Get(2)), skin, rtol=1e-5, atol=1e-5)
+        primvar = surface.GetPrimvar("von_mises")
+        assert primvar.GetInterpolation() == "vertex"
+        np.testing.assert_allclose(np.array(primvar.Get(2)), skin, rtol=1e-5, atol=1e-5)
         assert not surface.HasPrimvar("cauchy")
         forces = np.array(volume.GetPrimvar("reaction_force").Get(2))
         np.testing.assert_allclose(forces, evaluation.reaction_force[body.vertices], rtol=1e-5, atol=1e-5)
@@ -113,8 +113,8 @@ def test_vtu_has_the_folds_and_threads_of_cloth(tmp_path):
     )
     block = scene.add_solid(supple.block(1, origin=(0, 0, 3)), supple.Corotated(young=1e3, poisson=0.3))
     folded = np.concatenate([cloth.points, block.points])
-    far = np.flatnonzero(cloth.points[:, 0] > 1.5)
-    folded[far] = cloth.points[far] * [0, 1, 0] + [1, 0, 1]
+    folded_part = np.flatnonzero(cloth.points[:, 0] > 1.5)
+    folded[folded_part] = cloth.points[folded_part] * [0, 1, 0] + [1, 0, 1]
     write_vtu(tmp_path, 1, folded, joined(scene.bodies))
     data = pyvista.read(tmp_path / "frame_0001.vtu").cell_data
     np.testing.assert_allclose(np.nanmax(data["bending_angle"]), 90)

@@ -75,9 +75,9 @@ def test_gltf_moves_in_another_reader(results):
     for index in range(FRAMES + 1):
         reader.UpdateTimeStep(index * DT)
         blocks = pyvista.wrap(reader.GetOutput()).combine()
-        wanted = np.concatenate([boundary_points(index), skin_points(index)])
-        np.testing.assert_allclose(blocks.points.min(axis=0), wanted.min(axis=0), atol=1e-5)
-        np.testing.assert_allclose(blocks.points.max(axis=0), wanted.max(axis=0), atol=1e-5)
+        expected = np.concatenate([boundary_points(index), skin_points(index)])
+        np.testing.assert_allclose(blocks.points.min(axis=0), expected.min(axis=0), atol=1e-5)
+        np.testing.assert_allclose(blocks.points.max(axis=0), expected.max(axis=0), atol=1e-5)
 
 
 def test_gltf_has_texture_coordinates_with_v_downwards(results):
@@ -108,8 +108,8 @@ def test_gltf_of_very_many_frames_has_some_of_them(tmp_path, monkeypatch, caplog
     assert (times[0], times[-1]) == (0, pytest.approx(100))
     assert f"animation.glb has {len(times)} of the 101 frames" in caplog.text
     ball, _, triangles = file.shape(1, file.times()[1])
-    wanted = skin_points(round(times[1]))[BALL.skin.triangles]
-    np.testing.assert_allclose(ball[triangles], wanted, atol=1e-4)
+    expected = skin_points(round(times[1]))[BALL.skin.triangles]
+    np.testing.assert_allclose(ball[triangles], expected, atol=1e-4)
 
 
 COMPONENTS = {5125: "<u4", 5126: "<f4"}

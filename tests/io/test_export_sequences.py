@@ -40,8 +40,8 @@ def test_point_caches_follow_their_objects(results):
     magic, version, points, start, rate, samples = struct.unpack("<12siiffi", content[:32])
     assert (magic, version, start, rate) == (b"POINTCACHE2\0", 1, 0, 1)
     cached = np.frombuffer(content[32:], "<f4").reshape(samples, points, 3)
-    wanted = [skin_points(index) for index in range(FRAMES + 1)]
-    np.testing.assert_allclose(cached, wanted, rtol=1e-6, atol=1e-9)
+    expected = [skin_points(index) for index in range(FRAMES + 1)]
+    np.testing.assert_allclose(cached, expected, rtol=1e-6, atol=1e-9)
     rest, triangles = read_surface(folder / "ball.obj")
     np.testing.assert_allclose(rest, BALL.skin.surface.points, atol=1e-9)
     np.testing.assert_array_equal(triangles, BALL.skin.triangles)

@@ -19,10 +19,10 @@ def test_usd_opens_with_its_units_times_and_prims(results):
     surfaces = [geometry.Mesh(prim) for prim in stage.Traverse() if prim.IsA(geometry.Mesh)]
     assert [surface.GetPrim().GetName() for surface in surfaces] == bodies
     for index in range(FRAMES + 1):
-        for surface, wanted in zip(surfaces, (boundary_points(index), skin_points(index)), strict=True):
-            np.testing.assert_allclose(surface.GetPointsAttr().Get(index), wanted, rtol=1e-6, atol=1e-9)
+        for surface, expected in zip(surfaces, (boundary_points(index), skin_points(index)), strict=True):
+            np.testing.assert_allclose(surface.GetPointsAttr().Get(index), expected, rtol=1e-6, atol=1e-9)
             low, high = np.array(surface.GetExtentAttr().Get(index))
-            np.testing.assert_allclose([low, high], [wanted.min(axis=0), wanted.max(axis=0)], rtol=1e-6)
+            np.testing.assert_allclose([low, high], [expected.min(axis=0), expected.max(axis=0)], rtol=1e-6)
     triangles = np.reshape(surfaces[1].GetFaceVertexIndicesAttr().Get(), (-1, 3))
     assert (triangles == BALL.skin.triangles).all()
     assert set(surfaces[1].GetFaceVertexCountsAttr().Get()) == {3}

@@ -9,10 +9,10 @@ from supple.io.machine import OPTIONAL_PACKAGES
 def test_versions_of_all_packages_are_printed(capsys):
     supple.show_versions()
     lines = [line.split(None, 1) for line in capsys.readouterr().out.splitlines()]
-    shown = dict(line for line in lines if line[0] != "device")
+    versions = dict(line for line in lines if line[0] != "device")
     for name in ("supple", "numpy", "numba"):
-        assert shown[name] == version(name)
-    assert {"python", "cpu", "cores", "system"} <= shown.keys()
+        assert versions[name] == version(name)
+    assert {"python", "cpu", "cores", "system"} <= versions.keys()
     assert [rest for name, rest in lines if name == "device"][0] == "cpu  available"
 
 

@@ -36,6 +36,6 @@ def test_a_class_of_a_known_name_computes_what_its_psi_says(called):
 
 
 def test_the_second_of_a_name_has_a_number():
-    kinds = [neo_hookean(1.0, "Twice") for _ in range(3)]
-    assert [kind.__name__ for kind in kinds] == ["Twice", "Twice_2", "Twice_3"]
+    materials = [neo_hookean(1.0, "Twice") for _ in range(3)]
+    assert [kind.__name__ for kind in materials] == ["Twice", "Twice_2", "Twice_3"]
     assert supple.NeoHookean.__name__ == "NeoHookean"

@@ -196,8 +196,8 @@ def test_texts_that_are_unrolled_are_part_of_what_a_class_computes(tmp_path):
 def test_a_damaged_file_is_made_anew(tmp_path):
     script = tmp_path / "script.py"
     assert measured(script, HERE) == (True, 3.0)
-    (kept,) = (tmp_path / "cache").rglob("density.*.nbc")
-    kept.write_bytes(kept.read_bytes()[:100])
+    (cached_file,) = (tmp_path / "cache").rglob("density.*.nbc")
+    cached_file.write_bytes(cached_file.read_bytes()[:100])
     assert measured(script, HERE) == (True, 3.0)
     assert measured(script, HERE) == (False, 3.0)
 
@@ -346,19 +346,24 @@ for path in sys.argv[2:]:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
+def kernel_cache(tmp_path_factory):
     """A cache with a few kernels."""
-    home = tmp_path_factory.mktemp("kept") / "cache"
-    assert printed_by(COLOR, home)[0] > 0
-    return home
+    cache_folder = tmp_path_factory.mktemp("kept") / "cache"
+    assert printed_by(COLOR, cache_folder)[0] > 0
+    return cache_folder
 
 
 @needs_xdg
-def test_kernels_are_kept_where_only_the_user_can_write(kept):
-    folders = [kept, *kept.glob("supple"), *kept.glob("supple/kernels"), *kept.glob("supple/kernels/*")]
+def test_kernels_are_kept_where_only_the_user_can_write(kernel_cache):
+    folders = [
+        kernel_cache,
+        *kernel_cache.glob("supple"),
+        *kernel_cache.glob("supple/kernels"),
+        *kernel_cache.glob("supple/kernels/*"),
+    ]
     assert len(folders) == 4
     assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
-    assert {path.stat().st_mode & 0o777 for path in kept.rglob("*.nbc")} == {0o600}
+    assert {path.stat().st_mode & 0o777 for path in kernel_cache.rglob("*.nbc")} == {0o600}
 
 
 @needs_xdg
@@ -372,18 +377,18 @@ def test_kernels_are_kept_where_only_the_user_can_write(kept):
         ("supple/kernels/*/*.nbc", "owner"),
     ],
 )
-def test_kernels_that_others_could_have_written_are_not_run(tmp_path, kept, shared, how):
+def test_kernels_that_others_could_have_written_are_not_run(tmp_path, kernel_cache, shared, how):
     """A kept kernel is a pickle, which is a program."""
-    home, mark = tmp_path / "cache", tmp_path / "planted"
-    shutil.copytree(kept, home)
-    kernels = sorted(home.rglob("*.nbc"))
+    cache_folder, mark = tmp_path / "cache", tmp_path / "planted"
+    shutil.copytree(kernel_cache, cache_folder)
+    kernels = sorted(cache_folder.rglob("*.nbc"))
     subprocess.run([sys.executable, "-c", PLANTED, str(mark), *map(str, kernels)], check=True)
-    targets = list(home.glob(shared)) if shared else []
+    targets = list(cache_folder.glob(shared)) if shared else []
     if how == "owner" and os.geteuid() != 0:
         pytest.skip("only root can give files away")
     for path in targets:
         os.chown(path, 12345, 12345) if how == "owner" else path.chmod(path.stat().st_mode | 0o022)
-    seconds, log = printed_by(COLOR, home)
+    seconds, log = printed_by(COLOR, cache_folder)
     if not targets:  # what the user has written is run, as all programs of the user are
         assert mark.exists()
         return
@@ -397,11 +402,11 @@ def test_kernels_that_others_could_have_written_are_not_run(tmp_path, kept, shar
     if folder_is_shared:
         assert ("uid 12345" if how == "owner" else "others can write to") in log
         assert str(targets[0]) in log
-        refused = command(home, "--materials", "linear_elastic", "--solvers", "pbng")
+        refused = command(cache_folder, "--materials", "linear_elastic", "--solvers", "pbng")
         assert refused.returncode == 2
         assert "compiled kernels cannot be kept" in refused.stderr
     else:
-        assert printed_by(COLOR, home) == (0, "")  # it was written again, as the user's own
+        assert printed_by(COLOR, cache_folder) == (0, "")  # it was written again, as the user's own
 
 
 @needs_xdg

@@ -24,9 +24,9 @@ def pulled(mirror, array):
     """What the card has of an array, without changing the array."""
     before = array.copy()
     mirror.download(array)
-    there = array.copy()
+    device_array = array.copy()
     array[...] = before
-    return there
+    return device_array
 
 
 def new_mirror():
@@ -86,8 +86,8 @@ def test_rows_are_assigned_and_duplicated_on_the_card(fake_device):  # noqa: F81
     assert copy.shape == (2, 4)
     described = copy.__cuda_array_interface__
     assert (described["shape"], described["typestr"], described["version"]) == ((2, 4), "<f8", 3)
-    there = fake_device.allocations[described["data"][0]].view(float)
-    np.testing.assert_array_equal(there, source[1:3].ravel())
+    device_array = fake_device.allocations[described["data"][0]].view(float)
+    np.testing.assert_array_equal(device_array, source[1:3].ravel())
 
 
 def test_memory_goes_with_the_arrays_it_mirrors(fake_device):  # noqa: F811
@@ -110,14 +110,14 @@ def test_memory_goes_with_the_arrays_it_mirrors(fake_device):  # noqa: F811
 def test_numbers_and_tuples_become_what_kernels_take():
     mirror, array = new_mirror(), np.zeros((2, 3), np.int32)
     fields: list = []
-    kinds: list = []
-    mirror.flatten(Pair(array, (4, 2.5)), fields, kinds)
+    types: list = []
+    mirror.flatten(Pair(array, (4, 2.5)), fields, types)
     pointer = mirror._entry(array)[0].pointer
     assert fields == [0, 0, 6, 4, pointer, 2, 3, 12, 4, 4, 2.5]
-    assert kinds == [Pair, array.dtype, 2, tuple, int, float, None, None]
+    assert types == [Pair, array.dtype, 2, tuple, int, float, None, None]
     other: list = []
     mirror.flatten(Pair((array, 4), 2.5), [], other)
-    assert other != kinds  # brackets in other places are other types
+    assert other != types  # brackets in other places are other types
 
 
 def test_few_tuples_are_remembered():
@@ -298,11 +298,11 @@ def test_threads_of_a_grid_do_everything_once(items, copies, rows, monkeypatch):
         monkeypatch.setattr(grid, "_lane", lambda lane=lane: lane)
         monkeypatch.setattr(grid.cuda, "blockIdx", SimpleNamespace(x=0, y=row))
         monkeypatch.setattr(grid.cuda, "gridDim", SimpleNamespace(x=0, y=rows))
-        place = first_item(team, 0, first, first + items)
-        while place.number < first + items:
-            assert place.offset == 10 * place.copy
-            done[int(place.number), int(place.lane), int(place.copy)] += 1
-            place = next_item(team, 0, place, first, first + items)
-    wanted = {0} if copies == 1 else {int(copy) for copy in active}
-    assert set(done) == set(product(range(first, first + items), range(WARP), wanted))
+        item = first_item(team, 0, first, first + items)
+        while item.number < first + items:
+            assert item.offset == 10 * item.copy
+            done[int(item.number), int(item.lane), int(item.copy)] += 1
+            item = next_item(team, 0, item, first, first + items)
+    expected = {0} if copies == 1 else {int(copy) for copy in active}
+    assert set(done) == set(product(range(first, first + items), range(WARP), expected))
     assert set(done.values()) <= {1}

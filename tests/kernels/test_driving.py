@@ -27,10 +27,10 @@ class Count(NamedTuple):
 
 
 @do.of(Count)
-def _count(work, place):
-    first, _ = lane_stride(place)
-    if first == 0 and is_leader(place):
-        item = item_number(place)
+def _count(work, work_item):
+    first, _ = lane_stride(work_item)
+    if first == 0 and is_leader(work_item):
+        item = item_number(work_item)
         for other in work.before:
             if work.done[other] == 0:
                 work.early[item] += 1
@@ -73,10 +73,10 @@ class Order(NamedTuple):
 
 
 @do.of(Order)
-def _order(work, place):
-    first, _ = lane_stride(place)
+def _order(work, work_item):
+    first, _ = lane_stride(work_item)
     if first == 0:
-        batch = item_number(place)
+        batch = item_number(work_item)
         for other in range(len(work.color)):
             if work.color[other] == work.color[batch] - 1:
                 work.seen[batch] += work.done[other]
@@ -136,16 +136,16 @@ def test_every_row_once(team, count, first):
 
 
 @pytest.mark.parametrize("team", TEAMS)
-@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("color_order", [False, True])
 @pytest.mark.parametrize("sizes", [[], [1], [0], [3, 0, 20], [40, 1, 17, 9]])
-def test_colors_follow_each_other(team, listed, sizes):
+def test_colors_follow_each_other(team, color_order, sizes):
     """In batches as they are and in those of a list, which has room for more colors; twice."""
     start, n, sweeps = np.cumsum([0, *sizes]), sum(sizes), 2
-    order = np.random.default_rng(0).permutation(n) if listed else np.arange(n)
+    order = np.random.default_rng(0).permutation(n) if color_order else np.arange(n)
     color = nothing(n)
     color[order] = np.repeat(np.arange(len(sizes)), sizes)
     room = np.append(start, [-1, -1])
-    colors = ListedColors(len(sizes), room, order) if listed else start
+    colors = ListedColors(len(sizes), room, order) if color_order else start
     done, seen, phases = nothing(n), nothing(n), nothing(1)
     on(team, count_colors, sweeps * len(sizes), colors, Order(color, done, seen), sweeps, phases)
     np.testing.assert_array_equal(done, sweeps)

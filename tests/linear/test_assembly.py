@@ -132,17 +132,17 @@ def test_the_pattern_is_that_of_the_stencils():
     dense = np.eye(30, dtype=bool)
     for stencil in stencils:
         for corners in stencil:
-            kept = corners[corners >= 0]
-            dense[np.ix_(kept, kept)] = True
+            vertices = corners[corners >= 0]
+            dense[np.ix_(vertices, vertices)] = True
     rows = np.repeat(np.arange(30), np.diff(pattern.indptr))
     np.testing.assert_array_equal(np.argwhere(dense), np.stack([rows, pattern.indices], axis=1))
     np.testing.assert_array_equal(pattern.indices[pattern.diagonal], np.arange(30))
     for stencil, slots in zip(stencils, pattern.slots, strict=True):
-        there = (stencil[:, :, None] >= 0) & (stencil[:, None, :] >= 0)
-        np.testing.assert_array_equal(slots >= 0, there)
-        e, a, b = np.nonzero(there)
-        np.testing.assert_array_equal(rows[slots[there]], stencil[e, a])
-        np.testing.assert_array_equal(pattern.indices[slots[there]], stencil[e, b])
+        present = (stencil[:, :, None] >= 0) & (stencil[:, None, :] >= 0)
+        np.testing.assert_array_equal(slots >= 0, present)
+        e, a, b = np.nonzero(present)
+        np.testing.assert_array_equal(rows[slots[present]], stencil[e, a])
+        np.testing.assert_array_equal(pattern.indices[slots[present]], stencil[e, b])
 
 
 def test_the_curve_visits_every_point_once_and_mostly_neighbors():

@@ -94,8 +94,8 @@ def test_conjugate_gradients_find_what_a_factorization_finds(name):
 def test_bodies_apart_are_solved_as_if_alone():
     """Bars of other stiffnesses, side by side: what is left of each is told, however little energy it has."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
-    kinds = [(1e6, 0.3), (1e9, 0.4999), (1e11, 0.3), (1e3, 0.3)]
-    for k, (young, poisson) in enumerate(kinds):
+    moduli = [(1e6, 0.3), (1e9, 0.4999), (1e11, 0.3), (1e3, 0.3)]
+    for k, (young, poisson) in enumerate(moduli):
         mesh = supple.block((20, 1, 1), (2.0, 0.1, 0.1)).translated((0, 0, k))
         body = scene.add_solid(mesh, material("stable_neo_hookean", young=young, poisson=poisson))
         scene.pin(body.where(face(0, 0)))

@@ -112,7 +112,7 @@ def simulation(folder, text=BLOCK, **settings):
     return made
 
 
-def settle(live, updates=400):
+def relax(live, updates=400):
     """Update until all forces balance."""
     for _ in range(updates):
         if live.needs_preparation:

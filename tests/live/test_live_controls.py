@@ -125,8 +125,8 @@ def test_numbers_and_options_stay_as_they_were_typed(session, gui, controls, ref
     session.start()
     until(lambda: session.snapshot.executed == session._last_command)
     controls.follow(session.snapshot)
-    shown = gui["E [Pa]"].value, gui["Options"].value, gui["Time step [s]"].value
-    assert shown == ("2e4", "omega=1.50 , tied_groups=false", "2.5e-2")
+    fields = gui["E [Pa]"].value, gui["Options"].value, gui["Time step [s]"].value
+    assert fields == ("2e4", "omega=1.50 , tied_groups=false", "2.5e-2")
     settings = session.snapshot.settings
     assert settings.solvers[0] == supple.PBNG(acceleration=supple.solvers.SOR(omega=1.5), tied_groups=False)
     assert (settings.dt, settings.materials[0].young) == (0.025, pytest.approx(2e4))

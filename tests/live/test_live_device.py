@@ -33,10 +33,10 @@ def after_updates(folder, text, device, solver):
 @pytest.mark.parametrize("solver", [supple.PBNG(), supple.Newton()])
 def test_it_is_the_same_as_on_the_cpu(tmp_path, fake_device, text, solver):  # noqa: F811
     text = text.replace("[4, 4, 4]", "[2, 2, 2]").replace("[3, 3, 3]", "[2, 2, 2]")
-    here, there = (after_updates(tmp_path, text, device, solver) for device in ("cpu", "cuda"))
+    on_host, on_device = (after_updates(tmp_path, text, device, solver) for device in ("cpu", "cuda"))
     assert fake_device.launched
-    np.testing.assert_allclose(there.positions, here.positions, atol=1e-10)
-    assert there.balance.relative_residual == pytest.approx(here.balance.relative_residual, rel=1e-6)
+    np.testing.assert_allclose(on_device.positions, on_host.positions, atol=1e-10)
+    assert on_device.balance.relative_residual == pytest.approx(on_host.balance.relative_residual, rel=1e-6)
 
 
 @pytest.mark.parametrize(("device", "sentence"), [("gpu", "device must be"), ("cuda", "use device='cpu'")])

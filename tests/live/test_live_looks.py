@@ -61,8 +61,8 @@ def test_categories_are_not_blended(snapshot):
     colors = np.eye(3)[np.arange(len(corners)) % 3]
     data = encode_surface(surface, corners, colors, separate=True)
     read = trimesh.load(io.BytesIO(data), file_type="glb", process=False).to_geometry()
-    shown = stored_colors(data)[read.faces]
-    assert (shown == shown[:, :1]).all()
+    face_colors = stored_colors(data)[read.faces]
+    assert (face_colors == face_colors[:, :1]).all()
     assert len(read.faces) == 6 * len(surface.triangles)
     assert read.volume == pytest.approx(1.0, abs=1e-5)
 
@@ -96,10 +96,10 @@ def test_the_color_bar_only_grows_and_does_not_show_rounding():
 
 
 def test_words_from_elsewhere_cannot_become_markup(snapshot):
-    shown = status(snapshot, Notice("error", "<script>alert(1)</script>"))
-    assert "<script>" not in shown
-    assert "<fast>" not in shown
-    assert "not started" in shown
+    html = status(snapshot, Notice("error", "<script>alert(1)</script>"))
+    assert "<script>" not in html
+    assert "<fast>" not in html
+    assert "not started" in html
 
 
 @pytest.mark.parametrize("method", SOLVERS)

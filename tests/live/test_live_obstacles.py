@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from live_scenes import settle, simulation
+from live_scenes import relax, simulation
 
 import supple
 
@@ -26,13 +26,13 @@ motion = [{ translate = { offset = [0, -0.1, 0] } }]
 
 def test_obstacles_move_as_their_motions_have_them_and_where_hands_put_them(tmp_path):
     live = simulation(tmp_path, PRESSED, precision="float64", tolerance=1e-7, solvers=(supple.PBNG(),))
-    settle(live)
+    relax(live)
     while live.time < 1.0:
         live.update()
-    assert settle(live)[:, 1].max() == pytest.approx(0.9, abs=1e-6)
+    assert relax(live)[:, 1].max() == pytest.approx(0.9, abs=1e-6)
     live.carry(0, np.array([0, -0.1, 0]))
     assert not live.rest()
-    assert settle(live)[:, 1].max() == pytest.approx(0.8, abs=1e-6)
+    assert relax(live)[:, 1].max() == pytest.approx(0.8, abs=1e-6)
     live.reset()
     assert not live.offset_obstacles.offsets.any()
 

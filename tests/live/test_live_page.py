@@ -119,8 +119,8 @@ def test_a_slider_changes_the_result(tab, live):
     slider.press("Enter")
     until(lambda: session.snapshot.handles[0].stretch[1] == 2, "the pin is stretched")
     until(lambda: np.abs(session.snapshot.shapes[0].positions - before).max() > 0.3, "the body follows")
-    held = session.snapshot.model.pinned[:25]
-    assert np.ptp(session.snapshot.shapes[0].positions[held, 1]) == pytest.approx(2.0, abs=1e-5)
+    pinned = session.snapshot.model.pinned[:25]
+    assert np.ptp(session.snapshot.shapes[0].positions[pinned, 1]) == pytest.approx(2.0, abs=1e-5)
     tab.get_by_role("button", name="Reset").click()
     until(lambda: session.snapshot.handles[0].stretch[1] == 1, "the session is reset")
 
@@ -138,11 +138,11 @@ def test_dragging_moves_the_surface(tab, live):
     tab.mouse.move(x, y - 20, steps=3)
     tab.mouse.move(x, y - 60, steps=5)
     until(lambda: len(session.snapshot.grabbed) > 0, "something is held")
-    held = session.snapshot.grabbed
-    until(lambda: lifted(session, held, before) > 0.03, "what is held rises with the mouse")
+    grabbed = session.snapshot.grabbed
+    until(lambda: lifted(session, grabbed, before) > 0.03, "what is held rises with the mouse")
     tab.mouse.up()
     until(lambda: not len(session.snapshot.grabbed), "it is let go")
-    until(lambda: abs(lifted(session, held, before)) < 0.01, "the body springs back")
+    until(lambda: abs(lifted(session, grabbed, before)) < 0.01, "the body springs back")
     tab.get_by_role("button", name="Reset").click()
 
 

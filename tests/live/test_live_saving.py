@@ -181,8 +181,8 @@ def test_paths_of_variables_and_of_home_stay_true(tmp_path, monkeypatch, text, v
     meshes.mkdir()
     supple.meshes.save_mesh(supple.block(2), meshes / "b.mesh")
     monkeypatch.setenv("MM", value.format(folder=tmp_path))
-    for home in ("HOME", "USERPROFILE"):
-        monkeypatch.setenv(home, str(meshes))
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(meshes))
     file = scene_file(tmp_path, SWING.replace("{ block = { cells = [3, 3, 3] } }", f'{{ file = "{text}" }}'))
     (tmp_path / "saved").mkdir()
     path = save_scene(Simulation(file), tmp_path / "saved")
@@ -193,8 +193,8 @@ def test_paths_of_variables_and_of_home_stay_true(tmp_path, monkeypatch, text, v
 
 def test_pictures_show_cloth_as_thick_as_the_file_says(tmp_path, monkeypatch):
     """Seen by what is asked for: nothing is drawn."""
-    asked = []
-    monkeypatch.setattr("supple.view.picture", lambda *_, **options: asked.append(options["thickness"]))
+    thicknesses = []
+    monkeypatch.setattr("supple.view.picture", lambda *_, **options: thicknesses.append(options["thickness"]))
     session = Session(scene_file(tmp_path, BLOCK + "[view]\nthickness = 3\n"))
     save_pictures(session.snapshot, session.file, tmp_path, "displacement", "light", np.array([1.0, 1, 1]))
-    assert asked == [3]
+    assert thicknesses == [3]

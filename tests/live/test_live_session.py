@@ -142,8 +142,8 @@ def test_it_follows_a_change_of_solver_and_precision(begin):
     settings = replace(session.snapshot.settings, solvers=(supple.PBNG(), supple.XPBD()), precision="float64")
     session.change(settings)
     session.play()
-    shown = until(session, lambda s: s.updates > 2)
-    assert [shape.label for shape in shown.shapes] == ["pbng", "xpbd"]
+    snapshot = until(session, lambda s: s.updates > 2)
+    assert [shape.label for shape in snapshot.shapes] == ["pbng", "xpbd"]
 
 
 def test_a_scene_of_python_lives_too_and_pins_have_their_names(tmp_path):

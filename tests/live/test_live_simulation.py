@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from live_scenes import BLOCK, LOOSE, SWING, Exploding, settle, simulation
+from live_scenes import BLOCK, LOOSE, SWING, Exploding, relax, simulation
 from scipy.spatial.transform import Rotation
 
 import supple
@@ -21,7 +21,7 @@ def equilibrium(scene):
 
 def test_it_settles_where_the_equilibrium_is(tmp_path):
     live = simulation(tmp_path, **EXACT)
-    np.testing.assert_allclose(settle(live), equilibrium(live.file.scene), atol=1e-7)
+    np.testing.assert_allclose(relax(live), equilibrium(live.file.scene), atol=1e-7)
 
 
 def test_a_dynamic_update_is_a_frame_of_simulate(tmp_path):
@@ -47,7 +47,7 @@ def test_parameters_vary_as_in_simulate(tmp_path):
 
 def test_nothing_rests_while_a_parameter_varies(tmp_path):
     live = simulation(tmp_path, BLOCK + VARIES, dt=0.02, **EXACT)
-    settle(live)
+    relax(live)
     assert live.time > 0.1
     assert live.model.bodies[0].material.young == pytest.approx(1e4)
     np.testing.assert_allclose(live.tracks[0].positions, equilibrium(live.file.scene), atol=1e-7)
@@ -79,21 +79,21 @@ def test_what_a_scene_says_of_time_is_lived(tmp_path):
 def test_loads_that_vary_wake_what_rests(tmp_path):
     text = BLOCK + "\n[[force]]\nforce = [0, -90, 0]\nramp = { times = [10, 11], fractions = [0, 1] }\n"
     live = simulation(tmp_path, text, **EXACT)
-    settle(live)
+    relax(live)
     still = live.tracks[0].positions.copy()
     while live.time < 12:
         if not live.rest():
             live.update()
-    np.testing.assert_allclose(settle(live), equilibrium(live.file.scene), atol=1e-7)
+    np.testing.assert_allclose(relax(live), equilibrium(live.file.scene), atol=1e-7)
     assert np.abs(live.tracks[0].positions - still).max() > 1e-3
 
 
 def test_a_material_changes_while_it_runs(tmp_path):
     live = simulation(tmp_path, **EXACT)
-    before = settle(live).copy()
+    before = relax(live).copy()
     soft = supple.StableNeoHookean(young=1e4, poisson=0.45)
     live.change(replace(live.settings, materials=(soft,)))
-    after = settle(live)
+    after = relax(live)
     scene = live._scene()
     assert scene.bodies[0].material is soft
     np.testing.assert_allclose(after, equilibrium(scene), atol=1e-7)
@@ -102,32 +102,32 @@ def test_a_material_changes_while_it_runs(tmp_path):
 
 def test_a_pin_that_a_hand_places_goes_there_whatever_its_motion_does(tmp_path):
     live = simulation(tmp_path, **EXACT)
-    settle(live)
+    relax(live)
     pins = live.pins.sets[1]
     placed = pins.targets(live.time)
     turn = Rotation.from_rotvec([0, 0.3, 0])
     live.place(1, Placement(np.array([1.5, 0.6, 0.5]), turn, np.array([1.0, 1.2, 0.8])))
-    positions = settle(live)[pins.vertices]
+    positions = relax(live)[pins.vertices]
     middle = placed.mean(axis=0)
-    wanted = [1.5, 0.6, 0.5] + ((placed - middle) * [1.0, 1.2, 0.8]) @ turn.as_matrix().T
-    np.testing.assert_allclose(positions, wanted, atol=1e-12)
+    expected = [1.5, 0.6, 0.5] + ((placed - middle) * [1.0, 1.2, 0.8]) @ turn.as_matrix().T
+    np.testing.assert_allclose(positions, expected, atol=1e-12)
     live.reset()
-    np.testing.assert_allclose(settle(live), equilibrium(live.file.scene), atol=1e-7)
+    np.testing.assert_allclose(relax(live), equilibrium(live.file.scene), atol=1e-7)
 
 
 def test_what_is_grabbed_follows_the_hand_and_returns_when_let_go(tmp_path):
     live = simulation(tmp_path, **EXACT)
-    before = settle(live).copy()
+    before = relax(live).copy()
     corner = int(np.argmin(np.linalg.norm(live.model.rest - [0.5, 1, 0.5], axis=1)))
     live.grab(corner, radius=0.3, hand="left")
-    held = live.pins.grabbed
-    assert corner in held
-    assert len(held) == np.count_nonzero(np.linalg.norm(live.model.rest - [0.5, 1, 0.5], axis=1) <= 0.3)
+    grabbed = live.pins.grabbed
+    assert corner in grabbed
+    assert len(grabbed) == np.count_nonzero(np.linalg.norm(live.model.rest - [0.5, 1, 0.5], axis=1) <= 0.3)
     live.drag([0, 0.3, 0.1], hand="left")
-    pulled = settle(live)
-    np.testing.assert_allclose(pulled[held], before[held] + [0, 0.3, 0.1], atol=1e-12)
+    pulled = relax(live)
+    np.testing.assert_allclose(pulled[grabbed], before[grabbed] + [0, 0.3, 0.1], atol=1e-12)
     live.release("left", keep=False)
-    np.testing.assert_allclose(settle(live), before, atol=1e-6)
+    np.testing.assert_allclose(relax(live), before, atol=1e-6)
 
 
 def test_two_hands_hold_different_parts_and_what_is_kept_stays(tmp_path):
@@ -152,7 +152,7 @@ def test_a_pinned_vertex_cannot_be_grabbed(tmp_path):
 def test_two_solvers_go_through_the_same_motion(tmp_path):
     solvers = supple.PBNG(), supple.Newton()
     live = simulation(tmp_path, precision="float64", tolerance=1e-6, solvers=solvers)
-    settle(live, 2000)
+    relax(live, 2000)
     first, second = (track.positions for track in live.tracks)
     np.testing.assert_array_equal(first[live.model.pinned], second[live.model.pinned])
     np.testing.assert_allclose(first, second, atol=1e-4)
@@ -199,7 +199,7 @@ def test_a_solver_that_diverges_leaves_the_last_good_state(tmp_path):
 
 def test_it_rests_only_while_nothing_moves(tmp_path):
     live = simulation(tmp_path)
-    settle(live)
+    relax(live)
     assert live.rest()
     live.place(0, Placement(np.array([-0.2, 0.5, 0.5])))
     assert not live.rest()
@@ -217,9 +217,9 @@ def test_a_body_that_explodes_slowly_goes_back_to_when_it_was_whole(tmp_path):
             live.update()
             seen.append(live.time)
 
-    with pytest.raises(DivergedError, match=r"times the size of the scene. Went back") as told:
+    with pytest.raises(DivergedError, match=r"times the size of the scene. Went back") as error_info:
         go_on()
-    assert f"at t = {live.time:.3g} s" in str(told.value)
+    assert f"at t = {live.time:.3g} s" in str(error_info.value)
     assert seen[live.updates] == live.time
     assert seen[-1] > live.time
     assert extent_ratio(live.model, live.tracks[0].positions, live.pins.prescribed(live.time)) < 10
@@ -309,14 +309,14 @@ motion = [{ translate = { offset = [0.2, 0, 0] } }]
 
 def test_rollers_stay_in_their_planes_also_where_a_hand_drags_them(tmp_path):
     live = simulation(tmp_path, ROLLING, **EXACT)
-    np.testing.assert_allclose(settle(live), equilibrium(live.file.scene), atol=1e-7)
+    np.testing.assert_allclose(relax(live), equilibrium(live.file.scene), atol=1e-7)
     rest = live.model.rest
     corner = int(np.argmin(np.linalg.norm(rest - [0, 1, 0.5], axis=1)))
     assert corner in live.model.rollers
     live.grab(corner, radius=0.1, hand="left")
     live.drag(np.array([-0.3, 0.1, 0.05]), hand="left")
     start = live.tracks[0].positions[corner].copy()
-    positions = settle(live)
+    positions = relax(live)
     np.testing.assert_allclose(positions[corner], start + np.array([0, 0.1, 0.05]), atol=1e-12)
     np.testing.assert_array_equal(positions[rest[:, 0] == 0, 0], 0)
     pinned = int(np.argmax(rest[:, 0]))
@@ -328,15 +328,15 @@ def test_a_scene_with_rollers_that_hands_hold_can_be_saved(tmp_path):
     from supple.live.save import save_scene
 
     live = simulation(tmp_path, ROLLING, **EXACT)
-    settle(live)
+    relax(live)
     corner = int(np.argmin(np.linalg.norm(live.model.rest - [0, 1, 0.5], axis=1)))
     live.grab(corner, radius=0.1, hand="left")
     live.drag(np.array([-0.3, 0.1, 0.05]), hand="left")
     live.place(0, Placement(np.array([-0.1, 0.5, 0.5])))
-    positions = settle(live)
+    positions = relax(live)
     saved = supple.load_scene(save_scene(live, tmp_path))
     np.testing.assert_allclose(equilibrium(saved.scene), positions, atol=1e-6)
     live.place(1, Placement(np.array([0.5, -0.1, 0.5])))  # its plane has an edge in common with the clamp
-    settle(live)
+    relax(live)
     with pytest.raises(ValueError, match="Pins of 'block' contradict each other: now the vertex"):
         save_scene(live, tmp_path)

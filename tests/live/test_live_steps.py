@@ -77,11 +77,11 @@ def test_pausing_changes_nothing(tmp_path):
 
 
 def test_a_step_that_is_given_up_has_not_happened(tmp_path):
-    asked = []
+    requests = []
 
     def on_the_way():
-        asked.append(1)
-        return len(asked) == 2
+        requests.append(1)
+        return len(requests) == 2
 
     live = simulation(tmp_path, SCENES["sweeps"])
     *_, last = frames_of(live.file, live.settings.precision, 16)
@@ -89,7 +89,7 @@ def test_a_step_that_is_given_up_has_not_happened(tmp_path):
         if number == 13:
             before = live.tracks[0].positions.copy(), live.time
             assert not live.update(abandoned=on_the_way)
-            assert asked == [1, 1]
+            assert requests == [1, 1]
             np.testing.assert_array_equal(live.tracks[0].positions, before[0])
             assert (live.time, live.updates) == (before[1], 13)
         assert live.update()
@@ -118,12 +118,12 @@ def test_chosen_sweeps_are_made_and_their_lag_is_told(tmp_path):
     for _ in range(6):
         live.update()
     assert live.tracks[0].iterations == 6
-    shown = snapshot_of(live, 1, 0, "Playing.", True, 4.0)
-    assert any("far from balance" in note for note in shown.shapes[0].notes)
-    told = status(shown, None)
-    assert "far from balance" in told
-    assert "12 times slower than real time: a step takes 0.25 s" in told
-    assert "slower than" not in status(replace(shown, updates_per_second=50.0), None)
+    snapshot = snapshot_of(live, 1, 0, "Playing.", True, 4.0)
+    assert any("far from balance" in note for note in snapshot.shapes[0].notes)
+    text = status(snapshot, None)
+    assert "far from balance" in text
+    assert "12 times slower than real time: a step takes 0.25 s" in text
+    assert "slower than" not in status(replace(snapshot, updates_per_second=50.0), None)
 
 
 def test_a_solver_that_cannot_make_the_steps_is_refused_and_undone(tmp_path):

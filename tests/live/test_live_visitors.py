@@ -32,7 +32,7 @@ def page(tmp_path_factory):
     session.close()
 
 
-def home(page):
+def get_page(page):
     return f"{LOCAL}:{page.server.get_port()}"
 
 
@@ -75,7 +75,7 @@ def answer(page, *headers, path=None):
 
 def test_those_who_opened_the_page_are_served(page):
     for host in (
-        home(page),
+        get_page(page),
         f"localhost:{page.server.get_port()}",
         "localhost:9999",
         f"[::1]:{page.server.get_port()}",
@@ -86,11 +86,11 @@ def test_those_who_opened_the_page_are_served(page):
 
 
 def test_a_program_without_an_origin_is_served(page):
-    assert knock(page, home(page), None)[0] == 101
+    assert knock(page, get_page(page), None)[0] == 101
 
 
 def test_what_was_allowed_is_served_with_either_host(page):
-    assert knock(page, home(page), PROXY)[0] == 101
+    assert knock(page, get_page(page), PROXY)[0] == 101
     assert knock(page, "box.example.org", PROXY)[0] == 101
 
 
@@ -107,7 +107,7 @@ def test_what_was_allowed_is_served_with_either_host(page):
     ],
 )
 def test_pages_from_elsewhere_are_refused(page, origin):
-    assert knock(page, home(page), origin) == (403, 0)
+    assert knock(page, get_page(page), origin) == (403, 0)
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8500", "box"])
@@ -125,19 +125,19 @@ def test_hosts_that_are_none_are_refused(page, host):
 
 
 def test_the_page_itself_is_refused_too(page):
-    assert fetch(page, ("Host", home(page)))[0] == 200
-    assert fetch(page, ("Host", home(page)), ("Origin", FOREIGN))[0] == 403
+    assert fetch(page, ("Host", get_page(page)))[0] == 200
+    assert fetch(page, ("Host", get_page(page)), ("Origin", FOREIGN))[0] == 403
     assert fetch(page)[0] == 403
-    assert fetch(page, ("Host", home(page)), ("Host", "evil.example"))[0] == 403
+    assert fetch(page, ("Host", get_page(page)), ("Host", "evil.example"))[0] == 403
 
 
 @pytest.mark.parametrize("query", ["", "?token=", "?token=guessed", "?token=%ff", "?other=1"])
 def test_who_does_not_know_the_token_is_refused(page, query):
     """Also a program of this machine, which sends no Origin; and every file of the page."""
-    assert knock(page, home(page), None, query) == (403, 0)
-    assert knock(page, home(page), f"http://{home(page)}", query) == (403, 0)
+    assert knock(page, get_page(page), None, query) == (403, 0)
+    assert knock(page, get_page(page), f"http://{get_page(page)}", query) == (403, 0)
     for path in ("/", "/index.html", "/assets/none.js", "/none"):
-        status, text = fetch(page, ("Host", home(page)), path=f"{path}{query}")
+        status, text = fetch(page, ("Host", get_page(page)), path=f"{path}{query}")
         assert status == 403
         assert "Open the whole address that `supple view` has printed" in text
         assert page.query.removeprefix("?token=") not in text
@@ -145,16 +145,21 @@ def test_who_does_not_know_the_token_is_refused(page, query):
 
 def test_a_browser_keeps_the_token_as_a_cookie(page):
     """viser's client opens its WebSocket without the query of the page."""
-    cookie = answer(page, ("Host", home(page))).getheader("Set-Cookie")
-    kept, *attributes = cookie.split("; ")
+    cookie = answer(page, ("Host", get_page(page))).getheader("Set-Cookie")
+    token_pair, *attributes = cookie.split("; ")
     assert attributes == ["HttpOnly", "SameSite=Strict", "Path=/"]
-    assert knock(page, home(page), f"http://{home(page)}", "", Cookie=f"other=1; {kept}")[0] == 101
-    assert fetch(page, ("Host", home(page)), ("Cookie", kept), path="/")[0] == 200
-    assert answer(page, ("Host", home(page)), ("Cookie", kept), path="/").getheader("Set-Cookie") is None
-    name, _, value = kept.partition("=")
+    assert (
+        knock(page, get_page(page), f"http://{get_page(page)}", "", Cookie=f"other=1; {token_pair}")[0] == 101
+    )
+    assert fetch(page, ("Host", get_page(page)), ("Cookie", token_pair), path="/")[0] == 200
+    assert (
+        answer(page, ("Host", get_page(page)), ("Cookie", token_pair), path="/").getheader("Set-Cookie")
+        is None
+    )
+    name, _, value = token_pair.partition("=")
     for wrong in (f"{name}=guessed", f"other={value}", value, f"{name}=\xff"):
-        assert fetch(page, ("Host", home(page)), ("Cookie", wrong), path="/")[0] == 403
-    assert knock(page, home(page), FOREIGN, "", Cookie=kept) == (403, 0)
+        assert fetch(page, ("Host", get_page(page)), ("Cookie", wrong), path="/")[0] == 403
+    assert knock(page, get_page(page), FOREIGN, "", Cookie=token_pair) == (403, 0)
 
 
 def test_every_page_has_a_token_of_its_own():
@@ -166,7 +171,7 @@ def test_every_page_has_a_token_of_its_own():
 
 @pytest.mark.parametrize("path", ["/" + 3000 * "a", "/%00", "/../../etc/passwd", "/" + 40 * "a/"])
 def test_paths_of_no_file_are_not_found(page, path):
-    assert fetch(page, ("Host", home(page)), path=f"{path}{page.query}")[0] == 404
+    assert fetch(page, ("Host", get_page(page)), path=f"{path}{page.query}")[0] == 404
 
 
 @pytest.mark.parametrize("sent", [b"\xc1", b"", "text", b"\x81\xa4type\xa4None"])
@@ -180,7 +185,7 @@ def test_a_message_that_cannot_be_read_is_told_in_one_line(page, caplog, capfd, 
             channel.recv(timeout=20)
 
     protocol = [f"viser-v{viser.__version__}"]
-    address = f"ws://{home(page)}/{page.query}"
+    address = f"ws://{get_page(page)}/{page.query}"
     with connect(address, subprotocols=protocol, max_size=None, proxy=None) as channel:
         channel.recv(timeout=20)
         channel.send(sent)
@@ -188,7 +193,7 @@ def test_a_message_that_cannot_be_read_is_told_in_one_line(page, caplog, capfd, 
             receive_all(channel)
     assert "a browser sent what cannot be read" in caplog.text
     assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
-    assert knock(page, home(page), None)[0] == 101
+    assert knock(page, get_page(page), None)[0] == 101
 
 
 @pytest.mark.parametrize("action", ["Close", "close", "__init__", "Snapshot", "", None, 3, ["Play"]])
@@ -203,7 +208,7 @@ def test_nothing_but_the_buttons_can_be_called(page, caplog, action):
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
 def test_the_tab_has_the_title_of_the_scene(page, encoding):
-    status, text = fetch(page, ("Host", home(page)), ("Accept-Encoding", encoding))
+    status, text = fetch(page, ("Host", get_page(page)), ("Accept-Encoding", encoding))
     assert status == 200
     assert re.findall("<title>(.*?)</title>", text) == ["Live block"]
     assert text.rstrip().endswith("</html>")

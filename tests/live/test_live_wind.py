@@ -68,21 +68,21 @@ def test_the_slider_blows_as_the_scene_that_has_this_wind(tmp_path):
     gui["Speed [m/s]"].set(5.0)
     gui["Rising [°]"].set(30.0)
     velocity = (0, 2.5, 5 * math.cos(math.radians(30)))
-    there = simulation(tmp_path, CURTAIN + BREEZE.replace("[0, 0, 3]", str(list(velocity))))
-    np.testing.assert_allclose(blown_to(live), blown_to(there), atol=1e-9)
+    windy = simulation(tmp_path, CURTAIN + BREEZE.replace("[0, 0, 3]", str(list(velocity))))
+    np.testing.assert_allclose(blown_to(live), blown_to(windy), atol=1e-9)
 
 
 def test_directions_are_those_of_cameras_and_stay_when_the_wind_dies_down(tmp_path):
     live = simulation(tmp_path, CURTAIN)
-    gui, shown = controls_of(live)
+    gui, settings = controls_of(live)
     gui["Speed [m/s]"].set(2.0)
     np.testing.assert_allclose(live.settings.winds, [(2, 0, 0)], atol=1e-12)
     gui["Rising [°]"].set(90.0)
     np.testing.assert_allclose(live.settings.winds, [(0, 2, 0)], atol=1e-12)
     gui["Speed [m/s]"].set(0.0)
-    shown.show(live.settings)
+    settings.show(live.settings)
     assert (gui["Towards [°]"].value, gui["Rising [°]"].value) == (90.0, 90.0)
-    shown.show(replace(live.settings, winds=((0.0, 0.0, 31.0),)))
+    settings.show(replace(live.settings, winds=((0.0, 0.0, 31.0),)))
     assert gui["Speed [m/s]"].value == gui["Speed [m/s]"].max == 31 > MAX_SLIDER_SPEED
     assert gui["Towards [°]"].value == pytest.approx(0)
 

@@ -60,8 +60,8 @@ def fibers_along_x(kind, s):
     passive = 0.05 * (math.exp(6.6 * (x - 1)) - 1) if x > 1 else 0
     active = 9 * (x - 0.4) ** 2 if x < 0.6 else 1 - 4 * (x - 1) ** 2 if x < 1.4 else 9 * (x - 1.6) ** 2
     active = 0 if not 0.4 < x < 1.6 else active
-    pull = kind.strength / kind.optimal * (passive + kind.activation * active)
-    return corotated(kind, s) + np.array([pull, 0, 0])
+    stress = kind.strength / kind.optimal * (passive + kind.activation * active)
+    return corotated(kind, s) + np.array([stress, 0, 0])
 
 
 def orthotropic(kind, s):
@@ -84,8 +84,8 @@ def holzapfel(kind, s):
     squares = (s / J ** (1 / 3)) ** 2
     weights = np.array([0.64, 0.36, 0.0])
     E = max(weights @ squares - 1, 0)
-    pull = 2 * 2 * kind.fiber_modulus * E * math.exp(kind.fiber_exponent * E * E)  # two families
-    deviator = kind.shear_modulus * (squares - squares.mean()) + pull * (
+    stress = 2 * 2 * kind.fiber_modulus * E * math.exp(kind.fiber_exponent * E * E)  # two families
+    deviator = kind.shear_modulus * (squares - squares.mean()) + stress * (
         weights * squares - weights @ squares / 3
     )
     return (deviator + kind.bulk_modulus * J * (J - 1)) / s
@@ -193,16 +193,16 @@ def test_curves_of_muscle_are_those_of_blemker(x, passive, active):
     base = material("muscle", strength=1.0, young=1e-6)
     F = np.diag([x, 1, 1]).reshape(1, 9)
 
-    def pull(activation):
+    def fiber_stress(activation):
         kind = material("muscle", strength=1.0, young=1e-6, activation=activation)
         return stresses_by_packs(kind, F, np.float64)[0][0]
 
     published = 0.0076 * 6.6 * math.exp(6.6 * (x - 1)) - 0.05 if x > 1 else 0
     assert base.activation == 0
-    assert pull(0.0) == pytest.approx(published, rel=0.01, abs=1e-3)
-    assert pull(0.0) == pytest.approx(passive, rel=0.02, abs=1e-3)
-    assert pull(1.0) - pull(0.0) == pytest.approx(active, abs=1e-6)
-    assert pull(0.5) - pull(0.0) == pytest.approx(0.5 * active, abs=1e-6)
+    assert fiber_stress(0.0) == pytest.approx(published, rel=0.01, abs=1e-3)
+    assert fiber_stress(0.0) == pytest.approx(passive, rel=0.02, abs=1e-3)
+    assert fiber_stress(1.0) - fiber_stress(0.0) == pytest.approx(active, abs=1e-6)
+    assert fiber_stress(0.5) - fiber_stress(0.0) == pytest.approx(0.5 * active, abs=1e-6)
 
 
 def test_stresses_are_those_of_felupe():

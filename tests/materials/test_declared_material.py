@@ -90,10 +90,10 @@ def test_forces_of_elements_are_those_of_their_own_parameters():
     term = problem.model.terms[0]
     expected = problem.model.force.copy()
     for e, tet in enumerate(MESH.tets):
-        alone = Fibers(
+        single = Fibers(
             shear=1e3, stiffness=2e3, fiber=material.fiber[e], activation=float(material.activation[e])
         )
-        P = matrix(stress(alone, flat(F)))
+        P = matrix(stress(single, flat(F)))
         np.add.at(expected, tet, -term.volume[e] * term.gradients[e] @ P.T)
     free = problem.model.free
     np.testing.assert_allclose(forces[free], expected[free], rtol=1e-9, atol=1e-9 * np.abs(expected).max())
@@ -185,8 +185,8 @@ def test_inspect_and_list(file):
     assert outcome["parameters"]["fiber"]["values"] is None
     text = runner.invoke(app, ["inspect", str(file)]).stdout
     assert "by element" in text
-    listed = json.loads(runner.invoke(app, ["list", "materials", "--json"]).stdout)["materials"]
-    parameters = {p["name"]: p for p in next(m for m in listed if m["name"] == "fibers")["parameters"]}
+    entries = json.loads(runner.invoke(app, ["list", "materials", "--json"]).stdout)["materials"]
+    parameters = {p["name"]: p for p in next(m for m in entries if m["name"] == "fibers")["parameters"]}
     assert list(parameters) == [p.name for p in Fibers.parameters]
     assert parameters["fiber"]["type"] == "direction"
     assert parameters["bulk"]["default"] == 4e3
@@ -315,7 +315,7 @@ def test_bodies_of_it_side_by_side_keep_their_own_parameters():
     merged = model.terms[0].material
     assert merged.shear == 1e3
     assert merged.fiber.shape == (len(model.tets), 3)
-    together = supple.equilibrium(scene, tolerance=1e-8).positions
-    alone = cantilever(other)
-    expected = supple.equilibrium(alone, tolerance=1e-8).positions
-    np.testing.assert_allclose(together[body.vertices] - [3, 0, 0], expected, atol=1e-6)
+    positions = supple.equilibrium(scene, tolerance=1e-8).positions
+    single = cantilever(other)
+    expected = supple.equilibrium(single, tolerance=1e-8).positions
+    np.testing.assert_allclose(positions[body.vertices] - [3, 0, 0], expected, atol=1e-6)

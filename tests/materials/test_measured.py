@@ -71,9 +71,9 @@ def test_a_scene_file_and_the_list(tmp_path):
     path.write_text(SCENE.replace("dragon_skin_30", "dragon"), encoding="utf-8")
     with pytest.raises(supple.scene.SceneFileError, match=r"measured\.name"):
         load_scene(path)
-    listed = json.loads(CliRunner().invoke(app, ["list", "measured", "--json"]).stdout)["measured"]
-    assert [entry["name"] for entry in listed] == list(MEASURED)
-    assert "Holzapfel" in next(e for e in listed if e["name"] == "artery_media")["description"]
+    entries = json.loads(CliRunner().invoke(app, ["list", "measured", "--json"]).stdout)["measured"]
+    assert [entry["name"] for entry in entries] == list(MEASURED)
+    assert "Holzapfel" in next(e for e in entries if e["name"] == "artery_media")["description"]
 
 
 def test_a_scene_file_may_change_parameters_and_has_the_density(tmp_path):

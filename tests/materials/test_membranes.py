@@ -100,8 +100,8 @@ def test_energy_is_the_least_over_all_thicknesses(name, stretch):
     minimum = minimize_scalar(
         lambda t: psi(solid, flat(np.diag([*stretch, t]))), bounds=(0.1, 2), options={"xatol": 1e-10}
     )
-    here = psi(material(name), flat(np.diag([*stretch, 1.0])))
-    assert here == pytest.approx(minimum.fun, rel=1e-7)
+    energy = psi(material(name), flat(np.diag([*stretch, 1.0])))
+    assert energy == pytest.approx(minimum.fun, rel=1e-7)
 
 
 @pytest.mark.parametrize("name", [name for name in MEMBRANES if name.startswith("plane")])

@@ -59,8 +59,8 @@ def test_parameters_may_vary_from_element_to_element():
     np.testing.assert_allclose(kind.young, young)
     np.testing.assert_allclose(kind.poisson, POISSON)
     for i, E in enumerate(young):
-        alone = material("neo_hookean", young=E)
-        assert (kind.mu[i], kind.lam[i]) == pytest.approx((alone.mu, alone.lam))
+        varied = material("neo_hookean", young=E)
+        assert (kind.mu[i], kind.lam[i]) == pytest.approx((varied.mu, varied.lam))
 
 
 def test_parameters_are_keyword_only_and_shown():

@@ -213,9 +213,9 @@ def test_an_energy_that_cannot_be_right_is_told(kind, sentence):
     with pytest.warns(UserWarning, match=sentence):
         made = kind.example()
     scene = cantilever(made, cells=1)
-    assert any(sentence.split(":")[0] in told for told in supple.inspect(scene)["bodies"][0]["findings"]) or (
-        kind is Doubled and supple.inspect(scene)["bodies"][0]["findings"]
-    )
+    assert any(
+        sentence.split(":")[0] in finding for finding in supple.inspect(scene)["bodies"][0]["findings"]
+    ) or (kind is Doubled and supple.inspect(scene)["bodies"][0]["findings"])
 
 
 def test_a_good_one_is_not(recwarn):

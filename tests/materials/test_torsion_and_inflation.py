@@ -29,7 +29,7 @@ def integral(f, low, high):
     """By Gauss' rule of 20 points."""
     x, w = np.polynomial.legendre.leggauss(20)
     at = low + 0.5 * (high - low) * (x + 1)
-    return 0.5 * (high - low) * sum(weight * f(place) for weight, place in zip(w, at, strict=True))
+    return 0.5 * (high - low) * sum(weight * f(abscissa) for weight, abscissa in zip(w, at, strict=True))
 
 
 def test_a_twisted_cylinder_pushes_its_ends_apart():
@@ -54,11 +54,11 @@ def test_a_thick_sphere_needs_the_pressure_of_its_closed_form(stretch):
     """p = 4 c₁ [1/λ + 1/(4 λ⁴)] - 4 c₂ [λ - 1/(2 λ²)] from the inner to the outer wall [Green and Zerna
     1954], where 1 + (λ³ - 1) R³ is the same everywhere."""
     A, B = 1.0, 1.6
-    grown = (stretch**3 - 1) * A**3
-    inner, outer = stretch * A, (B**3 + grown) ** (1 / 3)
+    volume_change = (stretch**3 - 1) * A**3
+    inner, outer = stretch * A, (B**3 + volume_change) ** (1 / 3)
 
     def slope(r):
-        along = r / (r**3 - grown) ** (1 / 3)
+        along = r / (r**3 - volume_change) ** (1 / 3)
         s = cauchy(np.diag([along**-2, along, along]))
         return 2 * (s[1, 1] - s[0, 0]) / r
 

@@ -42,10 +42,10 @@ def test_sheets_have_no_holes_and_keep_their_border(name):
     mesh = SHEETS[name]
     coarsened = coarse(mesh)
     vectors = area_vectors(mesh.points[coarsened.vertices], coarsened.triangles)
-    whole = mesh.measures.sum()
+    area = mesh.measures.sum()
     assert (vectors @ area_vectors(mesh.points, mesh.triangles)[0] > 0).all()
-    assert vectors.sum(axis=0) @ [0, 0, 1] == pytest.approx(whole, rel=0.01 if name != "disc" else 0.05)
-    assert areas(mesh.points[coarsened.vertices], coarsened.triangles).sum() == pytest.approx(whole, rel=0.05)
+    assert vectors.sum(axis=0) @ [0, 0, 1] == pytest.approx(area, rel=0.01 if name != "disc" else 0.05)
+    assert areas(mesh.points[coarsened.vertices], coarsened.triangles).sum() == pytest.approx(area, rel=0.05)
 
 
 @EVERY
@@ -92,11 +92,11 @@ def test_corners_are_kept():
 def test_other_vertices_do_not_matter():
     """Of a scene with solids, say."""
     mesh = SHEETS["equilateral"]
-    alone = coarse(mesh)
+    expected = coarse(mesh)
     points = np.concatenate([np.ones((5, 3)), mesh.points, np.ones((3, 3))])
     surface = coarsen_surface(points, mesh.triangles + 5, np.zeros(len(points), bool))
-    np.testing.assert_array_equal(surface.vertices, alone.vertices + 5)
-    np.testing.assert_array_equal(surface.triangles, alone.triangles)
+    np.testing.assert_array_equal(surface.vertices, expected.vertices + 5)
+    np.testing.assert_array_equal(surface.triangles, expected.triangles)
 
 
 def test_a_surface_of_one_triangle_has_no_coarser_one():

@@ -51,9 +51,9 @@ def test_mistakes_are_sentences(start, end, sentence):
 
 
 def test_what_hangs_on_neither_end_has_no_direction():
-    apart = supple.meshes.merge([supple.block(1), supple.block(1, origin=(0.2, 3, 0), size=(0.5, 1, 1))])
+    separated = supple.meshes.merge([supple.block(1), supple.block(1, origin=(0.2, 3, 0), size=(0.5, 1, 1))])
     with pytest.raises(supple.meshes.MeshError, match="tetrahedra have no direction"):
-        fibers_between(apart, side("x-"), side("x+"))
+        fibers_between(separated, side("x-"), side("x+"))
 
 
 SCENE = """

@@ -82,9 +82,9 @@ def test_slivers_are_allowed_at_any_scale(scale):
     assert TetMesh(sliver, TET).volume == pytest.approx(1e-11 * scale**3 / 6)
 
 
-@pytest.mark.parametrize(("size", "place"), [(1e-9, 1.0), (1e-3, 1e6), (1.0, 1e9), (1e5, 1e11)])
-def test_small_meshes_may_lie_away_from_the_origin(size, place):
-    assert TetMesh(CORNER * size + place, TET).volume == pytest.approx(size**3 / 6, rel=1e-2)
+@pytest.mark.parametrize(("size", "origin"), [(1e-9, 1.0), (1e-3, 1e6), (1.0, 1e9), (1e5, 1e11)])
+def test_small_meshes_may_lie_away_from_the_origin(size, origin):
+    assert TetMesh(CORNER * size + origin, TET).volume == pytest.approx(size**3 / 6, rel=1e-2)
 
 
 @pytest.mark.parametrize("kind", [TetMesh, TriMesh])

@@ -104,20 +104,22 @@ def test_numbers_of_gmsh_nodes_far_beyond_their_count(tmp_path, version, binary)
     writer = {"2.2": meshio.gmsh._gmsh22, "4.0": meshio.gmsh._gmsh40, "4.1": meshio.gmsh._gmsh41}[version]
     writer.write(path, content, binary=binary)
     assert load_mesh(path).n_tets == mesh.n_tets
-    number, far = mesh.n_vertices, 2_000_000_000
+    number, far_number = mesh.n_vertices, 2_000_000_000
     if binary and version == "2.2":  # meshio reads no such numbers
         return
     data = path.read_bytes()
     kind = {"4.0": "<i4", "4.1": "<u8"}[version] if binary else None
     at = data.index(b"$Nodes")
     if binary:
-        old, new = (np.array([k], kind).tobytes() for k in (number, far))
+        old, new = (np.array([k], kind).tobytes() for k in (number, far_number))
         if version == "4.1":  # all numbers, and then all points
-            old, new = (np.array([number - 1, k], kind).tobytes() for k in (number, far))
+            old, new = (np.array([number - 1, k], kind).tobytes() for k in (number, far_number))
         else:
-            old, new = (np.array([k], kind).tobytes() + mesh.points[-1].tobytes() for k in (number, far))
+            old, new = (
+                np.array([k], kind).tobytes() + mesh.points[-1].tobytes() for k in (number, far_number)
+            )
     else:
-        old, new = f"\n{number}".encode(), f"\n{far}".encode()
+        old, new = f"\n{number}".encode(), f"\n{far_number}".encode()
         at = data.rindex(old, at, data.index(b"$EndNodes"))
     assert old in data[at:]
     path.write_bytes(data[:at] + data[at:].replace(old, new, 1))
@@ -184,14 +186,14 @@ def test_counts_far_beyond_the_file(tmp_path, name, binary):
     """Each whole number in a line of text by one far too large; in binary files, those of sizes, too."""
     path = tmp_path / name
     data = written(path, binary)
-    places = [*re.finditer(rb"(?<=[ \n])\d+(?=[ \n])", data)][:40]
-    for place in places:
-        path.write_bytes(data[: place.start()] + str(HUGE).encode() + data[place.end() :])
+    matches = [*re.finditer(rb"(?<=[ \n])\d+(?=[ \n])", data)][:40]
+    for match in matches:
+        path.write_bytes(data[: match.start()] + str(HUGE).encode() + data[match.end() :])
         survives(path)
     for count in (1, 27, 40) if binary and path.suffix == ".msh" else ():
         old, new = (np.array([k], "<u8").tobytes() for k in (count, HUGE))
-        for place in [*re.finditer(re.escape(old), data)][:8]:
-            path.write_bytes(data[: place.start()] + new + data[place.end() :])
+        for match in [*re.finditer(re.escape(old), data)][:8]:
+            path.write_bytes(data[: match.start()] + new + data[match.end() :])
             survives(path)
 
 
@@ -235,10 +237,10 @@ def test_counts_of_surface_files(tmp_path, kind, binary):
     data = trimesh.creation.box().export(file_type=suffix, **options)
     data = data if isinstance(data, bytes) else data.encode()
     path = tmp_path / f"box.{kind}"
-    places = [*re.finditer(rb"(?<=[ \n])\d+(?=[ \n])", data)][:20]
+    matches = [*re.finditer(rb"(?<=[ \n])\d+(?=[ \n])", data)][:20]
     if kind == "stl" and binary:
-        places = [re.compile(rb"....", re.DOTALL).match(data, 80)]
-    for place in places:
+        matches = [re.compile(rb"....", re.DOTALL).match(data, 80)]
+    for match in matches:
         new = np.array([HUGE], "<u4").tobytes() if kind == "stl" else str(HUGE).encode()
-        path.write_bytes(data[: place.start()] + new + data[place.end() :])
+        path.write_bytes(data[: match.start()] + new + data[match.end() :])
         survives(path)

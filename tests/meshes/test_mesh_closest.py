@@ -74,17 +74,17 @@ def test_points_far_from_all_and_in_the_middle_of_a_sphere():
     middle = np.zeros((300, 3)) + 1e-9 * np.random.default_rng(0).normal(size=(300, 3))
     distances = distances_to(middle, mesh)
     assert radii.min() * 0.98 < distances.min() <= distances.max() < radii.max()
-    far = 1e6 * np.random.default_rng(1).normal(size=(300, 3))
-    assert np.abs(distances_to(far, mesh) + 1 - np.linalg.norm(far, axis=1)).max() < 1e-2
+    distant = 1e6 * np.random.default_rng(1).normal(size=(300, 3))
+    assert np.abs(distances_to(distant, mesh) + 1 - np.linalg.norm(distant, axis=1)).max() < 1e-2
 
 
 def test_how_many_go_together_changes_nothing(monkeypatch):
     mesh = block((7, 5, 3))
     points = np.random.default_rng(0).normal(size=(500, 3)) * 2
-    whole = closest_in_body(points, mesh)
+    expected = closest_in_body(points, mesh)
     monkeypatch.setattr("supple.meshes.closest_point.MAX_PAIRS", 10)
     monkeypatch.setattr("supple.meshes.closest_point.POINTS_PER_BATCH", 33)
-    for mine, theirs in zip(closest_in_body(points, mesh), whole, strict=True):
+    for mine, theirs in zip(closest_in_body(points, mesh), expected, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 

@@ -115,8 +115,8 @@ def test_selected_tets_keep_their_data(mesh):
         np.testing.assert_array_equal(
             part.cell_data["fiber"], mesh.cell_data["fiber"][mesh.cell_data["region"] == 1]
         )
-        place = [int(np.flatnonzero((mesh.points == p).all(axis=1))[0]) for p in part.points]
-        np.testing.assert_array_equal(part.point_data["heat"], mesh.point_data["heat"][place])
+        indices = [int(np.flatnonzero((mesh.points == p).all(axis=1))[0]) for p in part.points]
+        np.testing.assert_array_equal(part.point_data["heat"], mesh.point_data["heat"][indices])
     for wrong in ([], [mesh.n_tets], [-1], [0.5], np.zeros(3, bool)):
         with pytest.raises(MeshError, match="tets must be True or False for each"):
             mesh.extract_cells(wrong)

@@ -46,5 +46,5 @@ def test_surfaces_that_touch_stay_separate():
 def test_huge_vertex_numbers_give_the_same_surface():
     """Beyond 2²¹ vertices three indices no longer fit into one sorting key."""
     tets = block(3).tets
-    apart = 30_000_000  # 64 vertices end just below 2³¹
-    assert (boundary(tets * np.int32(apart)) == boundary(tets) * apart).all()
+    offset = 30_000_000  # 64 vertices end just below 2³¹
+    assert (boundary(tets * np.int32(offset)) == boundary(tets) * offset).all()

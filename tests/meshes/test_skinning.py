@@ -62,8 +62,8 @@ def test_rigid_motions_are_exact_everywhere(embedding):
 def test_affine_maps_are_exact_inside(embedding):
     A = TURN @ np.array([[1.4, 0.3, 0], [0, 0.7, 0.1], [0.2, 0, 1.1]])
     moved, inside = embedding.deform(COARSE.points @ A.T + SHIFT), ~embedding.outside
-    wanted = embedding.surface.points @ A.T + SHIFT
-    np.testing.assert_allclose(moved[inside], wanted[inside], atol=1e-13)
+    expected = embedding.surface.points @ A.T + SHIFT
+    np.testing.assert_allclose(moved[inside], expected[inside], atol=1e-13)
 
 
 def test_what_is_inside_and_outside():

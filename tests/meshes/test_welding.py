@@ -16,14 +16,14 @@ def halves(gap=0.0):
 
 @pytest.mark.parametrize("gap", [0.0, 0.004])
 def test_two_halves_make_a_sheet(gap):
-    whole = weld(halves(gap), 0.005)
-    assert (whole.n_vertices, whole.n_triangles, whole.n_components) == (4 * 5, 24, 1)
-    seam = whole.points[np.abs(whole.points[:, 0] - 0.5) < 0.01, 0]
+    welded = weld(halves(gap), 0.005)
+    assert (welded.n_vertices, welded.n_triangles, welded.n_components) == (4 * 5, 24, 1)
+    seam = welded.points[np.abs(welded.points[:, 0] - 0.5) < 0.01, 0]
     np.testing.assert_allclose(seam, 0.5 + gap / 2)
-    assert whole.uv is not None
-    np.testing.assert_array_equal(whole.cell_data["piece"], np.repeat([0, 1], 12))
-    assert whole.point_data["row"][:12].tolist() == list(range(12))
-    supple.Scene().add_cloth(whole, supple.StVK(young=1e5, poisson=0.3), rest="uv")
+    assert welded.uv is not None
+    np.testing.assert_array_equal(welded.cell_data["piece"], np.repeat([0, 1], 12))
+    assert welded.point_data["row"][:12].tolist() == list(range(12))
+    supple.Scene().add_cloth(welded, supple.StVK(young=1e5, poisson=0.3), rest="uv")
 
 
 def test_what_is_far_apart_stays_apart():

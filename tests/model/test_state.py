@@ -51,13 +51,13 @@ def test_going_on_from_a_state_is_bitwise_the_same_as_never_having_stopped(solve
         "tolerance": 1e-12,
         "precision": precision,
     }
-    whole = list(supple.simulate(scene, solver=solver, **options))
-    middle = pickle.loads(pickle.dumps(whole[1].state))
+    uninterrupted = list(supple.simulate(scene, solver=solver, **options))
+    middle = pickle.loads(pickle.dumps(uninterrupted[1].state))
     parts = list(supple.simulate(scene, solver=solver, initial=middle, first_frame=3, **options))
     assert [frame.index for frame in parts] == [3, 4, 5]
     assert middle.displacements.dtype == precision
-    assert all(same(actual, expected) for actual, expected in zip(parts, whole[2:], strict=True))
-    assert not np.array_equal(whole[2].positions, whole[4].positions)
+    assert all(same(actual, expected) for actual, expected in zip(parts, uninterrupted[2:], strict=True))
+    assert not np.array_equal(uninterrupted[2].positions, uninterrupted[4].positions)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -65,19 +65,21 @@ def test_substeps_that_nobody_looks_at_go_on_bitwise_too(precision):
     scene = cantilever(material("stable_neo_hookean"), cells=2)
     options = {"dt": 0.02, "frames": 4, "substeps": 5, "quasistatic": False, "precision": precision}
     solver = XPBD(iterations=3)
-    whole = list(supple.simulate(scene, solver=solver, **options))
-    parts = list(supple.simulate(scene, solver=solver, initial=whole[0].state, first_frame=2, **options))
-    assert all(same(actual, expected) for actual, expected in zip(parts, whole[1:], strict=True))
+    uninterrupted = list(supple.simulate(scene, solver=solver, **options))
+    parts = list(
+        supple.simulate(scene, solver=solver, initial=uninterrupted[0].state, first_frame=2, **options)
+    )
+    assert all(same(actual, expected) for actual, expected in zip(parts, uninterrupted[1:], strict=True))
 
 
 def test_weak_constraints_go_on_bitwise_too():
     scene = tied_blocks(material("corotated"), material("corotated"))
     options = {"dt": 0.02, "frames": 3, "quasistatic": False, "max_iterations": 15}
-    whole = list(supple.simulate(scene, solver=PBNGS["anderson"], **options))
+    uninterrupted = list(supple.simulate(scene, solver=PBNGS["anderson"], **options))
     (last,) = supple.simulate(
-        scene, solver=PBNGS["anderson"], initial=whole[1].state, first_frame=3, **options
+        scene, solver=PBNGS["anderson"], initial=uninterrupted[1].state, first_frame=3, **options
     )
-    assert same(last, whole[2])
+    assert same(last, uninterrupted[2])
 
 
 def test_an_equilibrium_is_a_state_to_start_from():

@@ -67,9 +67,9 @@ def test_where_a_tie_is_pinned_or_matching():
     model = build_model(tied_blocks(of("corotated"), of("corotated")))
     weights, _ = eliminate_ties(tie_equations(model.terms, model.free))
     assert set(weights.data.tolist()) == {1.0}
-    held = model.free.copy()
-    held[model.terms[-1].vertices[:, 1]] = False
-    weights, follows = eliminate_ties(tie_equations(model.terms, held))
+    free = model.free.copy()
+    free[model.terms[-1].vertices[:, 1]] = False
+    weights, follows = eliminate_ties(tie_equations(model.terms, free))
     assert weights.nnz == 0
     assert follows.sum() == len(model.terms[-1].vertices)
 
@@ -86,6 +86,6 @@ def test_groups_of_a_color_share_no_stencil():
             owner[members] = group
         owner[-1] = -1
         for term in model.terms:
-            touched = owner[term.vertices]
-            for stencil in touched[(touched >= 0).any(axis=1)]:
+            vertices = owner[term.vertices]
+            for stencil in vertices[(vertices >= 0).any(axis=1)]:
                 assert len(set(stencil[stencil >= 0].tolist())) == 1

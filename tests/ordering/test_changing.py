@@ -58,8 +58,8 @@ def one_after_the_other(before, known, new):
     for stencil in (set(s.tolist()) - {-1} for table in tables for s in table):
         for v in stencil:
             near[v] |= stencil - {v}
-    touched = {v for table in new for v in table.ravel().tolist() if color[v] >= 0}
-    for v in sorted(touched, key=lambda v: v * 2654435761 % 2**32):
+    vertices = {v for table in new for v in table.ravel().tolist() if color[v] >= 0}
+    for v in sorted(vertices, key=lambda v: v * 2654435761 % 2**32):
         taken = {int(color[w]) for w in near[v]}
         if int(color[v]) in taken:
             color[v] = min(set(range(len(taken) + 1)) - taken)
@@ -151,13 +151,13 @@ def test_vertices_take_their_visits_along(name, at_once, runner):
         pairs = random.permutation(n)[: 2 * min(count, n // 2)].reshape(-1, 2)
         terms = (*model.terms, springs(model, pairs, capacity=40))
         layout.set_terms(terms).apply(runner)
-        fresh = batch_vertices(terms, model.free, dtype, lanes, at_once)
+        rebuilt = batch_vertices(terms, model.free, dtype, lanes, at_once)
         own, width = layout.batches.own, layout.batches.width
         ids = np.concatenate([own[b, 0, :w] for b, w in enumerate(width)])
         np.testing.assert_array_equal(np.sort(ids[ids < n]), np.flatnonzero(model.free))
-        for rows, expected in zip(layout.batches.terms, fresh.terms, strict=True):
+        for rows, expected in zip(layout.batches.terms, rebuilt.terms, strict=True):
             incidence = visits_of(own, width, rows, n)
-            assert incidence == visits_of(fresh.own, fresh.width, expected, n)
+            assert incidence == visits_of(rebuilt.own, rebuilt.width, expected, n)
             assert not incidence[n]
             assert sum(map(len, incidence.values())) > 0 or not count
     for rows, before in zip(layout.batches.terms[:-1], begun, strict=True):
@@ -174,10 +174,10 @@ def test_colors_list_every_batch_that_has_vertices_once():
     pairs = random.permutation(n)[:40].reshape(-1, 2)
     layout.set_terms((*model.terms, springs(model, pairs, capacity=20)))
     count, start, order = layout.colors
-    listed = order[: start[count]]
+    batches = order[: start[count]]
     used = np.flatnonzero((layout.own < n).any(axis=(1, 2)))
-    assert len(set(listed.tolist())) == len(listed)
-    assert set(used.tolist()) <= set(listed.tolist())
+    assert len(set(batches.tolist())) == len(batches)
+    assert set(used.tolist()) <= set(batches.tolist())
     for c in range(count):
         ids = np.unique(layout.own[order[start[c] : start[c + 1]]])
         ids = ids[ids < n]

@@ -38,10 +38,10 @@ SHAPES = pytest.mark.parametrize("name", ["block", "ball", "octopus-low.mesh", "
 
 def shared_vertices(groups: np.ndarray, color: np.ndarray, tets: np.ndarray) -> int:
     """How often a vertex appears in more than one group of a color."""
-    group, place = np.nonzero(groups >= 0)
-    corners = tets[groups[group, place]]
-    touched = np.unique(np.column_stack([np.repeat(group, corners.shape[1]), corners.ravel()]), axis=0)
-    pairs = np.column_stack([color[touched[:, 0]], touched[:, 1]])
+    group, slot = np.nonzero(groups >= 0)
+    corners = tets[groups[group, slot]]
+    vertices = np.unique(np.column_stack([np.repeat(group, corners.shape[1]), corners.ravel()]), axis=0)
+    pairs = np.column_stack([color[vertices[:, 0]], vertices[:, 1]])
     return len(pairs) - len(np.unique(pairs, axis=0))
 
 

@@ -23,7 +23,7 @@ def springs(random, count):
     return Springs(pairs, random.random(count), random.random((count, 1)), POINTS, 40)
 
 
-def pull(random, count):
+def pull_batch(random, count):
     return NodalForces(stencils(random, count, 1), random.normal(size=(count, 3)), 40)
 
 
@@ -46,7 +46,7 @@ def rubbing_barriers(random, count):
     return barriers(random, count, FrictionData(began, slip, random.random(count), random.random(count)))
 
 
-KINDS = {f.__name__: f for f in (springs, pull, rubbing, barriers, rubbing_barriers)}
+KINDS = {f.__name__: f for f in (springs, pull_batch, rubbing, barriers, rubbing_barriers)}
 EVERY = pytest.mark.parametrize("kind", KINDS)
 PRECISIONS = pytest.mark.parametrize("precision", ["float32", "float64"])
 
@@ -59,8 +59,8 @@ def test_visits_anywhere_are_those_of_the_terms_rows(kind, precision):
     term = KINDS[kind](random, 20)
     corners = term.vertices.shape[1]
     chosen = random.permutation(20 * corners)[:60]
-    place = random.permutation(rows * lanes)[: len(chosen)]
-    (row, lane), own = np.divmod(place, lanes), random.integers(0, N, (rows, lanes)).astype(np.int32)
+    slots = random.permutation(rows * lanes)[: len(chosen)]
+    (row, lane), own = np.divmod(slots, lanes), random.integers(0, N, (rows, lanes)).astype(np.int32)
     visits = Incidence(chosen // corners, chosen % corners, row, lane, own, np.dtype(precision))
     expected = row_arrays(term.rows(visits, np.zeros(1, np.int64)))
     slot = np.zeros((rows, lanes), np.int8)

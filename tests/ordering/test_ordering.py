@@ -79,8 +79,8 @@ def test_batches_hold_each_free_vertex_once(name, precision):
     model, dtype = MODELS[name], np.dtype(precision)
     batches = batch_vertices(model.terms, model.free, dtype)
     assert batches.own.shape[1:] == (1, lanes_of(dtype))
-    held = batches.own[batches.own < model.vertices]
-    np.testing.assert_array_equal(np.sort(held), np.flatnonzero(model.free))
+    vertices = batches.own[batches.own < model.vertices]
+    np.testing.assert_array_equal(np.sort(vertices), np.flatnonzero(model.free))
     assert set(batches.own[batches.own >= model.vertices].tolist()) <= {model.vertices}
 
 
@@ -115,8 +115,8 @@ def test_lanes_share_vertices_as_the_widths_say(name, at_once):
     batches = batch_vertices(model.terms, model.free, np.dtype("float32"), 32, at_once)
     own, width = batches.own[:, 0], batches.width
     first = np.arange(32) < width[:, None]
-    held = own[first]
-    np.testing.assert_array_equal(np.sort(held[held < model.vertices]), np.flatnonzero(model.free))
+    vertices = own[first]
+    np.testing.assert_array_equal(np.sort(vertices[vertices < model.vertices]), np.flatnonzero(model.free))
     np.testing.assert_array_equal(own, np.take_along_axis(own, np.arange(32) % width[:, None], axis=1))
 
 

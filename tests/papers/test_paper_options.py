@@ -63,13 +63,13 @@ def test_typed_written_and_made_in_python_they_are_the_same(typed, table, python
 
 
 def test_the_table_has_every_option_that_the_papers_name():
-    told = {}
+    documented_options = {}
     for typed, *_ in ROWS:
         name, *settings = typed.split(":")
-        told.setdefault(name, set()).update(setting.split("=")[0] for setting in settings)
-    assert told.keys() >= OF_THE_PAPERS.keys() <= SOLVERS.keys()
+        documented_options.setdefault(name, set()).update(setting.split("=")[0] for setting in settings)
+    assert documented_options.keys() >= OF_THE_PAPERS.keys() <= SOLVERS.keys()
     for name, options in OF_THE_PAPERS.items():
-        assert options <= told[name], name
+        assert options <= documented_options[name], name
 
 
 def test_every_value_of_the_table_is_toml():

@@ -89,25 +89,26 @@ def test_shipped_verdicts_are_those_of_shipped_figures(tmp_path, path):
 
 
 @pytest.mark.parametrize(
-    ("held", "word"), [((True, True), "agrees"), ((True, False), "partly"), ((False, False), "differs")]
+    ("claims_hold", "word"),
+    [((True, True), "agrees"), ((True, False), "partly"), ((False, False), "differs")],
 )
-def test_claims_make_the_verdict(tmp_path, held, word):
+def test_claims_make_the_verdict(tmp_path, claims_hold, word):
     measurements = Measurements(tmp_path, "pbng-fig3")
     said = measurements.judge(
-        "so it is.", *(Claim(f"number {k}", holds, "why not.") for k, holds in enumerate(held))
+        "so it is.", *(Claim(f"number {k}", holds, "why not.") for k, holds in enumerate(claims_hold))
     )
     assert said.startswith(word)
     measurements.close(said, 0.0)
     page = write_page(tmp_path).read_text(encoding="utf-8")
-    for k, holds in enumerate(held):
+    for k, holds in enumerate(claims_hold):
         assert f"- {'holds' if holds else 'does not hold'}: number {k}\n" in page
         assert (f"[PBNG Fig. 3](#pbng-fig-3), number {k}: why not." in page) is not holds
 
 
 def test_what_a_gpu_says_is_counted_and_has_its_reasons(tmp_path):
-    for device, held in (("cpu", (True, True)), ("cuda", (True, False))):
+    for device, claims_hold in (("cpu", (True, True)), ("cuda", (True, False))):
         measurements = Measurements(tmp_path, "gpbd-table5", device=device)
-        claims = [Claim(f"number {k}", holds, "why not.") for k, holds in enumerate(held)]
+        claims = [Claim(f"number {k}", holds, "why not.") for k, holds in enumerate(claims_hold)]
         measurements.close(measurements.judge("so it is.", *claims), 0.0)
     page = write_page(tmp_path).read_text(encoding="utf-8")
     assert "- [GPBD Table 5](#gpbd-table-5) on the GPU, number 1: why not.\n" in page
@@ -122,8 +123,8 @@ def test_all_that_does_not_hold_is_in_the_shipped_list():
     """As many lines with reasons as sections have claims that do not hold, on CPU and GPU."""
     page = (SHIPPED / "README.md").read_text(encoding="utf-8")
     head, _, sections = page.partition("\n## ")
-    listed = re.findall(r"^- \[.*?\]\(#.*\)(?: on the GPU)?, .*: .*\.$", head, flags=re.M)
-    assert len(listed) == sections.count("\n- does not hold: ") == len(re.findall("^- ", head, flags=re.M))
+    entries = re.findall(r"^- \[.*?\]\(#.*\)(?: on the GPU)?, .*: .*\.$", head, flags=re.M)
+    assert len(entries) == sections.count("\n- does not hold: ") == len(re.findall("^- ", head, flags=re.M))
 
 
 def test_verdicts_are_brought_up_to_the_criteria_of_today(tmp_path):

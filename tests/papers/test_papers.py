@@ -18,8 +18,8 @@ FIGURES = {"pbng": (20, 4), "pbcm": (11, 1), "bnh": (8, 3), "gpbd": (10, 5), "px
 
 @pytest.mark.parametrize("paper", FIGURES)
 def test_no_figure_and_no_table_is_left_out(paper):
-    figures, tables = FIGURES[paper]
-    expected = {f"{paper}-fig{k + 1}" for k in range(figures)} | {
+    plots, tables = FIGURES[paper]
+    expected = {f"{paper}-fig{k + 1}" for k in range(plots)} | {
         f"{paper}-table{k + 1}" for k in range(tables)
     }
     assert {key for key, row in rows().items() if row.paper == paper} == expected

@@ -78,17 +78,17 @@ def test_a_strip_that_is_pressed_together_gives_way():
     assert np.abs(bent.positions[:, 2]).max() > 0.1
 
 
-@pytest.mark.parametrize("held", [True, False])
-def test_what_is_soft_is_found_beside_what_is_stiff(held, monkeypatch):
+@pytest.mark.parametrize("constrained", [True, False])
+def test_what_is_soft_is_found_beside_what_is_stiff(constrained, monkeypatch):
     """Ten million times as stiff; a body that nothing holds has six directions that cost nothing."""
     scene = supple.Scene(gravity=(0, 0, 0))
     for young in (1e9, 1e2):
         elastic = supple.StableNeoHookean(young=young, poisson=0.3)
         body = scene.add_solid(supple.block((6, 1, 1), (6, 1, 1)), elastic, density=10)
-        if held or young > 1e3:
+        if constrained or young > 1e3:
             scene.pin(body.where(lambda X: X[:, 0] <= 0))
     result = supple.equilibrium(scene, tolerance=1e-6)
-    count = 3 if held else 8
+    count = 3 if constrained else 8
     expected = [mode.eigenvalue for mode in result.lowest_modes(count)]
     monkeypatch.setattr(modes, "MAX_DENSE_SIZE", 0)
     eigenvalues = [mode.eigenvalue for mode in result.lowest_modes(count)]
@@ -99,7 +99,7 @@ def test_what_is_soft_is_found_beside_what_is_stiff(held, monkeypatch):
 
 def test_directions_that_are_not_found_are_said(monkeypatch):
     monkeypatch.setattr(modes, "MAX_DENSE_SIZE", 0)
-    monkeypatch.setattr(modes, "ITERATIONS", 1)
+    monkeypatch.setattr(modes, "MAX_ITERATIONS", 1)
     result = supple.equilibrium(sliding(), max_iterations=1)
     with pytest.raises(RuntimeError, match=r"not found in 1 iterations: .* N/m or less; ask for more"):
         result.lowest_modes(2)

@@ -100,16 +100,16 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name, precision, quasistatic
     options = {
         "dt": 0.2, "frames": 5, "quasistatic": quasistatic, "max_iterations": 5, "precision": precision,
     }  # fmt: skip
-    whole = list(supple.simulate(scene, solver=name, **options))
-    strains = [frame.state.history["plastic_strain"] for frame in whole]
+    uninterrupted = list(supple.simulate(scene, solver=name, **options))
+    strains = [frame.state.history["plastic_strain"] for frame in uninterrupted]
     assert not strains[0].any()
     assert np.abs(strains[2] - strains[1]).max() > 1e-3
-    frame = whole[1]
+    frame = uninterrupted[1]
     saved = SavedFrame(frame.positions, frame.velocities, frame.index, frame.time, frame.state)
     write_frame(tmp_path, saved, joined(scene.bodies))
     for start in (pickle.loads(pickle.dumps(frame.state)), read_frame(tmp_path, 2).state):
         parts = list(supple.simulate(scene, solver=name, initial=start, first_frame=3, **options))
-        for actual, expected in zip(parts, whole[2:], strict=True):
+        for actual, expected in zip(parts, uninterrupted[2:], strict=True):
             assert same(actual, expected)
             of_both = (each.state.history["plastic_strain"] for each in (actual, expected))
             np.testing.assert_array_equal(*of_both)
@@ -146,13 +146,13 @@ def test_copies_of_a_stepper_have_histories_of_their_own():
     options = {"dt": 0.1, "max_iterations": 10}
     forces = np.zeros((2, len(scene.bodies[0].points), 3))
     forces[1, :, 0] = 0.5
-    together = supple.Stepper(scene, batch_size=2, **options)
+    batched = supple.Stepper(scene, batch_size=2, **options)
     for _ in range(4):
-        frames = together.step(forces=forces)
+        frames = batched.step(forces=forces)
     for k in range(2):
-        alone = supple.Stepper(scene, **options)
+        single = supple.Stepper(scene, **options)
         for _ in range(4):
-            frame = alone.step(forces=forces[k])
+            frame = single.step(forces=forces[k])
         np.testing.assert_array_equal(frames[k].positions, frame.positions)
         strains = [one.state.history["plastic_strain"] for one in (frames[k], frame)]
         np.testing.assert_array_equal(*strains)

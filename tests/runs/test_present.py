@@ -104,16 +104,16 @@ def test_a_field_of_ones_own(swing):
 
 
 def test_a_film_of_frames_as_they_come(swing, tmp_path):
-    frames, told = swing[1], []
+    frames, messages = swing[1], []
     path = supple.animate(
         iter(frames),
         tmp_path / "swing.gif",
         size=SMALL,
-        progress=lambda done, pictures: told.append((done, pictures)),
+        progress=lambda done, pictures: messages.append((done, pictures)),
     )
     with Image.open(path) as film:
         assert film.n_frames == 3
-    assert told[-1] == (3, 3)
+    assert messages[-1] == (3, 3)
     turned = supple.animate(frames[:1] * 2, tmp_path / "turned.webp", size=SMALL, turning=True, fps=10)
     assert turned.stat().st_size > 1000
 
@@ -140,10 +140,10 @@ def test_a_saved_run_gives_frames_pictures_and_films(folder, tmp_path):
 
 
 def test_a_saved_run_is_one_line(folder):
-    shown = str(supple.load_run(folder))
-    assert shown.startswith(f"<SavedRun {str(folder)!r}: 3 of 3 frames, newton, <Scene: dynamic, ")
-    assert "\n" not in shown
-    assert len(shown) < 200 + len(str(folder))
+    text = str(supple.load_run(folder))
+    assert text.startswith(f"<SavedRun {str(folder)!r}: 3 of 3 frames, newton, <Scene: dynamic, ")
+    assert "\n" not in text
+    assert len(text) < 200 + len(str(folder))
 
 
 def test_a_saved_frame_is_gone_on_from_exactly(folder):
@@ -191,7 +191,10 @@ def test_a_page_of_a_run(folder, tmp_path):
         (lambda f, p: supple.animate(f, 5), "the path of a film is needed as text .* got 5"),
         (lambda f, p: supple.animate(f, p / "a.mp4", size=0), "a size is dots across and up"),
         (lambda f, p: supple.animate(f, p / "a.mp4", fps="x"), "fps must lie between 0.1 and 240, got 'x'"),
-        (lambda f, p: supple.animate(f, p / "a.mp4", progress=5), "progress must be a function to call, got 5"),
+        (
+            lambda f, p: supple.animate(f, p / "a.mp4", progress=5),
+            "progress must be a function to call, got 5",
+        ),
         (lambda f, p: supple.animate(f, p / "a.mp4", turning=5), "turning must be True or False, got 5"),
         (lambda f, p: supple.load_run(5), "a results folder is needed as text .* got 5"),
         (lambda f, p: supple.write_report(None), "a results folder is needed as text .* got None"),

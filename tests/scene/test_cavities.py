@@ -45,8 +45,8 @@ def test_gas_keeps_p_times_v_and_pushes_as_that_pressure_does(solver, ambient):
     V, p = volume_of(scene, result.positions), float(result.model.terms[-1].pressure[0])
     assert V > 1.02 / 27
     assert (p + ambient) * V == pytest.approx((6e4 + ambient) / 27, rel=1e-5)
-    told = supple.equilibrium(chamber(pressure=p), solver=solver, tolerance=1e-6, max_iterations=4000)
-    np.testing.assert_allclose(told.positions, result.positions, atol=1e-5)
+    reference = supple.equilibrium(chamber(pressure=p), solver=solver, tolerance=1e-6, max_iterations=4000)
+    np.testing.assert_allclose(reference.positions, result.positions, atol=1e-5)
 
 
 def test_pressure_of_a_chamber_is_a_force_on_its_walls():
@@ -244,8 +244,8 @@ def test_a_chamber_that_bursts_is_told():
         scene.add_cavity(body.where(inside), pressure=pressure)
         return supple.equilibrium(scene)
 
-    held, burst = inflated(1e3), inflated(1e5)
-    assert held.report.outcome is supple.Outcome.CONVERGED
+    intact, burst = inflated(1e3), inflated(1e5)
+    assert intact.report.outcome is supple.Outcome.CONVERGED
     assert burst.report.outcome is supple.Outcome.UNBOUNDED
     assert not burst.report.ok
     assert any("grown" in note for note in burst.report.notes)

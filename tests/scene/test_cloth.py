@@ -165,11 +165,11 @@ def test_open_surfaces_hold_no_pressure():
 
 def test_a_pressure_may_grow():
     scene, _ = balloon(300.0, resolution=2, ramp=supple.loads.Ramp((0, 1), (0, 1)))
-    half, whole = supple.simulate(scene, solver="newton", dt=0.5, frames=2, tolerance=1e-8)
-    there, _ = balloon(150.0, resolution=2)
-    expected = supple.equilibrium(there, solver="newton", tolerance=1e-8)
+    half, uninterrupted = supple.simulate(scene, solver="newton", dt=0.5, frames=2, tolerance=1e-8)
+    inflated, _ = balloon(150.0, resolution=2)
+    expected = supple.equilibrium(inflated, solver="newton", tolerance=1e-8)
     np.testing.assert_allclose(half.positions, expected.positions, atol=1e-6)
-    assert np.ptp(whole.positions) > np.ptp(half.positions)
+    assert np.ptp(uninterrupted.positions) > np.ptp(half.positions)
 
 
 def test_wind_pushes_a_plate_by_its_drag_and_lift():

@@ -48,11 +48,11 @@ def test_a_strip_of_two_materials_stretches_as_both(solver, rest):
 
 
 def test_a_region_of_everything_is_the_body_and_values_may_differ_by_triangle():
-    whole, _ = strip(STIFF)
+    full_body, _ = strip(STIFF)
     scene, cloth = strip(SOFT, [supple.scene.Region("all", np.ones(16, bool), STIFF)])
     same = supple.equilibrium(scene, solver="newton", tolerance=1e-10).positions
     np.testing.assert_allclose(
-        same, supple.equilibrium(whole, solver="newton", tolerance=1e-10).positions, atol=1e-9
+        same, supple.equilibrium(full_body, solver="newton", tolerance=1e-10).positions, atol=1e-9
     )
     assert [part.name for part in cloth.parts] == ["cloth0/all"]
     by_cell = supple.materials.PlaneStressStVK(

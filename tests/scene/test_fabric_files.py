@@ -31,8 +31,8 @@ tolerance = 1e-6
 def written(tmp_path, monkeypatch):
     """Writes a scene with the fabric of a file beside it, which is also found by its name."""
     (tmp_path / "hylc" / "materials").mkdir(parents=True)
-    for place in (tmp_path, tmp_path / "hylc" / "materials"):
-        (place / "twill.json").write_text(json.dumps(invented()), encoding="utf-8")
+    for folder in (tmp_path, tmp_path / "hylc" / "materials"):
+        (folder / "twill.json").write_text(json.dumps(invented()), encoding="utf-8")
     monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
 
     def write(fabric, text=SCENE):

@@ -56,9 +56,9 @@ def test_regions_of_the_same_material_are_the_body_with_arrays():
     mesh = supple.block(2)
     top = upper(mesh.points[mesh.tets].mean(axis=1))
     young = np.where(top, 4e3, 1e3)
-    whole, _ = column([], cells=2)
-    whole.bodies[0] = supple.Scene().add_solid(mesh, supple.StVK(young=young, poisson=0.0), density=10)
-    one = supple.scene.build_model(whole)
+    full_body, _ = column([], cells=2)
+    full_body.bodies[0] = supple.Scene().add_solid(mesh, supple.StVK(young=young, poisson=0.0), density=10)
+    one = supple.scene.build_model(full_body)
     scene, _ = column([supple.scene.Region("top", upper, supple.StVK(young=4e3, poisson=0.0))])
     two = supple.scene.build_model(scene)
     assert len(one.terms) == len(two.terms) == 1

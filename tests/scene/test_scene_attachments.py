@@ -103,9 +103,9 @@ def test_kept_offsets_leave_no_gap_at_rest(scene, lower, upper, target):
     b = {"pairs": upper.where(range(9)), "body": upper, "points": (5, 5, 5)}[target]
     scene.attach(a, b, stiffness=10)
     scene.attach(a, b, stiffness=10, keep_offset=True)
-    closed, kept = scene.attachments
+    closed, offset_attachment = scene.attachments
     assert np.abs(gaps(closed, rest(scene))).max() > 0.1
-    np.testing.assert_allclose(gaps(kept, rest(scene)), 0, atol=1e-12)
+    np.testing.assert_allclose(gaps(offset_attachment, rest(scene)), 0, atol=1e-12)
 
 
 def test_fixed_points_and_the_rest_position(scene, lower):

@@ -22,7 +22,7 @@ def scene_of_block(gravity=(0, 0, 0), **changes):
     return scene, scene.add_solid(supple.block(2), material("corotated"))
 
 
-def held(*pins):
+def constrained_model(*pins):
     """N of the vertices of a block's face x = 0 that are pinned so."""
     scene, body = scene_of_block()
     for options in pins:
@@ -47,7 +47,7 @@ def held(*pins):
     ],
 )
 def test_directions(pins, N):
-    model, directions = held(*pins)
+    model, directions = constrained_model(*pins)
     np.testing.assert_allclose(directions, np.broadcast_to(N, directions.shape), atol=1e-15)
     assert len(model.rollers) == len(model.pinned)
     assert model.free.all()
@@ -66,7 +66,7 @@ def test_directions(pins, N):
     ],
 )
 def test_what_is_held_in_three_directions_is_pinned(pins):
-    model, directions = held(*pins)
+    model, directions = constrained_model(*pins)
     assert directions is None
     assert len(model.rollers) == 0
     assert not model.free[model.pinned].any()

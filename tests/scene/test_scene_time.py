@@ -13,7 +13,7 @@ MATERIAL = supple.Corotated(young=1e3, poisson=0.3)
 UP_AND_DOWN = supple.loads.Ramp(times=(0, 1, 3), fractions=(0, 1, -0.5))
 
 
-def held(**options) -> tuple[supple.Scene, supple.scene.Body]:
+def pinned_scene(**options) -> tuple[supple.Scene, supple.scene.Body]:
     scene = supple.Scene(**options)
     body = scene.add_solid(supple.block(2), MATERIAL, density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
@@ -28,7 +28,7 @@ def test_a_ramp_is_linear_between_its_times_and_holds_its_ends(t, fraction):
 
 
 def test_loads_of_equal_ramps_act_together_beside_constant_ones():
-    scene, body = held(gravity=(0, -1, 0), gravity_ramp=UP_AND_DOWN)
+    scene, body = pinned_scene(gravity=(0, -1, 0), gravity_ramp=UP_AND_DOWN)
     top = body.where(lambda X: X[:, 1] >= 1)
     scene.add_force(body, (27.0, 0, 0))
     scene.add_force(top, (0, 0, 9.0), ramp=supple.loads.Ramp((0, 1, 3), (0, 1, -0.5)))
@@ -41,20 +41,20 @@ def test_loads_of_equal_ramps_act_together_beside_constant_ones():
 
 
 def test_an_equilibrium_has_what_acts_in_the_end_and_frames_what_acts_then():
-    scene, body = held(gravity=(0, 0, 0), dt=0.5, frames=2)
+    scene, body = pinned_scene(gravity=(0, 0, 0), dt=0.5, frames=2)
     scene.add_force(body, (0, -20.0, 0), ramp=supple.loads.Ramp((0, 1), (0, 1)))
-    half, whole = supple.simulate(scene, solver=supple.Newton(), tolerance=1e-10)
+    half, uninterrupted = supple.simulate(scene, solver=supple.Newton(), tolerance=1e-10)
     end = supple.equilibrium(scene, solver=supple.Newton(), tolerance=1e-10)
-    np.testing.assert_allclose(whole.positions, end.positions, atol=1e-9)
-    constant, body = held(gravity=(0, 0, 0))
+    np.testing.assert_allclose(uninterrupted.positions, end.positions, atol=1e-9)
+    constant, body = pinned_scene(gravity=(0, 0, 0))
     constant.add_force(body, (0, -10.0, 0))
     result = supple.equilibrium(constant, solver=supple.Newton(), tolerance=1e-10)
     np.testing.assert_allclose(half.positions, result.positions, atol=1e-9)
-    assert np.abs(half.positions - whole.positions).max() > 1e-3
+    assert np.abs(half.positions - uninterrupted.positions).max() > 1e-3
 
 
 def test_variations_take_loads_at_their_time():
-    scene, body = held(gravity=(0, -2, 0), gravity_ramp=UP_AND_DOWN)
+    scene, body = pinned_scene(gravity=(0, -2, 0), gravity_ramp=UP_AND_DOWN)
     scene.add_force(body, (0, 0, 27.0), ramp=UP_AND_DOWN)
     model = build_model(scene)
 
@@ -88,7 +88,7 @@ def test_bodies_start_with_a_velocity_and_spin_about_their_center_of_mass():
     np.testing.assert_allclose(mass @ v[body.vertices] / mass.sum(), (1, 2, 3))
     (corner,) = np.flatnonzero((body.points == 1).all(axis=1))
     np.testing.assert_allclose(v[body.first + corner], (1 - 4 * 0.5, 2 + 4 * 0.5, 3))
-    assert build_model(held()[0]).velocities is None
+    assert build_model(pinned_scene()[0]).velocities is None
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_bodies_start_with_a_velocity_and_spin_about_their_center_of_mass():
         (lambda: supple.Scene(substeps=0), "substeps must be a whole number of at least 1"),
         (lambda: supple.Scene(substeps=1.5), "substeps must be a whole number"),
         (lambda: supple.Scene(gravity_ramp=0.5), r"A ramp must be for example supple.loads.Ramp\(times="),
-        (lambda: (lambda s, b: s.add_force(b, (1, 0, 0), ramp=(0, 1)))(*held()), "A ramp must be"),
+        (lambda: (lambda s, b: s.add_force(b, (1, 0, 0), ramp=(0, 1)))(*pinned_scene()), "A ramp must be"),
         (
             lambda: supple.Scene().add_solid(supple.block(1), MATERIAL, velocity=(1, 0)),
             "velocity .* three numbers",
@@ -120,7 +120,7 @@ def test_what_is_impossible_is_refused_with_a_sentence(wrong, sentence):
 
 
 def test_a_function_that_gives_no_number_is_named_with_the_time():
-    scene, body = held()
+    scene, body = pinned_scene()
     scene.add_force(body, (1, 0, 0), ramp=lambda t: math.nan)
     with pytest.raises(SceneError, match="A ramp must give one finite number; at t = 2 s it gives nan"):
         build_model(scene).force_at(2.0)

@@ -71,13 +71,13 @@ def test_a_motion_that_goes_on_is_the_one_that_never_stopped(name, precision):
     if precision not in SOLVERS[name].precisions:
         return
     scene, limits = swinging(), {"max_iterations": 4, "precision": precision}
-    whole = [*supple.simulate(scene, solver=name, **limits)]
-    parts = [*supple.simulate(scene, solver=name, initial=whole[2].state, first_frame=4, **limits)]
-    for frame, expected in zip(parts, whole[3:], strict=True):
+    uninterrupted = [*supple.simulate(scene, solver=name, **limits)]
+    parts = [*supple.simulate(scene, solver=name, initial=uninterrupted[2].state, first_frame=4, **limits)]
+    for frame, expected in zip(parts, uninterrupted[3:], strict=True):
         np.testing.assert_array_equal(frame.positions, expected.positions)
         np.testing.assert_array_equal(frame.velocities, expected.velocities)
     *_, still = supple.simulate(swinging(None), solver=name, **limits)
-    assert name == "pbd" or np.abs(whole[-1].positions - still.positions).max() > 1e-4
+    assert name == "pbd" or np.abs(uninterrupted[-1].positions - still.positions).max() > 1e-4
 
 
 def test_a_stepper_goes_the_same_way():
@@ -86,9 +86,9 @@ def test_a_stepper_goes_the_same_way():
     for frame in supple.simulate(scene, solver="pbng", max_iterations=4):
         np.testing.assert_array_equal(sim.step().positions, frame.positions)
     sim.reset()
-    copies = supple.Stepper(scene, solver="pbng", max_iterations=4, batch_size=2)
+    batched = supple.Stepper(scene, solver="pbng", max_iterations=4, batch_size=2)
     for _ in range(3):
-        np.testing.assert_array_equal(copies.step().positions[1], sim.step().positions)
+        np.testing.assert_array_equal(batched.step().positions[1], sim.step().positions)
 
 
 def test_nothing_is_laid_out_or_compiled_anew():

@@ -162,9 +162,9 @@ def test_the_distance_knows_the_stiffness_of_the_gas():
 
     tight = solve(tolerance=1e-10)
     near = solve(max_iterations=25)
-    far = np.linalg.norm(near.positions - tight.positions, axis=1).max()
-    assert far > 1e-6
-    assert near.report.error_estimate.worst.position_error_m == pytest.approx(far, rel=0.1)
+    distance = np.linalg.norm(near.positions - tight.positions, axis=1).max()
+    assert distance > 1e-6
+    assert near.report.error_estimate.worst.position_error_m == pytest.approx(distance, rel=0.1)
 
 
 @pytest.mark.parametrize("solver", ["hybrid", "newton"])

@@ -27,8 +27,8 @@ def test_forces_turn_with_a_body_and_grow_with_its_area():
     for Q in rotations(4):
         turned = load.forces(1.5 * body.points @ Q.T)
         np.testing.assert_allclose(turned, 1.5**2 * load.forces(body.points) @ Q.T, atol=1e-9)
-    whole = load.forces(body.points).sum(axis=0)
-    np.testing.assert_allclose(whole, 2 * 0.5 * np.array([300.0, -200.0, 100.0]), rtol=1e-12)
+    total_force = load.forces(body.points).sum(axis=0)
+    np.testing.assert_allclose(total_force, 2 * 0.5 * np.array([300.0, -200.0, 100.0]), rtol=1e-12)
 
 
 def test_frames_are_rotations_that_shear_turns_by_the_nearest_one():
@@ -49,8 +49,8 @@ def test_the_load_stiffness_is_the_derivative_of_the_forces():
         way, change = rng.normal(size=x.shape), np.zeros_like(x)
         for a in range(3):
             np.add.at(change, load.triangles[:, a], np.einsum("kbij,kbj->ki", blocks, way[load.triangles]))
-        wanted = (load.forces(x + h * way) - load.forces(x - h * way)) / (2 * h)
-        np.testing.assert_allclose(change[load.vertices], wanted, atol=1e-6 * np.abs(wanted).max())
+        expected = (load.forces(x + h * way) - load.forces(x - h * way)) / (2 * h)
+        np.testing.assert_allclose(change[load.vertices], expected, atol=1e-6 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("solver", ["newton", "hybrid", "pbng"])
@@ -58,8 +58,8 @@ def test_it_comes_to_rest_where_forces_are_those_of_the_surface_as_it_is(solver)
     scene, body = plate(-150.0)
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-6, max_iterations=20_000)
     assert result.report.ok
-    wanted, term = scene.follower_tractions[0].forces(result.positions), result.model.terms[-1]
-    np.testing.assert_allclose(term.force, wanted, atol=1e-4 * np.abs(wanted).max())
+    expected, term = scene.follower_tractions[0].forces(result.positions), result.model.terms[-1]
+    np.testing.assert_allclose(term.force, expected, atol=1e-4 * np.abs(expected).max())
     tip = result.positions[body.where(face(0, 2)).indices]
     assert tip[:, 1].min() < -0.5
     dead = supple.equilibrium(plate(-150.0, following=False)[0], solver="newton", tolerance=1e-6)
@@ -68,7 +68,7 @@ def test_it_comes_to_rest_where_forces_are_those_of_the_surface_as_it_is(solver)
     free = result.model.free
     assert np.abs(evaluation.net_force[free]).max() < 1e-4 * np.abs(evaluation.internal_force).max()
     again = supple.evaluate(scene, result.positions)
-    np.testing.assert_allclose(again.net_force, evaluation.net_force, atol=1e-4 * np.abs(wanted).max())
+    np.testing.assert_allclose(again.net_force, evaluation.net_force, atol=1e-4 * np.abs(expected).max())
 
 
 def test_on_a_closed_surface_it_is_a_pressure():

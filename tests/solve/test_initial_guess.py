@@ -77,13 +77,13 @@ def test_bodies_fall_freely_where_bodies_may_touch(neighbor):
     fall = -9.81 * FALL["backward_euler"] * STEP**2
     np.testing.assert_allclose(moved, np.tile([0, fall, 0], (len(moved), 1)), atol=1e-9 * abs(fall))
     resumed = supple.simulate(scene, solver=PBNG(iterations=4), initial=frames[1].state, first_frame=3)
-    for whole, rest in zip(frames[2:], resumed, strict=True):
-        np.testing.assert_array_equal(whole.positions, rest.positions)
+    for uninterrupted, rest in zip(frames[2:], resumed, strict=True):
+        np.testing.assert_array_equal(uninterrupted.positions, rest.positions)
 
 
 def test_groups_hold_bodies_that_are_near_each_other():
-    places = [(np.array([[x, 0.0, 0.0], [x + 1, 1.0, 1.0]]),) for x in (0.0, 1.05, 2.5, 3.4)]
-    first, second, third, fourth = neighbor_groups(places, 0.1)
+    boxes = [(np.array([[x, 0.0, 0.0], [x + 1, 1.0, 1.0]]),) for x in (0.0, 1.05, 2.5, 3.4)]
+    first, second, third, fourth = neighbor_groups(boxes, 0.1)
     assert first == second != third == fourth
 
 

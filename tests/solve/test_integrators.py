@@ -67,12 +67,12 @@ def test_every_solver_that_balances_forces_takes_the_steps_that_newton_takes():
 
 def test_the_trapezoidal_rule_keeps_energy_and_the_others_lose_it():
     scene, _ = oscillator()
-    w, kept = frequency(scene), {}
+    w, energies = frequency(scene), {}
     for integrator in INTEGRATORS:
         x, v = swing(integrator, 100, 2.0)
-        kept[integrator] = (x**2 + (v / w) ** 2) / 0.01**2
-    assert kept["trapezoidal"] == pytest.approx(1, abs=1e-6)
-    assert kept["backward_euler"] < kept["bdf2"] < 1
+        energies[integrator] = (x**2 + (v / w) ** 2) / 0.01**2
+    assert energies["trapezoidal"] == pytest.approx(1, abs=1e-6)
+    assert energies["backward_euler"] < energies["bdf2"] < 1
 
 
 def bar(integrator, substeps=1, **options):
@@ -108,9 +108,9 @@ def test_steppers_go_back_and_on_and_agree_with_simulate(integrator):
     assert all(np.array_equal(a.positions, b.positions) for a, b in zip(step, frames, strict=True))
     stepper.state = snapshot
     assert np.array_equal(stepper.step().positions, frames[3].positions)
-    copies = supple.Stepper(scene, solver="pbng", max_iterations=10, batch_size=2)
+    batched = supple.Stepper(scene, solver="pbng", max_iterations=10, batch_size=2)
     for frame in frames[:3]:
-        both = copies.step()
+        both = batched.step()
         assert np.array_equal(both.positions[1], frame.positions)
 
 
@@ -249,22 +249,22 @@ def test_nothing_has_converged_after_a_step_that_was_not_solved(integrator):
     scene = bar(integrator)
     limits = {"solver": "pbng", "max_iterations": 2, "tolerance": 1e-3}
     corner = scene.bodies[0].where([19])
-    for copies in (None, 2):
-        stepper = supple.Stepper(scene, batch_size=copies, **limits)
+    for batch_size in (None, 2):
+        stepper = supple.Stepper(scene, batch_size=batch_size, **limits)
         begun = stepper.state
         reports = [stepper.step(forces={corner: (0, 1e6, 0)} if k == 2 else None) for k in range(7)]
-        reports = [frame.report if copies is None else frame[1].report for frame in reports]
+        reports = [frame.report if batch_size is None else frame[1].report for frame in reports]
         first = next(k for k, report in enumerate(reports) if not report.ok)
         assert reports[first].outcome is supple.Outcome.MAX_ITERATIONS
         later = {report.outcome for report in reports[first + 1 :]}
         assert supple.Outcome.UNSOLVED_BEFORE in later
         assert supple.Outcome.CONVERGED not in later
         assert not any(report.ok for report in reports[first:])
-        told = f"the step at {(first + 1) * 0.02:.6g} s was not solved"
-        assert all(told in str(r) for r in reports[first:] if r.outcome is supple.Outcome.UNSOLVED_BEFORE)
+        sentence = f"the step at {(first + 1) * 0.02:.6g} s was not solved"
+        assert all(sentence in str(r) for r in reports[first:] if r.outcome is supple.Outcome.UNSOLVED_BEFORE)
         stepper.state = begun
         again = stepper.step()
-        assert (again if copies is None else again[1]).report.outcome is reports[0].outcome
+        assert (again if batch_size is None else again[1]).report.outcome is reports[0].outcome
 
 
 def soft_block(integrator, dt, frames=8):

@@ -81,16 +81,16 @@ def test_iterations_of_a_solver_are_a_fixed_number_per_step(tmp_path):
 
 def test_a_fixed_number_of_iterations_far_from_balance_is_not_ok(tmp_path):
     scene = loaded(tmp_path).scene
-    far = supple.equilibrium(scene, solver="pbng", max_iterations=1, tolerance=None).report
+    result = supple.equilibrium(scene, solver="pbng", max_iterations=1, tolerance=None).report
     near = supple.equilibrium(scene, solver="pbng", max_iterations=200, tolerance=None).report
-    assert far.relative_residual > FAR_RELATIVE_RESIDUAL > near.relative_residual
-    assert (far.outcome, far.ok, near.outcome, near.ok) == (
+    assert result.relative_residual > FAR_RELATIVE_RESIDUAL > near.relative_residual
+    assert (result.outcome, result.ok, near.outcome, near.ok) == (
         Outcome.FIXED_ITERATIONS,
         False,
         Outcome.FIXED_ITERATIONS,
         True,
     )
-    assert str(far).startswith("Ran as long as was asked for, far from balance;")
+    assert str(result).startswith("Ran as long as was asked for, far from balance;")
 
 
 def test_a_time_limit_is_for_all_steps_together(tmp_path):

@@ -41,8 +41,8 @@ def test_turns_are_followed():
 
 def test_stages_are_equilibria_under_a_part_of_the_loads():
     """Those of half of the gravity; their forces are evaluated with what acted."""
-    whole, half = (cantilever(material("corotated"), gravity=g) for g in (2.0, 1.0))
-    (stage,) = supple.equilibrium(whole, load_steps=2, tolerance=1e-8).stages
+    full_load, half = (cantilever(material("corotated"), gravity=g) for g in (2.0, 1.0))
+    (stage,) = supple.equilibrium(full_load, load_steps=2, tolerance=1e-8).stages
     expected = supple.equilibrium(half, tolerance=1e-8)
     np.testing.assert_allclose(stage.positions, expected.positions, atol=1e-6)
     loads = [result.evaluate().net_force for result in (stage, expected)]
@@ -88,9 +88,9 @@ def test_an_equilibrium_that_stagnates_at_once_is_found_in_shorter_steps():
     scene.pin(bar.where(lambda X: X[:, 0] <= 0))
     scene.pin(bar.where(lambda X: X[:, 0] >= 1), motion=supple.Translate((0.3, 0, 0)))
     result = supple.equilibrium(scene)
-    asked = supple.equilibrium(scene, load_steps=16)
+    stepped = supple.equilibrium(scene, load_steps=16)
     assert result.report.outcome is supple.Outcome.CONVERGED
-    assert result.report.energy == pytest.approx(asked.report.energy, rel=1e-6)
+    assert result.report.energy == pytest.approx(stepped.report.energy, rel=1e-6)
     assert any("longer ones did not converge" in note for note in result.report.notes)
 
 
@@ -104,10 +104,10 @@ def test_equilibria_that_stagnate_at_once_are_found_in_shorter_steps(by):
     scene.pin(end)
     pulled = [supple.Translate((way, 0, 0)) for way in (0.3, 0.01)]
     targets = pulled if by == "motion" else [motion(end.points, np.inf) for motion in pulled]
-    far, near = supple.equilibria(scene, [supple.Variation(pins={end: target}) for target in targets])
-    assert far.report.outcome is near.report.outcome is supple.Outcome.CONVERGED
-    assert any("longer ones did not converge" in note for note in far.report.notes)
+    distant, near = supple.equilibria(scene, [supple.Variation(pins={end: target}) for target in targets])
+    assert distant.report.outcome is near.report.outcome is supple.Outcome.CONVERGED
+    assert any("longer ones did not converge" in note for note in distant.report.notes)
     assert not any("longer ones" in note for note in near.report.notes)
     scene.pins[-1] = replace(scene.pins[-1], motion=pulled[0])
-    alone = supple.equilibrium(scene, load_steps=8)
-    np.testing.assert_allclose(far.positions, alone.positions, atol=1e-4)
+    reference = supple.equilibrium(scene, load_steps=8)
+    np.testing.assert_allclose(distant.positions, reference.positions, atol=1e-4)

@@ -82,8 +82,8 @@ def swept(problem: Problem, solver: ElementOptions, sweeps: int) -> ElementRun:
 
 def terms(run: ElementRun) -> tuple[int, int]:
     """(elastic, weak): the places of the two terms in the model."""
-    kinds = [isinstance(term, WeakConstraints) for term in run.problem.model.terms]
-    return kinds.index(False), kinds.index(True)
+    is_weak = [isinstance(term, WeakConstraints) for term in run.problem.model.terms]
+    return is_weak.index(False), is_weak.index(True)
 
 
 def by_element(run: ElementRun, term: int, values: np.ndarray) -> np.ndarray:

@@ -124,8 +124,8 @@ def test_loads_that_do_not_turn_with_a_body_hold_it():
     """Dead forces that press on both ends of a free bar would turn it round: that is no free motion."""
     scene = free_block(material("stable_neo_hookean"))
     (body,) = scene.bodies
-    for end, push in ((0.0, 10.0), (3.0, -10.0)):
-        scene.add_force(body.where(lambda X, end=end: np.abs(X[:, 0] - end) < 1e-9), (push, 0, 0))
+    for end, force in ((0.0, 10.0), (3.0, -10.0)):
+        scene.add_force(body.where(lambda X, end=end: np.abs(X[:, 0] - end) < 1e-9), (force, 0, 0))
     problem, linear = problem_at(scene, lambda X: X * [0.98, 1, 1])
     _, drift = drift_at(problem, linear)
     assert drift.free[0].tolist() == [True, True, True, True, False, False]
@@ -136,8 +136,8 @@ def test_what_drifts_is_no_distance():
     """A free bar that is pulled at both ends may be anywhere, and turn about its axis."""
     scene = free_block(material("stable_neo_hookean"))
     (body,) = scene.bodies
-    for end, pull in ((0.0, -10.0), (3.0, 10.0)):
-        scene.add_force(body.where(lambda X, end=end: np.abs(X[:, 0] - end) < 1e-9), (pull, 0, 0))
+    for end, force in ((0.0, -10.0), (3.0, 10.0)):
+        scene.add_force(body.where(lambda X, end=end: np.abs(X[:, 0] - end) < 1e-9), (force, 0, 0))
     report = supple.equilibrium(scene, solver="newton", tolerance=1e-8).report
     assert report.error_estimate.stable
     assert report.error_estimate.position_error < 1e-6

@@ -58,9 +58,9 @@ def pulled(kind, planes, dynamic=False, **changes):
     return scene
 
 
-def common(whole, part):
+def common(full, part):
     """For each vertex of a part, the one of the whole at the same place."""
-    gap = np.abs(whole.rest[None] - part.rest[:, None]).max(axis=2)
+    gap = np.abs(full.rest[None] - part.rest[:, None]).max(axis=2)
     assert gap.min(axis=1).max() < 1e-12
     return gap.argmin(axis=1)
 
@@ -68,13 +68,13 @@ def common(whole, part):
 @pytest.mark.parametrize("planes", [(0,), (0, 2), (0, 1, 2)], ids=["half", "quarter", "eighth"])
 @pytest.mark.parametrize("name", ["corotated", "stable_neo_hookean"])
 def test_a_part_with_planes_of_symmetry_is_that_part_of_the_whole(planes, name):
-    whole, part = (
+    full, part = (
         supple.equilibrium(pulled(material(name), p), solver=Newton(), tolerance=1e-11) for p in ((), planes)
     )
-    assert whole.report.ok
+    assert full.report.ok
     assert part.report.ok
     assert np.abs(part.positions - part.model.rest).max() > 0.05
-    np.testing.assert_allclose(part.positions, whole.positions[common(whole.model, part.model)], atol=1e-10)
+    np.testing.assert_allclose(part.positions, full.positions[common(full.model, part.model)], atol=1e-10)
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +115,9 @@ def test_elementwise_steps_of_a_part_are_those_of_the_whole(name, precision):
             pulled(kind, planes, True), solver=method, max_iterations=300, precision=precision
         )
         first.append(frame)
-    whole, part = first
+    full, part = first
     moved = np.abs(part.positions - part.model.rest).max()
-    error = np.abs(part.positions - whole.positions[common(whole.model, part.model)]).max()
+    error = np.abs(part.positions - full.positions[common(full.model, part.model)]).max()
     assert moved > 1e-3
     assert error < near.get(name, 0.02) * moved
 
@@ -221,9 +221,9 @@ def test_held_coordinates_do_not_drift_in_float32(solver):
     problem.begin_step(np.inf)
     solve(problem, solver, StopCriteria(max_iterations=3000))
     u = problem.u[:-1, :3].astype(float)
-    held = u[problem.model.rollers] @ OBLIQUE
+    constrained = u[problem.model.rollers] @ OBLIQUE
     eps = np.finfo(np.float32).eps
-    assert np.abs(held - [0.3, 0.1, 0.2] @ OBLIQUE).max() < 4 * eps * np.abs(u).max()
+    assert np.abs(constrained - [0.3, 0.1, 0.2] @ OBLIQUE).max() < 4 * eps * np.abs(u).max()
 
 
 @pytest.mark.parametrize("solver", [supple.PBNG(), supple.XPBD()], ids=str)
@@ -328,11 +328,11 @@ def test_steppers_and_variations_move_what_is_held():
     low = body.where(face(1, 0))
     sim = supple.Stepper(scene, max_iterations=20)
     np.testing.assert_array_equal(sim.pinned, low.vertices)
-    places = sim.positions[sim.pinned] + [0, 0.02, 0]
-    frame = sim.step(pins=places)
+    positions = sim.positions[sim.pinned] + [0, 0.02, 0]
+    frame = sim.step(pins=positions)
     np.testing.assert_array_equal(frame.positions[low.vertices, 1], 0.02)
-    assert np.abs(frame.positions[low.vertices] - places).max() > 1e-5  # they are free across
-    lifted = supple.Variation(pins={low: places})
+    assert np.abs(frame.positions[low.vertices] - positions).max() > 1e-5  # they are free across
+    lifted = supple.Variation(pins={low: positions})
     (result,) = supple.equilibria(scene, [lifted], tolerance=1e-8)
     np.testing.assert_array_equal(result.positions[low.vertices, 1], 0.02)
     corner = body.where(np.all(body.points == 0, axis=1))

@@ -59,7 +59,7 @@ def test_one_edge_ends_at_its_length():
     scene.add_solid(supple.TetMesh(points, [[0, 1, 2, 3]]), material("corotated"), density=1)
     problem = family.placed(scene, points + np.random.default_rng(0).uniform(-0.3, 0.3, (4, 3)))
     run = family.swept(problem, PBD(constraints="distance"), 1)
-    corners = run.projections[0].places
+    corners = run.projections[0].elements
     ids = [int(corners.own[0, 0, 0]), *corners.rows.others[0, :, 0].tolist()]
     now, then = (np.linalg.norm(x[ids[3]] - x[ids[1]]) for x in (problem.positions, points))
     assert now == pytest.approx(then, rel=1e-12)
@@ -233,10 +233,10 @@ def test_xpbd_reduces_the_secondary_residual_only():
 def test_with_the_primary_kept_visits_solve_both_equations():
     """PXPBD eq. 13 with g: the first sweep, where g = 0, is XPBD's; for one element that has not turned yet,
     a visit of each constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -h."""
-    kept, omitted = family.placed(bar()), family.placed(bar())
-    family.swept(kept, XPBD(primary="kept"), 1)
+    full_residual, omitted = family.placed(bar()), family.placed(bar())
+    family.swept(full_residual, XPBD(primary="kept"), 1)
     family.swept(omitted, XPBD(), 1)
-    np.testing.assert_allclose(kept.positions, omitted.positions, atol=1e-12)
+    np.testing.assert_allclose(full_residual.positions, omitted.positions, atol=1e-12)
     run = XPBD(primary="kept").begin(family.placed(bar()))
     run.advance(1)
     before = run.residuals()[0]

@@ -13,7 +13,7 @@ def _resting_block():
     scene.pin(body.where(np.flatnonzero(body.points[:, 1] >= 1)), motion=supple.Translate((0.02, -0.1, 0)))
     scene.add_obstacle(supple.Plane(normal=(0, 1, 0)))
     problem = Problem(supple.scene.build_model(scene), "float64", 1)
-    problem.contacts.begin_anew([np.inf])
+    problem.contacts.begin_equilibria([np.inf])
     return problem
 
 

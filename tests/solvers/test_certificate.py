@@ -124,14 +124,14 @@ def test_a_soft_body_beside_a_stretched_stiff_one():
 def test_bodies_that_rest_beside_one_that_is_far_away():
     """In float32, the rounding of a body that moves by a kilometre is not that of another."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    far = scene.add_solid(supple.block(2), material("corotated", young=1e5), density=1)
-    scene.pin(far.where(face(0, 0)), motion=supple.Translate((1000, 0, 0)))
+    distant = scene.add_solid(supple.block(2), material("corotated", young=1e5), density=1)
+    scene.pin(distant.where(face(0, 0)), motion=supple.Translate((1000, 0, 0)))
     near = scene.add_solid(supple.block(2, origin=(0, 0, 5)), material("corotated", young=1e3), density=1)
     scene.pin(near.where(face(0, 0)))
     scene.pin(near.where(face(0, 1)), motion=supple.Translate((1e-4, 0, 0)))
     model = build_model(scene, True)
     start = model.rest.copy()
-    start[far.vertices] += [1000, 0, 0]
+    start[distant.vertices] += [1000, 0, 0]
     result = supple.equilibrium(
         model, solver=PBNG(), initial=start, precision="float32", stop=StopCriteria(tolerance=1e-3)
     )
@@ -196,9 +196,11 @@ def test_limits_come_first():
 
 def test_reports_are_plain():
     report = supple.equilibrium(soft_beside_stiff()).report
-    told = json.loads(json.dumps(report.to_dict()))["error_estimate"]
-    assert [body["body"] for body in told["bodies"]] == ["stiff", "soft"]
-    assert told["bodies"][1]["position_error"] == pytest.approx(told["bodies"][1]["position_error_m"] / 2.0)
+    error_estimate = json.loads(json.dumps(report.to_dict()))["error_estimate"]
+    assert [body["body"] for body in error_estimate["bodies"]] == ["stiff", "soft"]
+    assert error_estimate["bodies"][1]["position_error"] == pytest.approx(
+        error_estimate["bodies"][1]["position_error_m"] / 2.0
+    )
     assert "distance to the equilibrium" in str(report)
 
 

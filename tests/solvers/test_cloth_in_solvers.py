@@ -72,7 +72,7 @@ def test_equilibria_are_those_of_scenes_of_their_own(name, precision):
     pulls = [(0, 0, -10.0), (3.0, 0, -5.0)]
     results = supple.equilibria(drum(), [supple.Variation(gravity=g) for g in pulls], solver=name, **options)
     for g, result in zip(pulls, results, strict=True):
-        alone = supple.equilibrium(drum(g), solver=name, **options)
-        np.testing.assert_allclose(result.positions, alone.positions, atol=1e-6)
-        assert result.report.iterations == alone.report.iterations
-        assert result.report.outcome is alone.report.outcome
+        reference = supple.equilibrium(drum(g), solver=name, **options)
+        np.testing.assert_allclose(result.positions, reference.positions, atol=1e-6)
+        assert result.report.iterations == reference.report.iterations
+        assert result.report.outcome is reference.report.outcome

@@ -59,9 +59,9 @@ def test_solvers_agree_lane_by_lane(solver, block):
 def test_shared_visits_add_up():
     """Where several lanes share a vertex, they have together what one has of all visits."""
     model = supple.scene.build_model(falling_block("corotated"))
-    shared, alone = lanewise_problem(model, "float64", at_once=200), lanewise_problem(model, "float64")
-    assert shared.loads.rows.width.max() < 32 == alone.loads.rows.width.min()
-    visits = [sorted(visits_of(problem)) for problem in (shared, alone)]
+    shared, single = lanewise_problem(model, "float64", at_once=200), lanewise_problem(model, "float64")
+    assert shared.loads.rows.width.max() < 32 == single.loads.rows.width.min()
+    visits = [sorted(visits_of(problem)) for problem in (shared, single)]
     assert visits[0] == visits[1]
     assert len(visits[0]) == np.isin(model.terms[0].vertices, np.flatnonzero(model.free)).sum()
 
@@ -87,8 +87,8 @@ def test_solvers_agree_with_the_cpu(name, precision, block):
     """PBD lets rounding grow tenfold from sweep to sweep."""
     model = supple.scene.build_model(block("corotated"))
     x, reduction, energy = after_sweeps(Problem(model, precision), SOLVERS[name](), 12)
-    there = make_problem(model, True, supple.Backend("cuda", precision))
-    y, reduction_there, energy_there = after_sweeps(there, SOLVERS[name](), 12)
+    device_problem = make_problem(model, True, supple.Backend("cuda", precision))
+    y, reduction_there, energy_there = after_sweeps(device_problem, SOLVERS[name](), 12)
     close = (1e-12 if precision == "float64" else 2e-5) * (10 if name == "pbd" else 1)
     assert np.abs(x - model.rest).max() > 1e-4
     assert np.abs(x - y).max() < close
@@ -149,12 +149,12 @@ def test_slender_bodies_arrive_on_a_card(precision):
     kind = supple.Corotated(young=1e6, poisson=0.4)
     body = scene.add_solid(supple.block((60, 3, 3), (2, 0.1, 0.1)), kind, density=1000)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    here = supple.equilibrium(scene)
-    there = supple.equilibrium(scene, device="cuda", precision=precision)
-    assert there.report.ok
-    assert any("Newton step" in note for note in there.report.notes)
-    assert there.report.error_estimate.position_error <= 1e-4
-    assert np.abs(here.positions - there.positions).max() < 1e-3
+    on_host = supple.equilibrium(scene)
+    on_device = supple.equilibrium(scene, device="cuda", precision=precision)
+    assert on_device.report.ok
+    assert any("Newton step" in note for note in on_device.report.notes)
+    assert on_device.report.error_estimate.position_error <= 1e-4
+    assert np.abs(on_host.positions - on_device.positions).max() < 1e-3
 
 
 @on_a_card
@@ -191,13 +191,13 @@ def test_equilibria_with_attachments_agree_and_repeat_bitwise():
     lower = scene.add_solid(supple.block(4), supple.NeoHookean(young=1e3, poisson=0.3), 10)
     scene.pin(upper.where(lambda X: X[:, 1] >= 2.2))
     scene.attach(lower.where(lambda X: X[:, 1] >= 1), upper, stiffness=1e8)
-    here = supple.equilibrium(scene, tolerance=1e-8)
-    there = supple.equilibrium(scene, tolerance=1e-8, device="cuda")
+    on_host = supple.equilibrium(scene, tolerance=1e-8)
+    on_device = supple.equilibrium(scene, tolerance=1e-8, device="cuda")
     again = supple.equilibrium(scene, tolerance=1e-8, device="cuda")
-    assert here.report.ok
-    assert there.report.ok
-    assert np.abs(here.positions - there.positions).max() < 1e-6
-    assert np.array_equal(there.positions, again.positions)
+    assert on_host.report.ok
+    assert on_device.report.ok
+    assert np.abs(on_host.positions - on_device.positions).max() < 1e-6
+    assert np.array_equal(on_device.positions, again.positions)
 
 
 @on_a_card
@@ -237,10 +237,10 @@ def test_batches_move_what_is_held_along_some_directions(at_once):
         for device in ("cpu", "cuda")
     }
     free = face.points[:, 0] > 0  # the others are pinned at the wall
-    for here, there, shift in zip(results["cpu"], results["cuda"], shifts, strict=True):
-        assert there.report.ok
-        np.testing.assert_allclose(there.positions, here.positions, atol=1e-7)
-        moved = (there.positions[face.vertices] - face.points)[free]
+    for on_host, on_device, shift in zip(results["cpu"], results["cuda"], shifts, strict=True):
+        assert on_device.report.ok
+        np.testing.assert_allclose(on_device.positions, on_host.positions, atol=1e-7)
+        moved = (on_device.positions[face.vertices] - face.points)[free]
         np.testing.assert_allclose(moved @ (1, 2, -3), shift @ (1, 2, -3), atol=1e-14)
 
 
@@ -270,18 +270,18 @@ def test_copies_of_a_stepper_agree_with_single_ones(precision, block):
     forces = random.normal(size=(3, *rest.shape))
     pins = rest[supple.scene.build_model(scene).pinned] + 0.01 * random.normal(size=(3, 1, 3))
     options = {"substeps": 2, "precision": precision, "max_iterations": 8}
-    together = supple.Stepper(
+    batched = supple.Stepper(
         scene, 0.01, solver=supple.PBNG("anderson"), batch_size=3, device="cuda", **options
     )
-    alone = [supple.Stepper(scene, 0.01, solver=supple.PBNG("anderson"), **options) for _ in range(3)]
+    singles = [supple.Stepper(scene, 0.01, solver=supple.PBNG("anderson"), **options) for _ in range(3)]
     near = 1e-9 if precision == "float64" else 1e-4
     for _ in range(3):
-        frames = together.step(forces, pins)
-        for copy, sim in enumerate(alone):
+        frames = batched.step(forces, pins)
+        for copy, sim in enumerate(singles):
             frame = sim.step(forces[copy], pins[copy])
             np.testing.assert_allclose(frames.positions[copy], frame.positions, atol=near)
     torch = pytest.importorskip("torch")
-    tensor = together.positions_as("torch")
+    tensor = batched.positions_as("torch")
     assert tensor.is_cuda
     assert torch.is_tensor(tensor)
     np.testing.assert_allclose(tensor.cpu().numpy(), frames.positions, atol=1e-6)

@@ -78,21 +78,21 @@ def test_one_that_fails_leaves_the_others_alone():
     outcomes = [result.report.outcome for result in results]
     assert outcomes == [Outcome.CONVERGED, Outcome.FAILED, Outcome.CONVERGED]
     np.testing.assert_allclose(results[1].positions, inverted, atol=1e-12)
-    alone = supple.equilibrium(scene, solver=supple.PBNG())
-    np.testing.assert_allclose(results[0].positions, alone.positions, atol=1e-12)
+    single = supple.equilibrium(scene, solver=supple.PBNG())
+    np.testing.assert_allclose(results[0].positions, single.positions, atol=1e-12)
 
 
 def test_what_does_not_fit_is_split(fake_device, monkeypatch):  # noqa: F811
     pair = hanging_pair()
-    together = list(
+    results = list(
         supple.equilibria(pair[0], variations(*pair), solver="pbng", position_tolerance=None, device="cuda")
     )
-    assert any("together with 4 others" in note for note in together[0].report.notes)
+    assert any("together with 4 others" in note for note in results[0].report.notes)
     monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 1)
     split = list(
         supple.equilibria(pair[0], variations(*pair), solver="pbng", position_tolerance=None, device="cuda")
     )
-    for a, b in zip(together, split, strict=True):
+    for a, b in zip(results, split, strict=True):
         assert any("together with 0 others" in note for note in b.report.notes)
         assert np.array_equal(a.positions, b.positions)
 
@@ -107,17 +107,17 @@ def test_motions_are_what_they_are_on_the_cpu(solver, limits):
     motion = supple.Translate((0.0, 0.3, 0.0), duration=0.05)
     scene.pins[0] = type(scene.pins[0])(scene.pins[0].on, motion)
     scene.quasistatic, scene.dt = False, 0.02
-    there, here = (
+    on_device, on_host = (
         list(supple.simulate(scene, solver=solver, frames=3, substeps=3, device=device, **limits))
         for device in ("cuda", "cpu")
     )
-    for a, b in zip(there, here, strict=True):
+    for a, b in zip(on_device, on_host, strict=True):
         np.testing.assert_allclose(a.positions, b.positions, atol=1e-10)
         np.testing.assert_allclose(a.velocities, b.velocities, atol=1e-7)
         assert a.report.energy == pytest.approx(b.report.energy, rel=1e-6)
         assert a.report.iterations == b.report.iterations
         assert a.report.notes == b.report.notes
-    assert np.ptp(here[-1].velocities) > 1e-2
+    assert np.ptp(on_host[-1].velocities) > 1e-2
 
 
 @pytest.mark.parametrize(
@@ -128,17 +128,17 @@ def test_steps_that_nobody_looks_at_share_launches(solver, fake_device):  # noqa
     scene = cantilever(material("neo_hookean"), gravity=20)
     scene.quasistatic, scene.dt = False, 0.02
     limits = {"tolerance": None, "max_iterations": 2}
-    there, here = (
+    on_device, on_host = (
         list(supple.simulate(scene, solver=solver, frames=2, substeps=12, device=device, **limits))
         for device in ("cuda", "cpu")
     )
     kernels = [name for name in fake_device.launched if name == "iterations"]
     assert 2 <= len(kernels) <= 14
-    for a, b in zip(there, here, strict=True):
+    for a, b in zip(on_device, on_host, strict=True):
         np.testing.assert_allclose(a.positions, b.positions, atol=1e-9)
         np.testing.assert_allclose(a.velocities, b.velocities, atol=1e-6)
         assert a.report.iterations == b.report.iterations == 24
-    assert np.ptp(here[-1].velocities) > 1e-2
+    assert np.ptp(on_host[-1].velocities) > 1e-2
 
 
 def test_rejected_moves_of_unseen_steps_are_counted_once():
@@ -177,10 +177,10 @@ def test_what_waits_is_done_with_what_was_said_then(fake_device):  # noqa: F811
         problem.states.predict(0.1, 0.0, model.prescribed(0.7))
         for array in (problem.u, problem.states.last, problem.states.velocity, problem.states.anchor):
             problem.device.download(array)
-    here, there = problems
-    assert here.states.last[model.pinned, 2].max() == pytest.approx(0.6)
+    on_host, on_device = problems
+    assert on_host.states.last[model.pinned, 2].max() == pytest.approx(0.6)
     for name in ("u", "last", "velocity", "anchor"):
-        np.testing.assert_array_equal(getattr(here.states, name), getattr(there.states, name))
+        np.testing.assert_array_equal(getattr(on_host.states, name), getattr(on_device.states, name))
 
 
 def swinging() -> supple.Scene:
@@ -192,11 +192,11 @@ def swinging() -> supple.Scene:
 
 @pytest.mark.parametrize("solver", [supple.PBNG("anderson"), supple.XPBD()], ids=str)
 def test_loads_that_vary_are_what_they_are_on_the_cpu(solver):
-    there, here = (
+    on_device, on_host = (
         list(supple.simulate(swinging(), solver=solver, frames=3, device=device, max_iterations=6))
         for device in ("cuda", "cpu")
     )
-    for a, b in zip(there, here, strict=True):
+    for a, b in zip(on_device, on_host, strict=True):
         np.testing.assert_allclose(a.positions, b.positions, atol=1e-10)
         np.testing.assert_allclose(a.step.anchor, b.step.anchor, atol=1e-10)
         np.testing.assert_allclose(a.step.force, b.step.force)
@@ -212,11 +212,11 @@ def test_copies_step_together_as_single_steppers_do(solver, limits, fake_device)
     rest, random = scene.bodies[0].points, np.random.default_rng(0)
     forces = random.normal(size=(2, 3, *rest.shape))
     pins = scene.pins[0].on.points + 0.02 * random.normal(size=(2, 3, 1, 3))
-    together = supple.Stepper(scene, 0.02, solver=solver, batch_size=3, device="cuda", **limits)
-    alone = [supple.Stepper(scene, 0.02, solver=solver, **limits) for _ in range(3)]
+    batched = supple.Stepper(scene, 0.02, solver=solver, batch_size=3, device="cuda", **limits)
+    singles = [supple.Stepper(scene, 0.02, solver=solver, **limits) for _ in range(3)]
     for k in range(2):
-        frames = together.step(forces[k], pins[k])
-        for copy, sim in enumerate(alone):
+        frames = batched.step(forces[k], pins[k])
+        for copy, sim in enumerate(singles):
             frame = sim.step(forces[k, copy], pins[k, copy])
             np.testing.assert_allclose(frames.positions[copy], frame.positions, atol=1e-9)
             np.testing.assert_allclose(frames.velocities[copy], frame.velocities, atol=1e-6)
@@ -225,17 +225,17 @@ def test_copies_step_together_as_single_steppers_do(solver, limits, fake_device)
             np.testing.assert_allclose(frames[copy].step.anchor, frame.step.anchor, atol=1e-9)
             np.testing.assert_allclose(frames[copy].step.force, frame.step.force, atol=1e-12)
             np.testing.assert_array_equal(frames[copy].state.velocities, frames.velocities[copy])
-    frames = together.step()
-    for copy, sim in enumerate(alone):
+    frames = batched.step()
+    for copy, sim in enumerate(singles):
         np.testing.assert_allclose(frames.positions[copy], sim.step().positions, atol=1e-9)
     assert np.ptp(frames.positions, axis=0).max() > 1e-3
 
 
 def test_copies_on_a_device_share_launches(fake_device):  # noqa: F811
     counts = []
-    for copies in (1, 4):
+    for batch_size in (1, 4):
         sim = supple.Stepper(
-            swinging(), 0.02, solver=supple.PBNG(), batch_size=copies, device="cuda", max_iterations=3
+            swinging(), 0.02, solver=supple.PBNG(), batch_size=batch_size, device="cuda", max_iterations=3
         )
         sim.advance()
         fake_device.launched.clear()
@@ -244,10 +244,12 @@ def test_copies_on_a_device_share_launches(fake_device):  # noqa: F811
     assert counts[0] == counts[1]
 
 
-@pytest.mark.parametrize("copies", [None, 2])
+@pytest.mark.parametrize("batch_size", [None, 2])
 @pytest.mark.parametrize("solver", [supple.PBNG("anderson"), supple.XPBD()], ids=str)
-def test_steppers_on_a_device_go_back_to_snapshots(solver, copies):
-    sim = supple.Stepper(swinging(), 0.02, solver=solver, batch_size=copies, device="cuda", max_iterations=4)
+def test_steppers_on_a_device_go_back_to_snapshots(solver, batch_size):
+    sim = supple.Stepper(
+        swinging(), 0.02, solver=solver, batch_size=batch_size, device="cuda", max_iterations=4
+    )
     first = sim.step().positions
     snapshot = sim.state
     after = sim.step().velocities
@@ -286,25 +288,23 @@ def test_copies_with_attachments_step_as_single_ones_do():
     scene = hanging_pair()[0]
     scene.quasistatic = False
     forces = np.random.default_rng(1).normal(size=(2, scene.bodies[-1].vertices.stop, 3))
-    together = supple.Stepper(
-        scene, 0.02, solver=supple.PBNG(), batch_size=2, device="cuda", max_iterations=4
-    )
-    alone = [supple.Stepper(scene, 0.02, solver=supple.PBNG(), max_iterations=4) for _ in range(2)]
+    batched = supple.Stepper(scene, 0.02, solver=supple.PBNG(), batch_size=2, device="cuda", max_iterations=4)
+    singles = [supple.Stepper(scene, 0.02, solver=supple.PBNG(), max_iterations=4) for _ in range(2)]
     for given in (None, forces, -forces):
-        frames = together.step(given)
-        for copy, sim in enumerate(alone):
+        frames = batched.step(given)
+        for copy, sim in enumerate(singles):
             frame = sim.step(None if given is None else given[copy])
             np.testing.assert_allclose(frames.positions[copy], frame.positions, atol=1e-9)
 
 
-@pytest.mark.parametrize("copies", [None, 2])
+@pytest.mark.parametrize("batch_size", [None, 2])
 @pytest.mark.parametrize("solver", ["pbng", "xpbd", "bpxpbd"])
-def test_springs_come_and_go_on_a_device_as_on_the_cpu(solver, copies):
+def test_springs_come_and_go_on_a_device_as_on_the_cpu(solver, batch_size):
     """Every array that has changed is pushed, and visits are moved where they are."""
     scene = cantilever(material("neo_hookean"), cells=2)
     positions = []
     for device in ("cpu", "cuda"):
-        options = {"device": device, "max_iterations": 10, "batch_size": copies, "springs": 4}
+        options = {"device": device, "max_iterations": 10, "batch_size": batch_size, "springs": 4}
         sim = supple.Stepper(scene, 0.02, solver=solver, quasistatic=False, **options)
         for count in (3, 12, 0, 5):
             pairs = np.random.default_rng(count).permutation(27)[: 2 * count].reshape(-1, 2)
@@ -323,8 +323,8 @@ def test_what_the_host_has_is_not_brought_again_and_is_never_old(fake_device):  
     assert fake_device.moved == moved, "no kernel ran since"
     device.on_records(Displace(u, np.ones_like(u), 0))
     np.testing.assert_allclose(problem.positions, first + 1)
-    kept = problem.zeros(u.shape)
-    device.assign(u, kept)
+    array = problem.zeros(u.shape)
+    device.assign(u, array)
     assert np.array_equal(problem.positions, problem.model.rest)
     problem.positions = first
     moved = fake_device.moved

@@ -102,8 +102,8 @@ def test_substeps_are_shorter_steps():
 def test_going_on_from_a_frame_is_the_same_as_never_having_stopped():
     scene = cantilever(material("corotated"))
     options = {"dt": DT, "frames": 4, "quasistatic": False, "max_iterations": 15}
-    whole = list(supple.simulate(scene, solver=PBNG(), **options))
-    middle = whole[1]
+    uninterrupted = list(supple.simulate(scene, solver=PBNG(), **options))
+    middle = uninterrupted[1]
     rest = list(
         supple.simulate(
             scene,
@@ -115,7 +115,7 @@ def test_going_on_from_a_frame_is_the_same_as_never_having_stopped():
         )
     )
     assert [frame.index for frame in rest] == [3, 4]
-    np.testing.assert_allclose(rest[-1].positions, whole[-1].positions, atol=1e-12)
+    np.testing.assert_allclose(rest[-1].positions, uninterrupted[-1].positions, atol=1e-12)
 
 
 def test_quasistatic_frames_follow_the_motion():
@@ -125,9 +125,9 @@ def test_quasistatic_frames_follow_the_motion():
     scene.pin(body.where(face(0, 1)), motion=supple.Translate((0.2, 0, 0)))
     frames = list(supple.simulate(scene, solver=Newton(), tolerance=1e-9))
     assert [frame.time for frame in frames] == [0.5, 1.0]
-    for frame, pull in zip(frames, (0.1, 0.2), strict=True):
+    for frame, gravity in zip(frames, (0.1, 0.2), strict=True):
         assert frame.report.outcome is Outcome.CONVERGED
-        np.testing.assert_allclose(frame.positions[frame.model.rest[:, 0] >= 1, 0], 1 + pull)
+        np.testing.assert_allclose(frame.positions[frame.model.rest[:, 0] >= 1, 0], 1 + gravity)
     static = supple.equilibrium(scene, solver=Newton(), tolerance=1e-9)
     np.testing.assert_allclose(frames[-1].positions, static.positions, atol=1e-8)
 
@@ -255,9 +255,9 @@ def test_going_on_from_a_state_keeps_the_velocities_it_has():
     object.__setattr__(scene.bodies[0], "velocity", (1.0, 0.0, 0.0))
     scene.damping = 0.5
     options = {"dt": DT, "max_iterations": 3}
-    whole = list(supple.simulate(scene, solver=PBNG(), frames=3, **options))
+    uninterrupted = list(supple.simulate(scene, solver=PBNG(), frames=3, **options))
     (last,) = supple.simulate(
-        scene, solver=PBNG(), frames=3, initial=whole[1].state, first_frame=3, **options
+        scene, solver=PBNG(), frames=3, initial=uninterrupted[1].state, first_frame=3, **options
     )
-    assert np.array_equal(last.positions, whole[2].positions)
+    assert np.array_equal(last.positions, uninterrupted[2].positions)
     assert last.velocities.mean(axis=0)[0] == pytest.approx(0.125)

@@ -202,14 +202,14 @@ def test_a_step_forgets_what_the_last_one_remembered(name):
     """Runs on one problem share their arrays, which must not show; nor must another time step's weights."""
     solver, _ = family.METHODS[name]
     scene = family.tied(material(name))
-    fresh, used = family.placed(scene), family.placed(scene)
+    unused, used = family.placed(scene), family.placed(scene)
     family.swept(used, solver, 3)
     family.begin_time_step(used, 0.5 * scene.dt, used.model.rest, 0.0)
     family.swept(used, solver, 3)
     family.begin_time_step(used, scene.dt, used.model.rest, 0.0)
-    for problem in (fresh, used):
+    for problem in (unused, used):
         family.swept(problem, solver, 3)
-    np.testing.assert_array_equal(used.u, fresh.u)
+    np.testing.assert_array_equal(used.u, unused.u)
 
 
 def test_a_step_makes_nothing_anew():

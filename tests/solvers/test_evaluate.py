@@ -57,8 +57,8 @@ def test_energies_add_up(name):
 def test_tetrahedra_come_body_after_body():
     """Though bodies of one kind of material are one term."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    kinds = "corotated", "neo_hookean", "corotated"
-    for k, name in enumerate(kinds):
+    names = "corotated", "neo_hookean", "corotated"
+    for k, name in enumerate(names):
         scene.add_solid(supple.block(1, origin=(2.0 * k, 0, 0)), material(name))
     model = supple.scene.build_model(scene)
     x = model.rest.copy()
@@ -152,10 +152,10 @@ def test_all_vertices_may_be_pinned_or_none():
     assert loose.reactions == {"pins": loose.reactions["pins"]}
     np.testing.assert_array_equal(loose.reactions["pins"].force, 0)
     scene.pin(tet)
-    held = supple.evaluate(scene, TET.points)
-    np.testing.assert_allclose(held.reactions["pin0"].force, [0, 3 * TET.volumes.sum(), 0], atol=1e-12)
-    assert repr(held.reactions["pin0"]).startswith("<Reaction: force [")
-    assert "1 cell" in repr(held)
+    evaluation = supple.evaluate(scene, TET.points)
+    np.testing.assert_allclose(evaluation.reactions["pin0"].force, [0, 3 * TET.volumes.sum(), 0], atol=1e-12)
+    assert repr(evaluation.reactions["pin0"]).startswith("<Reaction: force [")
+    assert "1 cell" in repr(evaluation)
 
 
 REFUSED = {

@@ -86,9 +86,9 @@ def test_turning_a_body_turns_its_stress(name):
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_far_from_the_origin_nothing_changes(precision):
     """Displacements are what kernels see: only their own rounding in float64 is lost."""
-    near, far = (supple.block(2).translated((d, -d, d)) for d in (0.0, 1e6))
+    near, distant = (supple.block(2).translated((d, -d, d)) for d in (0.0, 1e6))
     stresses = []
-    for mesh in (near, far):
+    for mesh in (near, distant):
         moved = mesh.points + 0.1 * np.sin(3 * near.points[:, [1, 2, 0]])
         stresses.append(supple.evaluate(body_of("corotated", mesh), moved, precision=precision).von_mises)
     np.testing.assert_allclose(*stresses, rtol=1e-6 if precision == "float64" else 1e-3)

@@ -55,14 +55,14 @@ def test_batches_arrive_where_single_solves_do(varied, precision):
     )
     assert np.ptp([r.positions for r in single], axis=0).max() > 0.1
     assert any("with others" in note for r in batch for note in r.report.notes)
-    for together, alone in zip(batch, single, strict=True):
-        assert together.report.outcome is alone.report.outcome is Outcome.CONVERGED
-        assert together.report.relative_residual <= 1e-4
-        np.testing.assert_allclose(together.positions, alone.positions, atol=1e-3)
+    for batched_result, single_result in zip(batch, single, strict=True):
+        assert batched_result.report.outcome is single_result.report.outcome is Outcome.CONVERGED
+        assert batched_result.report.relative_residual <= 1e-4
+        np.testing.assert_allclose(batched_result.positions, single_result.positions, atol=1e-3)
         if precision == "float64":
-            assert together.report.energy == pytest.approx(alone.report.energy, rel=1e-4)
-        assert together.report.error_estimate.position_error <= 1e-4
-        assert together.report.error_estimate.stable
+            assert batched_result.report.energy == pytest.approx(single_result.report.energy, rel=1e-4)
+        assert batched_result.report.error_estimate.position_error <= 1e-4
+        assert batched_result.report.error_estimate.stable
 
 
 def test_newton_steps_of_copies_have_lengths_of_their_own(monkeypatch):
@@ -76,7 +76,7 @@ def test_newton_steps_of_copies_have_lengths_of_their_own(monkeypatch):
             seen[-1].append(newton._energies()[0])
         newton._write_back()
 
-    monkeypatch.setattr("supple.solvers.newton_methods.batched_newton.NewtonTogether.run", watched)
+    monkeypatch.setattr("supple.solvers.newton_methods.batched_newton.BatchedNewton.run", watched)
     scene, body = slender()
     chosen = [stiffer(body, factor) for factor in (0.02, 1.0, 30.0)]
     batch, single = (list(supple.equilibria(scene, chosen, device=device)) for device in ("cuda", "cpu"))
@@ -85,10 +85,10 @@ def test_newton_steps_of_copies_have_lengths_of_their_own(monkeypatch):
     assert (rise <= 1e-9 * np.abs(energies[0])).all()
     assert (np.ptp(energies, axis=0) > 0).all()
     assert sum("with others" in note for result in batch for note in result.report.notes) >= 2
-    for together, alone in zip(batch, single, strict=True):
-        assert together.report.ok
-        assert together.report.energy == pytest.approx(alone.report.energy, rel=1e-5)
-        assert together.report.error_estimate.position_error <= 1e-4
+    for batched_result, single_result in zip(batch, single, strict=True):
+        assert batched_result.report.ok
+        assert batched_result.report.energy == pytest.approx(single_result.report.energy, rel=1e-5)
+        assert batched_result.report.error_estimate.position_error <= 1e-4
 
 
 @pytest.mark.parametrize("inertia", [False, True])
@@ -145,14 +145,14 @@ def test_certificates_of_copies_are_those_of_each(varied, precision):
     problem = problem_of(scene, VARIATIONS[varied](body), precision)
     assert block_capacity(problem) == 3
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
-    together = estimate_errors(problem, problem.measures.balances())
-    for copy, estimate in together.items():
-        alone = estimate_error(problem, copy)
-        assert estimate.stable is alone.stable is True
-        assert estimate.worst.position_error_m == pytest.approx(alone.worst.position_error_m, rel=0.1)
-        assert estimate.worst.displacement == pytest.approx(alone.worst.displacement)
-        assert estimate.energy_error == pytest.approx(alone.energy_error, rel=0.1)
-    assert np.ptp([estimate.worst.position_error_m for estimate in together.values()]) > 1e-3
+    estimates = estimate_errors(problem, problem.measures.balances())
+    for copy, estimate in estimates.items():
+        expected = estimate_error(problem, copy)
+        assert estimate.stable is expected.stable is True
+        assert estimate.worst.position_error_m == pytest.approx(expected.worst.position_error_m, rel=0.1)
+        assert estimate.worst.displacement == pytest.approx(expected.worst.displacement)
+        assert estimate.energy_error == pytest.approx(expected.energy_error, rel=0.1)
+    assert np.ptp([estimate.worst.position_error_m for estimate in estimates.values()]) > 1e-3
 
 
 def made_of(body, young, poisson):
@@ -166,29 +166,31 @@ def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
     problem = problem_of(scene, [made_of(body, 3e6, 0.3), *(made_of(body, *other) for other in others)])
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
     for copy, estimate in estimate_errors(problem, problem.measures.balances()).items():
-        alone = estimate_error(problem, copy)
-        assert estimate.stable is alone.stable is True
-        assert estimate.worst.position_error_m == pytest.approx(alone.worst.position_error_m, rel=0.03)
-        assert estimate.energy_error == pytest.approx(alone.energy_error, rel=0.03)
+        expected = estimate_error(problem, copy)
+        assert estimate.stable is expected.stable is True
+        assert estimate.worst.position_error_m == pytest.approx(expected.worst.position_error_m, rel=0.03)
+        assert estimate.energy_error == pytest.approx(expected.energy_error, rel=0.03)
 
 
 @pytest.mark.parametrize("stretch", [1.02, 0.98])
 def test_how_copies_drift_is_no_distance(stretch, monkeypatch):
     """Blocks that nothing holds, stretched or compressed at first, one by one and together."""
-    monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.certify", pytest.fail)
+    monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.estimate_error", pytest.fail)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(
         supple.block((3, 2, 2)), supple.StableNeoHookean(young=1e3, poisson=0.3), density=1
     )
     start = body.points * [stretch, 1, 1]
-    kinds = [supple.StableNeoHookean(young=young, poisson=0.3) for young in (1e3, 1e9, 3e4)]
-    problem = problem_of(scene, [supple.Variation(materials={body: kind}, initial=start) for kind in kinds])
-    together = estimate_errors(problem, problem.measures.balances())
+    materials = [supple.StableNeoHookean(young=young, poisson=0.3) for young in (1e3, 1e9, 3e4)]
+    problem = problem_of(
+        scene, [supple.Variation(materials={body: kind}, initial=start) for kind in materials]
+    )
+    estimates = estimate_errors(problem, problem.measures.balances())
     truth = np.linalg.norm((start - start.mean(axis=0)) * [1 - 1 / stretch, 0, 0], axis=1).max()
-    for copy, estimate in together.items():
-        alone = estimate_error(problem, copy)
-        assert estimate.stable is alone.stable is True
-        assert estimate.worst.position_error_m == pytest.approx(alone.worst.position_error_m, rel=0.1)
+    for copy, estimate in estimates.items():
+        expected = estimate_error(problem, copy)
+        assert estimate.stable is expected.stable is True
+        assert estimate.worst.position_error_m == pytest.approx(expected.worst.position_error_m, rel=0.1)
         assert estimate.worst.position_error_m == pytest.approx(truth, rel=0.5)
 
 
@@ -213,7 +215,7 @@ def test_certificates_change_no_forces():
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_few_copies_have_a_smaller_problem(count, monkeypatch):
     """What is repeated in the room that is left, and other numbers of copies, change nothing."""
-    monkeypatch.setattr("supple.solvers.newton_methods.block_diagonal.FEW", 3)
+    monkeypatch.setattr("supple.solvers.newton_methods.block_diagonal.SMALL_BATCH", 3)
     scene, body = slender()
     problem = problem_of(scene, [stiffer(body, 1 + k) for k in range(6)])
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
@@ -229,20 +231,20 @@ def test_few_copies_have_a_smaller_problem(count, monkeypatch):
 
 def test_copies_wait_for_others_to_be_certified_with(monkeypatch):
     """Bars that arrive one after the other; without patience each would have a linear solve of its own."""
-    asked = []
+    requests = []
 
     def counted(problem, balances):
-        asked.append(len(balances))
+        requests.append(len(balances))
         return estimate_errors(problem, balances)
 
-    monkeypatch.setattr("supple.solve.error_control.certify_copies", counted)
+    monkeypatch.setattr("supple.solve.error_control.estimate_errors", counted)
     scene = wrung(0)
     chosen = [supple.Variation(gravity=(0, -g, 0)) for g in (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)]
     results = list(supple.equilibria(scene, chosen, device="cuda", tolerance=1e-5, position_tolerance=1e-2))
     assert all(result.report.outcome is Outcome.CONVERGED for result in results)
     assert all(result.report.error_estimate.position_error <= 1e-2 for result in results)
-    assert len(asked) <= 4
-    assert sum(asked) >= 8
+    assert len(requests) <= 4
+    assert sum(requests) >= 8
 
 
 def test_copies_beside_obstacles_are_certified():
@@ -255,11 +257,11 @@ def test_copies_beside_obstacles_are_certified():
     scene.add_obstacle(plate, supple.Translate((0.02, -0.1, 0)), friction=0.3)
     chosen = [supple.Variation(gravity=(0, -g, 0)) for g in (5.0, 15.0)]
     batch, single = (list(supple.equilibria(scene, chosen, device=device)) for device in ("cuda", "cpu"))
-    for together, alone in zip(batch, single, strict=True):
-        assert together.report.outcome is alone.report.outcome is Outcome.CONVERGED
-        assert together.report.error_estimate.position_error <= 1e-4
-        assert together.report.error_estimate.stable
-        np.testing.assert_allclose(together.positions, alone.positions, atol=2e-4)
+    for batched_result, single_result in zip(batch, single, strict=True):
+        assert batched_result.report.outcome is single_result.report.outcome is Outcome.CONVERGED
+        assert batched_result.report.error_estimate.position_error <= 1e-4
+        assert batched_result.report.error_estimate.stable
+        np.testing.assert_allclose(batched_result.positions, single_result.positions, atol=2e-4)
     assert np.ptp([result.positions for result in batch], axis=0).max() > 1e-3
 
 
@@ -304,10 +306,10 @@ def test_batches_stop_by_distance_as_single_solves_do():
         for device in ("cuda", "cpu")
     )
     assert single[0].report.iterations > 0
-    for together, alone in zip(batch, single, strict=True):
-        assert together.report.outcome is alone.report.outcome is Outcome.CONVERGED
-        assert together.report.error_estimate.position_error <= 1e-5
-        np.testing.assert_allclose(together.positions, alone.positions, atol=3e-5)
+    for batched_result, single_result in zip(batch, single, strict=True):
+        assert batched_result.report.outcome is single_result.report.outcome is Outcome.CONVERGED
+        assert batched_result.report.error_estimate.position_error <= 1e-5
+        np.testing.assert_allclose(batched_result.positions, single_result.positions, atol=3e-5)
     moved = np.abs(batch[0].positions - batch[2].positions).max()
     assert moved > 1e-4, "which the relative residual alone would not have asked for"
 
@@ -315,8 +317,8 @@ def test_batches_stop_by_distance_as_single_solves_do():
 def columns(*ways, youngs=None):
     """A column between plates, and variations in which the upper one has gone so far up."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    kinds = [supple.Corotated(young=young, poisson=0.3) for young in youngs or [1e5] * len(ways)]
-    body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), kinds[0], density=1)
+    materials = [supple.Corotated(young=young, poisson=0.3) for young in youngs or [1e5] * len(ways)]
+    body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), materials[0], density=1)
     scene.pin(body.where(lambda X: X[:, 1] <= 0))
     top = body.where(lambda X: X[:, 1] >= 1)
     scene.pin(top)
@@ -324,23 +326,23 @@ def columns(*ways, youngs=None):
         supple.Variation(
             pins={top: top.points + np.array([0, by, 0])}, materials={body: kind} if youngs else {}
         )
-        for by, kind in zip(ways, kinds, strict=True)
+        for by, kind in zip(ways, materials, strict=True)
     ]
 
 
 def test_only_those_that_are_not_stable_are_certified_alone(monkeypatch):
     """Straight columns, not yet in balance: what two of them have of negative curvature tells them apart."""
-    alone = []
+    estimated = []
 
     def counted(problem, copy):
-        alone.append(copy)
+        estimated.append(copy)
         return estimate_error(problem, copy)
 
-    monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.certify", counted)
+    monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.estimate_error", counted)
     problem = problem_of(*columns(0.1, -0.1, 0.05, -0.12, 0.12))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=60))
     estimates = estimate_errors(problem, problem.measures.balances())
-    assert sorted(alone) == [1, 3]
+    assert sorted(estimated) == [1, 3]
     assert [estimates[copy].stable for copy in range(5)] == [True, False, True, False, True]
 
 
@@ -348,10 +350,10 @@ def test_copies_that_are_not_stable_are_left_as_single_solves_leave_them():
     """A column pressed straight buckles, one that is pulled stays."""
     scene, chosen = columns(-0.1, 0.1, -0.12)
     batch, single = (list(supple.equilibria(scene, chosen, device=device)) for device in ("cuda", "cpu"))
-    for together, alone in zip(batch, single, strict=True):
-        assert together.report.outcome is alone.report.outcome is Outcome.CONVERGED
-        assert together.report.error_estimate.stable
-        assert together.report.energy == pytest.approx(alone.report.energy, rel=1e-3)
+    for batched_result, single_result in zip(batch, single, strict=True):
+        assert batched_result.report.outcome is single_result.report.outcome is Outcome.CONVERGED
+        assert batched_result.report.error_estimate.stable
+        assert batched_result.report.energy == pytest.approx(single_result.report.energy, rel=1e-3)
 
 
 def test_who_watches_the_first_copy_watches_on():

@@ -98,24 +98,24 @@ class Independent:
             np.add.at(f, self.cells[:, k + 1], H[:, :, k])
         np.add.at(f, self.cells[:, 0], -H.sum(axis=2))
         a, b, c = (x[self.top[:, k]] for k in range(3))
-        push = -part * self.pressure * np.cross(b - a, c - a) / 6
+        force = -part * self.pressure * np.cross(b - a, c - a) / 6
         for k in range(3):
-            np.add.at(f, self.top[:, k], push)
+            np.add.at(f, self.top[:, k], force)
         return f.ravel()[self.free]
 
     def equilibrium(self, steps=24, h=1e-6):
         x, n = self.X.copy(), int(self.free.sum())
-        places = np.flatnonzero(self.free)
+        free_indices = np.flatnonzero(self.free)
         for part in np.linspace(0, 1, steps + 1)[1:]:
             for _ in range(12):
                 r, J = self.residual(x, part), np.empty((n, n))
-                for column, k in enumerate(places):
-                    there, back = x.copy(), x.copy()
-                    there.ravel()[k] += h
+                for column, k in enumerate(free_indices):
+                    forward, back = x.copy(), x.copy()
+                    forward.ravel()[k] += h
                     back.ravel()[k] -= h
-                    J[:, column] = (self.residual(there, part) - self.residual(back, part)) / (2 * h)
+                    J[:, column] = (self.residual(forward, part) - self.residual(back, part)) / (2 * h)
                 d = np.linalg.solve(J, -r)
-                x.ravel()[places] += d
+                x.ravel()[free_indices] += d
                 if np.abs(d).max() < 1e-7:
                     break
             else:
@@ -248,10 +248,10 @@ def test_large_pressure_from_outside(pressure, solver):
     np.testing.assert_allclose(np.ptp(result.positions, axis=0), stretch_under(pressure), rtol=1e-4)
 
 
-def pressed(pressure, held=True, cells=4):
+def pressed(pressure, constrained=True, cells=4):
     scene = supple.Scene(gravity=(0, 0, 0))
     block = scene.add_solid(supple.block(cells), supple.StVK(young=YOUNG, poisson=POISSON))
-    for axis in range(3) if held else ():
+    for axis in range(3) if constrained else ():
         scene.pin(block.where(face(axis, 0)), axes="xyz"[axis])
     scene.add_traction(block, pressure, following=True)
     return scene, block
@@ -263,9 +263,9 @@ def stretch_under(pressure):
     return (pressure + np.sqrt(pressure**2 + bulk**2)) / bulk
 
 
-@pytest.mark.parametrize("held", [False, True])
-def test_pressure_on_a_closed_surface_of_a_body_that_may_drift(held):
-    scene, _ = pressed(2e4, held, cells=2)
+@pytest.mark.parametrize("constrained", [False, True])
+def test_pressure_on_a_closed_surface_of_a_body_that_may_drift(constrained):
+    scene, _ = pressed(2e4, constrained, cells=2)
     for solver in ("hybrid", "newton"):
         result = supple.equilibrium(scene, solver=solver, tolerance=1e-6)
         assert result.report.outcome is supple.Outcome.CONVERGED
@@ -289,8 +289,8 @@ def test_frames_under_a_growing_load_lead_to_the_same_equilibrium():
     scene, _ = cantilever(18.0, (12, 2, 2), ramp=supple.Ramp(times=(0, 1), fractions=(0, 1)))
     scene.quasistatic, scene.dt, scene.frames = True, 0.25, 4
     frames = list(supple.simulate(scene, tolerance=1e-7))
-    whole = supple.equilibrium(cantilever(18.0, (12, 2, 2))[0], tolerance=1e-7)
-    np.testing.assert_allclose(frames[-1].positions, whole.positions, atol=1e-4)
+    full = supple.equilibrium(cantilever(18.0, (12, 2, 2))[0], tolerance=1e-7)
+    np.testing.assert_allclose(frames[-1].positions, full.positions, atol=1e-4)
 
 
 def test_beside_an_obstacle_the_error_estimate_knows_the_load_stiffness():
@@ -300,6 +300,6 @@ def test_beside_an_obstacle_the_error_estimate_knows_the_load_stiffness():
     problem.begin_step(np.inf)
     rest = estimate_error(problem).worst.position_error_m
     scene, _ = cantilever(6.0, (8, 1, 1))
-    alone = Problem(build_model(scene), "float64")
-    alone.begin_step(np.inf)
-    assert rest == pytest.approx(estimate_error(alone).worst.position_error_m, rel=0.05)
+    reference = Problem(build_model(scene), "float64")
+    reference.begin_step(np.inf)
+    assert rest == pytest.approx(estimate_error(reference).worst.position_error_m, rel=0.05)

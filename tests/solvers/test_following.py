@@ -65,9 +65,9 @@ def test_a_solve_ends_with_the_stencils_of_where_it_ends(name, every, precision)
     }
     result = supple.equilibrium(followed(model, follower), solver=name, **options)
     assert result.report.ok, result.report
-    there = follower.springs(result.positions, model.rest)
-    assert 0 < len(there.vertices) < model.vertices - 1
-    still = replace(model, terms=(*model.terms, there))
+    springs = follower.springs(result.positions, model.rest)
+    assert 0 < len(springs.vertices) < model.vertices - 1
+    still = replace(model, terms=(*model.terms, springs))
     problem = Problem(still, "float64")
     problem.begin_step(np.inf)
     problem.positions = result.positions
@@ -80,16 +80,16 @@ def test_who_never_looks_again_keeps_the_stencils_of_the_beginning():
     result = supple.equilibrium(followed(model, follower), tolerance=1e-6)
     assert result.report.ok
     assert follower.looks == [np.inf]
-    alone = supple.equilibrium(model, tolerance=1e-6)
-    np.testing.assert_allclose(result.positions, alone.positions, atol=1e-9)
+    reference = supple.equilibrium(model, tolerance=1e-6)
+    np.testing.assert_allclose(result.positions, reference.positions, atol=1e-9)
 
 
 def test_a_verdict_waits_for_the_stencils_of_the_present_positions():
     """From an equilibrium without springs, all forces balance until somebody looks."""
     model = sagging()
-    alone = supple.equilibrium(model, tolerance=1e-8)
+    reference = supple.equilibrium(model, tolerance=1e-8)
     follower = Ropes(1000)
-    report = supple.equilibrium(followed(model, follower), initial=alone.positions, tolerance=1e-6).report
+    report = supple.equilibrium(followed(model, follower), initial=reference.positions, tolerance=1e-6).report
     assert report.ok
     assert report.iterations > 0
 

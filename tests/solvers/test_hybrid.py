@@ -173,9 +173,9 @@ def test_saddles_are_left():
     scene.pin(body.where(face(1, 0)))
     scene.pin(body.where(face(1, 1)), motion=supple.Translate((0, -0.1, 0)))
     model = build_model(scene, True)
-    push = np.zeros_like(model.rest)
-    push[:, 0] = 1e-6 * np.sin(np.pi * model.rest[:, 1])
-    report = descend(model, initial=model.rest + push)
+    perturbation = np.zeros_like(model.rest)
+    perturbation[:, 0] = 1e-6 * np.sin(np.pi * model.rest[:, 1])
+    report = descend(model, initial=model.rest + perturbation)
     straight = 0.5 * 1e5 * 0.1**2 * 0.01  # ½ E ε² V [J]
     assert report.outcome is Outcome.CONVERGED
     assert report.energy < 0.8 * straight

@@ -9,7 +9,7 @@ from supple.problem import Cpu
 from supple.solvers.newton_methods.laplace import Laplace
 
 
-def graph(cells, held=True):
+def graph(cells, constrained=True):
     """The Laplacian of the edges of a block, with weights of many sizes."""
     mesh = supple.block(cells)
     edges = np.concatenate([mesh.tets[:, [a, b]] for a in range(4) for b in range(a)])
@@ -17,7 +17,7 @@ def graph(cells, held=True):
     n = mesh.n_vertices
     i, j = edges.T
     A = csr_array((np.r_[weight, weight], (np.r_[i, j], np.r_[j, i])), shape=(n, n))
-    held_at = (mesh.points[:, 0] == 0) * 100.0 if held else np.zeros(n)
+    held_at = (mesh.points[:, 0] == 0) * 100.0 if constrained else np.zeros(n)
     return csr_array(diags_array(A.sum(axis=1) + held_at) - A)
 
 

@@ -11,22 +11,22 @@ from supple.solvers.newton_methods.rate_estimate import FIT_POINTS, BatchRateEst
 
 def some_figures(copies, bodies, seed=0):
     rng = np.random.default_rng(seed)
-    figures = rng.uniform(0, 1, (copies, bodies, 5)) ** 8
-    figures[1::7, 0, 0] = np.inf
-    figures[2::7, :, 1] = 0
-    figures[3::7, -1, 0] = np.nan
-    figures[4::7, :, 4] = 0
-    return figures
+    quantities = rng.uniform(0, 1, (copies, bodies, 5)) ** 8
+    quantities[1::7, 0, 0] = np.inf
+    quantities[2::7, :, 1] = 0
+    quantities[3::7, -1, 0] = np.nan
+    quantities[4::7, :, 4] = 0
+    return quantities
 
 
 @pytest.mark.parametrize("bodies", [1, 3])
 @pytest.mark.parametrize("acting", ["each", "all", "none"])
 def test_balances_of_all_copies_are_those_of_each(bodies, acting):
-    figures = some_figures(40, bodies)
+    quantities = some_figures(40, bodies)
     rng = np.random.default_rng(1)
     acts = {"each": rng.random((40, bodies)) < 0.5, "all": np.ones((1, bodies), bool)}
     acts["none"] = ~acts["all"]
-    balances = Balances(figures, acts[acting], 0.1, 1e-3, np.arange(40, dtype=np.int32))
+    balances = Balances(quantities, acts[acting], 0.1, 1e-3, np.arange(40, dtype=np.int32))
     assert list(balances) == list(range(40))
     for copy, one in balances.items():
         assert balances.finite[copy] == one.finite
@@ -37,10 +37,10 @@ def test_balances_of_all_copies_are_those_of_each(bodies, acting):
 
 
 def test_figures_that_change_later_are_not_those_of_before():
-    figures = some_figures(3, 1)
-    balances = Balances(figures, np.ones((1, 1), bool), 0.1, 1e-3, np.arange(3, dtype=np.int32))
-    before = figures[0, 0, 0]
-    figures[:] = 0
+    quantities = some_figures(3, 1)
+    balances = Balances(quantities, np.ones((1, 1), bool), 0.1, 1e-3, np.arange(3, dtype=np.int32))
+    before = quantities[0, 0, 0]
+    quantities[:] = 0
     assert balances.residual[0] == math.sqrt(before)
 
 

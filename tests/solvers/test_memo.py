@@ -8,7 +8,7 @@ from supple.problem import Problem
 from supple.scene import build_model
 
 
-def figures(problem):
+def quantities(problem):
     return problem.balance(), problem.energy(), problem.states.net.copy()
 
 
@@ -25,13 +25,13 @@ def test_figures_are_those_of_the_present_state():
         lambda p: p.set_inertia(0.1, model.rest),
         lambda p: p.set_conditions([Conditions(model.rest[model.pinned], force, initial=moved)]),
     ]
-    before = figures(problem)
+    before = quantities(problem)
     for number, change in enumerate(changes):
         change(problem)
-        fresh = Problem(model, "float64")
+        new_problem = Problem(model, "float64")
         for earlier in changes[: number + 1]:
-            earlier(fresh)
-        actual, again, expected = figures(problem), figures(problem), figures(fresh)
+            earlier(new_problem)
+        actual, again, expected = quantities(problem), quantities(problem), quantities(new_problem)
         assert actual[0] == again[0] == expected[0] != before[0]
         assert actual[1] == again[1] == expected[1]
         assert np.array_equal(actual[2], expected[2])
@@ -43,7 +43,7 @@ def test_what_others_evaluate_does_not_stand_for_it():
     model = build_model(cantilever(material("stable_neo_hookean")), quasistatic=True)
     problem = Problem(model, "float64")
     problem.positions = model.rest + 0.01 * np.random.default_rng(0).normal(size=model.rest.shape)
-    forces = figures(problem)[2]
+    forces = quantities(problem)[2]
     problem.measures.at_rest.forget()
     problem.measures.energy_rounding()
-    assert np.array_equal(figures(problem)[2], forces)
+    assert np.array_equal(quantities(problem)[2], forces)

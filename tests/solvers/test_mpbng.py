@@ -20,8 +20,8 @@ def hanging(cells=24, rest=None, size=1.0, quasistatic=True, plane="xz"):
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=quasistatic, dt=0.005, frames=8)
     mesh = supple.sheet(cells, (size, size), plane=plane)
     scene.add_cloth(mesh, MEMBRANE, density=10.0, thickness=1.0, rest=None if rest is None else rest(mesh))
-    far = mesh.points[:, 2] <= 0 if plane == "xz" else mesh.points[:, 1] >= size
-    scene.pin(scene.bodies[0].where(far & ((mesh.points[:, 0] <= 0) | (mesh.points[:, 0] >= size))))
+    fixed = mesh.points[:, 2] <= 0 if plane == "xz" else mesh.points[:, 1] >= size
+    scene.pin(scene.bodies[0].where(fixed & ((mesh.points[:, 0] <= 0) | (mesh.points[:, 0] >= size))))
     return scene
 
 
@@ -58,11 +58,11 @@ def test_layers_store_the_energy_of_the_cloth(rest):
     scene = hanging(16, rest)
     model = build_model(scene)
     layers = layers_of(model, None, 1)
-    whole = layers.model
+    layered_model = layers.model
     energies = {}
     for stretch in (1.0, 1.2):
-        problem = Problem(whole, "float64")
-        problem.positions = whole.rest * [stretch, 1, 1]
+        problem = Problem(layered_model, "float64")
+        problem.positions = layered_model.rest * [stretch, 1, 1]
         energies[stretch] = [float(e) for e in problem.measures.stored_energies()[0]]
     for stretch in (1.0, 1.2):
         energy = energies[stretch]
@@ -72,9 +72,13 @@ def test_layers_store_the_energy_of_the_cloth(rest):
 
 
 def test_pins_hold_the_layers(model):
-    whole = layers_of(model, None, 1).model
-    assert len(whole.pinned) > len(model.pinned) == 2
-    near = np.abs(whole.rest[whole.pinned][:, None] - model.rest[model.pinned]).max(axis=2).min(axis=1)
+    layered_model = layers_of(model, None, 1).model
+    assert len(layered_model.pinned) > len(model.pinned) == 2
+    near = (
+        np.abs(layered_model.rest[layered_model.pinned][:, None] - model.rest[model.pinned])
+        .max(axis=2)
+        .min(axis=1)
+    )
     assert near.max() == 0
 
 

@@ -38,13 +38,13 @@ CASES = [(Hybrid(max_predicted_sweeps=0), name) for name in SCENES] + [
 @pytest.mark.parametrize(("solver", "name"), CASES, ids=str)
 def test_steps_are_those_of_the_cpu(solver, name):
     scene = SCENES[name]()
-    here, there = (
+    on_host, on_device = (
         supple.equilibrium(scene, solver=solver, tolerance=1e-8, device=device) for device in ("cpu", "cuda")
     )
-    assert here.report.outcome is there.report.outcome is Outcome.CONVERGED
-    assert there.report.iterations == here.report.iterations
-    np.testing.assert_allclose(there.positions, here.positions, atol=1e-9)
-    certified = [result.report.error_estimate for result in (here, there)]
+    assert on_host.report.outcome is on_device.report.outcome is Outcome.CONVERGED
+    assert on_device.report.iterations == on_host.report.iterations
+    np.testing.assert_allclose(on_device.positions, on_host.positions, atol=1e-9)
+    certified = [result.report.error_estimate for result in (on_host, on_device)]
     assert certified[0].stable == certified[1].stable
     assert certified[1].worst.position_error_m <= 1e-8
 

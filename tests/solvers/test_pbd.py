@@ -178,9 +178,9 @@ def stretched(name, poisson, stiffness=1.0, cells=(12, 2, 2)):
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=250)
     kind = MATERIALS[name](young=1e4, poisson=poisson)
     body = scene.add_solid(supple.block(cells, (6, 1, 1)), kind, density=100)
-    held = body.where(face(0, 0))
-    scene.pin(held)
-    scene.attach(held, stiffness=1.0)
+    pinned_face = body.where(face(0, 0))
+    scene.pin(pinned_face)
+    scene.attach(pinned_face, stiffness=1.0)
     scene.pin(body.where(face(0, 6)), motion=supple.Translate((1.2, 0, 0), duration=0.5))
     *_, last = supple.simulate(scene, solver=PBD(iterations=20, damping=0.1, stiffness=stiffness))
     return last

@@ -341,14 +341,14 @@ def test_sor_of_the_paper():
     for one in (problem, plain):
         one.begin_step(np.inf)
     run, sweep = PBNG(acceleration="paper_sor").begin(problem), PBNG(acceleration=None).begin(plain)
-    before = here = plain.positions
+    before = positions = plain.positions
     for k in range(4):
         run.advance(1)
         sweep.advance(1)
         omega = 1.7 if k else 1.0
-        here, before = omega * (plain.positions - before) + before, here
-        np.testing.assert_allclose(problem.positions, here, atol=1e-12)
-        plain.positions = here
+        positions, before = omega * (plain.positions - before) + before, positions
+        np.testing.assert_allclose(problem.positions, positions, atol=1e-12)
+        plain.positions = positions
 
 
 def test_chebyshev_of_the_paper_by_its_name():

@@ -67,8 +67,8 @@ def test_dynamics_keep_the_velocity_of_a_free_body():
     problem.begin_step(np.inf)
     run = XPBD(sweeps_per_step=1, pseudo_time="dynamics").begin(problem)
     run.advance(1)
-    push = problem.positions - problem.model.rest
-    center = problem.model.mass @ push
+    displacement = problem.positions - problem.model.rest
+    center = problem.model.mass @ displacement
     for step in range(2, 5):
         run.advance(1)
         moved = problem.model.mass @ (problem.positions - problem.model.rest)

@@ -143,11 +143,11 @@ def test_what_was_before_changes_nothing(method, name):
     start = model.rest
     for seed, count in enumerate((6, 25, 11)):
         problem.refresh(1, springs(model, count, seed))
-        alone = Problem(having(model, springs(model, count, seed, capacity=count)), "float64")
-        for each in (problem, alone):
+        reference = Problem(having(model, springs(model, count, seed, capacity=count)), "float64")
+        for each in (problem, reference):
             begin_step(each, start)
             METHODS[method].begin(each).advance(4)
-        np.testing.assert_array_equal(problem.u, alone.u)
+        np.testing.assert_array_equal(problem.u, reference.u)
         start = problem.positions
     assert problem.layout.growths > 0
 
@@ -185,25 +185,25 @@ def test_element_wise_methods_begin_a_step_again_with_other_springs(name, model)
     run.advance(5)
     problem.refresh(1, springs(model, 12, seed=1))
     run.advance(20)
-    alone = Problem(having(model, springs(model, 12, seed=1, capacity=12)), "float64")
-    begin_step(alone, model.rest)
-    solver.begin(alone).advance(20)
-    np.testing.assert_array_equal(problem.u, alone.u)
+    reference = Problem(having(model, springs(model, 12, seed=1, capacity=12)), "float64")
+    begin_step(reference, model.rest)
+    solver.begin(reference).advance(20)
+    np.testing.assert_array_equal(problem.u, reference.u)
     assert np.abs(problem.u).max() > 0.01
 
 
 def test_a_net_may_consist_of_nothing_else():
     """Of springs alone, all of which may come and go."""
     points, _ = sheet()
-    whole = net()
-    (term,) = whole.terms
+    net_alone = net()
+    (term,) = net_alone.terms
     empty = Springs(term.vertices[:0], term.stiffness[:0], term.rest[:0], points, capacity=4)
-    problem = Problem(model_of(points, empty, pinned=whole.pinned, stretch=1.1), "float64")
+    problem = Problem(model_of(points, empty, pinned=net_alone.pinned, stretch=1.1), "float64")
     problem.refresh(0, term)
-    problem.positions = whole.rest * [1.1, 1.1, 1]
+    problem.positions = net_alone.rest * [1.1, 1.1, 1]
     problem.begin_step(0.0)
     assert solve(problem, supple.PBNG(), StopCriteria(1e-8)).ok
-    expected = supple.equilibrium(whole, tolerance=1e-8, initial=whole.rest * [1.1, 1.1, 1])
+    expected = supple.equilibrium(net_alone, tolerance=1e-8, initial=net_alone.rest * [1.1, 1.1, 1])
     np.testing.assert_allclose(problem.positions, expected.positions, atol=1e-6)
 
 

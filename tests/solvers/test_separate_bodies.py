@@ -73,11 +73,11 @@ def test_every_body_is_solved_for_to_the_accuracy_asked_for(slow):
 def held_and_free(stretch=1.1):
     """A held bar that bends, and a block that nothing holds; where both begin."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    held = scene.add_solid(
+    pinned_bar = scene.add_solid(
         supple.block((10, 2, 2), (2, 0.2, 0.2)), material("corotated", young=1e6), name="held"
     )
-    scene.pin(held.where(face(0, 0)))
-    scene.add_force(held.where(face(0, 2)), (0, -1, 0))
+    scene.pin(pinned_bar.where(face(0, 0)))
+    scene.add_force(pinned_bar.where(face(0, 2)), (0, -1, 0))
     mesh = supple.block((3, 2, 2), origin=(0, 3, 0))
     free = scene.add_solid(mesh, material("stable_neo_hookean", young=1e3), name="free")
     model = build_model(scene)
@@ -103,9 +103,9 @@ def test_the_distance_of_a_free_body_beside_a_held_one_leaves_out_how_it_drifts(
     truth = supple.equilibrium(scene, initial=start, tolerance=1e-10)
     assert truth.report.ok
     for name, own in problem.model.body_vertices:
-        there = truth.positions[own]
-        there = aligned(there, start[own]) if name == "free" else there
-        off = np.linalg.norm(start[own] - there, axis=1).max()
+        true_positions = truth.positions[own]
+        true_positions = aligned(true_positions, start[own]) if name == "free" else true_positions
+        off = np.linalg.norm(start[own] - true_positions, axis=1).max()
         assert bodies[name].position_error_m == pytest.approx(off, rel=0.5), name
 
 
@@ -125,13 +125,15 @@ def test_parts_are_those_that_elements_and_ties_connect():
     """Two bodies that are tied are one part; what pins hold at fewer than three points is loose."""
     scene = supple.Scene(gravity=(0, 0, 0))
     kind = material("corotated")
-    top, low, other, alone = (scene.add_solid(supple.block(2, origin=(0, -k, 0)), kind) for k in (0, 1, 5, 9))
+    top, low, other, isolated = (
+        scene.add_solid(supple.block(2, origin=(0, -k, 0)), kind) for k in (0, 1, 5, 9)
+    )
     scene.pin(top.where(face(1, 1)))
     scene.attach(low.where(face(1, 0)), top, stiffness=1e4)
     scene.pin(other.where(lambda X: (X[:, 0] == 0) & (X[:, 2] == 0)))  # an edge
     assembly = Assembly(Problem(build_model(scene), "float64"))
     parts, of = Parts(assembly), {}
-    for name, body in (("top", top), ("low", low), ("other", other), ("alone", alone)):
+    for name, body in (("top", top), ("low", low), ("other", other), ("alone", isolated)):
         inside = np.isin(assembly.free, np.arange(len(assembly.problem.model.rest))[body.vertices])
         (of[name],) = np.unique(parts.number[inside])
     assert of["top"] == of["low"]

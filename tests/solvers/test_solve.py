@@ -85,16 +85,16 @@ def test_rest_is_recognised_after_a_rigid_motion(precision):
     assert (result.report.outcome, result.report.iterations) == (Outcome.CONVERGED, 0)
 
 
-@pytest.mark.parametrize(("precision", "pull"), [("float32", 1e-4), ("float64", 1e-13)])
-def test_small_motions_are_not_taken_for_rest(precision, pull):
+@pytest.mark.parametrize(("precision", "gravity"), [("float32", 1e-4), ("float64", 1e-13)])
+def test_small_motions_are_not_taken_for_rest(precision, gravity):
     """They are a few hundred times what rounding would explain."""
-    scene = twisted(material("corotated"), angle=0.0, stretch=pull)
+    scene = twisted(material("corotated"), angle=0.0, stretch=gravity)
     result = supple.equilibrium(scene, precision=precision, tolerance=0.05)
     assert result.report.ok
     assert result.report.iterations > 0
     middle = np.abs(result.model.rest[:, 0] - 0.5) < 1e-9
     moved = (result.positions - result.model.rest)[middle, 0].mean()
-    assert moved == pytest.approx(0.5 * pull, rel=0.1)
+    assert moved == pytest.approx(0.5 * gravity, rel=0.1)
 
 
 def nearly_rigid(young):
@@ -155,9 +155,9 @@ def test_iterations_that_are_asked_for_are_done():
     free = supple.equilibrium(scene, solver=solver, tolerance=1e-8).report
     assert free.outcome is Outcome.STAGNATED
     more = free.iterations + 2000
-    asked = supple.equilibrium(scene, solver=solver, tolerance=1e-8, max_iterations=more).report
-    assert (asked.outcome, asked.iterations) == (Outcome.MAX_ITERATIONS, more)
-    assert f"{more:,} allowed" in str(asked)
+    result = supple.equilibrium(scene, solver=solver, tolerance=1e-8, max_iterations=more).report
+    assert (result.outcome, result.iterations) == (Outcome.MAX_ITERATIONS, more)
+    assert f"{more:,} allowed" in str(result)
 
 
 def test_a_time_limit_alone_is_used_up():
@@ -172,15 +172,15 @@ def test_a_time_limit_alone_is_used_up():
 
 def test_figures_that_take_turns_are_no_progress():
     """Each has its own lowest value."""
-    progress, copies = Progress(1), np.arange(1)
-    figures = ((1.0, 1.0 / 2), (2.0, 2.0))
+    progress, members = Progress(1), np.arange(1)
+    residuals = ((1.0, 1.0 / 2), (2.0, 2.0))
     states = [
-        Balances(np.array([[[r * r, s * s, 0, 0, 1]]]), np.array([[True]]), 0.0, 1e-16, copies)
-        for r, s in figures
+        Balances(np.array([[[r * r, s * s, 0, 0, 1]]]), np.array([[True]]), 0.0, 1e-16, members)
+        for r, s in residuals
     ]
-    assert [state[0] for state in states] == [Balance(r, s, 0.0, False) for r, s in figures]
+    assert [state[0] for state in states] == [Balance(r, s, 0.0, False) for r, s in residuals]
     for iteration in range(10):
-        progress.record(states[iteration % 2], copies, iteration)
+        progress.record(states[iteration % 2], members, iteration)
     assert progress.at[0] <= 1
 
 
@@ -237,7 +237,7 @@ def test_relative_residual_lies_between_0_and_1(name, solver):
 
 def test_relative_residual_is_scale_free():
     """A body ten times as large, a thousand times as stiff under the corresponding load is as unbalanced."""
-    figures = []
+    residuals = []
     for size, young, gravity in ((1, 1e3, 10), (10, 1e6, 1e3)):
         scene = supple.Scene(gravity=(0, -gravity, 0))
         body = scene.add_solid(
@@ -245,8 +245,8 @@ def test_relative_residual_is_scale_free():
         )
         scene.pin(body.where(lambda X: X[:, 0] <= 0))
         report = supple.equilibrium(scene, solver=PBNG(), tolerance=None, max_iterations=10).report
-        figures.append((report.relative_residual, report.reduction))
-    np.testing.assert_allclose(figures[0], figures[1], rtol=1e-9)
+        residuals.append((report.relative_residual, report.reduction))
+    np.testing.assert_allclose(residuals[0], residuals[1], rtol=1e-9)
 
 
 @EVERY
@@ -281,8 +281,8 @@ def test_history_has_an_entry_for_the_start_and_every_iteration(solver):
     report = supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-5, record_history=True).report
     history = report.history
     assert history.iterations == list(range(report.iterations + 1))
-    for figures in (history.seconds, history.residual, history.relative_residual, history.energy):
-        assert len(figures) == report.iterations + 1
+    for columns in (history.seconds, history.residual, history.relative_residual, history.energy):
+        assert len(columns) == report.iterations + 1
     assert history.seconds[0] == 0
     assert np.all(np.diff(history.seconds) >= 0)
     assert history.seconds[-1] == pytest.approx(report.seconds)

@@ -12,13 +12,13 @@ from supple.problem.reductions import FIGURES, PARTS, add_up, cut, measure
 
 
 @kernel
-def sum_up(team, values, parts, whole):
-    add_up(team, 0, values, parts, whole)
+def sum_up(team, values, parts, full_team):
+    add_up(team, 0, values, parts, full_team)
 
 
 @kernel
-def measure_all(team, net, u, sizes, softness, cuts, parts, figures):
-    measure(team, 0, net, u, sizes, softness, cuts, parts, figures)
+def measure_all(team, net, u, sizes, softness, cuts, parts, measures):
+    measure(team, 0, net, u, sizes, softness, cuts, parts, measures)
 
 
 def on_every_team(kernel, records, *args):

@@ -58,8 +58,8 @@ def cantilever(weight, cells, rows, bending=supple.HingeBending, stretching=1e7,
     [N/m], so large that it hardly stretches, and that it cannot bend across itself."""
     points, triangles = equilateral(cells, rows)
     membrane = membrane or supple.materials.PlaneStressStVK(young=stretching / 1e-2, poisson=0.0)
-    held = np.flatnonzero(points[:, 0] <= 0.5 / cells + 1e-9)
-    return cloth(points, triangles, membrane, bending(1.0), held, np.array([0, 0, -weight]))
+    pinned = np.flatnonzero(points[:, 0] <= 0.5 / cells + 1e-9)
+    return cloth(points, triangles, membrane, bending(1.0), pinned, np.array([0, 0, -weight]))
 
 
 def tip(model, positions):

@@ -22,8 +22,8 @@ def upright(weight, cells=48, rows=8):
     """A strip on edge: length along x, height along y, held at x = 0, with B = 1 and hard to stretch."""
     points, triangles = equilateral(cells, rows)
     membrane = supple.materials.PlaneStressStVK(young=1e9, poisson=0.3)
-    held = np.flatnonzero(points[:, 0] <= 0.5 / cells + 1e-9)
-    return cloth(points, triangles, membrane, supple.HingeBending(1.0), held, np.array([0, -weight, 0]))
+    pinned = np.flatnonzero(points[:, 0] <= 0.5 / cells + 1e-9)
+    return cloth(points, triangles, membrane, supple.HingeBending(1.0), pinned, np.array([0, -weight, 0]))
 
 
 def least_curvature(weight):

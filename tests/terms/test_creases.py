@@ -35,7 +35,7 @@ def creased(**changes):
     return CreasedBending(**{"rigidity": 1e-3, "yield_angle": 0.1, "creep": 8.0} | changes)
 
 
-def kept(bending):
+def fixed_creases(bending):
     """The angles that are left when a strip was folded for a while and is let go."""
     folded = list(supple.simulate(strip(bending, -2.0), tolerance=1e-4))[-1].state
     free = strip(bending)
@@ -48,11 +48,11 @@ def kept(bending):
 def test_a_fold_that_was_held_stays():
     """Less of it the later it begins to flow, and where it is limited."""
     left = {
-        "elastic": kept(HingeBending(1e-3)),
-        "never": kept(creased(yield_angle=3.0)),
-        "some": kept(creased()),
-        "late": kept(creased(yield_angle=0.4)),
-        "limited": kept(creased(creep=40.0, max_angle=0.2)),
+        "elastic": fixed_creases(HingeBending(1e-3)),
+        "never": fixed_creases(creased(yield_angle=3.0)),
+        "some": fixed_creases(creased()),
+        "late": fixed_creases(creased(yield_angle=0.4)),
+        "limited": fixed_creases(creased(creep=40.0, max_angle=0.2)),
     }
     assert max(left["elastic"].max(), left["never"].max()) < 1e-3
     assert left["some"].sum() > left["late"].sum() > 0.1
@@ -101,11 +101,13 @@ def test_forces_are_the_derivative_of_the_energy():
 def test_a_motion_goes_on_from_its_state_bit_by_bit(name):
     scene = strip(creased(), -2.0)
     options = {"frames": 5, "max_iterations": 5}
-    whole = list(supple.simulate(scene, solver=name, **options))
-    assert np.abs(whole[-1].state.history["rest_angle"]).max() > 0.01
-    state = pickle.loads(pickle.dumps(whole[1].state))
+    uninterrupted = list(supple.simulate(scene, solver=name, **options))
+    assert np.abs(uninterrupted[-1].state.history["rest_angle"]).max() > 0.01
+    state = pickle.loads(pickle.dumps(uninterrupted[1].state))
     for frames, expected in zip(
-        supple.simulate(scene, solver=name, initial=state, first_frame=3, **options), whole[2:], strict=True
+        supple.simulate(scene, solver=name, initial=state, first_frame=3, **options),
+        uninterrupted[2:],
+        strict=True,
     ):
         assert same(frames, expected)
 

@@ -77,12 +77,17 @@ def test_hessians_are_those_of_corners_carried_by_nodes(spacing, kind):
     K = term.hessian_blocks(problem.layout.elements[0], problem.u, kind, 1)
     weight = np.zeros((len(term.vertices), 4, problem.model.vertices))
     for corner in range(4):
-        points = term.carriage.corners[:, corner]
-        np.put_along_axis(weight[:, corner], term.carriage.nodes[points], term.carriage.weights[points], 1)
-    whole = np.einsum("eap,eabij,ebq->piqj", weight, K, weight, optimize=True)
-    whole = whole[assembly.free][:, :, assembly.free].reshape(assembly.size, -1)
+        points = term.node_interpolation.corners[:, corner]
+        np.put_along_axis(
+            weight[:, corner],
+            term.node_interpolation.nodes[points],
+            term.node_interpolation.weights[points],
+            1,
+        )
+    hessian = np.einsum("eap,eabij,ebq->piqj", weight, K, weight, optimize=True)
+    hessian = hessian[assembly.free][:, :, assembly.free].reshape(assembly.size, -1)
     H = assembly.hessian(kind).toarray()
-    np.testing.assert_allclose(H, whole, atol=1e-10 * np.abs(whole).max())
+    np.testing.assert_allclose(H, hessian, atol=1e-10 * np.abs(hessian).max())
 
 
 def test_visits_of_nodes_are_of_nodes_that_carry_something():

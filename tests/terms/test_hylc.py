@@ -310,8 +310,8 @@ def test_gpbd_keeps_account_of_what_it_moves():
     run.advance(5)
     (projection,) = run.projections
     (d,) = projection.memory
-    places = projection.places
-    ids = np.concatenate([places.own, places.rows.others], axis=1)
+    elements = projection.places
+    ids = np.concatenate([elements.own, elements.rows.others], axis=1)
     moved = np.zeros((model.vertices + 1, 3))
     per_corner = d[0].reshape(len(ids), 6, 3, -1)
     np.add.at(moved, ids, np.moveaxis(per_corner, 2, 3))

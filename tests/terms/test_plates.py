@@ -84,10 +84,10 @@ def test_without_weights_it_is_the_papers():
 def test_rest_angles():
     points, triangles = bent()
     vertices, _ = hinges_of(triangles)
-    kept, flat = (
+    shaped, flat = (
         bending_energy(points, triangles, points, HingeBending(1.0, rest=rest)) for rest in ("shape", "flat")
     )
-    assert kept < 1e-20
+    assert shaped < 1e-20
     assert flat > 0.1
     own = HingeBending(1.0, rest=angles(points[vertices]))
     assert bending_energy(points, triangles, points, own) < 1e-20
@@ -230,9 +230,9 @@ def test_a_heavy_chain_of_triangles_is_a_catenary():
 def test_a_flat_sheet_falls_from_two_corners(solver, bending):
     """Though nothing holds it across its plane at the start."""
     points, triangles = sheet(6)
-    held = np.flatnonzero((points[:, 0] == 0) & ((points[:, 1] == 0) | (points[:, 1] == 1)))
+    pinned = np.flatnonzero((points[:, 0] == 0) & ((points[:, 1] == 0) | (points[:, 1] == 1)))
     membrane = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
-    model = cloth(points, triangles, membrane, bending, held, np.array([0, 0, -10.0]))
+    model = cloth(points, triangles, membrane, bending, pinned, np.array([0, 0, -10.0]))
     result = supple.equilibrium(model, solver=solver)
     assert result.report.ok
     assert -1.1 < result.positions[:, 2].min() < -0.95

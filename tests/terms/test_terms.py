@@ -154,13 +154,13 @@ def test_terms_add_up():
     """The forces and energy of three terms together are the sums of each alone."""
     model = replace(composed(), pinned=np.empty(0, int))
     assert [type(term) for term in model.terms] == [TetElasticity, TetElasticity, WeakConstraints]
-    together = perturbed(Problem(model, "float64"), 0.05)
-    forces, energy = net_forces(together), together.energy()
+    problem = perturbed(Problem(model, "float64"), 0.05)
+    forces, energy = net_forces(problem), problem.energy()
     for i, term in enumerate(model.terms):
         loads = model.force if i == 0 else 0 * model.force
-        alone = perturbed(Problem(replace(model, terms=(term,), force=loads), "float64"), 0.05)
-        forces = forces - net_forces(alone)
-        energy = energy - alone.energy()
+        expected_problem = perturbed(Problem(replace(model, terms=(term,), force=loads), "float64"), 0.05)
+        forces = forces - net_forces(expected_problem)
+        energy = energy - expected_problem.energy()
     np.testing.assert_allclose(forces, 0, atol=1e-9)
     assert energy == pytest.approx(0, abs=1e-9)
 
@@ -178,10 +178,12 @@ def test_parameters_of_each_element_act_on_it(name, precision):
     mixed = replace(model, terms=(replace(term, material=material(name, young=young)),))
     forces = net_forces(perturbed(Problem(mixed, precision), 0.02))
     for part, E in ((soft, 1e3), (~soft, 5e3)):
-        alone = TetElasticity(
+        expected_problem = TetElasticity(
             term.vertices[part], term.gradients[part], term.volume[part], material(name, young=E)
         )
-        forces = forces - net_forces(perturbed(Problem(replace(model, terms=(alone,)), precision), 0.02))
+        forces = forces - net_forces(
+            perturbed(Problem(replace(model, terms=(expected_problem,)), precision), 0.02)
+        )
     np.testing.assert_allclose(forces, 0, atol=1e-11 if precision == "float64" else 1e-3)
 
 

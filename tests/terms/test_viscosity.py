@@ -149,14 +149,14 @@ def test_a_motion_goes_on_from_a_file_bit_by_bit(name, precision, tmp_path):
     body = scene.add_solid(supple.block(2), material("stvk"), density=2.0, viscosity=damped)
     scene.pin(body.where(face(0, 0)))
     options = {"max_iterations": 8, "precision": precision}
-    whole = list(supple.simulate(scene, solver=name, **options))
-    assert len(whole[1].state.history)
-    last = whole[1]
+    uninterrupted = list(supple.simulate(scene, solver=name, **options))
+    assert len(uninterrupted[1].state.history)
+    last = uninterrupted[1]
     saved = SavedFrame(last.positions, last.velocities, last.index, last.time, last.state)
     write_frame(tmp_path, saved, joined(scene.bodies))
     start = read_frame(tmp_path, 2).state
     parts = list(supple.simulate(scene, solver=name, initial=start, first_frame=3, **options))
-    for actual, expected in zip(parts, whole[2:], strict=True):
+    for actual, expected in zip(parts, uninterrupted[2:], strict=True):
         np.testing.assert_array_equal(actual.positions, expected.positions)
         np.testing.assert_array_equal(actual.velocities, expected.velocities)
         for key, values in expected.state.history.items():
@@ -244,8 +244,8 @@ def test_damping_of_the_mass_slows_a_flight(solver, precision):
         angular_velocity=(0, 0, 0),
         viscosity=supple.Rayleigh(mass_factor=alpha),
     )
-    far = supple.block(1, origin=(3, 0, 0))
-    free = scene.add_solid(far, material("stvk"), velocity=(1, 2, 0))
+    damped_body = supple.block(1, origin=(3, 0, 0))
+    free = scene.add_solid(damped_body, material("stvk"), velocity=(1, 2, 0))
     limits = {"max_iterations": 5} if solver == "pbd" else {"tolerance": 1e-4, "max_iterations": 50}
     frames = list(supple.simulate(scene, solver=solver, dt=dt, frames=4, precision=precision, **limits))
     for k, frame in enumerate(frames, 1):

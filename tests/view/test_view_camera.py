@@ -22,11 +22,11 @@ CLOUDS = {
 @pytest.mark.parametrize("aspect", [0.5, 1.3, 3.0])
 @pytest.mark.parametrize("name", CLOUDS)
 def test_all_points_are_in_the_picture_and_fill_it(name, aspect, angles):
-    places, distance = fit_camera(CLOUDS[name], aspect, angles).project(CLOUDS[name])
+    image_points, distance = fit_camera(CLOUDS[name], aspect, angles).project(CLOUDS[name])
     assert (distance > 0).all()
-    assert np.abs(places).max() <= MAX_FILL * (1 + 1e-6)
+    assert np.abs(image_points).max() <= MAX_FILL * (1 + 1e-6)
     if name != "one point" and angles == CAMERAS["corner"]:
-        assert np.ptp(places, axis=0).max() > 1.9 * MAX_FILL
+        assert np.ptp(image_points, axis=0).max() > 1.9 * MAX_FILL
 
 
 def test_up_is_up_and_x_goes_right():

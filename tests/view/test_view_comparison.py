@@ -70,25 +70,25 @@ def same(one: Path, other: Path) -> bool:
 @pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 500.0])
 def test_names_do_not_overlap_and_stay_near(count, spread):
     height, limits = 20.0, (100.0, 800.0)
-    wanted = 400 + spread * RANDOM.normal(size=count)
+    desired = 400 + spread * RANDOM.normal(size=count)
     left = 500 + RANDOM.choice([0.0, 5.0, 300.0], count)
     right = left + RANDOM.uniform(40, 120, count)
     path = np.column_stack([np.linspace(0, 1000, 1000), np.full(1000, 400.0)])
-    y = place_labels(wanted, left, right, height, path, limits)
+    y = place_labels(desired, left, right, height, path, limits)
     assert (y >= limits[0]).all()
     assert (y <= limits[1]).all()
     for i in range(count):
         for j in range(i):
             if left[i] < right[j] and left[j] < right[i]:
                 assert abs(y[i] - y[j]) >= 0.99 * height
-    assert abs(y - np.clip(wanted, *limits)).max() <= height * (count + 2)
+    assert abs(y - np.clip(desired, *limits)).max() <= height * (count + 2)
 
 
 def test_names_in_one_column_keep_the_order_of_their_curves():
-    wanted = np.array([300.0, 302.0, 301.0, 500.0])
+    desired = np.array([300.0, 302.0, 301.0, 500.0])
     same_place = np.full(4, 10.0), np.full(4, 60.0)
-    y = place_labels(wanted, *same_place, 20.0, np.empty((0, 2)), (0.0, 1000.0))
-    assert list(np.argsort(y)) == list(np.argsort(wanted))
+    y = place_labels(desired, *same_place, 20.0, np.empty((0, 2)), (0.0, 1000.0))
+    assert list(np.argsort(y)) == list(np.argsort(desired))
     assert y[3] == 500
 
 
@@ -98,9 +98,9 @@ def test_a_shared_view_sees_all_shapes():
     model = supple.scene.build_model(scene)
     shapes = [model.rest, model.rest + 1.0, 2 * model.rest]
     view = shared_view(model, shapes)
-    places, distance = view.camera.project(np.concatenate(shapes))
+    image_points, distance = view.camera.project(np.concatenate(shapes))
     assert (distance > 0).all()
-    assert abs(places).max() < 1
+    assert abs(image_points).max() < 1
     moved = [FIELDS["displacement"].values(model, shape).max() for shape in shapes]
     assert view.limits == (0.0, pytest.approx(max(moved)))
 

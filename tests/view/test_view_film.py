@@ -62,9 +62,9 @@ def test_a_turntable_never_crops_the_body(model, shapes):
     cameras = turntable(view.seen, 1.3, (32.0, 20.0), 7)
     points = np.concatenate([shape.positions for shape in shapes])
     for camera in cameras:
-        places, distance = camera.project(points)
+        image_points, distance = camera.project(points)
         assert (distance > 0).all()
-        assert abs(places).max() < 1
+        assert abs(image_points).max() < 1
     heights = [camera.position[1] for camera in cameras]
     assert heights == pytest.approx([heights[0]] * 7)
     assert np.linalg.norm(cameras[0].position - cameras[3].position) > 1

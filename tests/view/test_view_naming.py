@@ -53,8 +53,8 @@ def test_names_stand_still_in_a_film_below_all_that_a_body_does():
     shapes = [model.rest, model.rest - [0, 0.5, 0]]
     for _, (_, y), body in texts_of(model, shapes):
         assert y < body[:, 1].min() + 0.05
-    alone = named_bodies(model, [outlines_of_bodies(model, x) for x in shapes])
-    assert [body.seen[:, 1].min() for body in alone] == pytest.approx([-0.5, -0.5])
+    named = named_bodies(model, [outlines_of_bodies(model, x) for x in shapes])
+    assert [body.seen[:, 1].min() for body in named] == pytest.approx([-0.5, -0.5])
 
 
 def test_names_are_drawn_where_they_are_asked_for():

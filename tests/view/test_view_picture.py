@@ -40,14 +40,14 @@ def draw(model, positions, **options) -> Drawing:
     return make_drawing(model, positions, DISPLACEMENT, limits, **options)
 
 
-def camera_for(shown: Drawing) -> Camera:
-    return fit_camera(shown.points, LAYOUT.aspect)
+def camera_for(drawing: Drawing) -> Camera:
+    return fit_camera(drawing.points, LAYOUT.aspect)
 
 
-def render(renderer, shown: Drawing, camera: Camera, theme=LIGHT) -> np.ndarray:
+def render(renderer, drawing: Drawing, camera: Camera, theme=LIGHT) -> np.ndarray:
     made = renderer(SIZE, theme)
     try:
-        return made.render(shown, camera)
+        return made.render(drawing, camera)
     finally:
         made.close()
 
@@ -55,8 +55,8 @@ def render(renderer, shown: Drawing, camera: Camera, theme=LIGHT) -> np.ndarray:
 @pytest.mark.parametrize("renderer", RENDERERS)
 @pytest.mark.parametrize("stretch", [(1, 1, 1), (5, 0.3, 0.3), (0.2, 4, 0.2)])
 def test_the_body_is_drawn_where_there_is_room_for_it(renderer, model, stretch):
-    shown = draw(model, bent(model.rest) * stretch)
-    image = render(renderer, shown, camera_for(shown))
+    drawing = draw(model, bent(model.rest) * stretch)
+    image = render(renderer, drawing, camera_for(drawing))
     assert image.shape == (SIZE[1], SIZE[0], 3)
     nothing = empty(image, LIGHT.background)
     rows, columns = np.nonzero(~nothing)
@@ -69,22 +69,24 @@ def test_the_body_is_drawn_where_there_is_room_for_it(renderer, model, stretch):
 
 
 @needs_vtk
-def test_both_renderers_draw_the_same_silhouette(shown):
-    camera = camera_for(shown)
+def test_both_renderers_draw_the_same_silhouette(drawing):
+    camera = camera_for(drawing)
     one, other = (
-        empty(render(made, shown, camera), LIGHT.background)
+        empty(render(made, drawing, camera), LIGHT.background)
         for made in (with_vtk.Renderer, with_matplotlib.Renderer)
     )
     assert (one != other).mean() < 0.03
 
 
 @needs_vtk
-def test_a_renderer_that_is_used_again_draws_the_new_shape(model, shown):
-    camera = camera_for(shown)
+def test_a_renderer_that_is_used_again_draws_the_new_shape(model, drawing):
+    camera = camera_for(drawing)
     used = with_vtk.Renderer(SIZE, LIGHT)
     try:
         used.render(draw(model, model.rest), camera)
-        np.testing.assert_array_equal(used.render(shown, camera), render(with_vtk.Renderer, shown, camera))
+        np.testing.assert_array_equal(
+            used.render(drawing, camera), render(with_vtk.Renderer, drawing, camera)
+        )
     finally:
         used.close()
 
@@ -139,12 +141,12 @@ def test_captions_lose_whole_parts_and_do_not_come_and_go():
 def test_things_that_are_told_apart_are_not_blended(model):
     field = FIELDS["ordering"]
     values = field.values(model, model.rest, None)
-    shown = make_drawing(model, model.rest, field, field.limits(values))
-    corners = shown.paint.colors[shown.paint.triangles]
+    drawing = make_drawing(model, model.rest, field, field.limits(values))
+    corners = drawing.paint.colors[drawing.paint.triangles]
     assert (corners == corners[:, :1]).all()
     assert {tuple(c) for c in corners[:, 0]} <= {to_rgb(color) for color in field.colors}
-    assert area(shown.paint.points, shown.paint.triangles) == pytest.approx(
-        area(shown.points, shown.surface.triangles)
+    assert area(drawing.paint.points, drawing.paint.triangles) == pytest.approx(
+        area(drawing.points, drawing.surface.triangles)
     )
     body = FIELDS["body"]
     plain = make_drawing(model, model.rest, body, body.limits(body.values(model, model.rest, None)))
@@ -173,20 +175,20 @@ def test_a_skin_takes_separate_values_of_the_vertices_it_follows():
 @pytest.mark.parametrize("part", ["pins", "links"])
 def test_pins_and_attachments_are_visible(renderer, part):
     model = supple.scene.build_model(bar_and_ball(attached=True))
-    shown = draw(model, bent(model.rest))
-    camera = camera_for(shown)
-    bare = replace(shown, **{part: np.empty((0, *getattr(shown, part).shape[1:]))})
-    changed = (render(renderer, shown, camera) != render(renderer, bare, camera)).any(axis=-1)
-    places, _ = camera.project(getattr(shown, part).reshape(-1, 3))
-    columns = (places[:, 0] + 1) / 2 * (1 - LAYOUT.side) * SIZE[0]
+    drawing = draw(model, bent(model.rest))
+    camera = camera_for(drawing)
+    bare = replace(drawing, **{part: np.empty((0, *getattr(drawing, part).shape[1:]))})
+    changed = (render(renderer, drawing, camera) != render(renderer, bare, camera)).any(axis=-1)
+    image_points, _ = camera.project(getattr(drawing, part).reshape(-1, 3))
+    columns = (image_points[:, 0] + 1) / 2 * (1 - LAYOUT.side) * SIZE[0]
     assert columns.min() - 6 < np.flatnonzero(changed.any(axis=0)).mean() < columns.max() + 6
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
-def test_the_shadow_darkens_the_ground_below_the_body(renderer, model, shown):
-    camera = camera_for(shown)
-    grounded = draw(model, bent(model.rest), ground=float(shown.points[:, 1].min()) - 0.1)
-    with_shadow, without = render(renderer, grounded, camera), render(renderer, shown, camera)
+def test_the_shadow_darkens_the_ground_below_the_body(renderer, model, drawing):
+    camera = camera_for(drawing)
+    grounded = draw(model, bent(model.rest), ground=float(drawing.points[:, 1].min()) - 0.1)
+    with_shadow, without = render(renderer, grounded, camera), render(renderer, drawing, camera)
     ground = empty(without, LIGHT.background)
     assert (with_shadow[ground].astype(int) <= without[ground].astype(int) + 1).all()
     assert (with_shadow[ground].astype(int) < without[ground].astype(int) - 15).any()
@@ -247,9 +249,9 @@ def test_rollers_look_unlike_pins(renderer):
         scene = supple.Scene(gravity=(0, 0, 0))
         body = scene.add_solid(supple.block(2), supple.Corotated(young=1e4, poisson=0.3))
         scene.pin(body.where(lambda X: X[:, 2] >= 1), axes=axes)
-        shown = draw(supple.scene.build_model(scene), body.points)
-        assert (len(shown.pins), len(shown.rollers)) == ((9, 0) if axes == "xyz" else (0, 9))
-        images.append(render(renderer, shown, camera_for(shown)).astype(int))
+        drawing = draw(supple.scene.build_model(scene), body.points)
+        assert (len(drawing.pins), len(drawing.rollers)) == ((9, 0) if axes == "xyz" else (0, 9))
+        images.append(render(renderer, drawing, camera_for(drawing)).astype(int))
     assert (
         5 < np.count_nonzero(np.abs(images[0] - images[1]).max(axis=2) > 30) < 0.05 * images[0][..., 0].size
     )

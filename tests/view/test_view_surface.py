@@ -56,8 +56,8 @@ def test_marked_pins_are_pinned_and_apart():
 
 def test_attachments_join_what_they_hold():
     model = supple.scene.build_model(bar_and_ball(attached=True))
-    held, holding = np.moveaxis(attachment_lines(model, model.rest), 1, 0)
-    assert (held[:, 1] < 1.6).all()
+    attached, holding = np.moveaxis(attachment_lines(model, model.rest), 1, 0)
+    assert (attached[:, 1] < 1.6).all()
     assert holding[:, 1] == pytest.approx(1.0)
 
 

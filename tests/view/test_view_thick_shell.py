@@ -74,9 +74,9 @@ def test_folds_do_not_tear_a_slab():
 def test_every_field_can_be_painted_on_it():
     model = model_of(supple.sheet(3), block=True)
     for name in ("displacement", "volume_ratio", "bending_angle", "body"):
-        shown = make_drawing(model, model.rest, field_named(name), (0.0, 1.0), thickness=2.0)
-        assert len(shown.paint.colors) == len(shown.paint.points)
-        assert np.isfinite(shown.paint.points).all()
+        drawing = make_drawing(model, model.rest, field_named(name), (0.0, 1.0), thickness=2.0)
+        assert len(drawing.paint.colors) == len(drawing.paint.points)
+        assert np.isfinite(drawing.paint.points).all()
 
 
 def test_pictures_show_it():

@@ -77,10 +77,10 @@ def test_nothing_is_nothing():
 @pytest.mark.parametrize("kind", RENDERERS)
 def test_renderers_show_them(kind):
     model = model_with(supple.Sphere(0.3, (0.5, 1.4, 0.5)))
-    shown, camera = make_drawing(model, model.rest, FIELDS["displacement"], (0.0, 1.0)), seen_from(model)
-    bare = replace(shown, obstacles=(np.empty((0, 3)), np.empty((0, 3), int)))
+    drawing, camera = make_drawing(model, model.rest, FIELDS["displacement"], (0.0, 1.0)), seen_from(model)
+    bare = replace(drawing, obstacles=(np.empty((0, 3)), np.empty((0, 3), int)))
     images = []
-    for each in (shown, bare):
+    for each in (drawing, bare):
         renderer = kind((320, 240), LIGHT)
         images.append(renderer.render(each, camera).astype(int))
         renderer.close()

@@ -34,9 +34,9 @@ TERMINATED = 143
 STDOUT = "standard output"
 
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object on stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Say nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Print errors only.")]
 ScenePath = Annotated[
-    Path, typer.Argument(help="A scene file (TOML), or a name of `supple list scenes`.", show_default=False)
+    Path, typer.Argument(help="Scene file (TOML), or a name of `supple list scenes`.", show_default=False)
 ]
 
 MAX_WORD_LENGTH = 1000

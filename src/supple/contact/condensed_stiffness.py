@@ -34,24 +34,30 @@ class Condensed:
     def responses(
         self,
         motions: Sequence[RigidMotion],
-        touched: Sequence[Touching],
+        touching_vertices: Sequence[Touching],
         condense: Callable[[Sequence[Hold]], list[Response] | None] | None,
     ) -> Sequence[Response | None]:
         """Compute the response of soft bodies to each rigid body.
 
         Args:
             motions: The rigid bodies.
-            touched: Vertices in contact with each of them.
+            touching_vertices: Vertices in contact with each of them.
             condense: Function that computes responses; None for no condensation.
 
         Returns:
             One response per rigid body; all None if there is nothing to condense.
         """
         none = [None] * len(motions)
-        if condense is None or self._rises > MOST_RISES or not any(len(t.vertices) for t in touched):
+        if (
+            condense is None
+            or self._rises > MOST_RISES
+            or not any(len(t.vertices) for t in touching_vertices)
+        ):
             return none
-        key = tuple((each.vertices.tobytes(), each.sticks.tobytes()) for each in touched)
+        key = tuple((each.vertices.tobytes(), each.sticks.tobytes()) for each in touching_vertices)
         if key != self._key:
-            holds = [each.hold(motion.center) for each, motion in zip(touched, motions, strict=True)]
+            holds = [
+                each.hold(motion.center) for each, motion in zip(touching_vertices, motions, strict=True)
+            ]
             self._key, self._responses = key, condense(holds) or none
         return self._responses

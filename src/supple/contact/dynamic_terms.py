@@ -242,7 +242,8 @@ class DynamicTerms:
         problem.balance()
         stiffness, rigid = stiffness_of(problem.measures), problem.contacts.rigid
         return stiffness, [
-            [f.push(problem, motion.body.row, stiffness) for f in self._face_contacts] for motion in rigid
+            [f.contact_force(problem, motion.body.row, stiffness) for f in self._face_contacts]
+            for motion in rigid
         ]
 
 

@@ -96,10 +96,10 @@ class Corner(NamedTuple):
 
 
 @device_function
-def _corner(faces, place, i, j):
+def _corner(faces, item, i, j):
     v = faces.triangles[i, j]
     return Corner(
-        add(vector_at(faces.rest, v), vector_at(faces.u, v + vector_offset(place))), faces.free[v] != 0
+        add(vector_at(faces.rest, v), vector_at(faces.u, v + vector_offset(item))), faces.free[v] != 0
     )
 
 
@@ -114,9 +114,9 @@ def _nearest(shapes, k, a, b, c):
 
 
 @act.of(Faces)
-def _look(faces, place, i):
-    at = member_of(place) * len(faces.triangles) + i
-    a, b, c = _corner(faces, place, i, 0), _corner(faces, place, i, 1), _corner(faces, place, i, 2)
+def _look(faces, item, i):
+    at = member_of(item) * len(faces.triangles) + i
+    a, b, c = _corner(faces, item, i, 0), _corner(faces, item, i, 1), _corner(faces, item, i, 2)
     edge = longest(a.x, b.x, c.x)
     worst, shape, through = 0.0, -1, 0.0
     for k in range(len(faces.shapes.rows)):
@@ -127,7 +127,7 @@ def _look(faces, place, i):
     faces.found[at, DEPTH], faces.found[at, SHAPE] = worst, 1.0 * shape
     faces.found[at, EDGE], faces.found[at, PASSED] = edge, through
     if shape >= 0:
-        atomic_add(faces.count, member_of(place), 1)
+        atomic_add(faces.count, member_of(item), 1)
 
 
 @device_function
@@ -193,7 +193,7 @@ def surface_triangles(model: Model) -> np.ndarray:
     return np.ascontiguousarray(every[model.free[every].any(axis=1)], np.int32)
 
 
-class Piercing:
+class FacePenetrationSearch:
     """Search for faces with obstacles inside."""
 
     def __init__(self, contacts: Contacts) -> None:
@@ -255,11 +255,11 @@ class Piercing:
         return depth, Passed(body, float(found[face, DEPTH]), edge, finer)
 
 
-def piercing_of(contacts: Contacts) -> Piercing:
-    """`Piercing` of the contacts, created on first use and kept while the batch size is unchanged."""
-    if contacts.piercing is None:
-        contacts.piercing = Piercing(contacts)
-    return contacts.piercing
+def face_search_of(contacts: Contacts) -> FacePenetrationSearch:
+    """`FacePenetrationSearch` of the contacts, created on first use and kept while the batch size is unchanged."""
+    if contacts.face_search is None:
+        contacts.face_search = FacePenetrationSearch(contacts)
+    return contacts.face_search
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from supple.collision.obstacles.rigid_body import Push
 from supple.collision.obstacles.signed_distance import FRICTION, OBSTACLE, POSE, Shapes
 from supple.contact.face_penetration import surface_triangles
 from supple.contact.friction_state import owners
-from supple.contact.obstacle_report import Pressed
-from supple.contact.weak import EVERY, unless_alike
+from supple.contact.obstacle_report import FaceForces
+from supple.contact.weak import EVERY, unless_equivalent
 from supple.kernels import HOST
 from supple.model.model import Model
 from supple.problem import Problem
@@ -38,14 +38,14 @@ from supple.problem.reactions import ObstacleContacts
 from supple.terms import PenaltyContacts
 from supple.terms.contact.friction import NORMAL, NUMBERS, SLIP, STIFFNESS
 
-STIFF = 30.0
+STIFFNESS_FACTOR = 30.0
 """Contact stiffness relative to the rest stiffness of vertices."""
 
-GONE = 0.05
+MAX_CONTACT_DISTANCE = 0.05
 """Distance from the obstacle, in mean edge lengths, beyond which contact points are discarded."""
 
 
-TURNED = 0.5
+MIN_NORMAL_COSINE = 0.5
 """Cosine of the largest rotation of a contact normal in a step; a normal beyond it belongs to another side of
 the obstacle."""
 
@@ -77,18 +77,18 @@ class FaceContact:
             device.download(problem.u)
         x = problem.positions
         seen = Points.displaced(problem.model.rest, problem.u, device).x if device.is_remote else x
-        known: FacePoints = problem.dynamic_terms.step_cache.get(index, FacePoints.none())
-        points = known.following(points_inside(seen, self.triangles, contacts.shapes, self.small, device))
-        if len(known.triangle):
-            d, _ = distances_of(contacts.shapes, points.shape, self._places(points, points.deepest, x))
-            points = points.where(d < GONE * self.edge)
+        previous: FacePoints = problem.dynamic_terms.step_cache.get(index, FacePoints.none())
+        points = previous.following(points_inside(seen, self.triangles, contacts.shapes, self.small, device))
+        if len(previous.triangle):
+            d, _ = distances_of(contacts.shapes, points.shape, self._interpolate(points, points.deepest, x))
+            points = points.where(d < MAX_CONTACT_DISTANCE * self.edge)
         problem.dynamic_terms.step_cache[index] = points
         device.download(contacts.start)
         before = contacts.shapes.rows.copy()
         before[:, POSE : POSE + 12] = contacts.before
-        begun = problem.model.rest + contacts.start[:-1, :3], contacts.shapes._replace(rows=before)
+        start = problem.model.rest + contacts.start[:-1, :3], contacts.shapes._replace(rows=before)
         old: Any = problem.model.terms[index]
-        return unless_alike(old, self._term(points, contacts.shapes, problem.model, x, begun), problem)
+        return unless_equivalent(old, self._term(points, contacts.shapes, problem.model, x, start), problem)
 
     def evaluate_at(self, model: Model, x: np.ndarray, time: float) -> PenaltyContacts:
         """Contacts at positions x (n, 3) [m] and a time [s], outside of a solve and without slip."""
@@ -101,7 +101,7 @@ class FaceContact:
         """Index of the energy term of this method."""
         return next(k for k, own in model.dynamic_terms if own is self)
 
-    def _places(self, points: FacePoints, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def _interpolate(self, points: FacePoints, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
         """(m, 3) points of faces [m] with weights (m, 3), at positions x (n, 3) [m]."""
         return np.asarray(np.einsum("mk,mki->mi", weights, x[self.triangles[points.triangle]]))
 
@@ -111,7 +111,7 @@ class FaceContact:
         shapes: Shapes,
         model: Model,
         x: np.ndarray,
-        begun: tuple[np.ndarray, Shapes] | None = None,
+        start: tuple[np.ndarray, Shapes] | None = None,
     ) -> PenaltyContacts:
         """Contact energy term.
 
@@ -120,18 +120,18 @@ class FaceContact:
             shapes: Obstacle shapes.
             model: Model with this method.
             x: (n, 3) positions [m].
-            begun: Positions (n, 3) [m] and shapes at the start of the step; None for zero slip.
+            start: Positions (n, 3) [m] and shapes at the start of the step; None for zero slip.
         """
         w, deepest, which = points.weights, points.deepest, points.shape
-        there = self._places(points, deepest, x)
-        d, n = distances_of(shapes, which, there)
-        moved = self._places(points, w, x - model.rest)
+        points_on_faces = self._interpolate(points, deepest, x)
+        d, n = distances_of(shapes, which, points_on_faces)
+        moved = self._interpolate(points, w, x - model.rest)
         o = -moved
-        if begun is not None:
-            start = self._places(points, w, begun[0])
-            o += self._places(points, w, x) - carried_points(shapes, which, start)
-            side = sides_of(points, begun[0], self.triangles, begun[1])
-            d, n = _on_their_side(shapes, which, there, d, n, carried_ways(shapes, which, side))
+        if start is not None:
+            start_points = self._interpolate(points, w, start[0])
+            o += self._interpolate(points, w, x) - carried_points(shapes, which, start_points)
+            side = sides_of(points, start[0], self.triangles, start[1])
+            d, n = _correct_sides(shapes, which, points_on_faces, d, n, carried_ways(shapes, which, side))
         o -= (n * o).sum(axis=1)[:, None] * n
         numbers = np.empty((len(d), NUMBERS))
         numbers[:, NORMAL:SLIP], numbers[:, SLIP : SLIP + 3] = n, o
@@ -141,7 +141,7 @@ class FaceContact:
         vertices = self.triangles[points.triangle].astype(np.int32)
         return PenaltyContacts(vertices, points.weights, numbers, 0, False, keys)
 
-    def push(self, problem: Problem, row: int, stiffness: np.ndarray) -> Push:
+    def contact_force(self, problem: Problem, row: int, stiffness: np.ndarray) -> Push:
         """Contact forces of faces on a rigid body.
 
         Args:
@@ -161,7 +161,7 @@ class FaceContact:
         yields = 1 / term.numbers[own, STIFFNESS] + through
         return Push(points, -forces[own], ways, 1 / yields)
 
-    def touches(self, model: Model, x: np.ndarray) -> ObstacleContacts:
+    def obstacle_contacts(self, model: Model, x: np.ndarray) -> ObstacleContacts:
         """Obstacle forces on the corners of faces, at positions x (n, 3) [m]."""
         assert model.obstacles is not None
         term: Any = model.terms[self._index(model)]
@@ -169,22 +169,22 @@ class FaceContact:
         obstacle = np.repeat(model.obstacles.obstacle[term.keys[:, 1]], 3)
         return ObstacleContacts(model.obstacles.names, term.vertices.ravel(), obstacle, forces.reshape(-1, 3))
 
-    def pressed(self, problem: Problem) -> Pressed:
+    def face_forces(self, problem: Problem) -> FaceForces:
         """Sums of obstacle forces on faces at the current displacements, per obstacle and per body."""
         model, contacts = problem.model, problem.contacts
         assert model.obstacles is not None
         term: Any = model.terms[self._index(model)]
         u = problem.states.vectors(problem.u)[0].astype(float)
-        forces, push = term.forces(u), term.response(u).normal_force
-        there = np.einsum("mk,mki->mi", term.weights, (model.rest + u)[term.vertices])
-        d, _ = distances_of(contacts.shapes, term.keys[:, 1], there)
+        forces, normal_force = term.forces(u), term.response(u).normal_force
+        points_on_faces = np.einsum("mk,mki->mi", term.weights, (model.rest + u)[term.vertices])
+        d, _ = distances_of(contacts.shapes, term.keys[:, 1], points_on_faces)
         obstacle = contacts.shapes.rows[term.keys[:, 1], OBSTACLE].astype(int)
         body = owners(model)[term.vertices[:, 0]]
-        return Pressed(
+        return FaceForces(
             _sums(forces, obstacle, len(model.obstacles.names)),
-            np.bincount(obstacle[push > 0], minlength=len(model.obstacles.names)),
+            np.bincount(obstacle[normal_force > 0], minlength=len(model.obstacles.names)),
             _sums(forces, body, len(model.body_vertices)),
-            np.bincount(body, push * np.abs(d), len(model.body_vertices)),
+            np.bincount(body, normal_force * np.abs(d), len(model.body_vertices)),
         )
 
 
@@ -200,8 +200,13 @@ def _softness(term: PenaltyContacts, vertices: np.ndarray, stiffness: np.ndarray
     return shared / np.maximum(stiffness - own, 1e-3 * np.maximum(stiffness, 1e-300))
 
 
-def _on_their_side(
-    shapes: Shapes, which: np.ndarray, there: np.ndarray, d: np.ndarray, n: np.ndarray, side: np.ndarray
+def _correct_sides(
+    shapes: Shapes,
+    which: np.ndarray,
+    points_on_faces: np.ndarray,
+    d: np.ndarray,
+    n: np.ndarray,
+    side: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Correct distances and normals of points closer to another side of an obstacle.
 
@@ -210,7 +215,7 @@ def _on_their_side(
     Args:
         shapes: Obstacle shapes.
         which: (m,) shape of each point.
-        there: (m, 3) points [m].
+        points_on_faces: (m, 3) points [m].
         d: (m,) distances [m].
         n: (m, 3) normals.
         side: (m, 3) directions of the initial side.
@@ -218,11 +223,11 @@ def _on_their_side(
     Returns:
         Distances (m,) [m] and normals (m, 3).
     """
-    past = np.flatnonzero((d < 0) & ((n * side).sum(axis=1) < TURNED))
-    foot = foot_towards(shapes, which[past], there[past], side[past])
-    normal = distances_of(shapes, which[past], foot)[1]
+    past = np.flatnonzero((d < 0) & ((n * side).sum(axis=1) < MIN_NORMAL_COSINE))
+    closest = foot_towards(shapes, which[past], points_on_faces[past], side[past])
+    normal = distances_of(shapes, which[past], closest)[1]
     d, n = d.copy(), n.copy()
-    d[past], n[past] = ((there[past] - foot) * normal).sum(axis=1), normal
+    d[past], n[past] = ((points_on_faces[past] - closest) * normal).sum(axis=1), normal
     return d, n
 
 
@@ -242,7 +247,7 @@ def with_face_contact(model: Model, small: np.ndarray, edge: float) -> Model:
     triangles = surface_triangles(model)
     bare = replace(model, dynamic_terms=(), obstacles=None, velocities=None, grid=None)
     stiffness = rest_stiffness_of(Problem(bare, "float64", 1).measures) / 3
-    contact = FaceContact(triangles, STIFF * stiffness[triangles].max(axis=1), small, edge)
+    contact = FaceContact(triangles, STIFFNESS_FACTOR * stiffness[triangles].max(axis=1), small, edge)
     empty = np.empty((0, 3))
     none = PenaltyContacts(
         empty.astype(np.int32), empty, np.empty((0, NUMBERS)), 64, False, np.empty((0, 2), np.int64)

@@ -26,35 +26,35 @@ from supple.collision.obstacles.rigid_body import (
 from supple.collision.obstacles.rigid_contacts import corrections
 from supple.collision.obstacles.signed_distance import POSE, STEP, Shapes, distances_to
 from supple.contact.condensed_stiffness import Condensed
-from supple.contact.face_penetration import Piercing
-from supple.contact.obstacle_kernels import Clamp, Detect, Forget, Remember, Sliding
-from supple.contact.obstacle_report import TouchSums
+from supple.contact.face_penetration import FacePenetrationSearch
+from supple.contact.obstacle_kernels import Clamp, ClearShapes, Detect, RecordStart, Sliding
+from supple.contact.obstacle_report import ContactSums
 from supple.kernels import RECORD
 from supple.model.model import Model, unpinned
 from supple.problem.device import Device
 from supple.problem.states import States
 from supple.problem.vertex_kernels import Displace
 
-SNAP = 8
-"""Distance to the stick point, in roundings of an edge, below which a vertex is moved there.
+STICK_ROUNDINGS = 8
+"""Distance to the stick point, in roundings of an edge, below which a vertex is moved target.
 
 Without it, vertices creep by rounding.
 """
 
-HURRY, MOST_WAYPOINTS = 0.4, 256
+MAX_MOTION_RATIO, MAX_WAYPOINTS = 0.4, 256
 """Limits of projections in a step.
 
 They are the motion of an obstacle between projections, as a fraction of its thickness, and the maximum number
 of projections.
 """
 
-GIVES_WAY = 1e-7
+MIN_CORRECTION = 1e-7
 """Correction below which a rigid body does not move, as a fraction of the mean edge."""
 
-TOUCHES = 1e-4
+CONTACT_GAP = 1e-4
 """Gap at which a vertex touches a rigid body at the beginning of a step, as a fraction of the mean edge."""
 
-STILL = 1e-6, 16
+MAX_STICKING_MOTION = 1e-6, 16
 """Relative motion per step below which a vertex does not slide: fraction of an edge, and roundings of it."""
 
 
@@ -87,15 +87,15 @@ class Contacts:
         self.rest[:-1, :3] = model.rest
         self._free = np.append(unpinned(model), 0).astype(dtype)
         eps, edge = float(np.finfo(dtype).eps), model.mean_edge
-        self._snap = SNAP * eps * edge
-        self._still = max(STILL[0], STILL[1] * eps) * edge
+        self._stick_distance = STICK_ROUNDINGS * eps * edge
+        self._sticking_motion = max(MAX_STICKING_MOTION[0], MAX_STICKING_MOTION[1] * eps) * edge
         self._back = self._time = 0.0
         self.times, self.moving = (0.0, 0.0), np.zeros(len(self.shapes.rows), bool)
         """Start and end of the present motion of obstacles [s].
 
         `moving` (r,) is True for the shapes whose prescribed frames change in it.
         """
-        self._way: list[tuple[np.ndarray, float]] = []
+        self._waypoints: list[tuple[np.ndarray, float]] = []
         self._keeps_start = self.has_friction or any(
             getattr(f, "resolves_faces", False) for _, f in model.dynamic_terms
         )
@@ -136,8 +136,8 @@ class Contacts:
         self.which = np.full((len(self.states.u), 3), -1, np.int32)
         friction = Friction(records(), records()) if rough else ()
         self.planes = Planes(records(), records(), records(), records(), friction)
-        self.sums: TouchSums | None = None
-        self.piercing: Piercing | None = None
+        self.sums: ContactSums | None = None
+        self.face_search: FacePenetrationSearch | None = None
 
     def clamp(self, *mirrors: np.ndarray) -> tuple[Clamp, ...]:
         """Operations for `clamp_all` that project u out of obstacles.
@@ -147,10 +147,10 @@ class Contacts:
         """
         if not self.planes:
             return ()
-        return (Clamp(self.states.u, self._free, self.planes, self._snap, mirrors),)
+        return (Clamp(self.states.u, self._free, self.planes, self._stick_distance, mirrors),)
 
     @property
-    def _slippery(self) -> bool:
+    def _depends_on_sliding(self) -> bool:
         return (
             bool(self._back) and self.has_friction and self.obstacles is not None and self.obstacles.slippery
         )
@@ -160,32 +160,32 @@ class Contacts:
         """True if an obstacle has friction."""
         return self.obstacles is not None and self.obstacles.rough
 
-    def found(self, copy: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def get_planes(self, member: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return the contact planes of a batch member.
 
         Args:
-            copy: Batch member.
+            member: Batch member.
 
         Returns:
             Normals, closest points [m] and last evaluated reactions [N], each (planes, n, 3), and the shapes
             (planes, n), -1 for none.
         """
         n = self.model.vertices + 1
-        own = slice(copy * n, (copy + 1) * n - 1)
+        own = slice(member * n, (member + 1) * n - 1)
         arrays = [getattr(self.planes, name) for name in ("normal", "foot", "reaction")]
         for array in (*arrays, self.which):
             self.device.download(array)
         normals, feet, forces = (array[:, own, :3].astype(float) for array in arrays)
         return normals, feet, forces, self.which[own, : len(normals)].T
 
-    def coefficients(self, copy: int) -> np.ndarray:
+    def coefficients(self, member: int) -> np.ndarray:
         """Friction coefficients μ (planes, n) of a batch member, 0 without contact plane."""
         assert isinstance(self.planes, Planes)
         n, friction = self.model.vertices + 1, self.planes.friction
         if not friction:
             return np.zeros((len(self.planes.normal), n - 1))
         self.device.download(friction.coefficient)
-        return friction.coefficient[:, copy * n : (copy + 1) * n - 1, 0].astype(float)
+        return friction.coefficient[:, member * n : (member + 1) * n - 1, 0].astype(float)
 
     def begin_step(self, time: float, dt: float = np.inf, damping: float = 0.0) -> None:
         """Record start positions and move obstacles to their poses at step end.
@@ -198,12 +198,12 @@ class Contacts:
         if self.obstacles is None:
             return
         # a restarted motion lacks the forces of the last step, and must give identical results
-        self.device.on_records(Forget(self.which))
+        self.device.on_records(ClearShapes(self.which))
         if self._keeps_start:
-            self.device.on_records(Remember(self.states.u, self.start))
+            self.device.on_records(RecordStart(self.states.u, self.start))
         self._damping = damping
         now = self.obstacles.poses(time).copy()
-        held = [_is_touched(self, motion) for motion in self.rigid] if np.isfinite(dt) else []
+        in_contact = [_has_contact(self, motion) for motion in self.rigid] if np.isfinite(dt) else []
         for motion in self.rigid:
             if np.isfinite(dt):
                 motion.begin(dt)
@@ -212,7 +212,7 @@ class Contacts:
         self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.obstacles.advance(self.shapes, now, time, dt)
         if np.isfinite(dt):
-            weights = [[m.weight] if stays else [] for m, stays in zip(self.rigid, held, strict=True)]
+            weights = [[m.weight] if stays else [] for m, stays in zip(self.rigid, in_contact, strict=True)]
             self._correct([UNTOUCHED] * len(self.rigid), weights)
             self.condensed = Condensed()
             self.rigid_residual = None if self.rigid else 0.0
@@ -222,9 +222,9 @@ class Contacts:
         end = time if np.isfinite(time) else max(self._time, self.model.duration)
         self.times, self.moving = (self._time, end), (self.before != now).any(axis=1)
         self.moving[[motion.body.row for motion in self.rigid]] = False
-        self._way, self._time = self._waypoints(self._time, end), end
+        self._waypoints, self._time = self._find_waypoints(self._time, end), end
 
-    def _waypoints(self, begin: float, end: float) -> list[tuple[np.ndarray, float]]:
+    def _find_waypoints(self, begin: float, end: float) -> list[tuple[np.ndarray, float]]:
         """Intermediate poses of the obstacles, close enough to push every vertex in their way.
 
         Args:
@@ -235,8 +235,8 @@ class Contacts:
             Frames (r, 12) of all shapes and times [s].
         """
         assert self.obstacles is not None
-        hurry = self.obstacles.hurry(self.shapes) + self.obstacles.deformation(begin, end)
-        steps = min(int(np.ceil(hurry / HURRY)), MOST_WAYPOINTS)
+        motion_ratio = self.obstacles.hurry(self.shapes) + self.obstacles.deformation(begin, end)
+        steps = min(int(np.ceil(motion_ratio / MAX_MOTION_RATIO)), MAX_WAYPOINTS)
         times = np.linspace(begin, end, max(steps, 1) + 1)[1:-1].tolist()
         way = [(self.obstacles.poses(t).copy(), t) for t in times]
         for frames, _ in way:
@@ -249,27 +249,27 @@ class Contacts:
         if self.obstacles is None:
             return
         end = self.shapes.rows[:, POSE : POSE + 12].copy()
-        for frames, time in (*self._way, (end, self._time)):
+        for frames, time in (*self._waypoints, (end, self._time)):
             self.shapes.rows[:, POSE : POSE + 12] = frames
             self.device.upload(self.shapes.rows)
-            if self._way and self.obstacles.values_at is not None:
+            if self._waypoints and self.obstacles.values_at is not None:
                 self.shapes.values[:] = self.obstacles.values_at(time)
                 self.device.upload(self.shapes.values)
             self._detect(self._free)
-        self._way = []
+        self._waypoints = []
 
     def set_time(self, time: float) -> None:
         """Set obstacles to their poses at a time [s], and rigid bodies to their initial poses."""
         if self.obstacles is None:
             return
-        self.rigid, there = rigid_motions(self.obstacles), self.obstacles.shapes(time)
-        self.shapes.rows[:], self._time = there.rows, time
+        self.rigid, target = rigid_motions(self.obstacles), self.obstacles.shapes(time)
+        self.shapes.rows[:], self._time = target.rows, time
         self.device.upload(self.shapes.rows)
         if self.obstacles.values_at is not None:
-            self.shapes.values[:] = there.values
+            self.shapes.values[:] = target.values
             self.device.upload(self.shapes.values)
 
-    def begin_anew(self, times: Sequence[float]) -> None:
+    def begin_equilibria(self, times: Sequence[float]) -> None:
         """Set up equilibria.
 
         Args:
@@ -308,10 +308,10 @@ class Contacts:
         Returns:
             False if all corrections were negligible.
         """
-        touched = [_touching(self, motion, stiffness) for motion in self.rigid]
-        farthest = self._correct(touched, others, condense)
+        touching_vertices = [_touching(self, motion, stiffness) for motion in self.rigid]
+        farthest = self._correct(touching_vertices, others, condense)
         self.device.upload(self.shapes.rows)
-        if farthest <= GIVES_WAY * self.model.mean_edge:
+        if farthest <= MIN_CORRECTION * self.model.mean_edge:
             return False
         self.moves += 1
         self._detect(self._free)
@@ -319,7 +319,7 @@ class Contacts:
 
     def _correct(
         self,
-        touched: list[Touching],
+        touching_vertices: list[Touching],
         others: Sequence[list[Push]],
         condense: Callable[[Sequence[Hold]], list[Response] | None] | None = None,
     ) -> float:
@@ -330,7 +330,7 @@ class Contacts:
         the vertex sticks and the correction is computed again.
 
         Args:
-            touched: Vertices in contact with each rigid body.
+            touching_vertices: Vertices in contact with each rigid body.
             others: Further contact forces on each rigid body.
             condense: Function that computes the responses of soft bodies, or None.
 
@@ -340,16 +340,23 @@ class Contacts:
         if not self.rigid:
             return 0.0
         while True:
-            pushes = [together(each.push, *further) for each, further in zip(touched, others, strict=True)]
-            responses = self.condensed.responses(self.rigid, touched, condense)
+            pushes = [
+                together(each.push, *extra) for each, extra in zip(touching_vertices, others, strict=True)
+            ]
+            responses = self.condensed.responses(self.rigid, touching_vertices, condense)
             if responses[0] is not None:
-                soft = [each.push._replace(stiffness=0 * each.push.stiffness) for each in touched]
-                pushes = [together(push, *further) for push, further in zip(soft, others, strict=True)]
+                soft = [each.push._replace(stiffness=0 * each.push.stiffness) for each in touching_vertices]
+                pushes = [together(push, *extra) for push, extra in zip(soft, others, strict=True)]
             steps = corrections(self.rigid, pushes, self.shapes, responses)
-            caught = [each.caught(m.center, s) for each, m, s in zip(touched, self.rigid, steps, strict=True)]
+            caught = [
+                each.caught(m.center, s)
+                for each, m, s in zip(touching_vertices, self.rigid, steps, strict=True)
+            ]
             if not any(stops.any() for stops in caught):
                 break
-            touched = [each.stick_too(stops) for each, stops in zip(touched, caught, strict=True)]
+            touching_vertices = [
+                each.stick_too(stops) for each, stops in zip(touching_vertices, caught, strict=True)
+            ]
         farthest = worst = 0.0
         for motion, push, step, response in zip(self.rigid, pushes, steps, responses, strict=True):
             worst = max(worst, motion.relative_residual(push, step, response))
@@ -365,12 +372,12 @@ class Contacts:
         return farthest
 
     @property
-    def moved_by_bodies(self) -> np.ndarray:
+    def rigid_states(self) -> np.ndarray:
         """(k, 18) positions and velocities of the rigid bodies; the setter restores them."""
         return np.array([motion.numbers for motion in self.rigid]).reshape(-1, 18)
 
-    @moved_by_bodies.setter
-    def moved_by_bodies(self, numbers: np.ndarray) -> None:
+    @rigid_states.setter
+    def rigid_states(self, numbers: np.ndarray) -> None:
         self.rigid = [RigidMotion.of(m.body, row) for m, row in zip(self.rigid, numbers, strict=True)]
         for motion in self.rigid:
             self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
@@ -384,13 +391,13 @@ class Contacts:
             time: Time of the obstacle poses [s].
         """
         assert self.obstacles is not None
-        there = self.obstacles.shapes(time)
-        self.shapes.rows[:], self.shapes.values[:] = there.rows, there.values
+        target = self.obstacles.shapes(time)
+        self.shapes.rows[:], self.shapes.values[:] = target.rows, target.values
         self.device.upload(self.shapes.rows)
         self.device.upload(self.shapes.values)
         self._back = 0.0
         if self.obstacles.rough:
-            self.device.on_records(Remember(self.states.u, self.start))
+            self.device.on_records(RecordStart(self.states.u, self.start))
         self._detect(np.zeros_like(self._free))
 
     def detect(self) -> None:
@@ -399,9 +406,11 @@ class Contacts:
             self._detect(self._free)
 
     def _detect(self, free: np.ndarray) -> None:
-        sliding = Sliding(self.states.anchor, self._back, self._still) if self._slippery else ()
-        found = self.shapes, self.planes, self.which, self._snap, sliding
-        self.device.on_records(Detect(self.states.u, self.rest, free, self.start, *found))
+        sliding = (
+            Sliding(self.states.anchor, self._back, self._sticking_motion) if self._depends_on_sliding else ()
+        )
+        arguments = self.shapes, self.planes, self.which, self._stick_distance, sliding
+        self.device.on_records(Detect(self.states.u, self.rest, free, self.start, *arguments))
 
 
 def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:
@@ -426,7 +435,7 @@ def rigid_relative_residual(contacts: Contacts) -> float:
     of a body and no forces have been evaluated yet.
     """
     if contacts.rigid_residual is None:
-        normals, feet, _, which = contacts.found(0)
+        normals, feet, _, which = contacts.get_planes(0)
         u = contacts.states.vectors(contacts.states.u)[0].astype(float)
         gaps = np.einsum("pvi,pvi->pv", normals, u - feet)
         near = np.isin(which, [m.body.row for m in contacts.rigid]) & (gaps < contacts.model.mean_edge)
@@ -442,8 +451,8 @@ def measure_rigid(contacts: Contacts, stiffness: np.ndarray, others: Sequence[li
         stiffness: (n,) stiffness of every vertex [N/m].
         others: Further contact forces on each rigid body.
     """
-    touched = [_touching(contacts, motion, stiffness) for motion in contacts.rigid]
-    pushes = [together(each.push, *further) for each, further in zip(touched, others, strict=True)]
+    touching_vertices = [_touching(contacts, motion, stiffness) for motion in contacts.rigid]
+    pushes = [together(each.push, *extra) for each, extra in zip(touching_vertices, others, strict=True)]
     steps = corrections(contacts.rigid, pushes, contacts.shapes, [None] * len(pushes))
     each = zip(contacts.rigid, pushes, steps, strict=True)
     contacts.rigid_residual = max(motion.relative_residual(push, step) for motion, push, step in each)
@@ -457,18 +466,18 @@ def _displace(contacts: Contacts, moves: np.ndarray) -> None:
     contacts.device.on_records(Displace(states.u, records, 0), states.dirichlet_operation)
 
 
-def _is_touched(contacts: Contacts, motion: RigidMotion) -> bool:
+def _has_contact(contacts: Contacts, motion: RigidMotion) -> bool:
     """True if a vertex touches a rigid body at the beginning of a step."""
     x = contacts.model.rest + contacts.states.vectors(contacts.states.u)[0].astype(float)
     row = contacts.shapes.rows[motion.body.row : motion.body.row + 1]
     gaps = distances_to(Shapes(row, contacts.shapes.values), x)[0]
-    return bool((gaps < TOUCHES * contacts.model.mean_edge).any())
+    return bool((gaps < CONTACT_GAP * contacts.model.mean_edge).any())
 
 
 def _touching(contacts: Contacts, motion: RigidMotion, stiffness: np.ndarray) -> Touching:
     """Vertices in contact with a rigid body, given the stiffness (n,) [N/m] of all vertices."""
     x = contacts.model.rest + contacts.states.vectors(contacts.states.u)[0].astype(float)
-    normals, _, forces, which = contacts.found(0)
+    normals, _, forces, which = contacts.get_planes(0)
     p, v = np.nonzero((which == motion.body.row) & forces.any(axis=2))
     slips = np.zeros((len(v), 3))
     assert isinstance(contacts.planes, Planes)

@@ -24,28 +24,28 @@ from supple.kernels import (
 from supple.problem.vertex_kernels import act, for_each
 
 
-class Remember(NamedTuple):
+class RecordStart(NamedTuple):
     """Copy u to `start` at the beginning of a step."""
 
     u: Any
     start: Any
 
 
-@act.of(Remember)
-def _remember(operation, place, i):
-    k = i + vector_offset(place)
+@act.of(RecordStart)
+def _record_start(operation, item, i):
+    k = i + vector_offset(item)
     store_record(operation.start, k, record_at(operation.u, k))
 
 
-class Forget(NamedTuple):
+class ClearShapes(NamedTuple):
     """Set `which` to -1: mark the shapes of all contact planes as unknown."""
 
     which: Any
 
 
-@act.of(Forget)
-def _forget(operation, place, i):
-    k = i + vector_offset(place)
+@act.of(ClearShapes)
+def _clear_shapes(operation, item, i):
+    k = i + vector_offset(item)
     for j in range(operation.which.shape[1]):
         operation.which[k, j] = -1
 
@@ -61,7 +61,7 @@ class Detect(NamedTuple):
         shapes: Obstacle shapes.
         planes: Contact planes, written.
         which: (batch (n + 1), 3) shape of each plane, -1 for none, written.
-        snap: Slip and gap below which a vertex is moved to its stick point [m].
+        stick_distance: Slip and gap below which a vertex is moved to its stick point [m].
         sliding: `Sliding`, or () if friction does not depend on sliding.
     """
 
@@ -72,7 +72,7 @@ class Detect(NamedTuple):
     shapes: Any
     planes: Any
     which: Any
-    snap: Any
+    stick_distance: Any
     sliding: Any = ()
 
 
@@ -107,8 +107,8 @@ def _put(records, k, v, like):
 
 
 @act.of(Detect)
-def _detect(operation, place, i):
-    o, k = operation, i + vector_offset(place)
+def _detect(operation, item, i):
+    o, k = operation, i + vector_offset(item)
     X = vector_at(o.rest, i)
     found = nearest_planes(o.shapes, add(X, vector_at(o.u, k)), len(o.planes.normal))
     for j in range(len(o.planes.normal)):
@@ -117,7 +117,7 @@ def _detect(operation, place, i):
             _put(o.planes.force[j], k, (0.0, 0.0, 0.0), record_at(o.u, k)[0])
         o.which[k, j] = shape
         _take_plane(o, j, shape, d, n, i, k, X)
-    clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.snap)
+    clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.stick_distance)
 
 
 @device_function
@@ -175,32 +175,32 @@ def _coefficient(sliding, shapes, shape, start, u, k, n):
 
 
 @device_function
-def clamp(planes, u, k, free, snap):
-    """Project vector k of u out of all planes, then onto its stick point if within the snap distance."""
+def clamp(planes, u, k, free, stick_distance):
+    """Project vector k of u out of all planes, then onto its stick point if within the stick_distance distance."""
     x = record_at(u, k)
     for _ in range(3 if len(planes.normal) > 1 else 1):
         for j in range(len(planes.normal)):
             at = touch_of(planes, j, k, x)
             x = sub(x, scale(free * min(at.gap, 0.0 * at.gap), at.normal))
-            x = settled(at, x, free, snap)
+            x = at_stick_point(at, x, free, stick_distance)
     store_record(u, k, x)
 
 
-def settled(at: Any, x: Any, free: Any, snap: Any) -> Any:
-    """Return x, or the stick point if x is within the snap distance."""
+def at_stick_point(at: Any, x: Any, free: Any, stick_distance: Any) -> Any:
+    """Return x, or the stick point if x is within the stick_distance distance."""
 
 
-@overload_by_type(settled)
-def _settled(at, x, free, snap):
+@overload_by_type(at_stick_point)
+def _at_stick_point(at, x, free, stick_distance):
     if isinstance(at[Touch._fields.index("mu")], types.BaseTuple):
-        return lambda at, x, free, snap: x
+        return lambda at, x, free, stick_distance: x
 
-    def snapped(at, x, free, snap):
+    def move_to_stick_point(at, x, free, stick_distance):
         slip = sub(at.error, scale(at.gap, at.normal))
-        near = (dot(slip, slip) <= snap * snap) & (at.gap <= snap)
+        near = (dot(slip, slip) <= stick_distance * stick_distance) & (at.gap <= stick_distance)
         return sub(x, scale(where(near, free, 0.0 * free), slip))
 
-    return snapped
+    return move_to_stick_point
 
 
 class Clamp(NamedTuple):
@@ -210,21 +210,21 @@ class Clamp(NamedTuple):
         u: Displacements.
         free: (n + 1,) 1 for vertices to be projected, otherwise 0.
         planes: Contact planes.
-        snap: Slip and gap below which a vertex is moved to its stick point [m].
+        stick_distance: Slip and gap below which a vertex is moved to its stick point [m].
         mirrors: Arrays that receive a copy of u.
     """
 
     u: Any
     free: Any
     planes: Any
-    snap: Any
+    stick_distance: Any
     mirrors: Any
 
 
 @act.of(Clamp)
-def _clamp_record(operation, place, i):
-    o, k = operation, i + vector_offset(place)
-    clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.snap)
+def _clamp_record(operation, item, i):
+    o, k = operation, i + vector_offset(item)
+    clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.stick_distance)
     copy_to_mirrors(o.mirrors, o.u, k)
 
 
@@ -263,8 +263,8 @@ class Press(NamedTuple):
 
 
 @act.of(Press)
-def _press(operation, place, i):
-    o, k = operation, i + vector_offset(place)
+def _press(operation, item, i):
+    o, k = operation, i + vector_offset(item)
     W = o.weights[i]
     if W > 0.0:
         x, before = record_at(o.u, k), record_at(o.memory, k)
@@ -283,8 +283,8 @@ class Exert(NamedTuple):
 
 
 @act.of(Exert)
-def _exert(operation, place, i):
-    o, k = operation, i + vector_offset(place)
+def _exert(operation, item, i):
+    o, k = operation, i + vector_offset(item)
     store_record(o.u, k, add(record_at(o.u, k), scale(o.weights[i], record_at(o.memory, k))))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from supple.algebra.matrix3 import dot, sub
 from supple.collision import distance, nearest
 from supple.collision.obstacles.signed_distance import OBSTACLE
-from supple.contact.face_penetration import Passed, PinnedOverlap, find_pinned_overlaps, piercing_of
+from supple.contact.face_penetration import Passed, PinnedOverlap, face_search_of, find_pinned_overlaps
 from supple.contact.obstacle_kernels import vector_at
 from supple.kernels import (
     do,
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from supple.problem.problem import Problem
 
 
-AMOUNT, MOST, FIELDS = 3, 4, 5
+AMOUNT, DEPTH, FIELDS = 3, 4, 5
 """Columns of the sums after the three components of the force [N].
 
-AMOUNT is Σ λ |g| [J] for a body, and the number of vertices pushed for an obstacle. MOST is the depth [m] of
+AMOUNT is Σ λ |g| [J] for a body, and the number of vertices pushed for an obstacle. DEPTH is the depth [m] of
 the deepest vertex in an obstacle, negative outside.
 """
 
-FAR = 1e300
+NO_OBSTACLE_DISTANCE = 1e300
 """Distance [m] without an obstacle: finite, since GPU kernels need not support infinity."""
 
 
-class Seen(NamedTuple):
+class FindNearest(NamedTuple):
     """Operation that finds the nearest obstacle of every vertex.
 
     Attributes:
@@ -70,9 +70,9 @@ class Seen(NamedTuple):
     obstacle: Any
 
 
-@act.of(Seen)
-def _see(seen, place, i):
-    k = i + vector_offset(place)
+@act.of(FindNearest)
+def _find_nearest(seen, item, i):
+    k = i + vector_offset(item)
     X, u = vector_at(seen.rest, i), vector_at(seen.u, k)
     x = (X[0] + u[0], X[1] + u[1], X[2] + u[2])
     shape, _, _ = nearest(seen.shapes, x)
@@ -82,7 +82,7 @@ def _see(seen, place, i):
         seen.gap[k], seen.obstacle[k] = d, int(seen.shapes.rows[shape, OBSTACLE])
 
 
-class TouchParts(NamedTuple):
+class ContactParts(NamedTuple):
     """Sums over every block of vertices.
 
     The result `parts` (batch, 1 + obstacles, FIELDS, blocks) has the sums of the body first, then those of
@@ -94,14 +94,14 @@ class TouchParts(NamedTuple):
     parts: Any
 
 
-@do.of(TouchParts)
-def _touch_part(work, item):
+@do.of(ContactParts)
+def _contact_part(work, item):
     seen, vertex, parts = work.seen, work.cuts.vertex, work.parts
     part = item_number(item) // parts.shape[1]
     column = item_number(item) - part * parts.shape[1]
     copy, start = member_of(item), vector_offset(item)
     begin, step = lane_stride(item)
-    fx, fy, fz, amount, most = 0.0, 0.0, 0.0, 0.0, -FAR
+    fx, fy, fz, amount, most = 0.0, 0.0, 0.0, 0.0, -NO_OBSTACLE_DISTANCE
     v = vertex[part] + begin
     while v < vertex[part + 1]:
         k = start + v
@@ -110,10 +110,12 @@ def _touch_part(work, item):
             if column == 0 or (shape >= 0 and seen.shapes.rows[shape, OBSTACLE] == column - 1):
                 n, f = vector_at(seen.planes.normal[j], k), vector_at(seen.planes.reaction[j], k)
                 fx, fy, fz = fx + f[0], fy + f[1], fz + f[2]
-                push = dot(n, f)
+                normal_force = dot(n, f)
                 if column == 0:
-                    amount += abs(push * dot(n, sub(vector_at(seen.u, k), vector_at(seen.planes.foot[j], k))))
-                elif push > 0.0:
+                    amount += abs(
+                        normal_force * dot(n, sub(vector_at(seen.u, k), vector_at(seen.planes.foot[j], k)))
+                    )
+                elif normal_force > 0.0:
                     amount += 1.0
         if column > 0 and seen.obstacle[k] == column - 1:
             most = max(most, -seen.gap[k])
@@ -123,10 +125,10 @@ def _touch_part(work, item):
     if begin == 0:
         parts[copy, column, 0, part], parts[copy, column, 1, part] = fx, fy
         parts[copy, column, 2, part], parts[copy, column, AMOUNT, part] = fz, amount
-        parts[copy, column, MOST, part] = most
+        parts[copy, column, DEPTH, part] = most
 
 
-class JoinTouches(NamedTuple):
+class JoinContacts(NamedTuple):
     """Reduce blocks to sums (batch, bodies + obstacles, FIELDS): per body, then per obstacle."""
 
     cuts: Any
@@ -134,8 +136,8 @@ class JoinTouches(NamedTuple):
     sums: Any
 
 
-@do.of(JoinTouches)
-def _join_touches(work, item):
+@do.of(JoinContacts)
+def _join_contacts(work, item):
     parts, copy, row = work.parts, member_of(item), item_number(item)
     bodies = len(work.cuts.part) - 1
     column, first, last = row - bodies + 1, 0, len(work.cuts.vertex) - 1
@@ -143,7 +145,7 @@ def _join_touches(work, item):
         column, first, last = 0, work.cuts.part[row], work.cuts.part[row + 1]
     begin, step = lane_stride(item)
     for field in range(FIELDS):
-        total, most = 0.0, -FAR
+        total, most = 0.0, -NO_OBSTACLE_DISTANCE
         k = first + begin
         while k < last:
             total += parts[copy, column, field, k]
@@ -151,19 +153,19 @@ def _join_touches(work, item):
             k += step
         total, most = warp_sum(item, total), warp_max(item, most)
         if begin == 0:
-            work.sums[copy, row, field] = most if field == MOST else total
+            work.sums[copy, row, field] = most if field == DEPTH else total
 
 
 @kernel
-def sum_touches(team, seen, cuts, parts, sums):
+def sum_contacts(team, seen, cuts, parts, sums):
     """Sum contact forces of obstacles per body, and of bodies per obstacle."""
     for_each(team, 0, (len(seen.counts),), (seen,))
     pieces = len(cuts.vertex) - 1
-    parallel_for(team, 1, 0, pieces * parts.shape[1], TouchParts(seen, cuts, parts))
-    parallel_for(team, 2, 0, sums.shape[1], JoinTouches(cuts, parts, sums))
+    parallel_for(team, 1, 0, pieces * parts.shape[1], ContactParts(seen, cuts, parts))
+    parallel_for(team, 2, 0, sums.shape[1], JoinContacts(cuts, parts, sums))
 
 
-class Pressed(NamedTuple):
+class FaceForces(NamedTuple):
     """Contact forces of obstacles on faces, in addition to those on vertices.
 
     Attributes:
@@ -179,7 +181,7 @@ class Pressed(NamedTuple):
     amount: np.ndarray
 
 
-class TouchSums:
+class ContactSums:
     """Contact sums of a problem, with their work memory."""
 
     def __init__(self, contacts: Contacts) -> None:
@@ -189,28 +191,28 @@ class TouchSums:
         records, others = len(contacts.states.u), len(obstacles.names)
         near = device.zeros((records,), np.dtype(float)), device.zeros((records,), np.dtype(np.int32))
         counts = model.free.astype(np.int32)
-        there = contacts.shapes, contacts.planes, contacts.which
-        self._seen = Seen(contacts.states.u, contacts.rest, counts, *there, *near)
+        arrays = contacts.shapes, contacts.planes, contacts.which
+        self._seen = FindNearest(contacts.states.u, contacts.rest, counts, *arrays, *near)
         self._cuts: Cuts = cut([(own.start, own.stop) for _, own in model.body_vertices])
         pieces = len(self._cuts.vertex) - 1
         self._parts = device.zeros((device.batch_size, 1 + others, FIELDS, pieces), np.dtype(float))
         self._sums = np.zeros((device.batch_size, self._bodies + others, FIELDS))
 
-    def taken(self) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(self) -> tuple[np.ndarray, np.ndarray]:
         """Sum the last evaluated reactions at the present u.
 
         Returns:
             Sums (batch, bodies, FIELDS) and (batch, obstacles, FIELDS).
         """
-        self._device.run(sum_touches, 3, self._seen, self._cuts, self._parts, self._sums)
+        self._device.run(sum_contacts, 3, self._seen, self._cuts, self._parts, self._sums)
         self._device.download(self._sums)
         return self._sums[:, : self._bodies], self._sums[:, self._bodies :]
 
 
-def sums_of(contacts: Contacts) -> TouchSums:
-    """`TouchSums` of the contacts, created on first use and kept while the batch size is unchanged."""
+def sums_of(contacts: Contacts) -> ContactSums:
+    """`ContactSums` of the contacts, created on first use and kept while the batch size is unchanged."""
     if contacts.sums is None:
-        contacts.sums = TouchSums(contacts)
+        contacts.sums = ContactSums(contacts)
     return contacts.sums
 
 
@@ -219,7 +221,7 @@ Sums = tuple[float, float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Touched:
+class ObstacleContactReport:
     """Contact forces and gaps of all bodies at one obstacle.
 
     A vertex counts for its nearest obstacle. Pinned vertices are ignored.
@@ -256,7 +258,7 @@ class ContactReport:
         complementarity: Σ λ |g| [J], forces times gaps, which vanishes if no force acts at a distance.
     """
 
-    obstacles: tuple[Touched, ...]
+    obstacles: tuple[ObstacleContactReport, ...]
     bodies: dict[str, Force]
     complementarity: float
 
@@ -313,50 +315,56 @@ def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactRe
     active, problem.device.active = problem.device.active, np.arange(problem.batch_size, dtype=np.int32)
     if not evaluated:
         problem.measures.balances()  # also evaluates the reactions of the planes
-    bodies, obstacles = sums_of(problem.contacts).taken()
+    bodies, obstacles = sums_of(problem.contacts).evaluate()
     for _, dynamic_term in problem.model.dynamic_terms:
         if getattr(dynamic_term, "resolves_faces", False):
-            bodies, obstacles = with_faces(dynamic_term.pressed(problem), bodies, obstacles)
-    faces = piercing_of(problem.contacts).found(problem.batch_size, obstacles.shape[1])
-    held = find_pinned_overlaps(problem.contacts)
+            bodies, obstacles = with_faces(dynamic_term.face_forces(problem), bodies, obstacles)
+    faces = face_search_of(problem.contacts).search(problem.batch_size, obstacles.shape[1])
+    overlaps = find_pinned_overlaps(problem.contacts)
     problem.device.active = active
     names = [name for name, _ in problem.model.body_vertices]
-    each = zip(bodies.tolist(), obstacles.tolist(), _with_pinned(faces, held), strict=True)
-    return [_of_copy(names, problem.contacts.obstacles.names, *found) for found in each]
+    each = zip(bodies.tolist(), obstacles.tolist(), _with_pinned(faces, overlaps), strict=True)
+    return [_member_report(names, problem.contacts.obstacles.names, *member) for member in each]
 
 
 def _with_pinned(
-    faces: list[list[tuple[float, Passed | None]]], held: list[tuple[int, PinnedOverlap]]
+    faces: list[list[tuple[float, Passed | None]]], overlaps: list[tuple[int, PinnedOverlap]]
 ) -> list[list[tuple[float, Passed | PinnedOverlap | None]]]:
     """Add overlaps of rigid bodies with pinned parts to the passed faces."""
-    found: list[list[tuple[float, Passed | PinnedOverlap | None]]] = [list(each) for each in faces]
-    for shape, inside in held:
-        depth, _ = found[0][shape]
-        found[0][shape] = max(depth, inside.depth), inside
-    return found
+    entries: list[list[tuple[float, Passed | PinnedOverlap | None]]] = [list(each) for each in faces]
+    for shape, inside in overlaps:
+        depth, _ = entries[0][shape]
+        entries[0][shape] = max(depth, inside.depth), inside
+    return entries
 
 
-def with_faces(pressed: Pressed, bodies: np.ndarray, obstacles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def with_faces(
+    face_forces: FaceForces, bodies: np.ndarray, obstacles: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Add the contact forces on faces to the sums, for batch size 1."""
-    of_bodies = np.column_stack([pressed.on_bodies, pressed.amount, np.zeros(len(pressed.amount))])
-    others = np.column_stack([pressed.of_obstacles, pressed.contacts, np.zeros(len(pressed.contacts))])
+    of_bodies = np.column_stack(
+        [face_forces.on_bodies, face_forces.amount, np.zeros(len(face_forces.amount))]
+    )
+    others = np.column_stack(
+        [face_forces.of_obstacles, face_forces.contacts, np.zeros(len(face_forces.contacts))]
+    )
     return bodies + of_bodies, obstacles + others
 
 
-def _of_copy(
+def _member_report(
     bodies: Sequence[str],
     obstacles: Sequence[str],
     on_bodies: list[Sums],
     on_obstacles: list[Sums],
     faces: list[tuple[float, Passed | PinnedOverlap | None]],
 ) -> ContactReport:
-    """Assemble the report of one batch member from sums, see `TouchSums`, and face depths."""
-    touched = []
-    for name, (fx, fy, fz, count, most), pierced in zip(obstacles, on_obstacles, faces, strict=True):
-        gap = -most if most > -FAR else math.inf
+    """Assemble the report of one batch member from sums, see `ContactSums`, and face depths."""
+    reports = []
+    for name, (fx, fy, fz, count, most), face in zip(obstacles, on_obstacles, faces, strict=True):
+        gap = -most if most > -NO_OBSTACLE_DISTANCE else math.inf
         near = max(0.0, most), max(0.0, gap)
-        touched.append(Touched(name, int(count), (-fx, -fy, -fz), *near, *pierced))
+        reports.append(ObstacleContactReport(name, int(count), (-fx, -fy, -fz), *near, *face))
     forces: dict[str, Force] = {
         name: (fx, fy, fz) for name, (fx, fy, fz, _, _) in zip(bodies, on_bodies, strict=True)
     }
-    return ContactReport(tuple(touched), forces, sum(one[AMOUNT] for one in on_bodies))
+    return ContactReport(tuple(reports), forces, sum(one[AMOUNT] for one in on_bodies))

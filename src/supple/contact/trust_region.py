@@ -85,8 +85,8 @@ class ClampToBounds(NamedTuple):
 
 
 @act.of(ClampToBounds)
-def _clamp_operation(operation, place, i):
-    o, k = operation, i + vector_offset(place)
+def _clamp_operation(operation, item, i):
+    o, k = operation, i + vector_offset(item)
     x = _project_to_ball(
         record_at(o.u, k), record_at(o.step_bounds.center, k), record_at(o.step_bounds.radius, k)[0]
     )

@@ -38,7 +38,7 @@ THICKNESS, STIFFNESS, REACH = 0.01, 10.0, 0.5
 """Defaults relative to the mean edge length e of the surfaces: thickness [e], search depth for penetrating
 vertices [e], stiffness [E e] with the largest Young's modulus E."""
 
-ALIKE, OF_MISSING, LEAST = 1e-2, 0.5, 1e-4
+MAX_FORCE_CHANGE, MAX_RESIDUAL_CHANGE, MIN_FORCE_CHANGE = 1e-2, 0.5, 1e-4
 """Tolerances of contact updates within a step. Contacts are kept if their replacement changes forces by at
 most the first fraction of the largest force and the second fraction of the residual; at convergence, by at
 most the third fraction of the largest force."""
@@ -72,10 +72,10 @@ class WeakContact:
     def update(self, problem: Problem, time: float) -> PenaltyContacts | None:
         """Update contacts at the current positions; None if the existing contacts are equivalent."""
         index = next(k for k in range(len(problem.model.terms)) if self._is_mine(problem.model, k))
-        found = self.found(problem)
-        new = self.term(found, problem.dynamic_terms.friction_states.get(index))
+        contacts = self.detect(problem)
+        new = self.term(contacts, problem.dynamic_terms.friction_states.get(index))
         old: Any = problem.model.terms[index]
-        return unless_alike(old, new, problem)
+        return unless_equivalent(old, new, problem)
 
     def restore_at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> PenaltyContacts:
         """Contacts at given positions, outside of a solve.
@@ -90,8 +90,8 @@ class WeakContact:
         friction_state = (
             FrictionState.of(no_contacts(), x - model.rest, self.surfaces.body) if self.has_friction else None
         )
-        found = self.meetings(x)
-        return self.term(found, friction_state, max(1, len(found.distance)))
+        contacts = self.detect_at(x)
+        return self.term(contacts, friction_state, max(1, len(contacts.distance)))
 
     @property
     def has_friction(self) -> bool:
@@ -102,74 +102,81 @@ class WeakContact:
         return (index, self) in model.dynamic_terms
 
     @cached_property
-    def _looking(self) -> Looking:
+    def _detector(self) -> Looking:
         return Looking(self.surfaces)
 
-    def found(self, problem: Problem) -> Meetings:
+    def detect(self, problem: Problem) -> Meetings:
         """Find contacts at the positions of the problem, on its device."""
         device = problem.device
         if not device.is_remote:
-            return self.meetings(problem.positions, device)
+            return self.detect_at(problem.positions, device)
         device.download(problem.u)
         points = Points.displaced(self.rest, problem.u, device)
-        return self.surfaces.meetings_at(points, self.thickness, self.reach, device, self._looking)
+        return self.surfaces.meetings_at(points, self.thickness, self.reach, device, self._detector)
 
-    def meetings(self, x: np.ndarray, runner: Runner = HOST) -> Meetings:
+    def detect_at(self, x: np.ndarray, runner: Runner = HOST) -> Meetings:
         """Find contacts at positions x (n, 3) [m]."""
-        return self.surfaces.meetings(x, self.thickness, self.reach, runner, self._looking)
+        return self.surfaces.meetings(x, self.thickness, self.reach, runner, self._detector)
 
-    def crossed(self, problem: Problem) -> int:
+    def count_intersections(self, problem: Problem) -> int:
         """Number of edge-triangle intersections with a shell; contacts of solids have a depth instead."""
         flat = self.surfaces.flat
         if not flat.any():
             return 0
-        found = crossings(self.surfaces, problem.positions, problem.device)
-        return sum(each.count for each in found if flat[list(each.bodies)].any())
+        intersections = crossings(self.surfaces, problem.positions, problem.device)
+        return sum(each.count for each in intersections if flat[list(each.bodies)].any())
 
     def contact_points(self, x: np.ndarray) -> np.ndarray:
         """(m, 3) contact points on the first surface [m], at positions x (n, 3) [m]."""
-        met = self.meetings(x)
-        return np.einsum("mk,mki->mi", np.maximum(met.weights, 0.0), x[met.vertices])
+        contacts = self.detect_at(x)
+        return np.einsum("mk,mki->mi", np.maximum(contacts.weights, 0.0), x[contacts.vertices])
 
     def term(
-        self, found: Meetings, friction_state: FrictionState | None = None, capacity: int = 0
+        self, contacts: Meetings, friction_state: FrictionState | None = None, capacity: int = 0
     ) -> PenaltyContacts:
         """Contact energy term.
 
         Args:
-            found: Contacts.
+            contacts: Contacts.
             friction_state: Friction state at the start of the step, if there is friction.
             capacity: Largest number of contacts.
         """
-        first, second = self.surfaces.body[found.vertices[:, 0]], self.surfaces.body[found.vertices[:, -1]]
+        first, second = (
+            self.surfaces.body[contacts.vertices[:, 0]],
+            self.surfaces.body[contacts.vertices[:, -1]],
+        )
         slip, slides = np.zeros((len(first), 3)), np.zeros(len(first), bool)
         if friction_state is not None:
-            slip, slides = friction_state.initial_slip(found, self.surfaces.body)
-        gap = (found.normal * np.einsum("mk,mki->mi", found.weights, self.rest[found.vertices])).sum(axis=1)
+            slip, slides = friction_state.initial_slip(contacts, self.surfaces.body)
+        gap = (contacts.normal * np.einsum("mk,mki->mi", contacts.weights, self.rest[contacts.vertices])).sum(
+            axis=1
+        )
         mu = self.friction[slides.astype(int), first, second]
-        columns = found.normal, slip, gap - found.thickness, self.stiffness * found.strength, mu
-        vertices, numbers = found.vertices.astype(np.int32), np.column_stack(columns)
-        return PenaltyContacts(vertices, found.weights, numbers, capacity, self.has_friction, found.keys)
+        columns = contacts.normal, slip, gap - contacts.thickness, self.stiffness * contacts.strength, mu
+        vertices, numbers = contacts.vertices.astype(np.int32), np.column_stack(columns)
+        return PenaltyContacts(
+            vertices, contacts.weights, numbers, capacity, self.has_friction, contacts.keys
+        )
 
 
-def unless_alike(old: PenaltyContacts, new: PenaltyContacts, problem: Problem) -> PenaltyContacts | None:
+def unless_equivalent(old: PenaltyContacts, new: PenaltyContacts, problem: Problem) -> PenaltyContacts | None:
     """Return the new contacts; None if equivalent to the old contacts."""
     if problem.dynamic_terms.beginning:
-        return None if _same(old, new) else new
-    return new if _matters(old, new, problem) else None
+        return None if _are_equal(old, new) else new
+    return new if _changes_forces(old, new, problem) else None
 
 
-def _matters(old: PenaltyContacts, new: PenaltyContacts, problem: Problem) -> bool:
+def _changes_forces(old: PenaltyContacts, new: PenaltyContacts, problem: Problem) -> bool:
     """True if new contacts change vertex forces by more than the tolerances."""
     u, dynamic_terms = problem.states.vectors(problem.u)[0], problem.dynamic_terms
     change, most, length = force_change(old, new, u)
-    if change <= LEAST * most:
+    if change <= MIN_FORCE_CHANGE * most:
         return False
-    missing = OF_MISSING * dynamic_terms.residual
-    return bool(dynamic_terms.balanced or change > ALIKE * most or length > missing)
+    missing = MAX_RESIDUAL_CHANGE * dynamic_terms.residual
+    return bool(dynamic_terms.balanced or change > MAX_FORCE_CHANGE * most or length > missing)
 
 
-def _same(old: PenaltyContacts, new: PenaltyContacts) -> bool:
+def _are_equal(old: PenaltyContacts, new: PenaltyContacts) -> bool:
     pairs = ((old.vertices, new.vertices), (old.weights, new.weights), (old.numbers, new.numbers))
     return all(np.array_equal(a, b) for a, b in pairs)
 
@@ -212,7 +219,7 @@ def with_weak_contact(
 
 
 @dataclass(frozen=True)
-class MetReport:
+class PenaltyContactReport:
     """Report of contact between bodies and of self-contact.
 
     Attributes:
@@ -242,24 +249,26 @@ class MetReport:
         )
 
 
-def met_force(term: PenaltyContacts, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
+def contact_forces_on_vertices(term: PenaltyContacts, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """(n, 3) contact forces on vertices [N] at positions x (n, 3) [m]."""
     return forces_on_vertices(term, x - rest)
 
 
-def met(problem: Problem) -> MetReport | None:
+def report_penalty_contact(problem: Problem) -> PenaltyContactReport | None:
     """Report contact at the current displacements of a problem; None without penalty contact."""
     model = problem.model
-    found = [
+    methods = [
         (k, dynamic_term) for k, dynamic_term in model.dynamic_terms if isinstance(dynamic_term, WeakContact)
     ]
-    if not found:
+    if not methods:
         return None
-    ((index, contact),) = found
+    ((index, contact),) = methods
     term: Any = model.terms[index]
     u, body, names = problem.states.vectors(problem.u)[0], contact.surfaces.body, model.body_vertices
-    forces, carried = forces_on_bodies(term, u, model.rest, body, len(names))
+    forces, complementarity = forces_on_bodies(term, u, model.rest, body, len(names))
     bodies = {name: (fx, fy, fz) for (name, _), (fx, fy, fz) in zip(names, forces.tolist(), strict=True)}
-    depth = -float(contact.found(problem).distance.min(initial=0.0))
-    depth = depth if depth > LEAST * contact.thickness else 0.0
-    return MetReport(len(term.vertices), depth, bodies, carried, contact.crossed(problem))
+    depth = -float(contact.detect(problem).distance.min(initial=0.0))
+    depth = depth if depth > MIN_FORCE_CHANGE * contact.thickness else 0.0
+    return PenaltyContactReport(
+        len(term.vertices), depth, bodies, complementarity, contact.count_intersections(problem)
+    )

@@ -150,7 +150,7 @@ def make_problem_at(result: Result, backend: Backend, known: Problem | None = No
             )
         problem.set_inertia(step.dt, step.anchor)
     step_time = math.inf if step is None else step.time
-    problem.contacts.begin_anew([step_time])
+    problem.contacts.begin_equilibria([step_time])
     problem.dynamic_terms.begin_step(step_time)
     return problem
 
@@ -263,7 +263,7 @@ def _check_sliding(problem: Problem) -> None:
     Such a vertex has a constant position. The position of a sliding vertex depends on its path, and its
     friction on the normal force and on the direction of the slip.
     """
-    normals, _, forces, which = problem.contacts.found(0)
+    normals, _, forces, which = problem.contacts.get_planes(0)
     normal_force = np.einsum("pni,pni->pn", normals, forces)
     friction = np.linalg.norm(forces - normal_force[..., None] * normals, axis=2)
     limit = problem.contacts.coefficients(0) * normal_force
@@ -286,7 +286,7 @@ def _check_sliding(problem: Problem) -> None:
 def _count_contacts(problem: Problem) -> tuple[int, int]:
     """Number of vertices in contact with obstacles, and number with negligible contact force."""
     problem.balance()
-    _, _, forces, _ = problem.contacts.found(0)
+    _, _, forces, _ = problem.contacts.get_planes(0)
     force = np.linalg.norm(forces, axis=2).max(axis=0)
     largest = force.max(initial=0.0)
     return int((force > 0).sum()), int(((force > 0) & (force < 1e-6 * largest)).sum())

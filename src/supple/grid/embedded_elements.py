@@ -9,7 +9,7 @@ import numpy as np
 
 from supple.grid.interpolation import Interpolation, interpolate
 from supple.model.model import Model
-from supple.terms import Carriage, EmbeddedElasticity
+from supple.terms import EmbeddedElasticity, NodeInterpolation
 
 LIGHT = {"float32": 1e-6, "float64": 0.0}
 """Smallest mass of an unknown node relative to the mean mass, by precision.
@@ -124,7 +124,7 @@ def embedded(
     ids = points.corners[corners].reshape(len(corners), -1)
     parts = (points.weights[corners][..., None] * term.gradients[:, :, None]).reshape(*ids.shape, 3)
     nodes, gradients = _merged(ids, parts)
-    carriage = Carriage(corners, term.gradients, points.corners, points.weights)
+    carriage = NodeInterpolation(corners, term.gradients, points.corners, points.weights)
     return EmbeddedElasticity(
         nodes, gradients, term.volume, material, term.deformations(displacements), carriage
     )

@@ -47,7 +47,7 @@ class Parts:
         pairs = [np.zeros((0, 2), np.int64)]
         terms: Any = model.terms
         for term in terms:
-            if term.deforms and term.carriage is None:
+            if term.deforms and term.node_interpolation is None:
                 stencils = term.vertices[(part_of[term.vertices] < 0).any(axis=1)]
                 part = part_of[stencils].max(axis=1, initial=-1)  # component of the free corners
                 of_part = np.where(part_of[stencils] < 0, part[:, None], -1)

@@ -17,7 +17,7 @@ from supple.live.simulation import Simulation
 from supple.live.snapshot import Snapshot
 from supple.materials import Material, Prestrained, is_per_element, material_name
 from supple.scene import SceneFile
-from supple.scene.files.paths import located
+from supple.scene.files.paths import resolve_path
 from supple.solvers.options import changed_options
 
 Table = dict[str, Any]
@@ -260,6 +260,6 @@ def _relocate_paths(value: Any, old: Path, new: Path) -> Any:
 
 def _relocate_path(text: str, old: Path, new: Path) -> str:
     """File path relative to another folder; absolute paths that begin with ~ or $NAME are kept."""
-    if text.startswith(("~", "$")) and located(Path(), text).is_absolute():
+    if text.startswith(("~", "$")) and resolve_path(Path(), text).is_absolute():
         return text
-    return os.path.relpath(located(old, text).resolve(), new.resolve())
+    return os.path.relpath(resolve_path(old, text).resolve(), new.resolve())

@@ -135,7 +135,7 @@ class Track:
         p.states.set_velocities(self.velocities)
         p.history.set_variables([compatible_history(p.model, self._state)])
         if self.bodies is not None:
-            p.contacts.moved_by_bodies = self.bodies
+            p.contacts.rigid_states = self.bodies
 
     def model_of(self, model: Model) -> Model:
         """Model with the rigid bodies of this solver."""
@@ -206,7 +206,7 @@ class Track:
             raise DivergedError(f"{self.solver.name} failed: forces became infinite, {self._cause}.")
         (self.velocities,), (self.step,) = stepping.finish_frame(), stepping.last_steps()
         p = self._problem
-        self.positions, self.bodies = p.positions, p.contacts.moved_by_bodies
+        self.positions, self.bodies = p.positions, p.contacts.rigid_states
         (self._state,) = p.history.get_variables()
         self.balance, self.report = p.balance(), report
         self.iterations += report.iterations

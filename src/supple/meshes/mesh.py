@@ -133,7 +133,7 @@ class Mesh(Movable):
     @cached_property
     def bounds(self) -> np.ndarray:
         """Lowest and highest corner of the bounding box, (2, 3) [m]."""
-        return frozen(np.stack([self._points.min(axis=0), self._points.max(axis=0)]))
+        return make_read_only(np.stack([self._points.min(axis=0), self._points.max(axis=0)]))
 
     @property
     def size(self) -> np.ndarray:
@@ -143,7 +143,7 @@ class Mesh(Movable):
     @cached_property
     def measures(self) -> np.ndarray:
         """Volume [m³] of every tet, or area [m²] of every triangle, (m,)."""
-        return frozen(measures(self._points, self._cells))
+        return make_read_only(measures(self._points, self._cells))
 
     def masses(self, density: ArrayLike) -> np.ndarray:
         """Lumped masses mᵢ = Σ ρ V / k over the cells of k corners around vertex i.
@@ -154,7 +154,9 @@ class Mesh(Movable):
         Returns:
             (n,) masses [kg].
         """
-        return lumped(self._cells, self.measures, density, self.n_vertices, f"{self.cell}s", self.dimension)
+        return lump_masses(
+            self._cells, self.measures, density, self.n_vertices, f"{self.cell}s", self.dimension
+        )
 
     @property
     @abstractmethod
@@ -164,7 +166,7 @@ class Mesh(Movable):
     @cached_property
     def surface_vertices(self) -> np.ndarray:
         """Sorted ids of the vertices on the surface."""
-        return frozen(np.unique(self.surface))
+        return make_read_only(np.unique(self.surface))
 
     @property
     def uv(self) -> np.ndarray | None:
@@ -177,7 +179,7 @@ class Mesh(Movable):
         start, end = np.repeat(self._cells[:, 0], self.corners - 1), self._cells[:, 1:].ravel()
         shape = (self.n_vertices, self.n_vertices)
         graph = coo_array((np.ones(len(start), bool), (start, end)), shape=shape)
-        return frozen(connected_components(graph, directed=False)[1])
+        return make_read_only(connected_components(graph, directed=False)[1])
 
     @property
     def n_components(self) -> int:
@@ -188,14 +190,14 @@ class Mesh(Movable):
     def quality(self) -> np.ndarray:
         """Volume over edge length³, or area over edge length², of every cell, (m,): 1 for regular cells, 0
         for flat ones."""
-        return frozen(qualities(self._points, self._cells))
+        return make_read_only(qualities(self._points, self._cells))
 
     def worst(self, count: int = 10) -> np.ndarray:
         """Ids of the `count` cells with the lowest quality, worst first."""
         return np.argsort(self.quality, kind="stable")[: check_integer("count", count, at_least=0)]
 
 
-def lumped(
+def lump_masses(
     cells: np.ndarray, measures: np.ndarray, density: ArrayLike, n: int, what: str, dimension: int
 ) -> np.ndarray:
     """Lump cell masses to vertices, (n,) [kg]: equal fractions for the corners of each cell (m, k)."""
@@ -212,7 +214,7 @@ def lumped(
     return np.bincount(cells.ravel(), np.repeat(rho * measures / k, k), minlength=n)
 
 
-def frozen(array: np.ndarray) -> np.ndarray:
+def make_read_only(array: np.ndarray) -> np.ndarray:
     """Make an array read-only and return it."""
     array.setflags(write=False)
     return array

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from supple.meshes.arguments import matrix_of, three
 from supple.meshes.checks import check_mesh, format_size
 from supple.meshes.files.mesh_data import Given, check_data, transform_data
-from supple.meshes.mesh import Mesh, frozen
+from supple.meshes.mesh import Mesh, make_read_only
 
 FACES = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
 """Corners of the face opposite each corner of a tet, counter-clockwise seen from outside."""
@@ -84,11 +84,11 @@ class TetMesh(Mesh):
     ) -> None:
         given = points, tets
         points, tets = check_mesh(points, tets, repair)
-        self._points, self._cells = frozen(points), frozen(tets)
+        self._points, self._cells = make_read_only(points), make_read_only(tets)
         of_points = check_data("point_data", point_data, len(np.asarray(given[0])), "vertices")
         if of_points and len(points) < len(np.asarray(given[0])):
             used = np.unique(given[1])
-            of_points = {name: frozen(values[used]) for name, values in of_points.items()}
+            of_points = {name: make_read_only(values[used]) for name, values in of_points.items()}
         self._cell_data = check_data("cell_data", cell_data, len(tets), "tets")
         self._point_data = of_points
 
@@ -115,7 +115,7 @@ class TetMesh(Mesh):
     @cached_property
     def surface(self) -> np.ndarray:
         """Boundary triangles, (k, 3) int32, counter-clockwise seen from outside."""
-        return frozen(boundary(self._cells))
+        return make_read_only(boundary(self._cells))
 
     def with_data(self, cell_data: Given = None, point_data: Given = None) -> TetMesh:
         """Copy of the mesh with additional or replaced data.

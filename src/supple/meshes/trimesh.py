@@ -13,7 +13,7 @@ from supple.meshes.arguments import matrix_of, three
 from supple.meshes.checks import MeshError, check_surface, check_uv, format_size
 from supple.meshes.files.mesh_data import Given, check_data, transform_data
 from supple.meshes.measures import area_vectors
-from supple.meshes.mesh import Mesh, frozen
+from supple.meshes.mesh import Mesh, make_read_only
 
 
 class TriMesh(Mesh):
@@ -47,7 +47,7 @@ class TriMesh(Mesh):
         point_data: Given = None,
     ) -> None:
         points, triangles = check_surface(points, triangles)
-        self._points, self._cells = frozen(points), frozen(triangles)
+        self._points, self._cells = make_read_only(points), make_read_only(triangles)
         self._uv = None if uv is None else check_uv(uv, len(triangles))
         self._cell_data = check_data("cell_data", cell_data, len(triangles), "triangles")
         self._point_data = check_data("point_data", point_data, len(points), "vertices")
@@ -80,7 +80,7 @@ class TriMesh(Mesh):
     @cached_property
     def area_vectors(self) -> np.ndarray:
         """Normals with the length of the triangle areas, (m, 3) [m²]."""
-        return frozen(area_vectors(self._points, self._cells))
+        return make_read_only(area_vectors(self._points, self._cells))
 
     @property
     def areas(self) -> np.ndarray:

@@ -131,7 +131,7 @@ def _batch_incidences(
 
 def _unpadded_stencils(term: Term) -> np.ndarray:
     """Stencils (m, k) of a term, with -1 for nodes that only pad a stencil."""
-    if term.carriage is None:
+    if term.node_interpolation is None:
         return term.vertices
     filled = term.vertices == term.vertices[:, :1]
     filled[:, 0] = False

@@ -168,7 +168,9 @@ def evaluate_model(
     )
     if contacts is not None:
         for each in (
-            f.touches(model, positions) for _, f in model.dynamic_terms if getattr(f, "resolves_faces", False)
+            f.obstacle_contacts(model, positions)
+            for _, f in model.dynamic_terms
+            if getattr(f, "resolves_faces", False)
         ):
             internal, contacts = internal - each.total(model.vertices), contacts.and_others(each)
     return Evaluation(
@@ -208,7 +210,7 @@ def _find_obstacle_contacts(
     problem.positions = positions
     problem.contacts.find(np.inf if step is None else step.time)
     problem.balance()
-    _, _, forces, which = problem.contacts.found(0)
+    _, _, forces, which = problem.contacts.get_planes(0)
     planes, vertices = np.nonzero((which >= 0) & forces.any(axis=2))
     obstacle = model.obstacles.obstacle[which[planes, vertices]]
     return ObstacleContacts(model.obstacles.names, vertices, obstacle, forces[planes, vertices])

@@ -106,9 +106,9 @@ class Forces(NamedTuple):
 
 
 @do.of(Forces)
-def _forces(work, place):
+def _forces(work, item):
     vertices, u, anchor = work.vertices, work.u, work.anchor
-    batch = split_lanes(place, vertices.width)
+    batch = split_lanes(item, vertices.width)
     ui = gather(u, vertices.own, batch, 0)
     r, A, s, _ = net_force(work.terms, vertices, batch, u, anchor, ui)
     (s,) = shared_lane_sum(batch, (s,))
@@ -143,9 +143,9 @@ class Potentials(NamedTuple):
 
 
 @do.of(Potentials)
-def _potentials(work, place):
+def _potentials(work, item):
     vertices = work.vertices
-    batch = split_lanes(place, vertices.width)
+    batch = split_lanes(item, vertices.width)
     ui = gather(work.u, vertices.own, batch, 0)
     f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
     d, effort = sub(gather(work.anchor, vertices.own, batch, 0), ui), dot(f, ui)

@@ -139,7 +139,7 @@ class HistoryVariables:
         if self._problem.trust_region and self._problem.trust_region.pins.late is not None:
             shared[0][PINS] = np.array([[self._problem.trust_region.pins.late]])
         if self._problem.contacts.rigid:
-            shared[0][RIGID] = self._problem.contacts.moved_by_bodies
+            shared[0][RIGID] = self._problem.contacts.rigid_states
         return [
             {name: getattr(materials[number], parameter) for name, _, number, parameter in self._parameters}
             | shared[0]
@@ -183,7 +183,7 @@ class HistoryVariables:
             ]
         )
         if self._problem.contacts.rigid and RIGID in variables[0]:
-            self._problem.contacts.moved_by_bodies = variables[0][RIGID]
+            self._problem.contacts.rigid_states = variables[0][RIGID]
         self._problem.trust_region.pins.late = (
             float(variables[0][PINS][0, 0]) if PINS in variables[0] else None
         )

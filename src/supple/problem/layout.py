@@ -160,11 +160,13 @@ class Layout:
 
     def deforms(self, u: np.ndarray) -> tuple[Deform, ...]:
         """Return the work that tabulates deformation gradients of embedded elements at displacements u."""
-        if not any(term.carriage is not None for term in self.model.terms):
+        if not any(term.node_interpolation is not None for term in self.model.terms):
             return ()
         every = zip(self.model.terms, self.elements, self.terms, strict=True)
         return tuple(
-            Deform(e.own, e.rows, rows.table, u) for term, e, rows in every if term.carriage is not None
+            Deform(e.own, e.rows, rows.table, u)
+            for term, e, rows in every
+            if term.node_interpolation is not None
         )
 
     def exchange(self, index: int, term: Term) -> None:

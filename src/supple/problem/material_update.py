@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from supple.model.model import Conditions, Model
-from supple.terms import same_kind
+from supple.terms import have_same_kernels
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
@@ -30,7 +30,7 @@ def are_varied(conditions: Sequence[Conditions]) -> bool:
 
 def have_same_layout(model: Model, materials: Sequence[Any]) -> bool:
     """True if the same parameters are uniform as in the model, so that its layout fits."""
-    return all(map(same_kind, materials_of(model), materials))
+    return all(map(have_same_kernels, materials_of(model), materials))
 
 
 def materials_of(model: Model) -> tuple:

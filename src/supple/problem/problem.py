@@ -34,7 +34,7 @@ from supple.problem.material_update import (
 )
 from supple.problem.residual import Balance
 from supple.problem.states import States, apply_drag
-from supple.terms import Term, same_kind
+from supple.terms import Term, have_same_kernels
 
 
 def check_precision(precision: str) -> None:
@@ -181,7 +181,7 @@ class Problem:
             self.states.begin(conditions)
         if self.model.held is not None:
             self.states.set_targets(np.stack(aims))
-        self.contacts.begin_anew([c.time for c in conditions])
+        self.contacts.begin_equilibria([c.time for c in conditions])
         self._upload()
         self.history.clear()
         self.dynamic_terms.record_friction()
@@ -204,7 +204,7 @@ class Problem:
         self.device.wait()  # pending kernels use the old parameters
         terms = list(self.model.terms)
         old: Any = terms[term]
-        if not same_kind(old.material, material):
+        if not have_same_kernels(old.material, material):
             raise ValueError(
                 f"the parameters of {old.name} can get other values; which of them differ from element to "
                 f"element, and the kind of material, stay as they are, {old.material!r}; got {material!r}"

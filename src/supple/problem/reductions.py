@@ -47,9 +47,9 @@ class Join(NamedTuple):
 
 
 @do.of(Join)
-def _join(work, place):
-    parts, whole, copy = work.parts, work.whole, member_of(place)
-    begin, step = lane_stride(place)
+def _join(work, item):
+    parts, whole, copy = work.parts, work.whole, member_of(item)
+    begin, step = lane_stride(item)
     for field in range(whole.shape[1]):
         total, most = 0.0, 0.0
         k = begin
@@ -57,7 +57,7 @@ def _join(work, place):
             total += parts[copy, field, k]
             most = max(most, parts[copy, field, k])
             k += step
-        total, most = warp_sum(place, total), warp_max(place, most)
+        total, most = warp_sum(item, total), warp_max(item, most)
         if begin == 0:
             whole[copy, field] = total if field < work.sums else most
 

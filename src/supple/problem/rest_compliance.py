@@ -39,10 +39,10 @@ class Soften(NamedTuple):
 
 
 @act.of(Soften)
-def _soften(work, place, i):
-    trace = 1.0 * number_at(work.sizes, RECORD * (i + vector_offset(place)) + 1)  # 1.0 makes it float64
+def _soften(work, item, i):
+    trace = 1.0 * number_at(work.sizes, RECORD * (i + vector_offset(item)) + 1)  # 1.0 makes it float64
     rest = trace - 3.0 * work.before[i] if work.free[i] != 0 else 0.0
-    work.softness[member_of(place), i] = 1.0 / max(rest + 3.0 * work.now[i], LEAST)
+    work.softness[member_of(item), i] = 1.0 / max(rest + 3.0 * work.now[i], LEAST)
 
 
 @kernel

@@ -28,23 +28,23 @@ from supple.kernels import (
 
 
 @generic
-def act(operation, place, i):
+def act(operation, item, i):
     """Apply an operation to the i-th vector of the batch member of a work item."""
 
 
-def act_on(operations: tuple, counts: tuple, place: Any, i: int) -> None:
+def act_on(operations: tuple, counts: tuple, item: Any, i: int) -> None:
     """Apply operations in order to the i-th vector; operations with fewer vectors are skipped."""
 
 
 @overload_by_type(act_on)
-def _act_on(operations, counts, place, i):
+def _act_on(operations, counts, item, i):
     if len(operations) == 0:
-        return lambda operations, counts, place, i: None
+        return lambda operations, counts, item, i: None
 
-    def first_then_rest(operations, counts, place, i):
+    def first_then_rest(operations, counts, item, i):
         if i < counts[0]:
-            act(operations[0], place, i)
-        act_on(operations[1:], counts[1:], place, i)
+            act(operations[0], item, i)
+        act_on(operations[1:], counts[1:], item, i)
 
     return first_then_rest
 
@@ -134,8 +134,8 @@ class Predict(NamedTuple):
 
 
 @act.of(Predict)
-def _predict(operation, place, i):
-    o, k = operation, i + vector_offset(place)
+def _predict(operation, item, i):
+    o, k = operation, i + vector_offset(item)
     x, before, v = record_at(o.u, k), record_at(o.last, k), record_at(o.velocity, k)
     if o.keep >= 0.0:
         v = scale(o.keep / o.dt, sub(x, before))
@@ -162,8 +162,8 @@ def _velocity_component(o, k):
 
 
 @act.of(UpdateVelocity)
-def _update_velocity(operation, place, i):
-    o, k = operation, i + vector_offset(place)
+def _update_velocity(operation, item, i):
+    o, k = operation, i + vector_offset(item)
     like, first = record_at(o.u, k)[0], RECORD * k
     v = _velocity_component(o, first), _velocity_component(o, first + 1), _velocity_component(o, first + 2)
     store_record(o.velocity, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
@@ -178,8 +178,8 @@ class Displace(NamedTuple):
 
 
 @act.of(Displace)
-def _displace(operation, place, i):
-    k = i + vector_offset(place)
+def _displace(operation, item, i):
+    k = i + vector_offset(item)
     drift = record_at(operation.drift, k if operation.several else i)
     store_record(operation.u, k, add(record_at(operation.u, k), drift))
 
@@ -191,7 +191,7 @@ class Clear(NamedTuple):
 
 
 @act.of(Clear)
-def _clear(operation, place, i):
+def _clear(operation, item, i):
     zero = pack_like(0.0, record_at(operation.memory, i)[0])
     store_record(operation.memory, i, (zero, zero, zero))
 
@@ -217,11 +217,11 @@ class Prescribe(NamedTuple):
 
 
 @act.of(Prescribe)
-def _prescribe(operation, place, i):
+def _prescribe(operation, item, i):
     slot = operation.slot[i]
     if slot >= 0:
-        target = record_at(operation.targets, slot + member_of(place) * operation.count)
-        k = i + vector_offset(place)
+        target = record_at(operation.targets, slot + member_of(item) * operation.count)
+        k = i + vector_offset(item)
         store_record(
             operation.u, k, prescribed_vector(operation.normals, i, record_at(operation.u, k), target)
         )
@@ -251,7 +251,7 @@ class MoveAlongLine(NamedTuple):
 
 
 @act.of(MoveAlongLine)
-def _move_along_line(operation, place, i):
-    o, k = operation, i + vector_offset(place)
+def _move_along_line(operation, item, i):
+    o, k = operation, i + vector_offset(item)
     line = add(record_at(o.start, k), scale(o.t, record_at(o.d, k)))
     store_record(o.u, k, add(line, record_at(o.y, k)))

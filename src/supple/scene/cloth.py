@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from supple.meshes.measures import areas
-from supple.meshes.mesh import lumped
+from supple.meshes.mesh import lump_masses
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
 from supple.scene.regions import Portion, densities
@@ -58,7 +58,7 @@ class Cloth(Body):
     @property
     def masses(self) -> np.ndarray:
         n, density = self.mesh.n_vertices, densities(self.regions, self.density, self.n_cells)
-        return lumped(self.mesh.cells, self.rest_measures, density, n, "triangles", 2)
+        return lump_masses(self.mesh.cells, self.rest_measures, density, n, "triangles", 2)
 
     @property
     def volume(self) -> float:

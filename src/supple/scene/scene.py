@@ -27,7 +27,7 @@ from supple.scene.bodies import Body, VertexSet
 from supple.scene.cloth import Cloth
 from supple.scene.constraints.attachments import Attachment
 from supple.scene.constraints.cables import Tendon
-from supple.scene.constraints.connectors import WithTies
+from supple.scene.constraints.connectors import ConnectorMethods
 from supple.scene.constraints.pins import AnyMotion, Pin, constrained_directions
 from supple.scene.constraints.springs import SpringSet
 from supple.scene.contact_settings import Contact, Method, contact_of
@@ -36,17 +36,17 @@ from supple.scene.loads.cavities import Cavity
 from supple.scene.loads.follower_loads import FollowingTraction
 from supple.scene.loads.forces import Inflation, Load, Wind
 from supple.scene.loads.ramps import AnyRamp, check_ramp
-from supple.scene.loads.scene_loads import Loaded
+from supple.scene.loads.scene_loads import LoadMethods
 from supple.scene.loads.time_varying import VaryingParameter, vary_parameter
 from supple.scene.pickling import picklable
 from supple.scene.regions import Portion, Region
-from supple.scene.shapes.obstacle_motion import Obstacle, WithObstacles
+from supple.scene.shapes.obstacle_motion import Obstacle, ObstacleMethods
 from supple.scene.user_terms import TermMaker
 from supple.scene.viscosity import Viscosity
 
 
 @dataclass(eq=False)
-class Scene(Loaded, WithObstacles, WithTies):
+class Scene(LoadMethods, ObstacleMethods, ConnectorMethods):
     """Solids and cloth with pins, loads, obstacles and connectors. SI units.
 
     Args:

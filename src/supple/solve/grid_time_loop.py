@@ -174,7 +174,7 @@ class GridTimeLoop(TimeLoop):
         obstacles = grid_problem.contacts.obstacles
         if report.contact is None or obstacles is None:
             return report
-        accelerations = grid_problem.contacts.found(0)[2].sum(axis=0) / embedded.model.mass[:, None]
+        accelerations = grid_problem.contacts.get_planes(0)[2].sum(axis=0) / embedded.model.mass[:, None]
         bodies = {}
         for name, own in self.problem.model.body_vertices:
             mass = np.zeros(self.problem.model.vertices)

@@ -13,7 +13,7 @@ from supple.config.backend import Backend
 from supple.config.stop import StopCriteria
 from supple.contact.barrier_report import report_barrier_contact
 from supple.contact.obstacle_contact import rigid_relative_residual
-from supple.contact.weak import met
+from supple.contact.weak import report_penalty_contact
 from supple.kernels import compilation
 from supple.model.model import Model
 from supple.problem import Balances, Device, Problem
@@ -292,7 +292,7 @@ class _BatchSolve:
         }
         energies, inverted = self.measures.energies(), self.measures.inversions()
         contact, rejected = make_contact_reports(problem, self.stop, self.evaluated), run.rejected()
-        between = met(problem) or report_barrier_contact(problem)
+        between = report_penalty_contact(problem) or report_barrier_contact(problem)
         norms = self.first.residual, latest.residual, latest.relative_residual
         first, residual, relative_residual = (values.tolist() for values in norms)
         rigid = min(rigid_relative_residual(problem.contacts), 1.0)

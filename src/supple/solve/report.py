@@ -8,7 +8,7 @@ from typing import Any
 
 from supple.contact.barrier_report import BarrierContactReport
 from supple.contact.obstacle_report import ContactReport
-from supple.contact.weak import MetReport
+from supple.contact.weak import PenaltyContactReport
 from supple.problem import Balance
 from supple.solvers.newton_methods.error_estimate import ErrorEstimate
 from supple.support.text import pluralize
@@ -207,7 +207,7 @@ class Report:
     rejected: int = 0
     error_estimate: ErrorEstimate | None = None
     contact: ContactReport | None = None
-    met: MetReport | BarrierContactReport | None = None
+    met: PenaltyContactReport | BarrierContactReport | None = None
     notes: list[str] = field(default_factory=list)
     history: History | None = field(default=None, repr=False)
 

@@ -11,7 +11,7 @@ from supple.config.stop import StopCriteria
 from supple.contact.barrier_report import BarrierContactReport
 from supple.contact.obstacle_contact import rigid_relative_residual
 from supple.contact.obstacle_report import ContactReport, contact_reports
-from supple.contact.weak import MetReport
+from supple.contact.weak import PenaltyContactReport
 from supple.problem import Balance, Balances, Problem
 from supple.problem.diagnostics import Measures
 from supple.solve.batch_refinement import round_outcome
@@ -210,7 +210,7 @@ def is_recovering(problem: Problem, run: Run) -> bool:
 
 
 def check_intersections(
-    outcome: Outcome, *contacts: MetReport | BarrierContactReport | ContactReport | None
+    outcome: Outcome, *contacts: PenaltyContactReport | BarrierContactReport | ContactReport | None
 ) -> Outcome:
     """Replace CONVERGED by INTERSECTING if surfaces, or obstacles and faces, have passed through each other."""
     passed = any(contact is not None and contact.passed for contact in contacts)

@@ -83,7 +83,7 @@ class TimeLoop:
         """
         now = self.problem.model
         self._model = latest(self._model, now)
-        return with_bodies_at(self._model, self.problem.contacts.moved_by_bodies)
+        return with_bodies_at(self._model, self.problem.contacts.rigid_states)
 
     def move_obstacles(self) -> None:
         """Move obstacles to their positions at the last frame's time.

@@ -1,11 +1,11 @@
 """Energy terms, one module per kind of stencil."""
 
 from supple.terms.base.compose import add_forces, add_group_forces, limit_group_step, limit_step
-from supple.terms.base.parameters import pack_materials, refresh_material, same_kind
+from supple.terms.base.parameters import have_same_kernels, pack_materials, refresh_material
 from supple.terms.base.term import (
-    Carriage,
     Elements,
     Incidence,
+    NodeInterpolation,
     Relations,
     Term,
     energy,
@@ -46,7 +46,7 @@ __all__ = [
     "Bending",
     "Cable",
     "CableSegments",
-    "Carriage",
+    "NodeInterpolation",
     "CreasedBending",
     "Deform",
     "Elements",
@@ -84,7 +84,7 @@ __all__ = [
     "pack_materials",
     "plate_stiffness",
     "refresh_material",
-    "same_kind",
+    "have_same_kernels",
     "step_fraction",
     "update_deformations",
     "vertex_force",

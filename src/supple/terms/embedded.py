@@ -44,9 +44,9 @@ from supple.terms.base.packing import pack_elements
 from supple.terms.base.parameters import pack_material
 from supple.terms.base.tensors import contract_tensors, load_matrix, tensors_of
 from supple.terms.base.term import (
-    Carriage,
     Elements,
     Incidence,
+    NodeInterpolation,
     confined_force,
     energy,
     inversion,
@@ -106,13 +106,13 @@ class EmbeddedElasticity(Elastic):
     """
 
     start: np.ndarray
-    hanging: Carriage
+    interpolation: NodeInterpolation
 
     name: ClassVar[str] = "tetrahedra that a grid carries"
 
     @property
-    def carriage(self) -> Carriage:
-        return self.hanging
+    def node_interpolation(self) -> NodeInterpolation:
+        return self.interpolation
 
     def rows(self, incidence: Incidence, start: np.ndarray) -> Any:
         m, material = len(self.vertices), pack_material(self.material, incidence.elements, incidence.dtype)
@@ -138,7 +138,7 @@ class EmbeddedElasticity(Elastic):
         """
         tensors = tensors_of(elements, u, kind, threads)
         blocks = np.empty((len(self.volume), 4, 4, 3, 3))
-        gradients = self.hanging.gradients
+        gradients = self.interpolation.gradients
         run(contract_tensors, threads, tensors, gradients, self.volume, blocks, counters_for(1))
         return blocks
 

@@ -20,13 +20,13 @@ def _group() -> None:
 def sweep(
     cells: Annotated[int, typer.Option(help="Cells along each edge of the block.")] = 31,
     solver: Annotated[
-        str, typer.Option(help="A solver of `supple list solvers`, e.g. xpbd:ordering=clusters.")
+        str, typer.Option(help="Solver, see `supple list solvers`, such as xpbd:ordering=clusters.")
     ] = "pbng:acceleration=none",
-    material: Annotated[str, typer.Option(help="A material of `supple list materials`.")] = "corotated",
+    material: Annotated[str, typer.Option(help="Material, see `supple list materials`.")] = "corotated",
     precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
-    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
-    threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
-    repeats: Annotated[int, typer.Option(help="Samples; the median counts.")] = 20,
+    device: Annotated[str, typer.Option(help="Device: cpu or cuda.")] = "cpu",
+    threads: Annotated[int | None, typer.Option(help="Number of threads; default: all cores.")] = None,
+    repeats: Annotated[int, typer.Option(help="Number of samples, of which the median is reported.")] = 20,
     json: Json = False,
 ) -> None:
     """Measure milliseconds per sweep on a twisted and stretched block."""

@@ -40,32 +40,34 @@ def compare(
     solvers: Annotated[
         str | None,
         typer.Option(
-            help="Names separated by commas, with options where need be: pbng:acceleration=chebyshev,newton. "
-            "All solvers unless given."
+            help="Comma-separated solvers with options, such as pbng:acceleration=chebyshev,newton. "
+            "Default: all solvers."
         ),
     ] = None,
-    time_limit: Annotated[str | None, typer.Option(help="Time allowed to each solver, e.g. 200ms.")] = None,
+    time_limit: Annotated[str | None, typer.Option(help="Time limit of each solver, such as 200ms.")] = None,
     max_iterations: Annotated[
-        int | None, typer.Option(help="Iterations allowed to each solver; 40 where there is no limit.")
+        int | None, typer.Option(help="Iteration limit of each solver; 40 without any limit.")
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="Stop when the relative residual is below this.")
+        float | None, typer.Option(help="Relative residual at which the solve ends.")
     ] = None,
     warmup: Annotated[
-        int, typer.Option(help="Frames of a dynamic scene to simulate before the step that is compared.")
+        int, typer.Option(help="Frames of a dynamic scene to simulate before the compared step.")
     ] = 0,
-    precision: Annotated[str, typer.Option(help="float32 or float64; Newton has only float64.")] = "float64",
-    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
-    threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
+    precision: Annotated[
+        str, typer.Option(help="float32 or float64; Newton supports float64 only.")
+    ] = "float64",
+    device: Annotated[str, typer.Option(help="Device: cpu or cuda.")] = "cpu",
+    threads: Annotated[int | None, typer.Option(help="Number of threads; default: all cores.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option(parser=folder, help="Folder for results; results/<scene name>_compare unless given."),
+        typer.Option(parser=folder, help="Results folder; default: results/<scene name>_compare."),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", metavar="", help="Replace results that are there.")
+        bool, typer.Option("--overwrite", metavar="", help="Replace existing results.")
     ] = False,
     picture: Annotated[
-        bool, typer.Option("--picture/--no-picture", metavar="", help="Draw what each solver arrived at.")
+        bool, typer.Option("--picture/--no-picture", metavar="", help="Draw the result of each solver.")
     ] = True,
     json: Json = False,
 ) -> None:

@@ -14,17 +14,18 @@ def compile_kernels(
     materials: Annotated[
         str,
         typer.Option(
-            help="Names of `supple list materials`, separated by commas; those with hand-written derivatives "
-            "unless given."
+            help="Comma-separated materials, see `supple list materials`; default: those with hand-written "
+            "derivatives."
         ),
     ] = "",
     solvers: Annotated[
-        str, typer.Option(help="Solvers of `supple list solvers`, separated by commas.")
+        str, typer.Option(help="Comma-separated solvers, see `supple list solvers`.")
     ] = "hybrid,pbng,newton",
     precisions: Annotated[str, typer.Option(help="float64, float32 or both.")] = "float64,float32",
-    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Device: cpu or cuda.")] = "cpu",
     processes: Annotated[
-        int | None, typer.Option(help="Processes that compile at the same time; one per core unless given.")
+        int | None,
+        typer.Option(help="Number of processes that compile at the same time; default: one per core."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -33,20 +33,20 @@ class _RunsByDefault(TyperGroup):
 
 dataset = typer.Typer(
     cls=_RunsByDefault,
-    help="Make data sets of equilibria, look after them and export them.",
+    help="Create, resume, verify, merge and export data sets of equilibria.",
     no_args_is_help=True,
 )
 
-Spec = Annotated[Path, typer.Argument(help="A spec of a data set, TOML.", show_default=False)]
-StorePath = Annotated[Path, typer.Argument(help="The folder of a data set.", show_default=False)]
-Workers = Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless given.")]
+Spec = Annotated[Path, typer.Argument(help="Specification of a data set (TOML).", show_default=False)]
+StorePath = Annotated[Path, typer.Argument(help="Folder of a data set.", show_default=False)]
+Workers = Annotated[int | None, typer.Option(help="Number of processes; default: one per core.")]
 Ray = Annotated[
     str | None,
-    typer.Option(help="Solve on a Ray cluster: its address, or 'local' for one that is started here."),
+    typer.Option(help="Solve on a Ray cluster: its address, or 'local' to start one on this machine."),
 ]
 ShardsOption = Annotated[
     str | None,
-    typer.Option("--shards", help="i/N: every N-th shard from the i-th on, i from 0 to N-1, for job arrays."),
+    typer.Option("--shards", help="i/N: every N-th shard starting at shard i (0 to N-1), for job arrays."),
 ]
 
 
@@ -55,23 +55,25 @@ def run(
     spec: Spec,
     output: Annotated[
         Path | None,
-        typer.Option(parser=folder, help="The folder of the store; results/SPEC.zarr unless given."),
+        typer.Option(parser=folder, help="Folder of the store; default: results/SPEC.zarr."),
     ] = None,
     shards: ShardsOption = None,
     workers: Workers = None,
     ray: Ray = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", metavar="", help="Delete a data set that is there.")
+        bool, typer.Option("--overwrite", metavar="", help="Delete an existing data set.")
     ] = False,
     grow: Annotated[
         bool,
         typer.Option(
-            "--grow", metavar="", help="Let a data set with fewer samples have as many as the spec has."
+            "--grow", metavar="", help="Add samples to an existing data set, up to the number in the spec."
         ),
     ] = False,
     allow_code: Annotated[
         bool,
-        typer.Option("--allow-code", metavar="", help="Run the Python that the spec names as its function."),
+        typer.Option(
+            "--allow-code", metavar="", help="Allow the Python function that the spec names to run."
+        ),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -201,11 +203,15 @@ def _say(statistics: dict[str, Any]) -> None:
 @dataset.command()
 def verify(
     store: StorePath,
-    again: Annotated[int, typer.Option(help="How many random samples to solve again.", min=0)] = 5,
-    seed: Annotated[int, typer.Option(help="Which ones.", min=0)] = 0,
+    again: Annotated[int, typer.Option(help="Number of random samples to solve again.", min=0)] = 5,
+    seed: Annotated[int, typer.Option(help="Random seed of their selection.", min=0)] = 0,
     discard: Annotated[
         bool,
-        typer.Option("--discard", metavar="", help="Let damaged shards count as not finished, for resume."),
+        typer.Option(
+            "--discard",
+            metavar="",
+            help="Mark damaged shards as unfinished, so that resume solves them again.",
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
@@ -233,7 +239,7 @@ def verify(
 
 @dataset.command()
 def merge(
-    target: Annotated[Path, typer.Argument(help="The store to put everything into.", show_default=False)],
+    target: Annotated[Path, typer.Argument(help="Target store.", show_default=False)],
     sources: Annotated[list[Path], typer.Argument(help="Stores of the same spec.", show_default=False)],
     json: Json = False,
 ) -> None:
@@ -254,7 +260,7 @@ def export(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(parser=folder, help="The folder to write; STORE_FORMAT beside the store unless given."),
+        typer.Option(parser=folder, help="Output folder; default: STORE_FORMAT next to the store."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -270,7 +276,7 @@ def export(
 @dataset.command()
 def report(
     store: StorePath,
-    output: Annotated[Path | None, typer.Option(help="The HTML file; beside the store unless given.")] = None,
+    output: Annotated[Path | None, typer.Option(help="HTML file; default: next to the store.")] = None,
     json: Json = False,
 ) -> None:
     """Write an HTML page with extreme samples, histograms, varied quantities, scene and machine."""

@@ -20,19 +20,19 @@ from supple.cli.console import (
 
 
 def export(
-    results: Annotated[Path, typer.Argument(help="A results folder of `supple run`.", show_default=False)],
+    results: Annotated[Path, typer.Argument(help="Results folder of `supple run`.", show_default=False)],
     formats: Annotated[
         str,
         typer.Option(
-            "--format", help="Formats of `supple list exports`, separated by commas.", show_default=False
+            "--format", help="Comma-separated formats, see `supple list exports`.", show_default=False
         ),
     ],
     output: Annotated[
-        Path | None, typer.Option(parser=folder, help="Folder to write to; the results folder unless given.")
+        Path | None, typer.Option(parser=folder, help="Output folder; default: the results folder.")
     ] = None,
     fields: Annotated[
         str | None,
-        typer.Option(help="What else USD, VTU, NPZ and Zarr are to have: of `supple list quantities`."),
+        typer.Option(help="Additional fields for USD, VTU, NPZ and Zarr, see `supple list quantities`."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

@@ -11,7 +11,7 @@ from supple.cli.console import Json, ScenePath, handle_errors, print_json, stdou
 
 def inspect(
     scene: ScenePath,
-    cluster_size: Annotated[int, typer.Option(help="Elements in a cluster, at most.")] = 5,
+    cluster_size: Annotated[int, typer.Option(help="Largest number of elements per cluster.")] = 5,
     json: Json = False,
 ) -> None:
     """Show sizes, orderings, worst elements, intersections, and the memory required by each solver."""

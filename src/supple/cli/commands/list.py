@@ -38,7 +38,7 @@ OPTIONS = {
     "acceleration": "How sweeps are made to converge faster; none is the method of the paper.",
     "attachments_first": "Visit attachments before the elements instead of after them.",
     "binding": "How stiff layers are bound to each other, by how stiff they are.",
-    "cluster_size": "Elements in a cluster, at most.",
+    "cluster_size": "Largest number of elements per cluster.",
     "coarse_sweeps": "Sweeps over the coarsest layer in each iteration.",
     "compliant": "false: constraints of elements are hard, whatever the material's stiffness; a baseline.",
     "constraints": "What is projected. xpbd: pair, two for each element; root, the square root of the "
@@ -87,11 +87,11 @@ OPTIONS = {
 
 
 def list_names(
-    what: Annotated[str | None, typer.Argument(help=f"{SECTIONS}; all of them unless given.")] = None,
+    what: Annotated[str | None, typer.Argument(help=f"{SECTIONS}; default: all.")] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
-            "--plot", help="Draw stress against stretch of materials, or measured ones, into a PNG file."
+            "--plot", help="Plot stress over stretch of materials or measured presets into a PNG file."
         ),
     ] = None,
     json: Json = False,

@@ -11,19 +11,20 @@ from supple.cli.console import Json, handle_errors, print_json, stdout
 
 
 def mesh(
-    source: Annotated[Path, typer.Argument(help="A mesh or a closed surface.", show_default=False)],
+    source: Annotated[Path, typer.Argument(help="Mesh or closed surface.", show_default=False)],
     target: Annotated[
-        Path, typer.Argument(help="The file to write: .vtu, .vtk, .msh, .mesh, .node.", show_default=False)
+        Path, typer.Argument(help="Output file: .vtu, .vtk, .msh, .mesh, .node.", show_default=False)
     ],
     edge_length: Annotated[
         float | None,
         typer.Option(
-            help="Edges of the tetrahedra \\[m] after scaling, for a surface; 1/20 of its diagonal."
+            help="Edge length of the tetrahedra \\[m] after scaling; default: 1/20 of the surface's diagonal."
         ),
     ] = None,
-    scale: Annotated[float, typer.Option(help="A factor for all lengths.")] = 1.0,
+    scale: Annotated[float, typer.Option(help="Factor on all lengths.")] = 1.0,
     repair: Annotated[
-        bool, typer.Option("--repair", metavar="", help="Turn inverted tetrahedra and drop unused vertices.")
+        bool,
+        typer.Option("--repair", metavar="", help="Reorient inverted tetrahedra and remove unused vertices."),
     ] = False,
     json: Json = False,
 ) -> None:

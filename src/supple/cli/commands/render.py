@@ -25,51 +25,49 @@ if TYPE_CHECKING:
 
 
 def render(
-    results: Annotated[Path, typer.Argument(help="A results folder of `supple run`.", show_default=False)],
+    results: Annotated[Path, typer.Argument(help="Results folder of `supple run`.", show_default=False)],
     field: Annotated[
         str | None,
-        typer.Option(
-            help="What to color by, of `supple list fields`; what the scene file says unless given."
-        ),
+        typer.Option(help="Field for the colors, see `supple list fields`; default: the scene file's."),
     ] = None,
     theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
-    size: Annotated[str | None, typer.Option(help="Dots across and up, e.g. 1920x1080.")] = None,
+    size: Annotated[str | None, typer.Option(help="Width and height in pixels, such as 1920x1080.")] = None,
     camera: Annotated[
         str | None,
-        typer.Option(help="corner, front, side, back, top, or azimuth,elevation in degrees such as 45,30."),
+        typer.Option(help="corner, front, side, back, top, or azimuth,elevation in degrees, such as 45,30."),
     ] = None,
     thickness: Annotated[
         float | None,
         typer.Option(
-            help="How many times as thick as it is cloth is drawn, 0 for a surface without any; what the "
-            "scene file says unless given."
+            help="Factor on the drawn thickness of cloth, 0 for an infinitely thin surface; default: the "
+            "scene file's."
         ),
     ] = None,
     names: Annotated[
         bool | None,
         typer.Option(
             "--names/--no-names",
-            help="Write names of bodies below them; what the scene file says unless given.",
+            help="Label bodies with their names; default: the scene file's setting.",
             show_default=False,
         ),
     ] = None,
     frames: Annotated[
         str | None,
-        typer.Option(help="Which frames: 10:60, 10:, :60, or a single one such as 30; 0 is the start."),
+        typer.Option(
+            help="Frame numbers: 10:60, 10:, :60 or a single one such as 30; 0 is the initial state."
+        ),
     ] = None,
-    fps: Annotated[float | None, typer.Option(help="Frames of the film per second.")] = None,
+    fps: Annotated[float | None, typer.Option(help="Film frames per second.")] = None,
     turntable: Annotated[
-        bool, typer.Option("--turntable", metavar="", help="Take the camera once around.")
+        bool, typer.Option("--turntable", metavar="", help="Move the camera once around the scene.")
     ] = False,
     film: Annotated[
-        bool, typer.Option("--film/--no-film", metavar="", help="Make a film of several frames.")
+        bool, typer.Option("--film/--no-film", metavar="", help="Write a film if there are several frames.")
     ] = True,
-    gif: Annotated[bool, typer.Option("--gif", metavar="", help="Write the film as GIF too.")] = False,
+    gif: Annotated[bool, typer.Option("--gif", metavar="", help="Also write the film as GIF.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option(
-            parser=folder, help="Folder for picture.png and film.mp4; the results folder unless given."
-        ),
+        typer.Option(parser=folder, help="Folder for picture.png and film.mp4; default: the results folder."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

@@ -13,10 +13,10 @@ from supple.cli.console import Json, handle_errors, note, print_json, say
 def report(
     results: Annotated[
         Path,
-        typer.Argument(help="A results folder of `supple run` or `supple compare`.", show_default=False),
+        typer.Argument(help="Results folder of `supple run` or `supple compare`.", show_default=False),
     ],
     output: Annotated[
-        Path | None, typer.Option(help="The HTML file; report.html in the results folder unless given.")
+        Path | None, typer.Option(help="HTML file; default: report.html in the results folder.")
     ] = None,
     json: Json = False,
 ) -> None:

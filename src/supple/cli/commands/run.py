@@ -37,59 +37,59 @@ def run(
     scene: ScenePath,
     output: Annotated[
         Path | None,
-        typer.Option(parser=folder, help="Folder for results; results/<scene name> unless given."),
+        typer.Option(parser=folder, help="Results folder; default: results/<scene name>."),
     ] = None,
     solver: Annotated[
         str | None,
-        typer.Option(help="Another solver than the file's, e.g. newton or xpbd:ordering=clusters."),
+        typer.Option(help="Solver, such as newton or xpbd:ordering=clusters; default: the file's."),
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="Stop when the relative residual is below this.")
+        float | None, typer.Option(help="Relative residual at which the solve ends.")
     ] = None,
-    max_iterations: Annotated[int | None, typer.Option(help="Iterations allowed to each step.")] = None,
-    time_limit: Annotated[str | None, typer.Option(help="Time allowed to each frame, e.g. '2 s'.")] = None,
+    max_iterations: Annotated[int | None, typer.Option(help="Iteration limit of each step.")] = None,
+    time_limit: Annotated[str | None, typer.Option(help="Time limit of each frame, such as '2 s'.")] = None,
     position_tolerance: Annotated[
         float | None,
-        typer.Option(help="How close to the equilibrium every body must be, relative to its size."),
+        typer.Option(help="Largest distance of a body from its equilibrium, relative to its size."),
     ] = None,
-    frames: Annotated[int | None, typer.Option(help="How many frames, instead of the file's.")] = None,
+    frames: Annotated[int | None, typer.Option(help="Number of frames; default: the file's.")] = None,
     precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float64",
-    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
-    threads: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
+    device: Annotated[str, typer.Option(help="Device: cpu or cuda.")] = "cpu",
+    threads: Annotated[int | None, typer.Option(help="Number of threads; default: all cores.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", metavar="", help="Continue an interrupted run.")
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", metavar="", help="Replace results that are there.")
+        bool, typer.Option("--overwrite", metavar="", help="Replace existing results.")
     ] = False,
     record_history: Annotated[
         bool,
         typer.Option(
-            "--record-history", metavar="", help="Keep residual and energy of every iteration and plot them."
+            "--record-history", metavar="", help="Record and plot residual and energy of every iteration."
         ),
     ] = False,
     picture: Annotated[
         bool,
-        typer.Option("--picture/--no-picture", metavar="", help="Draw the last frame, and a film if wanted."),
+        typer.Option("--picture/--no-picture", metavar="", help="Draw the last frame, and the film."),
     ] = True,
     film: Annotated[
-        bool, typer.Option("--film/--no-film", metavar="", help="Make a film of several frames.")
+        bool, typer.Option("--film/--no-film", metavar="", help="Write a film if there are several frames.")
     ] = True,
-    gif: Annotated[bool, typer.Option("--gif", metavar="", help="Write the film as GIF too.")] = False,
+    gif: Annotated[bool, typer.Option("--gif", metavar="", help="Also write the film as GIF.")] = False,
     field: Annotated[
         str | None,
-        typer.Option(help="What to color by, instead of what the file says; see `supple render`."),
+        typer.Option(help="Field for the colors, see `supple render`; default: the file's."),
     ] = None,
     fields: Annotated[
         str | None,
         typer.Option(
-            help="What else frames are to have, e.g. von_mises,cauchy, of `supple list quantities`; what the "
-            "file says unless given."
+            help="Additional fields of frames, such as von_mises,cauchy, see `supple list quantities`; "
+            "default: the file's."
         ),
     ] = None,
     formats: Annotated[
         str | None,
-        typer.Option("--format", help="Further formats to write, e.g. usd,glb; see `supple export`."),
+        typer.Option("--format", help="Export formats, such as usd,glb; see `supple export`."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

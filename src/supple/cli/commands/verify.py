@@ -13,7 +13,7 @@ from supple.cli.console import DONE, NOT_CONVERGED, Json, Quiet, handle_errors, 
 def verify(
     results: Annotated[
         Path,
-        typer.Argument(help="A results folder of `supple run` or `supple compare`.", show_default=False),
+        typer.Argument(help="Results folder of `supple run` or `supple compare`.", show_default=False),
     ],
     json: Json = False,
     quiet: Quiet = False,

@@ -14,25 +14,28 @@ def view(
     scene: ScenePath,
     host: Annotated[
         str,
-        typer.Option(help="Address to serve at; others than this machine's are reached over the network."),
+        typer.Option(help="Address of the server; 127.0.0.1 accepts connections from this machine only."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to serve at, or the next one that is free.")] = 8080,
+    port: Annotated[int, typer.Option(help="Port of the server; the next free one if it is taken.")] = 8080,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
-            help="Another address of the page, such as that of a proxy, or a site whose pages may use it: "
+            help="Further allowed origin, such as the address of a proxy or of an embedding site: "
             "https://box.example.org. May be repeated.",
             show_default=False,
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Device: cpu or cuda.")] = "cpu",
     output: Annotated[
         Path | None,
         typer.Option(
-            parser=folder, help="Folder for what the page saves, made where there is none; . unless given."
+            parser=folder,
+            help="Folder for files saved by the page, created if missing; default: the working directory.",
         ),
     ] = None,
-    play: Annotated[bool, typer.Option("--play", metavar="", help="Play at once.")] = False,
+    play: Annotated[
+        bool, typer.Option("--play", metavar="", help="Start the simulation immediately.")
+    ] = False,
     browser: Annotated[
         bool, typer.Option("--open", metavar="", help="Open the page in the browser.")
     ] = False,

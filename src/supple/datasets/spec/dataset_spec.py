@@ -20,7 +20,7 @@ from supple.datasets.spec.spec_tables import SpecTable, VaryTable
 from supple.scene.error_collector import Mistakes, describe_in
 from supple.scene.errors import SceneError
 from supple.scene.files.loader import read_toml
-from supple.scene.files.paths import located
+from supple.scene.files.paths import resolve_path
 from supple.support.arguments import check_path, format_value, suggest_name
 
 Function = Callable[[int, np.random.Generator], Any]
@@ -116,7 +116,7 @@ def _load_source(raw: dict[str, Any], folder: Path, mistakes: Mistakes) -> Sourc
     named = raw.get("scene")
     if not isinstance(named, str | os.PathLike):
         return None
-    path = located(folder, str(named))
+    path = resolve_path(folder, str(named))
     try:
         return Source.load(path)
     except SceneError as error:
@@ -191,8 +191,8 @@ def _check_design(table: SpecTable, folder: Path, function: Function | None, mis
             mistakes.add(key, f"is for design = {key!r}, and this one is {table.design!r}.")
         if not given and table.design == key:
             mistakes.add(key, f"is missing, and design = {key!r} needs it.")
-    if table.design == "table" and table.table is not None and not located(folder, table.table).exists():
-        mistakes.add("table", f"there is no file {located(folder, table.table)}.")
+    if table.design == "table" and table.table is not None and not resolve_path(folder, table.table).exists():
+        mistakes.add("table", f"there is no file {resolve_path(folder, table.table)}.")
 
 
 def _check_bounds(table: SpecTable, source: Source, mistakes: Mistakes) -> None:

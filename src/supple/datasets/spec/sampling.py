@@ -22,7 +22,7 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.spec.dataset_spec import Function, Spec
 from supple.datasets.spec.key_path import AXES
 from supple.datasets.spec.spec_tables import VaryTable
-from supple.scene.files.paths import located
+from supple.scene.files.paths import resolve_path
 from supple.support.arguments import comma_list, format_value
 
 
@@ -124,7 +124,7 @@ def draw(spec: Spec, counts: Sequence[int] = ()) -> Columns:
         columns = _grid_columns(table.vary)
     elif table.design == "table":
         assert table.table is not None
-        path = located(spec.folder, table.table)
+        path = resolve_path(spec.folder, table.table)
         columns = _validate_columns(read_columns(path, spec.sizes), spec.sizes, f"{path}", None)
     elif table.design == "function":
         assert table.count is not None

@@ -15,7 +15,7 @@ from typing import Any
 
 from supple.datasets.errors import DatasetError
 from supple.scene.errors import SceneError
-from supple.scene.files.paths import located
+from supple.scene.files.paths import resolve_path
 
 DISPLAY_KEYS = ("title", "name", "view", "output", "render")
 """Scene keys that do not affect the solution."""
@@ -95,7 +95,7 @@ def _path_of(key: str, text: str, folder: Path) -> Path | None:
     """Resolve a scene value to an existing file; None for other values."""
     for candidate in [text, *(at.format(text) for at in FABRIC_PATHS if key == "fabric")]:
         with suppress(SceneError, OSError, ValueError):
-            if (path := located(folder, candidate)).is_file():
+            if (path := resolve_path(folder, candidate)).is_file():
                 return path
     return None
 

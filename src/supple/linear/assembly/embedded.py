@@ -18,10 +18,10 @@ from supple.ordering.coloring import sort_corners
 
 if TYPE_CHECKING:
     from supple.problem import Problem
-    from supple.terms import Carriage
+    from supple.terms import NodeInterpolation
 
 
-def point_pairs(carriage: Carriage) -> tuple[np.ndarray, np.ndarray]:
+def point_pairs(carriage: NodeInterpolation) -> tuple[np.ndarray, np.ndarray]:
     """List the pairs of embedded points that share an element.
 
     Returns:
@@ -35,7 +35,7 @@ def point_pairs(carriage: Carriage) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(np.divmod(keys, points), axis=1), which.reshape(low.shape)
 
 
-def embedded_stencils(carriage: Carriage) -> np.ndarray:
+def embedded_stencils(carriage: NodeInterpolation) -> np.ndarray:
     """(e, 16) nodes of both points of each pair: the stencils of the node Hessian."""
     pairs, _ = point_pairs(carriage)
     return carriage.nodes[pairs].reshape(len(pairs), -1)
@@ -54,7 +54,7 @@ class EmbeddedBlocks:
             blocks: Number of matrix blocks.
         """
         self._problem, self._term = problem, problem.model.terms[index]
-        carriage = self._term.carriage
+        carriage = self._term.node_interpolation
         assert carriage is not None
         self._elements = host_elements(problem, index)
         pairs, which = point_pairs(carriage)

@@ -200,12 +200,12 @@ class Assembly:
 
 def _stencils(term: Term) -> np.ndarray:
     """(m, k) vertices that share Hessian blocks in each stencil of a term."""
-    return term.vertices if term.carriage is None else embedded_stencils(term.carriage)
+    return term.vertices if term.node_interpolation is None else embedded_stencils(term.node_interpolation)
 
 
 def _block_class(term: Term) -> Any:
     """Constructor of host-assembled blocks for a term."""
-    return arrange_blocks if term.carriage is None else EmbeddedBlocks
+    return arrange_blocks if term.node_interpolation is None else EmbeddedBlocks
 
 
 def _has_principal_frame(term: Any) -> bool:

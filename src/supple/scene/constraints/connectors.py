@@ -16,7 +16,7 @@ from supple.scene.loads.ramps import AnyRamp
 from supple.scene.user_terms import TermMaker
 
 
-class WithTies(ABC):
+class ConnectorMethods(ABC):
     """Base class of `Scene` with the methods that add connectors."""
 
     attachments: list[Attachment]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from supple.scene.arguments import Vector, array, direction, format_value, number, vector
 from supple.scene.errors import SceneError
-from supple.scene.loads.ramps import keyed
+from supple.scene.loads.ramps import check_keyframes
 
 
 class Motion(ABC):
@@ -137,7 +137,7 @@ class _AboutAxis(_Timed):
         self._set("axis", direction(self.axis, f"axis of {name}"))
         self._set("center", vector(self.center, f"center [m] of {name}"))
 
-    def _rotated(self, points: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    def _rotate(self, points: np.ndarray, angle: np.ndarray) -> np.ndarray:
         """Rodrigues: x = c + cos θ r + sin θ a × r + (1 - cos θ)(a·r) a, r = X - c; angle θ () or (k,)."""
         axis, center = np.array(self.axis), np.array(self.center)
         r = points - center
@@ -169,7 +169,7 @@ class Rotate(_AboutAxis):
         self._set("angle", number(self.angle, "angle of Rotate"))
 
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
-        return self._rotated(points, np.asarray(fraction * self.angle))
+        return self._rotate(points, np.asarray(fraction * self.angle))
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class Twist(_AboutAxis):
 
     def part(self, points: np.ndarray, fraction: float) -> np.ndarray:
         h = np.einsum("...i,i->...", points - np.array(self.center), np.array(self.axis))
-        return self._rotated(points, fraction * self.rate * h)
+        return self._rotate(points, fraction * self.rate * h)
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ class Keyframes(Motion):
                 f"Keyframes need a motion such as Translate(...), and not other Keyframes, "
                 f"got {format_value(self.motion)}."
             )
-        times, fractions = keyed(self.times, self.fractions, "Keyframes")
+        times, fractions = check_keyframes(self.times, self.fractions, "Keyframes")
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "fractions", fractions)
 

@@ -121,7 +121,7 @@ class Reader:
     def _solid(self, number: int, field: str, solid: Solid) -> None:
         name = f"solid{number}" if solid.name is None else solid.name
         mesh = self.mistakes.attempt(f"{field}.mesh", lambda: _make(solid.mesh, self.folder, self.meshes))
-        material = self.mistakes.attempt(f"{field}.material", lambda: solid.made_of(mesh))
+        material = self.mistakes.attempt(f"{field}.material", lambda: solid.make_material(mesh))
         render = self._render(field, solid)
         moving: dict[str, Any] = solid.model_dump(include={"velocity", "angular_velocity"})
         self._refuse_idle(*moving, table=solid, field=field)
@@ -146,7 +146,7 @@ class Reader:
         name = f"cloth{number}" if cloth.name is None else cloth.name
         mesh = attempt(f"{field}.mesh", lambda: _make(cloth.mesh, self.folder, self.meshes))
         what = "membrane" if cloth.fabric is None else "fabric"
-        membrane = attempt(f"{field}.{what}", lambda: cloth.made_of(self.folder, mesh))
+        membrane = attempt(f"{field}.{what}", lambda: cloth.make_membrane(self.folder, mesh))
         bending, rest = cloth.bending, cloth.rest
         options = cloth.model_dump(include={"density", "thickness", "velocity", "angular_velocity"})
         self._refuse_idle("velocity", "angular_velocity", table=cloth, field=field)

@@ -9,7 +9,7 @@ from pathlib import Path
 from supple.scene.errors import SceneError
 
 
-def located(folder: Path, text: str) -> Path:
+def resolve_path(folder: Path, text: str) -> Path:
     """Resolve a path against a folder.
 
     `~` and environment variables, $NAME, are expanded.

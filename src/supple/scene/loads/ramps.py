@@ -33,7 +33,7 @@ class Ramp:
     fractions: Sequence[float]
 
     def __post_init__(self) -> None:
-        times, fractions = keyed(self.times, self.fractions, "A Ramp")
+        times, fractions = check_keyframes(self.times, self.fractions, "A Ramp")
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "fractions", fractions)
 
@@ -41,7 +41,7 @@ class Ramp:
         return float(np.interp(t, self.times, self.fractions))
 
 
-def keyed(times: Any, fractions: Any, what: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def check_keyframes(times: Any, fractions: Any, what: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Check increasing times [s] with one fraction each; `what` names their owner in the message."""
     at, values = array(times, "times [s]"), array(fractions, "fractions")
     if at.ndim != 1 or len(at) == 0 or at.shape != values.shape:

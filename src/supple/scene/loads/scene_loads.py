@@ -29,7 +29,7 @@ from supple.scene.loads.ramps import AnyRamp, check_ramp
 from supple.scene.regions import Portion
 
 
-class Loaded(ABC):
+class LoadMethods(ABC):
     """Base class of `Scene` with the methods that add loads."""
 
     bodies: list[Body]

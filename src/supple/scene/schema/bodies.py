@@ -9,7 +9,7 @@ from pydantic import Field, StrictStr, model_validator
 
 from supple import meshes
 from supple.materials import Material
-from supple.scene.files.paths import located
+from supple.scene.files.paths import resolve_path
 from supple.scene.schema.base import FILE, Length, Positive, Table, Vector
 from supple.scene.schema.cloth import BendingChoice, ClothRegion, Rest, Surface
 from supple.scene.schema.materials import MaterialChoice
@@ -59,7 +59,7 @@ class Solid(Body):
         known = None if "density" in self.model_fields_set else self.material.density
         return self.density if known is None else known
 
-    def made_of(self, mesh: meshes.TetMesh | None) -> Material | None:
+    def make_material(self, mesh: meshes.TetMesh | None) -> Material | None:
         """Return the material with rest deformation; None if required mesh data could not be read."""
         material = self.material.make(mesh)
         if material is None or mesh is None:
@@ -105,9 +105,9 @@ class Cloth(Body):
             )
         return self
 
-    def made_of(self, folder: Path, mesh: meshes.TriMesh | None) -> Any:
+    def make_membrane(self, folder: Path, mesh: meshes.TriMesh | None) -> Any:
         """Return the `membrane` argument of `Scene.add_cloth`: material or fabric."""
         if self.fabric is None:
             assert self.membrane is not None
             return self.membrane.make(mesh)
-        return load_fabric(located(folder, self.fabric) if Path(self.fabric).suffix else self.fabric)
+        return load_fabric(resolve_path(folder, self.fabric) if Path(self.fabric).suffix else self.fabric)

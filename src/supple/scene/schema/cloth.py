@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, StrictBool, StrictStr, WithJsonSche
 from supple import meshes, terms
 from supple.meshes.generators.sheets import SHEETS
 from supple.scene import regions
-from supple.scene.files.paths import located
+from supple.scene.files.paths import resolve_path
 from supple.scene.schema.base import (
     FILE,
     Choice,
@@ -117,7 +117,7 @@ class Surface(Choice):
     def make(self, folder: Path) -> meshes.TriMesh:
         kind, value = self.chosen
         if kind == "file":
-            mesh = meshes.load_surface(located(folder, value))
+            mesh = meshes.load_surface(resolve_path(folder, value))
         else:
             arguments = value.arguments()
             refuse_too_many(*SHEETS[kind](**arguments), kind, solved=True, cells="triangles")
@@ -157,7 +157,7 @@ class Rest(Choice):
 
     def make(self, folder: Path, mesh: meshes.TriMesh) -> np.ndarray | meshes.TriMesh:
         if self.file is not None:
-            return meshes.load_surface(located(folder, self.file)).scaled(self.scale)
+            return meshes.load_surface(resolve_path(folder, self.file)).scaled(self.scale)
         assert self.uv is not None
         if mesh.uv is None:
             raise meshes.MeshError("the surface has no uv coordinates that could be its rest shape.")

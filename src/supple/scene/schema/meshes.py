@@ -11,7 +11,7 @@ from pydantic import Field, StrictBool, StrictStr, model_validator
 from supple import meshes
 from supple.meshes.generators.solids import SIZES
 from supple.scene import selections
-from supple.scene.files.paths import located
+from supple.scene.files.paths import resolve_path
 from supple.scene.schema.base import FILE, Choice, Count, Factors, Length, Point, Table
 from supple.scene.schema.cloth import Surface
 from supple.scene.schema.selections import Box
@@ -79,7 +79,7 @@ class Mesh(Choice):
         kind, value = self.chosen
         if kind == "file":
             mesh = meshes.load_mesh(
-                located(folder, value), self.repair, edge_length=self.edge_length, scale=self.scale
+                resolve_path(folder, value), self.repair, edge_length=self.edge_length, scale=self.scale
             )
         else:
             refuse_too_many(*SIZES[kind](**value.given()), kind, solved=True)
@@ -111,6 +111,6 @@ class Render(Table):
     translate: Point | None = Field(None, description="Moves it [m], after scaling; the mesh's unless given.")
 
     def make(self, folder: Path, mesh: Mesh | Surface) -> meshes.TriMesh:
-        surface = meshes.load_surface(located(folder, self.file))
+        surface = meshes.load_surface(resolve_path(folder, self.file))
         translate = mesh.translate if self.translate is None else self.translate
         return surface.scaled(self.scale or mesh.scale).translated(translate)

@@ -70,7 +70,7 @@ class Keyframes(Table):
     def make(self) -> motions.Motion:
         if self.offsets is not None:
             return motions.Keyframes.path(self.times, self.offsets)
-        return motions.Keyframes(composed(self.motion or []), self.times, self.fractions or [])
+        return motions.Keyframes(compose_motions(self.motion or []), self.times, self.fractions or [])
 
 
 class Motion(Choice):
@@ -89,7 +89,7 @@ class Motion(Choice):
         return getattr(motions, kind.capitalize())(**value.given())
 
 
-def composed(tables: list[Motion]) -> motions.Motion:
+def compose_motions(tables: list[Motion]) -> motions.Motion:
     """Compose motions in list order."""
     return motions.Compose(tuple(table.make() for table in tables))
 

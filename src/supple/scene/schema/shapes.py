@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import Field, StrictBool, StrictStr
 
 from supple.meshes import load_surface
-from supple.scene.files.paths import located
+from supple.scene.files.paths import resolve_path
 from supple.scene.schema.base import Choice, Length, Number, Point, Table, Vector
 from supple.scene.shapes.primitives import SHAPES, Shape
 from supple.scene.shapes.surfaces import SurfaceSequence, SurfaceShape
@@ -69,8 +69,8 @@ class ShapeTable(Choice):
         kind, value = self.chosen
         given: dict[str, Any] = value.given()
         if kind == "sequence":
-            meshes = [load_surface(located(folder, file)) for file in value.files]
+            meshes = [load_surface(resolve_path(folder, file)) for file in value.files]
             return SurfaceSequence(meshes, value.times)
         if kind == "surface":
-            return SurfaceShape(load_surface(located(folder, value.file)))
+            return SurfaceShape(load_surface(resolve_path(folder, value.file)))
         return SHAPES[kind](**given)

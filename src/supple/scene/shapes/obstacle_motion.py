@@ -55,7 +55,7 @@ class Obstacle:
         return self.__dict__ | {"motion": picklable(self.motion, f"obstacle {self.name!r}")}
 
 
-class WithObstacles:
+class ObstacleMethods:
     """Base class of `Scene` with the method that adds obstacles."""
 
     obstacles: list[Obstacle]

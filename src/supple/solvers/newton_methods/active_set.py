@@ -50,7 +50,7 @@ def active_set_problem(problem: Problem, member: int = 0, sliding: bool = True) 
     N = np.zeros((model.vertices, 3, 3))
     N[..., *SYMMETRIC] = normals_of(model)[:-1]
     N[..., *SYMMETRIC[::-1]] = N[..., *SYMMETRIC]
-    normals, _, forces, _ = problem.contacts.found(member)
+    normals, _, forces, _ = problem.contacts.get_planes(member)
     mu = problem.contacts.coefficients(member)
     normal_force = np.einsum("pni,pni->pn", normals, forces)
     friction = np.linalg.norm(forces - normal_force[..., None] * normals, axis=2)

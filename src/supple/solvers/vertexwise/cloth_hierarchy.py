@@ -143,7 +143,7 @@ def _membranes(
     made = []
     for k in np.unique(owner):
         sheet: Any = model.terms[k]
-        made.append(sheet.remeshed(triangles[owner == k], element[owner == k], points))
+        made.append(sheet.remesh(triangles[owner == k], element[owner == k], points))
     return tuple(made)
 
 

@@ -90,7 +90,7 @@ class Multiresolution(ABC):
         """Return a membrane with the stiffness fraction `share`; other terms are unchanged."""
         if self.share == 1 or not is_sheet(term):
             return term
-        return term.thinner(self.share)
+        return term.scale_thickness(self.share)
 
     def begin(self) -> None:
         """Initialize all layers from the problem's state, forces and inertia."""

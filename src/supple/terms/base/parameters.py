@@ -52,7 +52,7 @@ def of_elements(material: Material, elements: np.ndarray) -> Material:
     return type(material)._make(value[elements] if is_per_element(value) else value for value in material)
 
 
-def same_kind(old: Material, new: Material) -> bool:
+def have_same_kernels(old: Material, new: Material) -> bool:
     """True if two materials have the same class and the same parameters per element, so the same kernels."""
     return type(old) is type(new) and [*map(is_per_element, old)] == [*map(is_per_element, new)]
 

@@ -87,7 +87,7 @@ class Elements:
     element: np.ndarray
 
 
-class Carriage(NamedTuple):
+class NodeInterpolation(NamedTuple):
     """Interpolation of element corners from grid nodes.
 
     Attributes:
@@ -145,7 +145,7 @@ class Term(Protocol):
     for inverted elements."""
 
     sheet: ClassVar[bool]
-    """True if the term is a membrane with the methods `remeshed` and `thinner`."""
+    """True if the term is a membrane with the methods `remesh` and `scale_thickness`."""
 
     family: ClassVar[str]
     """Family in which stencils are counted: element, weak_constraint, spring, cable, contact or load."""
@@ -175,7 +175,7 @@ class Term(Protocol):
         """True for contacts with friction, whose friction state `grip` updates from step to step."""
 
     @property
-    def carriage(self) -> Carriage | None:
+    def node_interpolation(self) -> NodeInterpolation | None:
         """Interpolation of the corners from grid nodes, None if the vertices are the corners.
 
         `hessian_blocks` of embedded elements are those of the corners, and data packed by vertices reads
@@ -267,7 +267,7 @@ class Elemental:
         return False
 
     @property
-    def carriage(self) -> Carriage | None:
+    def node_interpolation(self) -> NodeInterpolation | None:
         return None
 
     @property

@@ -107,7 +107,7 @@ class FabricElasticity(Elemental):
         vertices = np.concatenate([triangles, apexes], axis=1).astype(np.int32)
         return cls(vertices, gradients, exists, area, positions, fabric, material or FabricMembrane())
 
-    def remeshed(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Self:
+    def remesh(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Self:
         """Return this fabric on other triangles, without bending energy, which the finer mesh keeps."""
         threads = np.einsum("eai,eaj->eij", points[self.vertices[:, :3]], self.gradients)[origin]
         corners = points[triangles]
@@ -126,7 +126,7 @@ class FabricElasticity(Elemental):
             material=material,
         )
 
-    def thinner(self, share: float) -> Self:
+    def scale_thickness(self, share: float) -> Self:
         """Return this fabric with a fraction of its energy."""
         return replace(self, area=share * self.area)
 

@@ -86,7 +86,7 @@ class PatternElasticity(TriangleElasticity):
         rest_data = np.concatenate([rows.rest, packed_offsets, rows.rest[:, -1:]], axis=1)
         return rows._replace(rest=rest_data)
 
-    def remeshed(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Term:
+    def remesh(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Term:
         """Return this sheet on other triangles, with the initial strain of their parent triangles."""
         start = np.diff(points[self.vertices], axis=1)
         undeformed = start - np.diff(self.offsets, axis=1)
@@ -96,8 +96,8 @@ class PatternElasticity(TriangleElasticity):
         material, thickness = of_elements(self.material, origin), self.volume / self._areas
         return PatternElasticity.from_pattern(points, triangles, material, thickness[origin], rest)
 
-    def displaced(self, u: np.ndarray) -> np.ndarray:
-        return super().displaced(u) + self.offsets
+    def corner_displacements(self, u: np.ndarray) -> np.ndarray:
+        return super().corner_displacements(u) + self.offsets
 
 
 @device_function

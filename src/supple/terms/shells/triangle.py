@@ -58,7 +58,7 @@ class TriangleElasticity(Elastic):
         area = 0.5 * np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1)
         return cls(np.asarray(triangles, np.int32), gradients, area * np.asarray(thickness, float), material)
 
-    def remeshed(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Term:
+    def remesh(self, triangles: np.ndarray, origin: np.ndarray, points: np.ndarray) -> Term:
         """Return this sheet on other triangles.
 
         Args:
@@ -70,7 +70,7 @@ class TriangleElasticity(Elastic):
         material = of_elements(self.material, origin)
         return TriangleElasticity.from_mesh(points, triangles, material, thickness[origin])
 
-    def thinner(self, share: float) -> Self:
+    def scale_thickness(self, share: float) -> Self:
         """Return this sheet with a fraction of its thickness."""
         return replace(self, volume=share * self.volume)
 
@@ -93,7 +93,7 @@ class TriangleElasticity(Elastic):
         blocks = np.einsum("e,eaj,eijkl,eklbm->eabim", self.volume, self.gradients, C, change, optimize=True)
         return positive_part(blocks) if kind == "projected" else blocks
 
-    def displaced(self, u: np.ndarray) -> np.ndarray:
+    def corner_displacements(self, u: np.ndarray) -> np.ndarray:
         """(m, 3, 3) corner displacements from the undeformed triangles, up to a translation [m]."""
         return u[self.vertices, :3].astype(float)
 
@@ -103,7 +103,7 @@ class TriangleElasticity(Elastic):
         normal = np.cross(g[:, 1], g[:, 2])
         normal /= np.linalg.norm(normal, axis=1, keepdims=True)
         flat = np.eye(3) - np.einsum("ei,ej->eij", normal, normal)
-        T = flat + np.einsum("eai,eaj->eij", self.displaced(u), g)
+        T = flat + np.einsum("eai,eaj->eij", self.corner_displacements(u), g)
         F = T.copy()
         tangents = np.linalg.svd(flat)[0][:, :, :2]
         now = np.cross((T @ tangents)[:, :, 0], (T @ tangents)[:, :, 1])
