@@ -106,7 +106,7 @@ def test_following_tractions_are_loads(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "found", "text_part"),
+    ("options", "described", "text_part"),
     [
         ('method = "weak"\nthickness = 0.01', {"thickness": 0.01, "stiffness": None}, "0.01 m"),
         (

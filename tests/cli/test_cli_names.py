@@ -131,7 +131,7 @@ def test_help_shows_all_that_it_says():
         assert printed == text.replace("\\[", "[")
         assert not any("  " in line.strip() for line in printed.splitlines())
     said = " ".join(supple("mesh", "--help").stdout.replace("│", " ").split())
-    assert "Edges of the tetrahedra [m]" in said
+    assert "Edge length of the tetrahedra [m]" in said
 
 
 def test_help_loads_nothing_that_draws():
@@ -154,7 +154,7 @@ def test_help_loads_no_numerical_library():
 def test_what_users_import_is_found_however_it_is_first_asked_for():
     """Also where a module of the same name as a function has been loaded before."""
     code = """
-from supple.compare import Trial
+from supple.api.compare import Trial
 import supple, types
 found = {name: getattr(supple, name) for name in supple.__all__}
 assert not any(isinstance(thing, types.ModuleType) for thing in found.values()), found

@@ -108,13 +108,13 @@ def test_triangles_whose_boxes_are_near_are_those_of_brute_force():
     np.testing.assert_array_equal(pairs, expected)
 
 
-def pressed(nu, gap, pressure_force, cells=(2, 3), material=supple.Corotated):
+def pressed(nu, gap, displacement, cells=(2, 3), material=supple.Corotated):
     scene = supple.Scene(gravity=(0, 0, 0), contact="weak")
     elastic = material(young=1e5, poisson=nu)
     low = scene.add_solid(supple.block(cells[0]), elastic, name="low")
     high = scene.add_solid(supple.block(cells[1]).translated((0, 1 + gap, 0)), elastic, name="high")
     scene.pin(low.where(lambda X: X[:, 1] <= 0))
-    scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -pressure_force, 0)), name="top")
+    scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -displacement, 0)), name="top")
     return scene
 
 

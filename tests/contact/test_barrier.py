@@ -25,14 +25,14 @@ def intersects(scene, positions):
     return ipctk.has_intersections(mesh, positions[used])
 
 
-def pressed(pressure_force=0.3, cells=(3, 2), gap=0.02, contact="barrier", **options):
+def pressed(displacement=0.3, cells=(3, 2), gap=0.02, contact="barrier", **options):
     """Two blocks of different cells, one above the other, pressed together from above."""
     scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact(contact, **options))
     low = scene.add_solid(supple.block(cells=(cells[0],) * 3, size=(1, 1, 1)), RUBBER, name="low")
     above = supple.block(cells=(cells[1],) * 3, size=(0.8, 1, 0.8)).translated((0.12, 1 + gap, 0.07))
     high = scene.add_solid(above, RUBBER, name="high")
     scene.pin(low.where(lambda X: X[:, 1] <= 0))
-    scene.pin(high.where(lambda X: X[:, 1] > 1.9 + gap), supple.Translate((0, -pressure_force, 0)))
+    scene.pin(high.where(lambda X: X[:, 1] > 1.9 + gap), supple.Translate((0, -displacement, 0)))
     return scene
 
 
@@ -69,7 +69,7 @@ def test_pressed_blocks_come_to_rest_and_do_not_intersect():
 
 @pytest.mark.parametrize("solver", ["pbng", "newton"])
 def test_every_solver_finds_the_same_rest(solver):
-    scene = pressed(push=0.15)
+    scene = pressed(displacement=0.15)
     reference = supple.equilibrium(scene, tolerance=1e-8, precision="float64")
     other = supple.equilibrium(
         scene, solver=solver, tolerance=1e-6, precision="float64", position_tolerance=None
@@ -81,7 +81,7 @@ def test_every_solver_finds_the_same_rest(solver):
 
 
 def test_the_forces_of_contact_are_what_pins_have_to_hold():
-    scene = pressed(push=0.15)
+    scene = pressed(displacement=0.15)
     result = supple.equilibrium(scene, tolerance=1e-7, precision="float64")
     reactions = result.evaluate().reactions
     on_low = np.array(result.report.met.bodies["low"])

@@ -9,7 +9,7 @@ import supple
 from supple.solve.termination import check_intersections
 
 
-def pressed(pressure_force=0.1, **options):
+def pressed(displacement=0.1, **options):
     """Two blocks of different cells, one above the other, pressed together from above."""
     scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("weak", **options))
     elastic = supple.Corotated(young=1e5, poisson=0.0)
@@ -19,7 +19,7 @@ def pressed(pressure_force=0.1, **options):
     scene.pin(low.where(lambda X: X[:, 1] <= 0), axes="y")
     scene.pin(low.where(lambda X: np.abs(X - (0, 0, 0)).max(axis=1) < 1e-9))
     scene.pin(low.where(lambda X: np.abs(X - (1, 0, 0)).max(axis=1) < 1e-9), axes="z")  # lest it turns
-    down = supple.Translate((0, -pressure_force, 0))
+    down = supple.Translate((0, -displacement, 0))
     scene.pin(high.where(lambda X: X[:, 1] > 2), down, axes="y")
     scene.pin(high.where(lambda X: np.abs(X - (0, 2.005, 0)).max(axis=1) < 1e-9), down)
     scene.pin(high.where(lambda X: np.abs(X - (1, 2.005, 0)).max(axis=1) < 1e-9), axes="z")

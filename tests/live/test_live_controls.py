@@ -155,16 +155,16 @@ def test_a_pin_stays_where_it_was_typed_to_be(session, gui):
     gui["Stretch y"].set(2.0)
     gui["Turn [°]"].set((0.0, 100.0, 0.0))
 
-    def shown():
+    def displayed_fields():
         folder.follow(session.snapshot)
         return gui["Stretch y"].value, gui["Turn [°]"].value
 
     time.sleep(0.6)
-    assert shown() == (2.0, (0.0, 100.0, 0.0)), "not yet obeyed"
+    assert displayed_fields() == (2.0, (0.0, 100.0, 0.0)), "not yet obeyed"
     session.start()
     until(lambda: session.snapshot.executed == 2)
-    assert shown() == (2.0, (0.0, 100.0, 0.0)), "obeyed"
+    assert displayed_fields() == (2.0, (0.0, 100.0, 0.0)), "obeyed"
     assert session.snapshot.handles[0].stretch[1] == 2
     session.reset()
     until(lambda: session.snapshot.executed == 3)
-    assert shown() == (1.0, (0.0, 0.0, 0.0)), "changed elsewhere"
+    assert displayed_fields() == (1.0, (0.0, 0.0, 0.0)), "changed elsewhere"

@@ -56,7 +56,7 @@ def test_iterations_hardly_grow_with_size():
 
 def test_bodies_that_nothing_holds_and_columns_of_zeros():
     """What L cannot tell is left out; the rest is as it should be."""
-    L = graph((4, 4, 4), held=False)
+    L = graph((4, 4, 4), constrained=False)
     B = np.random.default_rng(2).normal(size=(L.shape[0], 3))
     B -= B.mean(axis=0)
     B[:, 1] = 0

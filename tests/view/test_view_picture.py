@@ -31,7 +31,7 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def shown(model):
+def drawing(model):
     return draw(model, bent(model.rest))
 
 

@@ -63,9 +63,9 @@ class OrthotropicStVK(Material):
         u, v, w = dot(p, Ep), dot(q, Eq), E[0] + E[4] + E[8] - dot(p, Ep) - dot(q, Eq)
         xy, xz, yz = dot(q, Ep), dot(r, Ep), dot(r, Eq)
         shear = self.shear12 * xy * xy + self.shear13 * xz * xz + self.shear23 * yz * yz
-        return 0.5 * self.stretched(u, v, w) + 2.0 * shear
+        return 0.5 * self.strain_quadratic_form(u, v, w) + 2.0 * shear
 
-    def stretched(self, u: Any, v: Any, w: Any) -> Any:
+    def strain_quadratic_form(self, u: Any, v: Any, w: Any) -> Any:
         """Σ Cᵢⱼ eᵢ eⱼ of the strains u, v, w along the axes."""
         a, b, c = 1.0 / self.young1, 1.0 / self.young2, 1.0 / self.young3
         x, y, z = -self.poisson12 * a, -self.poisson13 * a, -self.poisson23 * b
