@@ -83,7 +83,7 @@ def measure(cells: int) -> dict[str, Any]:
             {
                 "part": part,
                 "count": count,
-                "moved": len(problem.layout.dynamic_batches.moved),
+                "moved": len(problem.layout.dynamic_batches.displaced),
                 "colors": [plain.layout.colors, problem.layout.colors],
                 "growths": problem.layout.growths,
                 "sweep_without_ms": without,

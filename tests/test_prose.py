@@ -1,7 +1,7 @@
 """Prose of docstrings and words of identifiers: figures that may only fall.
 
-Grammar words (articles, prepositions, pronouns, auxiliaries, conjunctions) are counted because a sentence without
-nouns is made of them. Lower a figure when the text has become better; never raise one.
+Grammar words (articles, prepositions, pronouns, auxiliaries, conjunctions) are counted because a sentence
+without nouns is made of them. Lower a figure when the text has become better; never raise one.
 """
 
 import ast
@@ -17,13 +17,13 @@ ROOT = Path(supple.__file__).parent
 PAGES = Path(__file__).parents[1]
 
 GRAMMAR_WORDS = frozenset(
-    """a about after all also although among an and another any anybody anything are as at be because been before being
-    below between both but by can could did do does done each either else even every for from had has have having he
-    here how i if in into is it its itself just less like many may might more most much must neither no nobody none nor
-    not nothing of off often on once one only onto or other our out over own per same shall she should so some somebody
-    something still such than that the their them then there these they this those though through to too under unless
-    until up upon was we were what whatever when where whether which while who whoever whom whose why will with within
-    without would yet you your""".split()
+    """a about after all also although among an and another any anybody anything are as at be because been
+    before being below between both but by can could did do does done each either else even every for from had has have
+    having he here how i if in into is it its itself just less like many may might more most much must neither no
+    nobody none nor not nothing of off often on once one only onto or other our out over own per same shall she should so
+    some somebody something still such than that the their them then there these they this those though through to too
+    under unless until up upon was we were what whatever when where whether which while who whoever whom whose why will
+    with within without would yet you your""".split()
 )
 
 MAX_GRAMMAR_SHARE = 0.36
@@ -41,10 +41,10 @@ MAX_PAGE_SHARE = 0.40
 ODD_OPENERS = frozenset("what where when how who whether those these of one all as whatever".split())
 
 PRIVATE_WORDS = frozenset(
-    """adrift anew aim aims balls beside caution coast coasted confines crowd exert feelers flown fly foot forget
-    glide grip halted held home hurry looking looked looks meetings owe owed pace pierced piercing pressing pursue
-    recall remembered righting rough rub rubbing rubs settle settled sift slippery snap soften standing there things
-    twin wanted whereabouts workplace""".split()
+    """adrift anew aim aims balls beside caution coast coasted confines crowd exert feelers flown fly foot
+    forget glide grip halted held home hurry looking looked looks meetings owe owed pace pierced piercing pressing
+    pursue recall remembered righting rough rub rubbing rubs settle settled sift slippery snap soften standing there
+    things twin wanted whereabouts workplace""".split()
 )
 """Words of earlier versions that no reader of the literature would search for; the field has others."""
 

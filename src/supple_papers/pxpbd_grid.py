@@ -9,7 +9,7 @@ import numpy as np
 
 from supple import BPXPBD, XPBD, Newton
 from supple import _public as supple
-from supple.grid.embedded_elements import Forces, carry
+from supple.grid.embedded_elements import Forces, make_grid_model
 from supple.ordering.element_batches import color_elements
 from supple.solvers import Solver
 from supple_papers.measurements import Claim, Measurements, Quantities
@@ -108,7 +108,7 @@ def count_colors(measurements: Measurements) -> Quantities:
     assert model.grid is not None
     state = frame.positions, frame.velocities, np.zeros((model.vertices, 3, 3))
     forces = Forces(model.force, np.empty((0, 3)), {})
-    nodes = carry(model, model.grid.spacing, state, forces, 1e-3, "float64").model  # type: ignore[arg-type]
+    nodes = make_grid_model(model, model.grid.spacing, state, forces, 1e-3, "float64").model  # type: ignore[arg-type]
     stencils = nodes.terms[0].vertices
     began = perf_counter()
     colors = color_elements(stencils, nodes.vertices)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from supple.grid.embedded_elements import embedded
-from supple.grid.interpolation import LEAST, ORIGIN, interpolate
+from supple.grid.interpolation import MIN_FACE_DISTANCE, ORIGIN, interpolate
 from supple.materials import Corotated
 from supple.meshes import block
 from supple.terms import TetElasticity
@@ -15,7 +15,9 @@ RNG = np.random.default_rng(4)
 def some_points(count=200, away=0.0, spacing=0.3):
     """At random in cells, not right beside their faces."""
     cells = RNG.integers(-5, 5, (count, 3))
-    return (cells + RNG.uniform(2 * LEAST, 1 - 2 * LEAST, (count, 3)) + ORIGIN) * spacing + away
+    return (
+        cells + RNG.uniform(2 * MIN_FACE_DISTANCE, 1 - 2 * MIN_FACE_DISTANCE, (count, 3)) + ORIGIN
+    ) * spacing + away
 
 
 @pytest.mark.parametrize("away", [0.0, 300.0])

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 import supple
 from supple.api.inspect import inspect
-from supple.model.dirichlet import Holding, Part
+from supple.model.dirichlet import DirichletConditions, PinConstraint
 from supple.scene import SceneError
 from supple.scene.constraints.pins import constrained_directions
 
@@ -29,7 +29,7 @@ def constrained_model(*pins):
         scene.pin(body.where(face(0, 0)), **options)
     model = supple.scene.build_model(scene)
     np.testing.assert_array_equal(model.pinned, body.where(face(0, 0)).vertices)
-    return model, model.held
+    return model, model.constraint_projection
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,9 @@ def test_each_vertex_may_have_a_normal_of_its_own():
     normals[:, 2] = 0
     scene.pin(body, normal=normals)
     model = supple.scene.build_model(scene)
-    np.testing.assert_allclose(np.einsum("kij,kj->ki", model.held, normals), normals, atol=1e-12)
+    np.testing.assert_allclose(
+        np.einsum("kij,kj->ki", model.constraint_projection, normals), normals, atol=1e-12
+    )
     assert inspect(scene)["rigid_motions"] == 2
     assert inspect(scene)["pins"][0]["holds"] == "1 of each vertex"
 
@@ -104,7 +106,7 @@ def test_pins_may_overlap_where_they_agree():
     edge = face(0, 0)(model.rest) & face(2, 1)(model.rest)
     assert not model.free[edge].any()
     x = model.rest.copy()
-    model.hold(x, model.prescribed(np.inf))
+    model.apply_dirichlet(x, model.prescribed(np.inf))
     np.testing.assert_array_equal(x[edge], model.rest[edge] + [0, 0, 0.2])
 
 
@@ -118,10 +120,10 @@ def test_what_each_pin_does_turns_with_the_frame(second):
     mine = [[-2.0, 0, 0], [5.0, 5.0, 0]] if "normal" in second else [[3.0, 0, 0], [0, 5.0, 0]]
     where, rest = np.array([0]), np.zeros((1, 3))
     for turn in (np.eye(3), *Rotation.from_rotvec(TURNS).as_matrix()):
-        parts = [Part(where, rest, directions @ turn.T) for directions in (first, other)]
+        parts = [PinConstraint(where, rest, directions @ turn.T) for directions in (first, other)]
         if "along" in second:
-            parts[1] = Part(where, rest, constrained_directions(None, turn[:, 2], None, 1))
-        shares = Holding(parts).shares(force @ turn.T)
+            parts[1] = PinConstraint(where, rest, constrained_directions(None, turn[:, 2], None, 1))
+        shares = DirichletConditions(parts).shares(force @ turn.T)
         np.testing.assert_allclose(np.concatenate(shares) @ turn, mine, atol=1e-12)
 
 
@@ -225,7 +227,7 @@ def test_scenes_with_axes_can_be_pickled():
     scene.pin(body.where(face(0, 0)), normal=AT)
     again = supple.scene.build_model(pickle.loads(pickle.dumps(scene)))
     model = pickle.loads(pickle.dumps(supple.scene.build_model(scene)))
-    np.testing.assert_array_equal(again.held, model.held)
+    np.testing.assert_array_equal(again.constraint_projection, model.constraint_projection)
 
 
 FILE = """
@@ -252,7 +254,9 @@ def test_scene_files(tmp_path, pin, N):
     path = tmp_path / "scene.toml"
     path.write_text(FILE.format(pin=pin))
     model = supple.scene.build_model(supple.load_scene(path))
-    np.testing.assert_allclose(model.held, np.broadcast_to(N, model.held.shape), atol=1e-15)
+    np.testing.assert_allclose(
+        model.constraint_projection, np.broadcast_to(N, model.constraint_projection.shape), atol=1e-15
+    )
 
 
 @pytest.mark.parametrize(

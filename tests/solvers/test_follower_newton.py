@@ -172,7 +172,7 @@ def turned_problem(axes=False):
     problem = Problem(build_model(scene), "float64")
     problem.begin_step(np.inf)
     noise = 0.1 * np.random.default_rng(0).normal(size=problem.positions.shape)
-    problem.positions = problem.model.rest + problem.model.unheld(noise) * problem.model.free[:, None]
+    problem.positions = problem.model.rest + problem.model.unconstrained(noise) * problem.model.free[:, None]
     problem.follower_loads.sync()
     return problem
 
@@ -185,7 +185,7 @@ def test_the_tangent_is_the_derivative_of_all_forces(axes):
     x, free = problem.positions.copy(), problem.model.free
     rng = np.random.default_rng(1)
     for _ in range(5):
-        way = problem.model.unheld(rng.normal(size=x.shape)) * free[:, None]
+        way = problem.model.unconstrained(rng.normal(size=x.shape)) * free[:, None]
         forces = []
         for sign in (1, -1):
             problem.positions = x + sign * h * way

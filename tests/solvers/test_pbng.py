@@ -237,7 +237,7 @@ def test_steps_that_are_not_finite_are_rejected_and_counted(name, solver):
     before = problem.positions
     run = solver.begin(problem)
     run.advance(5)
-    assert run.rejected() == [5 * problem.model.free.sum()]
+    assert run.collect_rejected() == [5 * problem.model.free.sum()]
     np.testing.assert_array_equal(problem.positions, before)
 
 
@@ -247,7 +247,7 @@ def test_rejected_steps_of_ties_leave_positions_finite(name):
     problem.positions = problem.model.rest * [1, -1, 1]
     run = PBNG(acceleration="none").begin(problem)
     run.advance(3)
-    assert run.rejected()[0] > 0
+    assert run.collect_rejected()[0] > 0
     assert np.isfinite(problem.positions).all()
 
 

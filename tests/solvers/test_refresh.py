@@ -212,7 +212,7 @@ def test_other_materials_reach_vertices_that_are_not_at_home():
     model = MODELS["graded"]
     problem = changing(model, capacity=12)
     problem.refresh(1, springs(model, 12))
-    assert len(problem.layout.dynamic_batches.moved)
+    assert len(problem.layout.dynamic_batches.displaced)
     softer = material("neo_hookean", young=np.linspace(900, 300, len(model.tets)))
     assert problem.set_conditions([Conditions(model.rest[model.pinned], model.force, (softer,))])
     perturbed(problem, 0.02)

@@ -19,7 +19,7 @@ from scipy.linalg import expm
 import supple
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers.newton_methods.rotation_path import STRAIGHT, RotationPath, rotation_exponential
+from supple.solvers.newton_methods.rotation_path import STRAIGHT_ANGLE, RotationPath, rotation_exponential
 
 MODELS = {
     "block": lambda: build_model(cantilever(material("corotated")), True),
@@ -163,4 +163,4 @@ def test_precompiled_solves_turn_elements(monkeypatch):
 
     monkeypatch.setattr(RotationPath, "along", watched)
     precompile._compile("corotated", "float64", (supple.Hybrid(),), "cpu")
-    assert max(turned) > STRAIGHT
+    assert max(turned) > STRAIGHT_ANGLE

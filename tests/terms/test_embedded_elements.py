@@ -7,7 +7,7 @@ from test_terms import check_forces
 
 import supple
 from supple.config.stop import StopCriteria
-from supple.grid.embedded_elements import Forces, carry
+from supple.grid.embedded_elements import Forces, make_grid_model
 from supple.linear.assembly.hessian import Assembly
 from supple.ordering.element_batches import color_elements
 from supple.problem import Problem
@@ -22,7 +22,7 @@ DT = 5e-3
 
 
 def carried(material, precision="float64", spacing=0.35, speed=1.0):
-    """The nodes that carry a block, squeezed a little, that moves, turns and stretches."""
+    """The nodes that make_grid_model a block, squeezed a little, that moves, turns and stretches."""
     scene = supple.Scene(quasistatic=False)
     scene.add_solid(supple.block(cells=(2, 2, 2), size=(1, 1, 1)), material, density=100)
     mesh = supple.scene.build_model(scene)
@@ -30,7 +30,9 @@ def carried(material, precision="float64", spacing=0.35, speed=1.0):
     x = mesh.rest * (1, 0.98, 1.01)
     v = x @ gradient.T + (0.1, -1, 0.3)
     forces = Forces(mesh.force, np.empty((0, 3)), {})
-    return carry(mesh, spacing, (x, v, np.broadcast_to(gradient, (len(x), 3, 3))), forces, DT, precision)
+    return make_grid_model(
+        mesh, spacing, (x, v, np.broadcast_to(gradient, (len(x), 3, 3))), forces, DT, precision
+    )
 
 
 def step_of(material, precision="float64", **options):

@@ -85,7 +85,7 @@ def equilibria(
     model = build_model(scene, quasistatic=True)
     check_float_range(model, request.backend.precision)
     initial = request.initial(None, model)
-    support = Support(scene, model.pinned, model.held)
+    support = Support(scene, model.pinned, model.constraint_projection)
     every = (_with_initial(conditions(scene, model, variation, support), initial) for variation in varied)
     return _report_progress(solve_conditions(model, every, request, batch_size), progress)
 
@@ -152,7 +152,7 @@ class BatchSolver:
         from supple.kernels.cuda import free_memory, require_device
 
         require_device()
-        previous_size = 0 if self._problem is None else self._problem.copies
+        previous_size = 0 if self._problem is None else self._problem.batch_size
         bytes_each = bytes_per_member(self._model, self._request.backend.precision, self._request.solver)
         fitting = int(MEMORY_SHARE * self._share * (free_memory() + previous_size * bytes_each) / bytes_each)
         return max(1, min(fitting, self._batch_size or DEFAULT_BATCH_SIZE, MAX_BATCH_SIZE))
@@ -173,7 +173,7 @@ class BatchSolver:
                 reports[member] = self._solve_along_path(member, c, reports[member])
         if self._batched:
             for report in reports:
-                report.notes.append(f"solved together with {self._problem.copies - 1} others")
+                report.notes.append(f"solved together with {self._problem.batch_size - 1} others")
         return self._problem, chunk, reports
 
     def _solve_along_path(self, member: int, c: Conditions, failed: Report) -> Report:

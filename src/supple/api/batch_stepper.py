@@ -32,8 +32,8 @@ class BatchFrame:
     them.
 
     Attributes:
-        positions: (copies, n, 3) vertex positions [m].
-        velocities: (copies, n, 3) vertex velocities [m/s].
+        positions: (batch, n, 3) vertex positions [m].
+        velocities: (batch, n, 3) vertex velocities [m/s].
         reports: Report of each batch member.
         model: Model of the stepper.
         index: Number of the frame.
@@ -73,7 +73,10 @@ class BatchFrame:
         outcomes = Counter(report.outcome.name.lower() for report in self.reports)
         ended = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
         title = f"BatchFrame {self.index} at {self.time:.6g} s"
-        return f"<{title}: {pluralize(len(self), 'copy', 'copies')} of {self.model.vertices:,} vertices, {ended}>"
+        return (
+            f"<{title}: {pluralize(len(self), 'copy', 'copies')} of {self.model.vertices:,} vertices, "
+            f"{ended}>"
+        )
 
 
 class BatchedStates:
@@ -84,12 +87,12 @@ class BatchedStates:
 
     @property
     def positions(self) -> np.ndarray:
-        """(copies, n, 3) positions [m]."""
+        """(batch, n, 3) positions [m]."""
         return self._time_loop.problem.states.positions
 
     @property
     def velocities(self) -> np.ndarray:
-        """(copies, n, 3) velocities [m/s]."""
+        """(batch, n, 3) velocities [m/s]."""
         return self._time_loop.finish_frame()
 
     def on_device(self) -> Any:
@@ -133,12 +136,12 @@ class SequentialStates:
 
     @property
     def positions(self) -> np.ndarray:
-        """(copies, n, 3) positions [m]."""
+        """(batch, n, 3) positions [m]."""
         return self._time_loop.problem.model.rest + np.stack([state.displacements for state in self._states])
 
     @property
     def velocities(self) -> np.ndarray:
-        """(copies, n, 3) velocities [m/s]."""
+        """(batch, n, 3) velocities [m/s]."""
         return np.stack([state.velocities for state in self._states]).astype(float)
 
     def on_device(self) -> None:

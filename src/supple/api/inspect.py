@@ -61,7 +61,7 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "components": sum(body.mesh.n_components for body in scene.bodies),
         "pinned": int(np.count_nonzero(~model.free)),
         "rollers": len(model.rollers),
-        "rigid_motions": rigid_motions_left(scene, model.pinned, model.held),
+        "rigid_motions": rigid_motions_left(scene, model.pinned, model.constraint_projection),
         "weak_constraints": sum(len(attachment.vertices) for attachment in scene.attachments),
         "springs": sum(len(springs.vertices) for springs in scene.springs),
         "pressures": len(scene.inflations),

@@ -15,10 +15,10 @@ from supple.support.arguments import suggest_name
 
 def words(text: str) -> list[str]:
     """Split solvers at commas."""
-    found = [word.strip() for word in text.split(",")]
-    if not all(found):
+    names = [word.strip() for word in text.split(",")]
+    if not all(names):
         raise ValueError(f"solvers are names separated by commas, such as 'pbng,newton'; got {text!r}")
-    return found
+    return names
 
 
 def parse_solver(text: str, idle: bool = False) -> Solver:

@@ -322,9 +322,9 @@ class Stepper:
         """(n, 3) or (batch_size, n, 3) positions [m]."""
         return self._without_batch_axis(self._batch.positions)
 
-    def _without_batch_axis(self, of_copies: Any) -> Any:
+    def _without_batch_axis(self, batch: Any) -> Any:
         """Remove the batch axis if the stepper has none."""
-        return of_copies[0] if self.batch_size is None else of_copies
+        return batch[0] if self.batch_size is None else batch
 
     @property
     def velocities(self) -> np.ndarray:
@@ -389,7 +389,7 @@ class Stepper:
         x, v = self._initial
         if members is not None:
             x = x.copy()
-            self.model.hold(x, self.model.prescribed(self.time))
+            self.model.apply_dirichlet(x, self.model.prescribed(self.time))
         if positions is not None:
             x = self._inputs.rows("positions [m]", positions, limit=MAX_LENGTH)
             v = np.zeros_like(self.model.rest) if self.model.velocities is None else self.model.velocities
@@ -529,5 +529,5 @@ class Stepper:
         """Initial positions and velocities (n, 3) of the scene, or of its file."""
         x, v = self._request.initial(None, self.model), self._request.velocities(None, self.model)
         x = self.model.rest.copy() if x is None else x.copy()
-        self.model.hold(x, self.model.prescribed(0.0))
+        self.model.apply_dirichlet(x, self.model.prescribed(0.0))
         return x, np.zeros_like(x) if v is None else v

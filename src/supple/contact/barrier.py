@@ -118,7 +118,8 @@ EVERY = 10
 
 @dataclass(frozen=True, eq=False)
 class BarrierContact:
-    """Barrier contact method, a `IntersectionFreeTerm` dynamic_term that updates contacts and step bounds of a problem.
+    """Barrier contact method, a `IntersectionFreeTerm` dynamic_term that updates contacts and step bounds of
+    a problem.
 
     Attributes:
         surfaces: Surfaces of all bodies.
@@ -169,8 +170,8 @@ class BarrierContact:
 
         Args:
             problem: Problem with this method.
-            rebuild: Force a new broad phase. Positions that have been set from outside force it as well, after a
-                check for intersections.
+            rebuild: Force a new broad phase. Positions that have been set from outside force it as well,
+                after a check for intersections.
         """
         region, finder = problem.trust_region, problem.device
         rebuild = rebuild or not region.checked

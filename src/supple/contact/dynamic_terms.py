@@ -38,8 +38,8 @@ class DynamicTerm(Protocol):
         """Return the term with the stencils at the present state.
 
         The result may depend only on the state of the problem, on the time, and on the data in
-        `DynamicTerms.step_cache`, which is cleared at the beginning of a step. A motion continued from a saved state
-        is then identical to an uninterrupted one.
+        `DynamicTerms.step_cache`, which is cleared at the beginning of a step. A motion continued from a
+        saved state is then identical to an uninterrupted one.
 
         Args:
             problem: Problem at its present state.
@@ -75,10 +75,11 @@ class DynamicTerms:
         beginning: True if the present update is the one at the beginning of a step.
         balanced: True if all forces appear balanced at the present update.
         residual: Residual at the present update [N], inf if unknown.
-        rigid_bodies_at_rest: False if rigid bodies in contact with faces moved in the last update. The residual of sliding
-            contacts need not show that motion.
+        rigid_bodies_at_rest: False if rigid bodies in contact with faces moved in the last update. The
+            residual of sliding contacts need not show that motion.
         friction_states: Friction state at the beginning of the step, by index of the contact term.
-        restored_friction: Friction state of barriers from a restored state, by term index, until a step begins.
+        restored_friction: Friction state of barriers from a restored state, by term index, until a step
+            begins.
     """
 
     def __init__(self, problem: Problem) -> None:

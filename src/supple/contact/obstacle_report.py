@@ -295,7 +295,8 @@ class ContactReport:
     def __str__(self) -> str:
         faces = f", faces {self.pierced:.2e} m" if self.pierced > 0 else ""
         return (
-            f"{pluralize(self.contacts, 'contact')} with {pluralize(len(self.obstacles), 'obstacle')}, deepest "
+            f"{pluralize(self.contacts, 'contact')} with {pluralize(len(self.obstacles), 'obstacle')}, "
+            f"deepest "
             f"{self.depth:.2e} m{faces}, forces times gaps {self.complementarity:.1e} J"
         )
 

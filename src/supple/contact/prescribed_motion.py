@@ -41,8 +41,8 @@ The estimate assumes a straight path; on an arc less is admissible. Further redu
 MIN_PIN_FRACTION = 0.1
 """Advance per update above which pins count as in progress, as a fraction of the largest step bound.
 
-Iterations with pins in progress do not count toward the limit. A slower motion pushes other vertices ahead, and
-its iterations count.
+Iterations with pins in progress do not count toward the limit. A slower motion pushes other vertices ahead,
+and its iterations count.
 """
 
 STUCK_PIN_FRACTION = 1e-3

@@ -108,7 +108,7 @@ class BatchedAdjoint:
         batched_problem.loads.set(np.concatenate([model.force for model in models]))
         batched_problem.positions = np.concatenate([result.positions for result in all_results])
         pinned = problem.model.pinned
-        if problem.model.held is not None:
+        if problem.model.constraint_projection is not None:
             batched_problem.states.set_targets(
                 np.concatenate([result.positions[pinned] for result in all_results])
             )

@@ -231,12 +231,14 @@ class Gradient:
         cloth = [body.name for body in self.model.bodies if body.mesh.corners != 4]
         if cloth:
             raise ValueError(
-                f"The rest shape of cloth cannot be differentiated by yet, and the scene has {comma_list(cloth)}."
+                f"The rest shape of cloth cannot be differentiated by yet, and the scene has "
+                f"{comma_list(cloth)}."
             )
         rest_dependent = {term.name: None for term in self.model.terms if term.depends_on_rest}
         if rest_dependent:
             raise NoGradientError(
-                f"The scene has {comma_list(rest_dependent)} that are computed from the rest shape, which cannot be "
+                f"The scene has {comma_list(rest_dependent)} that are computed from the rest shape, "
+                f"which cannot be "
                 "differentiated by yet. Attach vertices to vertices or to fixed points without keep_offset, "
                 "and give springs a rest_length."
             )

@@ -46,8 +46,8 @@ def gradients(
     Args:
         results: Results of one scene, for example from `equilibria`.
         loss: As for `gradient`, one for all results, or an iterable with one per result.
-        transform: Function of a `Gradient` that returns the desired derivatives. The gradient is valid until the
-            next one only, since all share one problem.
+        transform: Function of a `Gradient` that returns the desired derivatives. The gradient is valid until
+            the next one only, since all share one problem.
         batch_size: Number of results solved at once.
         **options: backend: as for `gradient`.
 

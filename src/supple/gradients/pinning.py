@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from supple.model.dirichlet import Holding, Part
+from supple.model.dirichlet import DirichletConditions, PinConstraint
 from supple.model.model import Model
 from supple.scene.build import Prescribed
 
@@ -26,7 +26,9 @@ def split_by_pin(model: Model, derivatives: np.ndarray) -> dict[str, np.ndarray]
     A vertex with several pins is divided according to the directions constrained by each.
     """
     supports = model.supports or (("pins", model.pinned, None),)
-    holding = Holding([Part(vertices, model.rest[vertices], along) for _, vertices, along in supports])
+    holding = DirichletConditions(
+        [PinConstraint(vertices, model.rest[vertices], along) for _, vertices, along in supports]
+    )
     names = [name for name, _, _ in supports]
     return dict(zip(names, holding.shares(derivatives), strict=True))
 
@@ -84,7 +86,7 @@ def motion_derivatives(
         values: Parameters.
         rest: (k, 3) rest positions [m].
         time: Time [s].
-        pulled: (k, 3) derivatives with respect to the positions of the motion.
+        by_positions: (k, 3) derivatives with respect to the positions of the motion.
     """
     derivatives = np.zeros_like(values)
     for index in np.ndindex(values.shape):

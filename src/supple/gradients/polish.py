@@ -101,7 +101,8 @@ def check_differentiable(result: Result) -> None:
         )
     if result.stages and (plastic := plastic_bodies(result)):
         raise NoGradientError(
-            f"Elements of {comma_list(plastic)} flowed in earlier load steps, so that the result depends on its "
+            f"Elements of {comma_list(plastic)} flowed in earlier load steps, so that the result depends "
+            f"on its "
             "path, which cannot be differentiated through yet. Solve with load_steps=1, or take central "
             "differences of whole solves."
         )
@@ -140,7 +141,7 @@ def make_problem_at(result: Result, backend: Backend, known: Problem | None = No
     if result.state is not None:
         problem.state = replace(result.state, displacements=result.positions - model.rest)
     problem.positions = result.positions
-    if model.held is not None:
+    if model.constraint_projection is not None:
         problem.states.set_targets(result.positions[model.pinned])
     if step is not None and math.isfinite(step.dt):
         if step.anchor is None:
@@ -160,7 +161,7 @@ def is_compatible(one: Model, other: Model) -> bool:
     return (
         np.array_equal(one.rest, other.rest)
         and np.array_equal(one.pinned, other.pinned)
-        and _is_equal(one.held, other.held)
+        and _is_equal(one.constraint_projection, other.constraint_projection)
         and len(one.terms) == len(other.terms)
         and all(map(_is_equal, one.terms, other.terms))
     )
@@ -277,7 +278,8 @@ def _check_sliding(problem: Problem) -> None:
         names_in_contact = comma_list({names[k]: None for k in which[slid] if 0 <= k < len(names)})
         raise NoGradientError(
             f"Friction cannot be differentiated through where vertices have slid, and "
-            f"{pluralize(int(slid.any(axis=0).sum()), 'vertex', 'vertices')} slid along {names_in_contact}: the result "
+            f"{pluralize(int(slid.any(axis=0).sum()), 'vertex', 'vertices')} slid along "
+            f"{names_in_contact}: the result "
             "depends on its path. Set friction=0 for this obstacle, or take central differences of whole "
             "solves from the same start."
         )

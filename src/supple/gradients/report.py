@@ -58,7 +58,8 @@ class GradientReport:
             f"Gradient at a relative residual of {self.relative_residual:.1e}, after "
             f"{pluralize(self.steps, 'Newton step')} "
             f"from {self.before:.1e}",
-            f"  {self.linear_solver}: {pluralize(self.iterations, 'iteration')}, residual {self.residual:.1e}, "
+            f"  {self.linear_solver}: {pluralize(self.iterations, 'iteration')}, residual "
+            f"{self.residual:.1e}, "
             f"{self.adjoint_seconds:.3g} s of {self.seconds:.3g} s",
             f"  smallest curvature seen {self.curvature:.3g} N/m",
         ]

@@ -67,8 +67,8 @@ class System:
     The problem may consist of independent batch members, each of which is solved to its own tolerance.
 
     Attributes:
-        copies: Number of batch members.
-        of: (f,) batch member of each row.
+        batch_size: Number of batch members.
+        member_of_row: (f,) batch member of each row.
         stable: (batch,) True while no negative curvature was observed.
         curvature: (batch,) smallest observed p · H p / |p|² [N/m].
     """
@@ -240,5 +240,6 @@ def _error_message(solution: SystemSolution) -> str:
         )
     return (
         f"The gradient could not be computed: {solution.solver} ended with a residual of "
-        f"{solution.residual[0]:.1e} after {solution.iterations:,} iterations; the system is close to singular."
+        f"{solution.residual[0]:.1e} after {solution.iterations:,} iterations; the system is close to "
+        f"singular."
     )

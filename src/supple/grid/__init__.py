@@ -1,7 +1,7 @@
 """Bodies embedded in a regular grid whose nodes are the unknowns [PXPBD section 5.5, Jiang et al. 2015]."""
 
-from supple.grid.embedded_elements import Carried, Forces, carry
+from supple.grid.embedded_elements import Forces, GridModel, make_grid_model
 from supple.grid.interpolation import Interpolation, interpolate
 from supple.grid.node_planes import NodePlanes
 
-__all__ = ["Carried", "Forces", "Interpolation", "NodePlanes", "carry", "interpolate"]
+__all__ = ["GridModel", "Forces", "Interpolation", "NodePlanes", "make_grid_model", "interpolate"]

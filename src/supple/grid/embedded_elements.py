@@ -33,7 +33,7 @@ class Forces(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Carried:
+class GridModel:
     """Grid model of a step.
 
     Attributes:
@@ -49,14 +49,14 @@ class Carried:
     points: Interpolation
 
 
-def carry(
+def make_grid_model(
     mesh: Model,
     spacing: float,
     state: tuple[np.ndarray, np.ndarray, np.ndarray],
     acting: Forces,
     dt: float,
     precision: str,
-) -> Carried:
+) -> GridModel:
     """Create the grid model of a step.
 
     Args:
@@ -77,9 +77,9 @@ def carry(
         for k, term in enumerate(mesh.terms)
     )
     moved = v * dt
-    held = _held_by_pins(mesh, points, x, acting.pinned, moved)
-    held |= mass < LIGHT[precision] * mass.mean()
-    pinned = np.flatnonzero(held)
+    constrained = _constrain_by_pins(mesh, points, x, acting.pinned, moved)
+    constrained |= mass < LIGHT[precision] * mass.mean()
+    pinned = np.flatnonzero(constrained)
     prescribed = points.nodes[pinned] + moved[pinned]
     model = Model(
         rest=points.nodes,
@@ -91,13 +91,13 @@ def carry(
         tets=np.empty((0, 4), np.int32),
         obstacles=mesh.obstacles,
     )
-    return Carried(model, v, prescribed, points)
+    return GridModel(model, v, prescribed, points)
 
 
-def _held_by_pins(
+def _constrain_by_pins(
     mesh: Model, points: Interpolation, x: np.ndarray, targets: np.ndarray, moved: np.ndarray
 ) -> np.ndarray:
-    """Find the nodes that carry pinned vertices.
+    """Find the nodes that make_grid_model pinned vertices.
 
     Returns:
         (q,) mask of these nodes; the mean motion of their pinned vertices (q, 3) [m] is written to `moved`.
@@ -107,12 +107,12 @@ def _held_by_pins(
     weights, ids = points.weights[mesh.pinned], points.corners[mesh.pinned].ravel()
     count = len(points.nodes)
     total = np.bincount(ids, weights.ravel(), count)
-    held = total > 0
+    constrained = total > 0
     steps = targets - x[mesh.pinned]
     for axis in range(3):
         sums = np.bincount(ids, (weights * steps[:, axis, None]).ravel(), count)
-        moved[held, axis] = sums[held] / total[held]
-    return held
+        moved[constrained, axis] = sums[constrained] / total[constrained]
+    return constrained
 
 
 def embedded(

@@ -15,10 +15,10 @@ import numpy as np
 ORIGIN = np.array([0.38, 0.43, 0.47])
 """Position of a grid node [cells], chosen so that vertices with round coordinates lie inside cells."""
 
-LEAST = 1e-3
+MIN_FACE_DISTANCE = 1e-3
 """Smallest distance of a vertex from a cell face [cells]; keeps node masses away from zero."""
 
-MOST_CELLS = 2**62
+MAX_CELLS = 2**62
 """Largest number of cells, limited by 64-bit indices."""
 
 _CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
@@ -79,11 +79,11 @@ def interpolate(points: np.ndarray, spacing: float) -> Interpolation:
     """Interpolate points (n, 3) [m] from a grid with a given edge length of the cells [m]."""
     at = points / spacing - ORIGIN
     cells = np.floor(at)
-    t = np.clip(at - cells, LEAST, 1 - LEAST)
+    t = np.clip(at - cells, MIN_FACE_DISTANCE, 1 - MIN_FACE_DISTANCE)
     cells = cells.astype(np.int64)
     low = cells.min(axis=0)
     size = cells.max(axis=0) - low + 2
-    if float(np.prod(size.astype(float))) > MOST_CELLS:
+    if float(np.prod(size.astype(float))) > MAX_CELLS:
         raise ValueError(
             f"bodies are spread over {' x '.join(f'{s:.3g}' for s in size)} cells of the grid, which are too "
             f"many to number; its spacing, {spacing:g} m, must be larger"
@@ -103,13 +103,13 @@ def interpolate(points: np.ndarray, spacing: float) -> Interpolation:
         axis=2,
     )
     offsets = (_CORNERS - t[:, None]) * spacing
-    places = (nodes + ORIGIN) * spacing
-    return Interpolation(places, corners.reshape(-1, 8), weights, gradients / spacing, offsets)
+    positions = (nodes + ORIGIN) * spacing
+    return Interpolation(positions, corners.reshape(-1, 8), weights, gradients / spacing, offsets)
 
 
 def _tents(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights (n, 8, 3) along each axis and their slopes per cell, at points t (n, 3) in their cells."""
-    far = _CORNERS == 1
-    return np.where(far, t[:, None], 1 - t[:, None]), np.broadcast_to(
-        np.where(far, 1.0, -1.0), (len(t), 8, 3)
+    is_upper = _CORNERS == 1
+    return np.where(is_upper, t[:, None], 1 - t[:, None]), np.broadcast_to(
+        np.where(is_upper, 1.0, -1.0), (len(t), 8, 3)
     )

@@ -19,12 +19,12 @@ from supple.grid.interpolation import Interpolation
 
 
 class NodePlanes(Contacts):
-    """Contact planes of grid nodes in one step, fixed to the result `found` of `planes_of_nodes`."""
+    """Contact planes of grid nodes in one step, fixed to the result `node_planes` of `planes_of_nodes`."""
 
-    def __init__(self, shapes: Shapes, found: tuple[np.ndarray, ...], *parts: Any) -> None:
+    def __init__(self, shapes: Shapes, node_planes: tuple[np.ndarray, ...], *parts: Any) -> None:
         super().__init__(*parts)
         self.shapes = shapes
-        self._found = found
+        self._planes_of_nodes = node_planes
 
     def begin_step(self, time: float, dt: float = np.inf, damping: float = 0.0) -> None:
         self._damping = damping
@@ -33,15 +33,15 @@ class NodePlanes(Contacts):
         """Set the planes, and project out nodes that the inertial prediction has moved inside."""
         planes = self.planes
         assert isinstance(planes, Planes)
-        which, gap, normal, anchor, friction = self._found
-        there, count = slice(0, -1), len(which)
-        planes.normal[:count, there, :3] = normal
-        planes.foot[:count, there, :3] = -gap[..., None] * normal
-        self.which[there, : len(which)] = which.T
+        which, gap, normal, anchor, friction = self._planes_of_nodes
+        nodes, count = slice(0, -1), len(which)
+        planes.normal[:count, nodes, :3] = normal
+        planes.foot[:count, nodes, :3] = -gap[..., None] * normal
+        self.which[nodes, : len(which)] = which.T
         arrays = [planes.normal, planes.foot, self.which]
         if planes.friction:
-            planes.friction.anchor[:count, there, :3] = anchor
-            planes.friction.coefficient[:count, there, 0] = friction
+            planes.friction.anchor[:count, nodes, :3] = anchor
+            planes.friction.coefficient[:count, nodes, 0] = friction
             arrays += [planes.friction.anchor, planes.friction.coefficient]
         for array in arrays:
             self.device.upload(array)
@@ -82,8 +82,8 @@ def planes_of_nodes(
     column = np.arange(gaps.shape[1])
     normal = np.stack([normal for _, normal in each])[which, column]
     R = shapes.rows[which, STEP : STEP + 9].reshape(*which.shape, 3, 3)
-    carried = np.einsum("pqij,qj->pqi", R, points.nodes) + shapes.rows[which, STEP + 9 : STEP + 12]
-    return which, gaps[which, column], normal, carried - points.nodes, shapes.rows[which, FRICTION]
+    advected = np.einsum("pqij,qj->pqi", R, points.nodes) + shapes.rows[which, STEP + 9 : STEP + 12]
+    return which, gaps[which, column], normal, advected - points.nodes, shapes.rows[which, FRICTION]
 
 
 def _nearest_vertices(shape: Shapes, points: Interpolation, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -131,10 +131,10 @@ def load_stiffness(assembly: Assembly) -> bsr_matrix:
 def _unconstrained_projector(assembly: Assembly) -> bsr_matrix | None:
     """The projection (3 f, 3 f) onto directions that are not constrained; None if there are no others."""
     model, free = assembly.problem.model, assembly.free
-    if model.held is None:
+    if model.constraint_projection is None:
         return None
     every = np.broadcast_to(np.eye(3)[:, None], (3, model.vertices, 3))
-    blocks = np.ascontiguousarray(model.unheld(every)[:, free].transpose(1, 2, 0))
+    blocks = np.ascontiguousarray(model.unconstrained(every)[:, free].transpose(1, 2, 0))
     return bsr_matrix((blocks, np.arange(len(free)), np.arange(len(free) + 1)))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from supple.model.dirichlet import Holding, Part
+from supple.model.dirichlet import DirichletConditions, PinConstraint
 from supple.scene import Scene
 from supple.scene.build import part_of
 from supple.scene.constraints.pins import Pin
@@ -40,8 +40,8 @@ class PinSet:
         name: Name of the pin.
         part: Constrained part.
         vertices: (k,) vertex ids.
-        placement_time: Time of the first manual placement [s]; None before. The positions reached by the motion
-            at that time are the reference points of the placement.
+        placement_time: Time of the first manual placement [s]; None before. The positions reached by the
+            motion at that time are the reference points of the placement.
         placement: Manual placement.
     """
 
@@ -100,8 +100,8 @@ class Grab:
     offset: np.ndarray = field(default_factory=lambda: np.zeros(3))
 
     @property
-    def part(self) -> Part:
-        return Part(self.vertices, self.base, np.eye(3))
+    def part(self) -> PinConstraint:
+        return PinConstraint(self.vertices, self.base, np.eye(3))
 
     @property
     def targets(self) -> np.ndarray:
@@ -120,7 +120,9 @@ class Pins:
         self._update_conditions()
 
     def _update_conditions(self) -> None:
-        self._dirichlet_conditions = Holding([s.part for s in self.sets] + [grab.part for grab in self.grabs])
+        self._dirichlet_conditions = DirichletConditions(
+            [s.part for s in self.sets] + [grab.part for grab in self.grabs]
+        )
 
     @property
     def pinned(self) -> np.ndarray:
@@ -129,13 +131,13 @@ class Pins:
 
     @property
     def directions(self) -> np.ndarray | None:
-        """Constrained directions of each vertex, as in `Model.held`."""
-        return self._dirichlet_conditions.held
+        """Constrained directions of each vertex, as in `Model.constraint_projection`."""
+        return self._dirichlet_conditions.constraint_projection
 
     @property
     def fully_constrained(self) -> np.ndarray:
         """Ids of the vertices constrained in all directions."""
-        directions = self._dirichlet_conditions.held
+        directions = self._dirichlet_conditions.constraint_projection
         return (
             self.pinned if directions is None else self.pinned[np.all(directions == np.eye(3), axis=(1, 2))]
         )
@@ -153,7 +155,7 @@ class Pins:
         targets = [s.targets(time) for s in self.sets]
         grab_targets = [grab.targets for grab in self.grabs]
         if when is not None and self.sets:
-            Holding([s.part for s in self.sets]).positions(targets, when)
+            DirichletConditions([s.part for s in self.sets]).positions(targets, when)
         return self._dirichlet_conditions.positions(targets + grab_targets)
 
     def grab(self, vertices: np.ndarray, positions: np.ndarray) -> Grab:

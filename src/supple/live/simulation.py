@@ -320,6 +320,6 @@ def _start(file: SceneFile, model: Model, pins: Pins) -> tuple[np.ndarray, np.nd
     """
     start_positions, start_velocities = file.initial_positions(model), file.initial_velocities(model)
     positions = model.rest.copy() if start_positions is None else start_positions
-    model.hold(positions, pins.prescribed(0.0))
+    model.apply_dirichlet(positions, pins.prescribed(0.0))
     velocities = model.velocities if start_velocities is None else start_velocities
     return positions, np.zeros_like(positions) if velocities is None else velocities

@@ -5,7 +5,6 @@ from supple.materials.corotated import Corotated
 from supple.materials.fung import Fung
 from supple.materials.gent import Gent
 from supple.materials.hencky import Hencky
-from supple.materials.history import by_element, evolving
 from supple.materials.holzapfel import HolzapfelGasserOgden
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.linear_elastic import LinearElastic
@@ -13,7 +12,9 @@ from supple.materials.log_neo_hookean import LogNeoHookean
 from supple.materials.material import (
     Material,
     bound_coefficients,
+    by_element,
     constraint_pair,
+    evolving,
     examples_of,
     hessian_bound,
     psi,

@@ -18,6 +18,7 @@ from supple.materials.parameters import (
     is_per_element,
     resolve_aliases,
     suggest_parameter,
+    table_of,
 )
 
 
@@ -244,6 +245,20 @@ class Material(tuple):
 def examples_of(kind: type[Material]) -> dict[str, Any]:
     """Return the example value, or the default, of each declared parameter."""
     return {p.name: p.example if p.default is None else p.default for p in kind.parameters}
+
+
+def evolving(kind: Any) -> list[Parameter]:
+    """Return the internal variables among the stored parameters of a material class."""
+    return [p for p in kind.stored if p.evolves]
+
+
+def by_element(material: Any, count: int) -> Any:
+    """Return a material whose internal variables have one entry for each of `count` elements."""
+    tables = {}
+    for p in evolving(type(material)):
+        table = table_of(getattr(material, p.name), count)
+        tables[p.name] = table[:, 0] if p.kind == "scalar" else table
+    return material._replace(**tables) if tables else material
 
 
 @generic

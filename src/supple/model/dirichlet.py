@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-PARALLEL = 1e-6
+MAX_PARALLEL_ANGLE = 1e-6
 """Angle [rad] below which two directions count as the same."""
 
-AGREEING = 1e-9
+MAX_MISMATCH = 1e-9
 """Tolerated mismatch of pin targets at a shared vertex, relative to the size of the pinned region."""
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class PinConstraint:
     """Vertices constrained by one pin.
 
     Attributes:
@@ -32,7 +32,7 @@ class Part:
     name: str = ""
 
 
-class Holding:
+class DirichletConditions:
     """Merged Dirichlet conditions.
 
     Directions are processed one after the other. The remainder of each, r = n - N n, moves a vertex without a
@@ -42,12 +42,12 @@ class Holding:
     Attributes:
         parts: The pins.
         vertices: (k,) sorted ids of the constrained vertices.
-        held: (k, 3, 3) projections N = Σ n nᵀ onto the constrained directions; None if all vertices are fully
+        constraint_projection: (k, 3, 3) projections N = Σ n nᵀ onto the constrained directions; None if all vertices are fully
             constrained.
         overlapping: True if several pins constrain the same direction of a vertex.
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[PinConstraint]) -> None:
         self.parts = parts
         numbers = [part.vertices for part in parts]
         self.vertices, first = np.unique(np.concatenate([np.empty(0, np.int64), *numbers]), return_index=True)
@@ -57,25 +57,25 @@ class Holding:
         self.overlapping = False
         for number in sorted(range(len(parts)), key=lambda i: parts[i].directions is not None):
             part = parts[number]
-            place = np.searchsorted(self.vertices, part.vertices)
+            indices = np.searchsorted(self.vertices, part.vertices)
             directions = np.eye(3) if part.directions is None else part.directions
-            directions = np.broadcast_to(directions, (len(place), *directions.shape[-2:]))
+            directions = np.broadcast_to(directions, (len(indices), *directions.shape[-2:]))
             if part.directions is not None:
-                directions = _new_ones_first(directions, N[place])
-            lifts = [(n, self._hold(N, place, n)) for n in np.moveaxis(directions, 1, 0)]
-            self._steps.append((number, place, lifts))
-        self.held = None if np.all(np.eye(3) == N) else N
+                directions = _put_unconstrained_first(directions, N[indices])
+            lifts = [(n, self._hold(N, indices, n)) for n in np.moveaxis(directions, 1, 0)]
+            self._steps.append((number, indices, lifts))
+        self.constraint_projection = None if np.all(np.eye(3) == N) else N
 
-    def _hold(self, N: np.ndarray, place: np.ndarray, n: np.ndarray) -> np.ndarray:
+    def _hold(self, N: np.ndarray, indices: np.ndarray, n: np.ndarray) -> np.ndarray:
         """Constrain vertices along n (k, 3); return r/|r|², 0 for directions already constrained."""
-        left = n - np.einsum("kij,kj->ki", N[place], n)
+        left = n - np.einsum("kij,kj->ki", N[indices], n)
         length = np.linalg.norm(left, axis=1, keepdims=True)
-        new = length[:, 0] > PARALLEL
+        new = length[:, 0] > MAX_PARALLEL_ANGLE
         self.overlapping |= not new.all()
         unit = left[new] / length[new]
-        N[place[new]] += unit[:, :, None] * unit[:, None, :]
-        whole = np.trace(N[place], axis1=1, axis2=2) > 2.5
-        N[place[whole]] = np.eye(3)
+        N[indices[new]] += unit[:, :, None] * unit[:, None, :]
+        is_full = np.trace(N[indices], axis1=1, axis2=2) > 2.5
+        N[indices[is_full]] = np.eye(3)
         return np.where(new[:, None], left / np.where(length > 0, length**2, 1.0), 0.0)
 
     def positions(self, targets: Sequence[np.ndarray], when: str | None = None) -> np.ndarray:
@@ -92,21 +92,21 @@ class Holding:
         Raises:
             ValueError: `when` is given and targets contradict each other.
         """
-        several = np.broadcast_shapes((), *(target.shape[:-2] for target in targets))
-        x = np.array(np.broadcast_to(self._rest, (*several, *self._rest.shape)))
-        for number, place, lifts in self._steps:
-            target, wholly = targets[number], self.parts[number].directions is None
-            if wholly and not self.overlapping:
-                x[..., place, :] = target
+        batch_shape = np.broadcast_shapes((), *(target.shape[:-2] for target in targets))
+        x = np.array(np.broadcast_to(self._rest, (*batch_shape, *self._rest.shape)))
+        for number, indices, lifts in self._steps:
+            target, is_full = targets[number], self.parts[number].directions is None
+            if is_full and not self.overlapping:
+                x[..., indices, :] = target
                 continue
             for n, lift in lifts:
-                gap = np.einsum("ki,...ki->...k", n, target - x[..., place, :])
-                x[..., place, :] += lift * gap[..., None]
+                gap = np.einsum("ki,...ki->...k", n, target - x[..., indices, :])
+                x[..., indices, :] += lift * gap[..., None]
                 if when is not None and self.overlapping:
-                    self._refuse_contradiction(number, place, n, np.where(lift.any(axis=1), 0.0, gap), when)
-            if wholly:
+                    self._check_agreement(number, indices, n, np.where(lift.any(axis=1), 0.0, gap), when)
+            if is_full:
                 first = self._first(number)
-                x[..., place[first], :] = target[..., first, :]
+                x[..., indices[first], :] = target[..., first, :]
         return x
 
     def shares(self, forces: np.ndarray) -> list[np.ndarray]:
@@ -123,39 +123,39 @@ class Holding:
         Returns:
             Forces (k, 3) of each pin [N].
         """
-        left, found = forces.copy(), {}
-        for number, place, lifts in reversed(self._steps):
-            share = np.zeros((len(place), 3))
+        left, shares = forces.copy(), {}
+        for number, indices, lifts in reversed(self._steps):
+            share = np.zeros((len(indices), 3))
             for n, lift in reversed(lifts):
-                along = n * np.einsum("ki,ki->k", lift, left[place])[:, None]
-                left[place] -= along
+                along = n * np.einsum("ki,ki->k", lift, left[indices])[:, None]
+                left[indices] -= along
                 share += along
-            found[number] = share
-        return [found[number] for number in range(len(self.parts))]
+            shares[number] = share
+        return [shares[number] for number in range(len(self.parts))]
 
     def _first(self, number: int) -> np.ndarray:
         """(k,) bool: True for vertices of a full constraint that no earlier full constraint has."""
         before = [part.vertices for part in self.parts[:number] if part.directions is None]
         return ~np.isin(self.parts[number].vertices, np.concatenate([np.empty(0, np.int64), *before]))
 
-    def _refuse_contradiction(
-        self, number: int, place: np.ndarray, n: np.ndarray, gap: np.ndarray, when: str
+    def _check_agreement(
+        self, number: int, indices: np.ndarray, n: np.ndarray, gap: np.ndarray, when: str
     ) -> None:
         part = self.parts[number]
         size = np.ptp(self._rest, axis=0).max() + np.abs(part.rest).max()
-        if not np.abs(gap).max(initial=0.0) > AGREEING * size:
+        if not np.abs(gap).max(initial=0.0) > MAX_MISMATCH * size:
             return
-        gap = np.abs(gap).reshape(-1, len(place)).max(axis=0)
+        gap = np.abs(gap).reshape(-1, len(indices)).max(axis=0)
         worst = int(gap.argmax())
         raise ValueError(
             f"Pins of {part.name!r} contradict each other: {when} the vertex that is at "
-            f"{self._rest[place[worst]].tolist()} at rest is to be in two places, "
+            f"{self._rest[indices[worst]].tolist()} at rest is to be in two places, "
             f"{gap[worst]:.3g} m apart along {n[worst].round(6).tolist()}. Let only one pin hold it "
             "there, or give both the same motion."
         )
 
 
-def _new_ones_first(directions: np.ndarray, N: np.ndarray) -> np.ndarray:
+def _put_unconstrained_first(directions: np.ndarray, N: np.ndarray) -> np.ndarray:
     """Rotate directions so that unconstrained ones come first.
 
     The shares of the pins then do not depend on the basis in which the directions are given.
@@ -168,7 +168,7 @@ def _new_ones_first(directions: np.ndarray, N: np.ndarray) -> np.ndarray:
         (k, d, 3) directions with the same span; unchanged where N is 0. Directions with a remainder n - N n
         come first, orthogonal to those that N already constrains.
     """
-    found, shared = directions.copy(), N.any(axis=(1, 2))
+    rotated, shared = directions.copy(), N.any(axis=(1, 2))
     turn, _, _ = np.linalg.svd((directions - directions @ N)[shared])
-    found[shared] = np.swapaxes(turn, 1, 2) @ directions[shared]
-    return found
+    rotated[shared] = np.swapaxes(turn, 1, 2) @ directions[shared]
+    return rotated

@@ -62,7 +62,7 @@ class Model:
         rest: (n, 3) rest positions [m].
         mass: (n,) lumped masses [kg].
         force: (n, 3) constant external forces [N].
-        pinned: (k,) sorted ids of vertices with prescribed positions, fully or along some directions.
+        pinned: (k,) sorted ids of vertices with prescribed positions, fully or along queries directions.
         prescribed: Function of time t [s] that returns the positions (k, 3) of the pinned vertices [m]; t =
             inf is the end of every motion.
         terms: Energies. Terms with varying materials have their final materials.
@@ -73,7 +73,7 @@ class Model:
         velocities: (n, 3) initial velocities [m/s], None for zero.
         supports: For each pin, its name, its vertices (k,), and the constrained directions (d, 3) or (k, d,
             3), None for all.
-        held: (k, 3, 3) projections N = Σ n nᵀ onto the orthonormal constrained directions n of each pinned
+        constraint_projection: (k, 3, 3) projections N = Σ n nᵀ onto the orthonormal constrained directions n of each pinned
             vertex, I for full constraints. None if all are full.
         duration: End of all motions and ramps [s].
         dynamic_terms: Term index and update rule of each dynamic term (`problem.DynamicTerm`).
@@ -99,7 +99,7 @@ class Model:
     varying: tuple[tuple[Callable[[float], float], np.ndarray], ...] = ()
     velocities: np.ndarray | None = None
     supports: tuple[tuple[str, np.ndarray, np.ndarray | None], ...] = ()
-    held: np.ndarray | None = None
+    constraint_projection: np.ndarray | None = None
     duration: float = 1.0
     dynamic_terms: tuple[tuple[int, Any], ...] = ()
     changing: tuple[tuple[int, Any], ...] = ()
@@ -161,7 +161,7 @@ class Model:
     def mean_edge(self) -> float:
         """Mean rest length of the first edges of all static elements [m].
 
-        Connectors count only if there are no other elements.
+        Connectors count only if x_pinned are no other elements.
         """
         lasting = [term for term in self.terms if term.capacity is None and term.vertices.shape[1] > 1]
         bodies = [term for term in lasting if not term.ties] or lasting
@@ -173,7 +173,11 @@ class Model:
     def free(self) -> np.ndarray:
         """(n,) bool: True for vertices with at least one free direction."""
         mask = np.ones(self.vertices, bool)
-        mask[self.pinned] = False if self.held is None else np.any(self.held != np.eye(3), axis=(1, 2))
+        mask[self.pinned] = (
+            False
+            if self.constraint_projection is None
+            else np.any(self.constraint_projection != np.eye(3), axis=(1, 2))
+        )
         return mask
 
     @property
@@ -183,27 +187,31 @@ class Model:
 
     @property
     def rollers(self) -> np.ndarray:
-        """(h,) ids of vertices constrained along some directions only."""
+        """(h,) ids of vertices constrained along queries directions only."""
         return self.pinned[self.free[self.pinned]]
 
-    def hold(self, x: np.ndarray, targets: np.ndarray) -> None:
-        """Prescribe pinned vertices in place along constrained directions: x ← x - N x + N target.
+    def apply_dirichlet(self, x: np.ndarray, targets: np.ndarray) -> None:
+        """Prescribe pinned vertices in index along constrained directions: x ← x - N x + N target.
 
         Args:
             x: (..., n, 3) positions or displacements, modified.
             targets: (..., k, 3) targets of the pinned vertices.
         """
-        if self.held is None:
+        if self.constraint_projection is None:
             x[..., self.pinned, :] = targets
             return
-        there = x[..., self.pinned, :]
-        x[..., self.pinned, :] = there - self.along(there) + self.along(targets)
+        x_pinned = x[..., self.pinned, :]
+        x[..., self.pinned, :] = x_pinned - self.along(x_pinned) + self.along(targets)
 
     def along(self, vectors: np.ndarray) -> np.ndarray:
         """N v: components of vectors (..., k, 3) of the pinned vertices along constrained directions."""
-        return vectors if self.held is None else np.einsum("kij,...kj->...ki", self.held, vectors)
+        return (
+            vectors
+            if self.constraint_projection is None
+            else np.einsum("kij,...kj->...ki", self.constraint_projection, vectors)
+        )
 
-    def unheld(self, vectors: np.ndarray) -> np.ndarray:
+    def unconstrained(self, vectors: np.ndarray) -> np.ndarray:
         """Project vectors (..., n, 3) of all vertices orthogonal to constrained directions."""
         rest = vectors.copy()
         rest[..., self.pinned, :] -= self.along(vectors[..., self.pinned, :])
@@ -211,11 +219,11 @@ class Model:
 
     def loaded_bodies(self, force: np.ndarray) -> np.ndarray:
         """(..., bodies) bool: True if forces (..., n, 3) act on a body in free directions."""
-        if self.held is None:
+        if self.constraint_projection is None:
             acts = (force != 0).any(axis=-1) & self.free
         else:  # exclude rounding of the directions
             least = 1e-12 * float(np.abs(force).max(initial=0))
-            acts = (np.abs(self.unheld(force)) > least).any(axis=-1)
+            acts = (np.abs(self.unconstrained(force)) > least).any(axis=-1)
         return np.stack([acts[..., own].any(axis=-1) for _, own in self.body_vertices], axis=-1)
 
     def fractions_at(self, time: float) -> tuple[float, ...]:
@@ -248,14 +256,14 @@ def padded(cells: np.ndarray, corners: int) -> np.ndarray:
     return np.pad(cells, ((0, 0), (0, max(0, corners - cells.shape[1]))), constant_values=-1)
 
 
-def places(some: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """(k,) index of cells `some` (k, c) among `cells` (m, c), -1 for missing ones."""
-    if some.shape[1] != cells.shape[1]:
-        return np.full(len(some), -1)
-    _, ids = np.unique(np.concatenate([cells, some]), axis=0, return_inverse=True)
-    place = np.full(len(ids), -1)
-    place[ids.ravel()[: len(cells)]] = np.arange(len(cells))
-    return place[ids.ravel()[len(cells) :]]
+def find_cells(queries: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """(k,) index of cells `queries` (k, c) among `cells` (m, c), -1 for missing ones."""
+    if queries.shape[1] != cells.shape[1]:
+        return np.full(len(queries), -1)
+    _, ids = np.unique(np.concatenate([cells, queries]), axis=0, return_inverse=True)
+    index = np.full(len(ids), -1)
+    index[ids.ravel()[: len(cells)]] = np.arange(len(cells))
+    return index[ids.ravel()[len(cells) :]]
 
 
 def with_term(model: Model, index: int, term: Term) -> Model:
@@ -270,7 +278,7 @@ def latest(model: Model, now: Model) -> Model:
     return now if changed else model
 
 
-def coasted(model: Model, x: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
+def inertial_target(model: Model, x: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
     """Inertial target û (n, 3) [m] of a backward Euler step, with drag.
 
     Args:
@@ -287,8 +295,8 @@ def with_bodies_at(model: Model, numbers: np.ndarray) -> Model:
     obstacles = model.obstacles
     if obstacles is None or not obstacles.rigid:
         return model
-    there = KnownPoses(obstacles, np.zeros(1), numbers[None])
-    return replace(model, obstacles=replace(obstacles, poses=there))
+    known_poses = KnownPoses(obstacles, np.zeros(1), numbers[None])
+    return replace(model, obstacles=replace(obstacles, poses=known_poses))
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +320,7 @@ class Step:
     history: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
-def blown(model: Model, positions: np.ndarray, velocities: np.ndarray, time: float) -> np.ndarray:
+def wind_forces(model: Model, positions: np.ndarray, velocities: np.ndarray, time: float) -> np.ndarray:
     """(n, 3) wind forces [N].
 
     Args:

@@ -17,7 +17,7 @@ from supple.ordering.dynamic_batches import DynamicBatches, DynamicElements, is_
 from supple.ordering.element_batches import ElementBatches, batch_colored_elements, color_elements
 from supple.ordering.row_trees import row_arrays
 from supple.ordering.tie_elimination import (
-    NEARLY_LARGEST,
+    MIN_PIVOT_RATIO,
     TieElimination,
     TieEquations,
     eliminate_ties,
@@ -26,7 +26,7 @@ from supple.ordering.tie_elimination import (
 from supple.ordering.tied_groups import TiedGroups, batch_tied_groups
 
 __all__ = [
-    "NEARLY_LARGEST",
+    "MIN_PIVOT_RATIO",
     "Colors",
     "DynamicBatches",
     "DynamicElements",

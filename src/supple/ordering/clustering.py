@@ -101,7 +101,7 @@ def _closeness(stencils, start, element, neighbor_start, neighbor, shared):
 
 
 @kernel
-def _seed(neighbor_start, neighbor, shared, slots, cluster):
+def _find_seed(neighbor_start, neighbor, shared, slots, cluster):
     """Unclaimed element with the least sum of distances d = 1 - |∩|/|∪| to its unclaimed neighbors.
 
     Returns -1 if all elements are claimed [BNH eq. 15, 16].
@@ -126,7 +126,7 @@ def _cluster(neighbor_start, neighbor, shared, slots, size, cluster, members):
     queue = np.empty(n, np.int64)
     while size >= 1:
         visited = np.zeros(n, np.bool_)
-        root = _seed(neighbor_start, neighbor, shared, slots, cluster)
+        root = _find_seed(neighbor_start, neighbor, shared, slots, cluster)
         next_root = 0
         while root >= 0:  # breadth first; continues with the next component at the end of one
             queue[0], first, last = root, 0, 1

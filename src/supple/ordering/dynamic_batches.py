@@ -302,7 +302,7 @@ class DynamicBatches:
         self._terms: Sequence[Term] = ()
 
     @property
-    def moved(self) -> np.ndarray:
+    def displaced(self) -> np.ndarray:
         """Vertices outside their default slots."""
         return self._slot_table.overflow[:, 6]
 
@@ -359,18 +359,18 @@ class DynamicBatches:
 
         Returns None if the room is insufficient.
         """
-        moved, color = recolor(self.static_colors, list(stencils.values()))
+        displaced, color = recolor(self.static_colors, list(stencils.values()))
         if self._max_unshared is not None:
-            shared = self._slot_table.busy_vertices(list(stencils.values()), self._max_unshared, moved)
-            moved = np.concatenate([moved, shared])
+            shared = self._slot_table.busy_vertices(list(stencils.values()), self._max_unshared, displaced)
+            displaced = np.concatenate([displaced, shared])
             color = np.concatenate([color, self.static_colors.color[shared]])
-        both = np.sort((color.astype(np.int64) << 32) | self._rank[moved])
-        moved, color = self._ranked[both & 0xFFFFFFFF], both >> 32
+        both = np.sort((color.astype(np.int64) << 32) | self._rank[displaced])
+        displaced, color = self._ranked[both & 0xFFFFFFFF], both >> 32
         batch, lane, colors = self._spread(color)
         count = max(int(color.max(initial=-1)) + 1, self._first_colors)
         if len(colors) > len(self.own) - self._first or count >= len(self.colors.start):
             return None
-        self._slot_table.set_overflow(self._slot_table.moves(moved, batch, lane))
+        self._slot_table.set_overflow(self._slot_table.moves(displaced, batch, lane))
         incidences = {k: self._slot_table.locate_incidences(ids) for k, ids in stencils.items()}
         starts = [
             incidences[k][0] if k in incidences else self._starts(k, rows.start)

@@ -17,7 +17,7 @@ from supple.terms import Term
 NEGLIGIBLE_WEIGHT = 1e-9
 """Threshold below which weights are dropped. A constraint without remaining weights is implied by others."""
 
-NEARLY_LARGEST = 0.9
+MIN_PIVOT_RATIO = 0.9
 """Ratio to the largest coefficient of an equation above which a vertex may be eliminated. It bounds the
 growth of weights in successive eliminations."""
 
@@ -86,7 +86,7 @@ def eliminate_ties(ties: TieEquations) -> TieElimination:
     row = np.repeat(np.arange(C.shape[0]), np.diff(C.indptr))
     largest = np.zeros(C.shape[0])
     np.maximum.at(largest, row, np.abs(C.data))
-    fit = np.abs(C.data) >= NEARLY_LARGEST * largest[row]
+    fit = np.abs(C.data) >= MIN_PIVOT_RATIO * largest[row]
     fit &= np.bincount(C.indices, minlength=n)[C.indices] == 1  # in no other tie
     simple, entry = np.unique(row[fit], return_index=True)
     entry = np.flatnonzero(fit)[entry]
@@ -128,7 +128,7 @@ def _eliminate(C: csr_array, order: np.ndarray) -> dict[int, dict[int, float]]:
         left = {v: c for v, c in left.items() if abs(c) > NEGLIGIBLE_WEIGHT}
         if not left:
             continue
-        enough = NEARLY_LARGEST * max(map(abs, left.values()))
+        enough = MIN_PIVOT_RATIO * max(map(abs, left.values()))
         chosen = min(
             (v for v, c in left.items() if abs(c) >= enough), key=lambda v: (len(dependents.get(v, ())), v)
         )

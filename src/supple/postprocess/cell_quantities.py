@@ -17,7 +17,7 @@ from supple.algebra.triangle_frames import flattened, pattern_frames, pattern_gr
 from supple.materials import table_of
 from supple.meshes.edges import Edges
 from supple.meshes.measures import area_vectors, areas
-from supple.model.model import Model, places
+from supple.model.model import Model, find_cells
 
 ClothQuantity = Callable[[Any, np.ndarray], np.ndarray | None]
 """Function of a body and positions (n, 3) [m] that returns one number per cell, or None if it is
@@ -129,7 +129,7 @@ def _directions(model: Model) -> np.ndarray:
     for term in model.terms:
         names = [p.name for p in getattr(term.material, "parameters", ()) if p.kind == "direction"]
         if names and term.fills:
-            rows = places(term.vertices, model.cells)
+            rows = find_cells(term.vertices, model.cells)
             known = table_of(getattr(term.material, names[0]), len(term.vertices))
             directions[rows[rows >= 0]] = known[rows >= 0]
     return directions

@@ -19,7 +19,7 @@ from supple.config.backend import Backend
 from supple.contact.dynamic_terms import evaluate_dynamic_terms
 from supple.contact.friction_state import contacts_to_state, frictional_terms
 from supple.meshes.measures import means_at_vertices
-from supple.model.model import Model, Step, padded, places
+from supple.model.model import Model, Step, find_cells, padded
 from supple.postprocess.evaluation import SCALAR_COLUMNS, Deformations, Evaluation, SpringForces
 from supple.problem import Problem
 from supple.problem.element_quantities import (
@@ -237,7 +237,7 @@ def _problem(model: Model, backend: Backend) -> Problem:
             model,
             force=np.zeros_like(model.rest),
             pinned=np.empty(0, int),
-            held=None,
+            constraint_projection=None,
             prescribed=lambda t: nothing,
             varying=(),
             velocities=None,
@@ -288,7 +288,7 @@ def vertex_means(
     Args:
         model: Model.
         positions: (n, 3) positions [m].
-        figure: Name in `SCALAR_COLUMNS`; energies are per rest volume [J/m³].
+        quantity_name: Name in `SCALAR_COLUMNS`; energies are per rest volume [J/m³].
         step: Step that led to the positions, or None.
 
     Returns:
@@ -391,7 +391,7 @@ def _join_terms(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.nd
     }
     filled = np.zeros(len(cells) + 1, bool)  # the last entry is for elements without a cell
     for part in parts:
-        rows = places(padded(part.vertices, cells.shape[1]), cells)
+        rows = find_cells(padded(part.vertices, cells.shape[1]), cells)
         new = (rows >= 0) & ~filled[rows]
         for name in joined.keys() - {"vertices"}:
             joined[name][rows[new]] = vars(part)[name][new]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from supple.meshes.measures import means_at_vertices
-from supple.model.dirichlet import Holding, Part
+from supple.model.dirichlet import DirichletConditions, PinConstraint
 from supple.model.model import Model
 from supple.postprocess.cell_quantities import CellQuantities
 from supple.problem.reactions import ObstacleContacts, Reaction, forces_between_bodies, reaction_of
@@ -41,7 +41,7 @@ class Deformations:
         element_energy: (m,) energy [J].
         deformation_gradient: (m, 3, 3) deformation gradient F.
         piola: (m, 3, 3) first Piola-Kirchhoff stress P = ∂ψ/∂F [Pa].
-        figures: (m, 10) derived quantities, see the properties.
+        scalars: (m, 10) derived quantities, see the properties.
         linear: (m,) True for small-strain materials, which have a single stress measure.
         plastic_strain: (m,) equivalent plastic strain; NaN for materials without plastic flow.
     """
@@ -227,9 +227,10 @@ class Evaluation(Deformations, CellQuantities):
         """
         supports = self.model.supports or (("pins", self.model.pinned, None),)
         parts = [
-            Part(vertices, self.model.rest[vertices], directions) for _, vertices, directions in supports
+            PinConstraint(vertices, self.model.rest[vertices], directions)
+            for _, vertices, directions in supports
         ]
-        holding = Holding(parts)
+        holding = DirichletConditions(parts)
         shares = holding.shares(self.reaction_force[holding.vertices])
         by_name = {}
         for (name, vertices, _), forces in zip(supports, shares, strict=True):

@@ -49,12 +49,16 @@ class Normals(NamedTuple):
 def normals_of(model: Model) -> np.ndarray:
     """(n + 1, 6) float64 N of all vertices: 0 for unconstrained ones and padding, I for pinned ones."""
     table = np.zeros((model.vertices + 1, 6))
-    table[model.pinned] = np.eye(3)[SYMMETRIC] if model.held is None else model.held[:, *SYMMETRIC]
+    table[model.pinned] = (
+        np.eye(3)[SYMMETRIC]
+        if model.constraint_projection is None
+        else model.constraint_projection[:, *SYMMETRIC]
+    )
     return table
 
 
 def normal_records(model: Model, dtype: np.dtype) -> Normals | tuple[()]:
-    if model.held is None:
+    if model.constraint_projection is None:
         return ()
     table = normals_of(model)
     records = np.zeros((2, len(table), RECORD), dtype)
@@ -69,7 +73,7 @@ def batch_normals(model: Model, own: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def corner_normals(model: Model, ids: np.ndarray, dtype: np.dtype) -> np.ndarray | tuple[()]:
     """(rows, 6 k, lanes) N of vertices ids (rows, k, lanes), corner after corner."""
-    if model.held is None:
+    if model.constraint_projection is None:
         return ()
     rows, corners, lanes = ids.shape
     normals = np.moveaxis(normals_of(model)[ids], 3, 2)
@@ -88,27 +92,27 @@ def group_normals(model: Model, members: np.ndarray, dtype: np.dtype) -> np.ndar
         (batches, 6, lanes) projection onto all directions along which any member is constrained; () without
         directional conditions.
     """
-    if model.held is None:
+    if model.constraint_projection is None:
         return ()
     full = np.zeros((members.shape[0], members.shape[2], 3, 3))
     full[..., *SYMMETRIC] = normals_of(model)[members].sum(axis=1)
     full[..., *SYMMETRIC[::-1]] = full[..., *SYMMETRIC]
     values, vectors = np.linalg.eigh(full)
-    held = np.einsum("blik,blk,bljk->blij", vectors, values > 1e-9, vectors)
-    return np.ascontiguousarray(np.swapaxes(held[..., *SYMMETRIC], 1, 2), dtype)
+    projections = np.einsum("blik,blk,bljk->blij", vectors, values > 1e-9, vectors)
+    return np.ascontiguousarray(np.swapaxes(projections[..., *SYMMETRIC], 1, 2), dtype)
 
 
-def constrained_at(held: Any, row: Any) -> Any:
-    """N in a packed row; `held` is `ConstrainedRows`, an array (rows, 6, lanes), or () for ()."""
+def constrained_at(constrained: Any, row: Any) -> Any:
+    """N in a packed row; `constrained` is `ConstrainedRows`, an array (rows, 6, lanes), or () for ()."""
 
 
 @overload_by_type(constrained_at)
-def _constrained_at(held, row):
-    if isinstance(held, types.Array):
-        return lambda held, row: six(held, row, 0)
-    if len(held) == 0:
-        return lambda held, row: ()
-    return lambda held, row: six(held.normal, row, 0)
+def _constrained_at(constrained, row):
+    if isinstance(constrained, types.Array):
+        return lambda constrained, row: six(constrained, row, 0)
+    if len(constrained) == 0:
+        return lambda constrained, row: ()
+    return lambda constrained, row: six(constrained.normal, row, 0)
 
 
 @device_function
@@ -124,14 +128,14 @@ def six(data, row, first):
     )
 
 
-def restore_prescribed(held: Any, own: Any, batch: Any, x: Any) -> Any:
+def restore_prescribed(constrained: Any, own: Any, batch: Any, x: Any) -> Any:
     """x - N x + N target: displacements of a vertex batch with the prescribed coordinates restored."""
 
 
 @overload_by_type(restore_prescribed)
-def _restore_prescribed(held, own, batch, x):
-    if len(held) == 0:
-        return lambda held, own, batch, x: x
-    return lambda held, own, batch, x: add(
-        free_part(six(held.normal, batch, 0), x), gather(held.at, own, batch, 0)
+def _restore_prescribed(constrained, own, batch, x):
+    if len(constrained) == 0:
+        return lambda constrained, own, batch, x: x
+    return lambda constrained, own, batch, x: add(
+        free_part(six(constrained.normal, batch, 0), x), gather(constrained.at, own, batch, 0)
     )

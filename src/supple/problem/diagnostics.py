@@ -59,7 +59,7 @@ def memo_here(problem: Problem, known: Memo | None) -> tuple[Memo, bool]:
     """
     p, u, loads = problem, problem.u, problem.loads
     plain = p.device.name == "cpu" and not (p.contacts or p.trust_region or p.model.dynamic_terms)
-    if not plain or p.model.held is not None or loads.inertia.any():
+    if not plain or p.model.constraint_projection is not None or loads.inertia.any():
         return Memo(u, (), 0), False
     same = known is not None and known.terms is p.layout.terms and known.changes == loads.changes
     if known is None or not same or not np.array_equal(known.u, u):

@@ -35,7 +35,7 @@ class VertexRows(NamedTuple):
         width: (batches,) number of lanes with different vertices.
         force: (batch size or 1, batches, 3, lanes) external forces f [N].
         inertia: (batches, 1, lanes) inertia k [N/m].
-        held: `ConstrainedRows` for directional Dirichlet conditions, otherwise ().
+        constrained: `ConstrainedRows` for directional Dirichlet conditions, otherwise ().
         contact: Obstacle contact `Planes`, () without obstacles.
         step_bounds: Step bounds `StepBounds`, () without bounds.
     """
@@ -44,7 +44,7 @@ class VertexRows(NamedTuple):
     width: Any
     force: Any
     inertia: Any
-    held: Any = ()
+    constrained: Any = ()
     contact: Any = ()
     step_bounds: Any = ()
 
@@ -73,7 +73,7 @@ def net_force(terms, vertices, batch, u, anchor, ui):
         magnitudes of the term forces, all orthogonal to constrained directions; and of the sum q of
         confinements.
     """
-    N = constrained_at(vertices.held, batch)
+    N = constrained_at(vertices.constrained, batch)
     k = load(vertices.inertia, batch, 0)
     f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
     d = sub(gather(anchor, vertices.own, batch, 0), ui)
@@ -88,7 +88,7 @@ def net_force(terms, vertices, batch, u, anchor, ui):
 @device_function
 def load_magnitude(vertices, batch, anchor, ui):
     """Magnitude of external force and inertia on the vertices of a batch, in free directions."""
-    N = constrained_at(vertices.held, batch)
+    N = constrained_at(vertices.constrained, batch)
     f = (load(vertices.force, batch, 0), load(vertices.force, batch, 1), load(vertices.force, batch, 2))
     f, d = free_part(N, f), free_part(N, sub(gather(anchor, vertices.own, batch, 0), ui))
     return math.sqrt(dot(f, f)) + load(vertices.inertia, batch, 0) * math.sqrt(dot(d, d))
@@ -114,7 +114,7 @@ def _forces(work, item):
     (s,) = shared_lane_sum(batch, (s,))
     if is_leader(batch):
         s = s + load_magnitude(vertices, batch, anchor, ui)
-        N = constrained_at(vertices.held, batch)
+        N = constrained_at(vertices.constrained, batch)
         r, s = support(vertices.contact, vertices.own, batch, N, A, ui, r, s)
         scatter(work.net, vertices.own, batch, 0, r)
         scatter(work.sizes, vertices.own, batch, 0, (s, A[0] + A[1] + A[2], 0.0 * s))

@@ -76,12 +76,12 @@ def body_drifts(problem: Problem, guess: str, time: float) -> np.ndarray:
     model, inertia = problem.model, problem.loads.inertia
     force = problem.loads.force.reshape(-1, model.vertices, 3)
     drift = np.zeros_like(force)
-    held = np.zeros(model.vertices, bool)
-    held[model.pinned] = True
+    pinned = np.zeros(model.vertices, bool)
+    pinned[model.pinned] = True
     gravity = model.gravity.fraction(time) * model.gravity.vector
     for _, own in model.body_vertices:
         total = inertia[own].sum()
-        if total > 0 and not held[own].any():
+        if total > 0 and not pinned[own].any():
             drift[:, own] = (force[:, own].sum(axis=1) / total)[:, None]
         elif total > 0 and guess == "inertial":
             drift[:, own] = (model.mass[own].sum() / total) * gravity

@@ -61,8 +61,8 @@ class Loads:
         _gather(v, self.force.reshape(-1, *self.force.shape[-2:]), self.inertia, NO_INERTIA, force, inertia)
         arrays: tuple = (rows.force, rows.inertia)
         values: tuple = (force, inertia)
-        if rows.held:
-            arrays += (rows.held.normal,)
+        if rows.constrained:
+            arrays += (rows.constrained.normal,)
             values += (self._normals[v].astype(self.dtype),)
         with on_shared_data(self.device):
             self.device.run(write_lanes, 1, arrays, values, slots)
@@ -79,9 +79,11 @@ class Loads:
 
     def set_constrained(self, records: np.ndarray) -> None:
         """Set the padded vectors of prescribed coordinates, `States.constrained_at`."""
-        if self.model.held is not None and (not self.rows.held or self.rows.held.at is not records):
-            held = ConstrainedRows(batch_normals(self.model, self._own, self.dtype), records)
-            self.rows = self.rows._replace(held=held)
+        if self.model.constraint_projection is not None and (
+            not self.rows.constrained or self.rows.constrained.at is not records
+        ):
+            constrained = ConstrainedRows(batch_normals(self.model, self._own, self.dtype), records)
+            self.rows = self.rows._replace(constrained=constrained)
 
     def set_contact_planes(self, planes: Any) -> None:
         """Set the contact planes, `Contacts.planes`."""

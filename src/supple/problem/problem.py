@@ -179,7 +179,7 @@ class Problem:
             aims[:1] = [self.trust_region.begin(conditions[0])]
         else:
             self.states.begin(conditions)
-        if self.model.held is not None:
+        if self.model.constraint_projection is not None:
             self.states.set_targets(np.stack(aims))
         self.contacts.begin_equilibria([c.time for c in conditions])
         self._upload()

@@ -103,7 +103,7 @@ class States:
             for u, c in zip(every, conditions, strict=True):
                 u[:] = 0 if c.initial is None else c.initial - rest
         pinned = conditions[0].pinned if len(conditions) == 1 else np.stack([c.pinned for c in conditions])
-        self.model.hold(every, pinned - rest[self.model.pinned])
+        self.model.apply_dirichlet(every, pinned - rest[self.model.pinned])
         self.device.upload(self.u)
 
     def get_states(self) -> list[State]:

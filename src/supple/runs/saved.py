@@ -19,7 +19,7 @@ from supple.contact.dynamic_terms import evaluate_dynamic_terms
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.checksums import start_checksums
 from supple.io.replace_file import replacing
-from supple.model.model import Model, Step, coasted
+from supple.model.model import Model, Step, inertial_target
 from supple.postprocess.evaluate import evaluate_model
 from supple.postprocess.evaluation import Evaluation, Fields
 from supple.problem.history import RIGID
@@ -171,11 +171,15 @@ class SavedRun:
             return Step(rule.inertia * scene.dt, self._inertial_target(index, rule), *acting)
         if index - 1 in self.indices:
             before = self.frame(index - 1)
-            return Step(scene.dt, coasted(self.model, before.positions, before.velocities, scene.dt), *acting)
+            return Step(
+                scene.dt, inertial_target(self.model, before.positions, before.velocities, scene.dt), *acting
+            )
         start, v = self.file.initial_positions(self.model), self.file.initial_velocities(self.model)
         v = self.model.velocities if v is None else v
         start = self.model.rest if start is None else start
-        return Step(scene.dt, start if v is None else coasted(self.model, start, v, scene.dt), *acting)
+        return Step(
+            scene.dt, start if v is None else inertial_target(self.model, start, v, scene.dt), *acting
+        )
 
     def _inertial_target(self, index: int, rule: Rule) -> np.ndarray | None:
         """Inertial target positions of a second-order step; None if the required history is missing."""

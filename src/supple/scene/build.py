@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.model.dirichlet import Holding, Part
+from supple.model.dirichlet import DirichletConditions, PinConstraint
 from supple.model.model import Gravity, Model
 from supple.scene.bodies import Body
 from supple.scene.constraints.motions import Motion
@@ -42,11 +42,11 @@ class Prescribed:
 
     Attributes:
         pins: Pins with their motions.
-        holding: Dirichlet conditions merged over the pins.
+        dirichlet: Dirichlet conditions merged over the pins.
     """
 
     pins: tuple[Pin, ...]
-    dirichlet: Holding
+    dirichlet: DirichletConditions
 
     def __call__(self, t: float) -> np.ndarray:
         with np.errstate(all="ignore"):  # non-finite positions are refused below
@@ -130,7 +130,7 @@ def assemble_model(scene: Scene) -> Model:
         varying=varying,
         velocities=_velocities(scene.bodies),
         supports=tuple((pin.name, pin.on.vertices, pin.directions) for pin in scene.pins),
-        held=constrained,
+        constraint_projection=constrained,
         duration=_duration(scene),
         changing=tuple(changing.items()),
         dynamic_terms=_dynamic_terms(scene, len(terms)),
@@ -297,18 +297,18 @@ def pins_of(scene: Scene) -> tuple[np.ndarray, np.ndarray | None, Callable[[floa
         Sorted numbers (k,) of the constrained vertices; projections onto their constrained directions, as in
         `Model`; and a function of time t [s] that returns their positions (k, 3) [m].
     """
-    dirichlet = Holding([part_of(pin) for pin in scene.pins])
+    dirichlet = DirichletConditions([part_of(pin) for pin in scene.pins])
     prescribed = Prescribed(tuple(scene.pins), dirichlet)
     if any(pin.motion is not None for pin in scene.pins):
-        return dirichlet.vertices, dirichlet.held, prescribed
+        return dirichlet.vertices, dirichlet.constraint_projection, prescribed
     still = prescribed(0.0)
     still.flags.writeable = False
-    return dirichlet.vertices, dirichlet.held, ConstantPositions(still)
+    return dirichlet.vertices, dirichlet.constraint_projection, ConstantPositions(still)
 
 
-def part_of(pin: Pin) -> Part:
+def part_of(pin: Pin) -> PinConstraint:
     """Return the Dirichlet condition of one pin."""
-    return Part(pin.on.vertices, pin.on.points, pin.directions, pin.on.body.name)
+    return PinConstraint(pin.on.vertices, pin.on.points, pin.directions, pin.on.body.name)
 
 
 def _refuse_contradictions(scene: Scene, prescribed: Callable[[float], np.ndarray]) -> None:

@@ -241,7 +241,7 @@ def _grid(contact: Contact, model: Model) -> Grid:
     wrong = {
         f"{comma_list(other_terms)} beside solids": other_terms,
         f"{comma_list(evolves)}, which remembers what happened to it": evolves,
-        "pins along some directions only": model.held is not None,
+        "pins along some directions only": model.constraint_projection is not None,
         "damping in proportion to the mass": model.drag is not None,
         f"{comma_list(rigid)}, which has a mass": rigid,
         "friction between bodies, which stick to each other on it": contact.friction

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.model.dirichlet import Holding
+from supple.model.dirichlet import DirichletConditions
 from supple.model.model import Always, Conditions, Gravity, Model
 from supple.scene.arguments import format_value, vector
 from supple.scene.bodies import Body, VertexSet
@@ -79,7 +79,7 @@ def conditions(
         raise SceneError(f"time [s] of a variation must not be negative, got {format_value(variation.time)}.")
     force = _force(scene, model, variation)
     if (variation.forces or variation.gravity is not None) and not scene.obstacles:
-        (support or Support(scene, model.pinned, model.held)).check_equilibrium(force)
+        (support or Support(scene, model.pinned, model.constraint_projection)).check_equilibrium(force)
     return Conditions(
         pins_at(scene, model, variation.pins, variation.time),
         force,
@@ -123,7 +123,7 @@ def _conditions_at(scene: Scene, model: Model, variation: Variation, part: float
 
 
 def conditions_in(
-    scene: Scene, dirichlet: Holding | None = None, mass: np.ndarray | None = None
+    scene: Scene, dirichlet: DirichletConditions | None = None, mass: np.ndarray | None = None
 ) -> Conditions:
     """Return conditions of a scene that shares bodies and constrained vertices with a model.
 
@@ -131,7 +131,7 @@ def conditions_in(
 
     Args:
         scene: The scene.
-        holding: Merged Dirichlet conditions of the pins, if they are known.
+        dirichlet: Merged Dirichlet conditions of the pins, if they are known.
         mass: (n,) vertex masses [kg], if they are known.
     """
     if mass is None:

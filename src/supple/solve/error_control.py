@@ -71,8 +71,8 @@ class ErrorControl:
     def estimate_converged(self, balances: Balances, active: np.ndarray) -> None:
         """Estimate the errors of converged batch members in one batch.
 
-        In solves without a time limit or iteration limit, the estimate is deferred for up to `MAX_DEFERRED_CHECKS`
-        checks if only few members have converged and others are still active.
+        In solves without a time limit or iteration limit, the estimate is deferred for up to
+        `MAX_DEFERRED_CHECKS` checks if only few members have converged and others are still active.
         """
         if self._position_tolerance is None or self._tolerance is None or len(self._members) == 1:
             return
@@ -206,5 +206,6 @@ class ErrorControl:
         if position_error <= tolerance or balance.relative_residual > self._tolerance:
             return []
         return [
-            f"the forces balance, but the equilibrium is still {position_error:.1e} of the size away, not {tolerance:g}"
+            f"the forces balance, but the equilibrium is still {position_error:.1e} of the size away, "
+            f"not {tolerance:g}"
         ]

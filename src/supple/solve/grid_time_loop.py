@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from supple.collision import distances_to
-from supple.grid import Carried, Forces, NodePlanes, carry, interpolate
+from supple.grid import Forces, GridModel, NodePlanes, interpolate, make_grid_model
 from supple.grid.node_planes import planes_of_nodes, shapes_after
 from supple.model.model import Step
 from supple.problem import Problem
@@ -107,7 +107,9 @@ class GridTimeLoop(TimeLoop):
             model.materials_at(time) or {},
         )
         assert model.grid is not None
-        embedded = carry(model, model.grid.spacing, (x, v, self._affine(x, v)), loads, dt, str(p.dtype))
+        embedded = make_grid_model(
+            model, model.grid.spacing, (x, v, self._affine(x, v)), loads, dt, str(p.dtype)
+        )
         grid_problem = self._make_grid_problem(embedded, x, time, dt)
         grid_problem.loads.set_time_step(dt)
         grid_problem.states.set_velocities(embedded.velocities)
@@ -136,7 +138,7 @@ class GridTimeLoop(TimeLoop):
             gradients = points.gradient(points.transfer(model.mass, v, gradients))
         return gradients
 
-    def _make_grid_problem(self, embedded: Carried, x: np.ndarray, time: float, dt: float) -> Problem:
+    def _make_grid_problem(self, embedded: GridModel, x: np.ndarray, time: float, dt: float) -> Problem:
         """Create the problem of the grid nodes."""
         own, obstacles = self.problem, embedded.model.obstacles
         device = make_device(own.device.name, embedded.model)
@@ -150,7 +152,7 @@ class GridTimeLoop(TimeLoop):
         )
 
     def _update_vertices(
-        self, grid_problem: Problem, embedded: Carried, x: np.ndarray, dt: float, loads: Forces
+        self, grid_problem: Problem, embedded: GridModel, x: np.ndarray, dt: float, loads: Forces
     ) -> None:
         """Update vertices from the nodes."""
         p, model, points = self.problem, self.problem.model, embedded.points
@@ -166,7 +168,7 @@ class GridTimeLoop(TimeLoop):
         p.states.set_velocities(v)
         p.history.set_motions([{AFFINE: points.gradient(velocity).reshape(-1, 9)}])
 
-    def _complete_report(self, report: Report, grid_problem: Problem, embedded: Carried) -> Report:
+    def _complete_report(self, report: Report, grid_problem: Problem, embedded: GridModel) -> Report:
         """Complete a report: obstacle depth or gap of vertices, contact forces per body.
 
         Node forces are divided among embedded bodies in proportion to their masses.

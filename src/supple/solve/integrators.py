@@ -182,14 +182,14 @@ class SecondOrderIntegrator:
             damping: Fraction of every velocity that is removed.
 
         Returns:
-            (copies, n, 3) velocities [m/s].
+            (batch, n, 3) velocities [m/s].
         """
         p, dt = self._problem, self._dt
         u, anchor = (p.states.vectors(records).astype(float) for records in (p.u, p.states.anchor))
         a = (u - anchor) / (self._rule.inertia * dt) ** 2
         v, past = self._rule.finish_step(a, self._before, dt)
         v = np.where(self._is_first_step[:, None, None], self._rule.begin(a, self._before, dt), v)
-        pinned, constrained = p.model.pinned, p.model.held
+        pinned, constrained = p.model.pinned, p.model.constraint_projection
         excess = v[:, pinned] - (u - self._before[0])[:, pinned] / dt
         v[:, pinned] -= excess if constrained is None else np.einsum("kij,ckj->cki", constrained, excess)
         members = zip(p.history.motions(), past, strict=True)
@@ -199,7 +199,7 @@ class SecondOrderIntegrator:
         return (1 - damping) * v
 
     def _accelerations(self, time: float, forces: np.ndarray | None) -> np.ndarray:
-        """(copies, n, 3) accelerations [m/s²] by all forces but inertia at a time [s].
+        """(batch, n, 3) accelerations [m/s²] by all forces but inertia at a time [s].
 
         They are 0 where forces are infinite.
         """

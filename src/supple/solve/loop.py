@@ -137,7 +137,7 @@ class _BatchSolve:
         self.error_control = ErrorControl(problem, stop, self.method)
         self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         self.checking = (
-            stop.tolerance is not None or record_history or watch is not None or self.method.guarded
+            stop.tolerance is not None or record_history or watch is not None or self.method.needs_monitoring
         )
 
     def run(self) -> None:
@@ -268,7 +268,7 @@ class _BatchSolve:
             self.latest = self.measures.balances()
             if self.iteration == target and self.method.observe_all(self.latest, self.device.active).any():
                 self.latest = self.measures.balances()
-            if not self.method.guarded:
+            if not self.method.needs_monitoring:
                 save_finite_states(self.problem, self.method, self.latest, self.checkpoint)
         if self.history is None:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
@@ -291,7 +291,7 @@ class _BatchSolve:
             member: report.error_estimate for member, report in self.sequential_reports.items()
         }
         energies, inverted = self.measures.energies(), self.measures.inversions()
-        contact, rejected = make_contact_reports(problem, self.stop, self.evaluated), run.rejected()
+        contact, rejected = make_contact_reports(problem, self.stop, self.evaluated), run.collect_rejected()
         between = report_penalty_contact(problem) or report_barrier_contact(problem)
         norms = self.first.residual, latest.residual, latest.relative_residual
         first, residual, relative_residual = (values.tolist() for values in norms)

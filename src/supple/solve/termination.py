@@ -212,7 +212,7 @@ def is_recovering(problem: Problem, run: Run) -> bool:
 def check_intersections(
     outcome: Outcome, *contacts: PenaltyContactReport | BarrierContactReport | ContactReport | None
 ) -> Outcome:
-    """Replace CONVERGED by INTERSECTING if surfaces, or obstacles and faces, have passed through each other."""
+    """Replace CONVERGED by INTERSECTING if surfaces, or obstacles and faces, passed through each other."""
     passed = any(contact is not None and contact.passed for contact in contacts)
     return Outcome.INTERSECTING if passed and outcome is Outcome.CONVERGED else outcome
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from supple.config.stop import StopCriteria
 from supple.kernels import compilation
-from supple.model.model import Model, Step, blown, latest, with_bodies_at
+from supple.model.model import Model, Step, latest, wind_forces, with_bodies_at
 from supple.problem import Problem
 from supple.problem.history import HistoryVariables
 from supple.problem.material_update import changing_materials
@@ -112,8 +112,8 @@ class TimeLoop:
         """Advance to the next frame.
 
         Args:
-            forces: (n, 3) or (copies, n, 3) forces [N] in addition to the model's during the frame, or None.
-            pins: (k, 3) or (copies, k, 3) target positions [m] of the pinned vertices at the end of the
+            forces: (n, 3) or (batch, n, 3) forces [N] in addition to the model's during the frame, or None.
+            pins: (k, 3) or (batch, k, 3) target positions [m] of the pinned vertices at the end of the
                 frame, reached at constant velocity; None for the model's prescribed motion.
 
         Returns:
@@ -154,7 +154,7 @@ class TimeLoop:
         """Notes on a time step that ended far from equilibrium."""
         if self.schedule.quasistatic:
             return []
-        takes_inertial_guess = self.solver.takes_guess and self.schedule.initial_guess != "inertial"
+        takes_inertial_guess = self.solver.accepts_guess and self.schedule.initial_guess != "inertial"
         return lag_notes(report, ("inertial",) if takes_inertial_guess else ())
 
     def refuse_interrupted(self) -> None:
@@ -165,7 +165,7 @@ class TimeLoop:
             )
 
     def finish_frame(self) -> np.ndarray:
-        """Finish the frame and return its velocities (copies, n, 3) [m/s].
+        """Finish the frame and return its velocities (batch, n, 3) [m/s].
 
         They are rounded to the working precision, so that the state of a frame determines the next one
         completely.
@@ -205,7 +205,7 @@ class TimeLoop:
             states.update_velocity(states.last, schedule.step, schedule.damping)
 
     def _begin_step(self, time: float, prescribed: np.ndarray | None, forces: np.ndarray | None) -> None:
-        """Begin a step that ends at a time [s], with prescribed positions `prescribed` and additional forces."""
+        """Begin a step that ends at a time [s], with prescribed positions and additional forces."""
         dt = math.inf if self.schedule.quasistatic else self.schedule.step
         self.problem.history.evolve(self.schedule.step)
         if self.problem.model.winds and not self.schedule.quasistatic:
@@ -214,18 +214,18 @@ class TimeLoop:
             self.finish_frame()
             self._rule.prepare_history(time, forces)
             self._velocities_current = False
-        guess = self.schedule.initial_guess if self.solver.takes_guess else "coast"
+        guess = self.schedule.initial_guess if self.solver.accepts_guess else "coast"
         first_guess = "coast" if self._rule is not None else guess
         self.problem.begin_step(time, dt, self.schedule.damping, forces, prescribed, first_guess)
         if self._rule is not None:
             self._rule.set_inertial_target(guess, time)
 
     def _wind_forces(self, time: float) -> np.ndarray:
-        """(n, 3) or (copies, n, 3) wind forces [N] at the start of the step that ends at a time [s]."""
+        """(n, 3) or (batch, n, 3) wind forces [N] at the start of the step that ends at a time [s]."""
         velocities, positions = self.finish_frame(), self.problem.states.positions
         self._velocities_current = self._rule is not None
         states = zip(positions, velocities, strict=True)
-        forces = [blown(self.problem.model, x, v, time) for x, v in states]
+        forces = [wind_forces(self.problem.model, x, v, time) for x, v in states]
         return forces[0] if len(forces) == 1 else np.stack(forces)
 
     def _pin_targets(self, pins: np.ndarray) -> list[np.ndarray]:
@@ -285,7 +285,7 @@ class TimeLoop:
             Number of iterations taken.
         """
         dynamic_terms, done = self.problem.dynamic_terms, 0
-        every = run.check_every if run.guarded else iterations
+        every = run.check_every if run.needs_monitoring else iterations
         while done < iterations:
             count = dynamic_terms.clamp_to_update(min(every - done % every, iterations - done))
             iterations += count if self.problem.trust_region.in_progress else 0
@@ -293,7 +293,7 @@ class TimeLoop:
                 run.advance(chunk)
             done += count
             exchanged = dynamic_terms.count_and_update(count)
-            if run.guarded and (exchanged or done % every == 0 or done == iterations):
+            if run.needs_monitoring and (exchanged or done % every == 0 or done == iterations):
                 run.observe_all(self.problem.measures.balances(), self.problem.device.active)
         dynamic_terms.finish_step()
         return done

@@ -45,7 +45,7 @@ class Solver(ABC):
     only_with: ClassVar[dict[str, tuple[str, str]]] = {}
     """Options without effect unless another option has a certain value: option → (other option, value)."""
 
-    takes_guess: ClassVar[bool] = True
+    accepts_guess: ClassVar[bool] = True
     """True if a step accepts any initial guess; otherwise the method starts from its own, based on û."""
 
     iterations: int | None = None
@@ -149,7 +149,7 @@ class Run(ABC):
         return False
 
     @property
-    def guarded(self) -> bool:
+    def needs_monitoring(self) -> bool:
         """True if the method must observe the residual to remain stable."""
         return False
 
@@ -177,7 +177,7 @@ class Run(ABC):
         """(batch,) bool: True for batch members whose separate solves converge sooner."""
         return np.zeros(self.problem.batch_size, bool)
 
-    def rejected(self) -> list[int]:
+    def collect_rejected(self) -> list[int]:
         """Return the number of discarded non-finite moves of each batch member, and reset the counters.
 
         The counters are shared by all runs on the problem.

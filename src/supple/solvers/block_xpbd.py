@@ -74,7 +74,7 @@ class BlockXPBD(ElementOptions):
     """XPBD that solves both constraints of an element simultaneously [BNH section 5]."""
 
     name: ClassVar[str] = "block_xpbd"
-    remembers: ClassVar[int] = 2
+    history_size: ClassVar[int] = 2
 
 
 @projects(BlockXPBD, ElasticRows)

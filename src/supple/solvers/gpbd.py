@@ -53,9 +53,9 @@ from supple.solvers.elementwise.gather import (
 from supple.solvers.elementwise.gpbd_local_solve import local_minimum
 from supple.solvers.elementwise.inversion_recovery import inversion_damping, unfold
 from supple.solvers.elementwise.jacobi import (
-    SHARES,
-    in_one_color,
+    JACOBI_WEIGHTS,
     jacobi_options,
+    merge_colors,
     shares_of,
     step_sum,
 )
@@ -207,7 +207,7 @@ class GPBD(ElementOptions):
     """
 
     name: ClassVar[str] = "gpbd"
-    remembers: ClassVar[int] = 12
+    history_size: ClassVar[int] = 12
     recovers: ClassVar[bool] = True
 
     newton_steps: int = 1
@@ -225,7 +225,7 @@ class GPBD(ElementOptions):
         super().__post_init__()
         check_integer("newton_steps", self.newton_steps)
         check_choice("sweep", self.sweep, ("gauss_seidel", "jacobi"))
-        check_choice("jacobi_weights", self.jacobi_weights, SHARES)
+        check_choice("jacobi_weights", self.jacobi_weights, JACOBI_WEIGHTS)
         check_number("omega", self.omega, above=0, below=2)
 
 
@@ -236,7 +236,7 @@ def _elastic(method: GPBD, term: Term, elements: WeightedElements) -> list:
     if method.sweep == "gauss_seidel":
         return [GreenProjection(elements, memory, GreenOptions(method.newton_steps))]
     options = jacobi_options(method.newton_steps, method.omega, method.jacobi_weights, term, elements)
-    return [JacobiProjection(in_one_color(elements), memory, options), step_sum(elements, options.steps)]
+    return [JacobiProjection(merge_colors(elements), memory, options), step_sum(elements, options.steps)]
 
 
 @projects(GPBD, ConstraintRows)

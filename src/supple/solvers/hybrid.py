@@ -96,15 +96,17 @@ class Hybrid(Solver):
         return PBNG().memory(model, number)
 
 
-NO_END = (
+GROWTH_MESSAGE = (
     f"bodies have grown to {MAX_GROWTH:g} times their size and go on: what presses on them, such as the "
-    "pressure in a chamber, gains more from that than it costs them; less pressure, or a material that stiffens as it "
+    "pressure in a chamber, gains more from that than it costs them; less pressure, or a material that "
+    "stiffens as it "
     "stretches, such as gent or yeoh, has an equilibrium, and frames of a motion show where it is lost"
 )
 
-NO_HOLD = (
+DRIFT_MESSAGE = (
     f"bodies have left for places {MAX_GROWTH:g} times as far off as the scene is large, and go on: nothing "
-    "holds them; what only lies on others, without friction, may have no equilibrium: pin it, or simulate a motion"
+    "holds them; what only lies on others, without friction, may have no equilibrium: pin it, or "
+    "simulate a motion"
 )
 
 
@@ -113,9 +115,9 @@ def _find_unbounded_cause(problem: Problem) -> str:
     if problem.loads.inertia.any():
         return ""
     return (
-        NO_END
+        GROWTH_MESSAGE
         if _has_outgrown_scene(problem)
-        else NO_HOLD
+        else DRIFT_MESSAGE
         if problem.trust_region and _has_left_scene(problem)
         else ""
     )
@@ -147,7 +149,7 @@ def _has_outgrown_scene(problem: Problem) -> bool:
 class HybridRun(Run):
     """Run of `Hybrid` on one problem; phase 2 works on the problem in float64."""
 
-    guarded = True
+    needs_monitoring = True
 
     def __init__(self, options: Hybrid, problem: Problem) -> None:
         self.options, self.problem = options, problem
@@ -218,8 +220,8 @@ class HybridRun(Run):
     def colors(self) -> int:
         return self._sweeping.colors
 
-    def rejected(self) -> list[int]:
-        return self._sweeping.rejected()
+    def collect_rejected(self) -> list[int]:
+        return self._sweeping.collect_rejected()
 
     def notes(self, member: int = 0) -> list[str]:
         if self._newton is None:

@@ -149,12 +149,12 @@ class MPBNGRun(Run):
         return self.layers.groups[0].batches.colors
 
     @property
-    def guarded(self) -> bool:
-        return self._final is not None and self._final.guarded
+    def needs_monitoring(self) -> bool:
+        return self._final is not None and self._final.needs_monitoring
 
-    def rejected(self) -> list[int]:
-        final = self._final.rejected()[0] if self._final else 0
-        return [self.layers.rejected() + final]
+    def collect_rejected(self) -> list[int]:
+        final = self._final.collect_rejected()[0] if self._final else 0
+        return [self.layers.collect_rejected() + final]
 
     def notes(self, member: int = 0) -> list[str]:
         hierarchy = self.layers.layers

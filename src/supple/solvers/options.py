@@ -23,7 +23,7 @@ def changed_options(solver: Solver) -> dict[str, Any]:
     """Return the non-default options of a solver in scene file form, excluding those without effect."""
     changed = {
         name: _brief(value) if name in solver.parts else value
-        for name, value in _changed(solver)
+        for name, value in _iter_changed(solver)
         if value is not None or name in solver.parts
     }
     idle = idle_options(type(solver), changed)
@@ -37,7 +37,7 @@ def typed_options(solver: Solver) -> dict[str, Any]:
     """
     typed: dict[str, Any] = {}
     for name in solver.parts:
-        typed |= dict(_changed(getattr(solver, name)))
+        typed |= dict(_iter_changed(getattr(solver, name)))
     return typed | {name: v for name, v in changed_options(solver).items() if name not in solver.parts}
 
 
@@ -47,9 +47,9 @@ def solver_label(solver: Solver) -> str:
     Examples are "pbng", "pbng chebyshev", "pbng sor omega=1.5" and "bpxpbd zeta=0.9".
     """
     words = [solver.name]
-    for name, value in _changed(solver):
+    for name, value in _iter_changed(solver):
         if name in solver.parts:
-            words += [kind_of(value), *_words(_changed(value))]
+            words += [kind_of(value), *_words(_iter_changed(value))]
         else:
             words += _words([(name, value)])
     return " ".join(words)
@@ -68,7 +68,7 @@ def part_with(kind: type[Solver], option: str) -> tuple[str, list[str]] | None:
     return None
 
 
-def _changed(component: Any) -> Iterator[tuple[str, Any]]:
+def _iter_changed(component: Any) -> Iterator[tuple[str, Any]]:
     """Yield non-default options of a solver or part; None yields nothing."""
     for option in () if component is None else fields(component):
         value = getattr(component, option.name)
@@ -90,7 +90,7 @@ def _plain(value: Any, is_part: bool) -> Any:
 
 def _brief(part: Any) -> Any:
     """Return the name of a part with default options, otherwise a table."""
-    changed = dict(_changed(part))
+    changed = dict(_iter_changed(part))
     return {"kind": kind_of(part), **changed} if changed else kind_of(part)
 
 

@@ -16,9 +16,9 @@ m/Δt² |u - û|². External forces are part of E and not of û, in contrast to 
 positions of its neighbors, as in a serial sweep.
 
 The paper's method is acceleration=None, tied_groups=False; its section 7.3 is `PaperSOR` and
-`PaperChebyshev`. Our own additions are Anderson acceleration, the default; tied groups; and t ≤ 1, which keeps
-the energy finite. ω is 1 except with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or the material's own bound.
-Obstacles add a contact force rᵢ, with which the vertex ends at an admissible position: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ).
+`PaperChebyshev`. Our own additions are Anderson acceleration, the default; tied groups; and t ≤ 1, which
+keeps the energy finite. ω is 1 except with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or the material's own
+bound. Obstacles add a contact force rᵢ, with which the vertex ends at an admissible position: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ).
 Section 7.2 instead removes the part of Aᵢ⁻¹ fᵢ that points into the obstacle, which comes to rest at fᵢ ∥ Aᵢ
 n.
 """
@@ -59,7 +59,7 @@ from supple.terms import deform_all, limit_step, update_deformations
 ANDERSON = Anderson()
 """Default acceleration of PBNG."""
 
-DETECT_EVERY = 10
+DETECTION_INTERVAL = 10
 """Sweeps between searches for obstacle contacts, counted across calls of `advance`."""
 
 
@@ -91,7 +91,7 @@ def _update_vertices(update, item):
     batch = split_lanes(item, vertices.width)
     ui = gather(u, vertices.own, batch, 0)
     f, A, _, q = net_force(terms, vertices, batch, u, update.anchor, ui)
-    N = constrained_at(vertices.held, batch)  # projection onto constrained directions
+    N = constrained_at(vertices.constrained, batch)  # projection onto constrained directions
     # ω Δuᵢ = ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
     step = respond(vertices.contact, vertices.own, batch, N, A, f, ui, update.omega)
     t = shared_lane_min(batch, limit_step(terms, batch, u, ui, step, q))
@@ -218,10 +218,10 @@ class PBNGRun(Run):
         return self.problem.layout.colors + len(self.tied_groups.color_start) - 1
 
     @property
-    def guarded(self) -> bool:
-        return self.acceleration.guarded
+    def needs_monitoring(self) -> bool:
+        return self.acceleration.needs_monitoring
 
-    def rejected(self) -> list[int]:
+    def collect_rejected(self) -> list[int]:
         """Return the number of discarded non-finite moves of each batch member, and reset the counters."""
         p = self.problem
         totals = p.shared("rejected in all", lambda: Totals(p))
@@ -257,12 +257,12 @@ class PBNGRun(Run):
             self._sweep(count)
 
     def _sweep_with_obstacles(self, count: int) -> None:
-        """Sweep with obstacles, searching for contacts every `DETECT_EVERY` sweeps."""
+        """Sweep with obstacles, searching for contacts every `DETECTION_INTERVAL` sweeps."""
         while count > 0:
-            sweeps = min(count, DETECT_EVERY - self._since_detection)
+            sweeps = min(count, DETECTION_INTERVAL - self._since_detection)
             self._sweep(sweeps)
             count, self._since_detection = count - sweeps, self._since_detection + sweeps
-            if self._since_detection == DETECT_EVERY:
+            if self._since_detection == DETECTION_INTERVAL:
                 self._detect_contacts()
 
     def _sweep_in_trust_region(self, count: int) -> None:
@@ -284,7 +284,7 @@ class PBNGRun(Run):
         p, self._since_detection = self.problem, 0
         p.contacts.detect()
         p.trust_region.restore_bounds()
-        for records in self.acceleration.follows:
+        for records in self.acceleration.mirrors:
             p.device.assign(records, p.u)
 
     def _sweep(self, count: int) -> None:
@@ -292,10 +292,10 @@ class PBNGRun(Run):
         colors, acceleration = p.layout.batch_colors, self.acceleration.prepare_sweeps(count)
         terms = p.layout.terms if self.options.hessian == "bound" else exact_blocks(p.layout.terms)
         update = VertexUpdate(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
-        follows = self.acceleration.follows
+        mirrors = self.acceleration.mirrors
         bounds, clamps = (
             color_bounds(colors, 0),
-            (*p.contacts.clamp(*follows), *p.trust_region.clamp(*follows)),
+            (*p.contacts.clamp(*mirrors), *p.trust_region.clamp(*mirrors)),
         )
         deforms = p.layout.deforms(p.u)
         sweep = Sweep(

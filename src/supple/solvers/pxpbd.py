@@ -265,7 +265,7 @@ class BPXPBD(ElementOptions):
     """
 
     name: ClassVar[str] = "bpxpbd"
-    remembers: ClassVar[int] = 26
+    history_size: ClassVar[int] = 26
 
     zeta: float | None = None
     constraints: Literal["auto", "pair", "root"] = "auto"
@@ -305,8 +305,8 @@ class FPXPBD(ElementOptions):
     """
 
     name: ClassVar[str] = "fpxpbd"
-    remembers: ClassVar[int] = 9
-    resumes: ClassVar[bool] = True
+    history_size: ClassVar[int] = 9
+    keeps_forces: ClassVar[bool] = True
 
     sweeps_per_step: int = 1
     newton_steps: int = 1

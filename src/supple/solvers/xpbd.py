@@ -259,7 +259,7 @@ class XPBD(ElementOptions):
     """
 
     name: ClassVar[str] = "xpbd"
-    remembers: ClassVar[int] = 2
+    history_size: ClassVar[int] = 2
 
     constraints: Literal["auto", "pair", "root"] = "auto"
     compliant: bool = True

@@ -95,7 +95,8 @@ def check_positive(name: str, value: Any, unit: str) -> float:
         raise ValueError(f"{name} must be positive and finite [{unit}], got {format_value(value)}")
     if not MIN_MAGNITUDE <= given <= MAX_MAGNITUDE:
         raise ValueError(
-            f"{name} must lie between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g} [{unit}], got {format_value(value)}"
+            f"{name} must lie between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g} [{unit}], got "
+            f"{format_value(value)}"
         )
     return given
 

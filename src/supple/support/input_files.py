@@ -143,7 +143,8 @@ class ArrayFile(Mapping[str, np.ndarray]):
         most = self._size * (1 if info.compress_type == zipfile.ZIP_STORED else DEFLATE_RATIO)
         if claimed != info.file_size - member.tell() or claimed > most or min(shape, default=0) < 0:
             raise InputFileError(
-                f"is damaged: {name!r} of shape {shape} needs {format_bytes(claimed)}, which are not in the file"
+                f"is damaged: {name!r} of shape {shape} needs {format_bytes(claimed)}, which are not in "
+                f"the file"
             )
         free = available_memory()
         if free is not None and claimed > free:

@@ -60,7 +60,8 @@ def _refuse(needed: float, what: str) -> None:
     free = available_memory()
     if free is not None and needed > free:
         raise ValueError(
-            f"{what} needs about {format_bytes(needed)} of memory, and this process may use {format_bytes(free)}. "
+            f"{what} needs about {format_bytes(needed)} of memory, and this process may use "
+            f"{format_bytes(free)}. "
             "Make it coarser, or use a machine with more memory."
         )
 

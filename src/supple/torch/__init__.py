@@ -65,11 +65,11 @@ def equilibria(
         scene: Scene or scene file.
         solver: Solver or its name.
         initial: (n, 3) initial positions [m].
-        **given: Inputs of `equilibrium`, all with a leading batch axis. `tensor.expand(copies, ...)` repeats
+        **given: Inputs of `equilibrium`, all with a leading batch axis. `tensor.expand(batch_size, ...)` repeats
             an input for all batch members.
 
     Returns:
-        (copies, n, 3) equilibrium positions [m].
+        (batch, n, 3) equilibrium positions [m].
 
     Raises:
         ValueError: The batch axes differ, or a batch member has no equilibrium or no gradient; the first such

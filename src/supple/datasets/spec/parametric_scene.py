@@ -23,7 +23,7 @@ from supple.datasets.spec.key_path import Key, KeyPath, resolve_key_path
 from supple.datasets.spec.vectorized_conditions import VectorizedConditions
 from supple.datasets.store.scene_files import files_of
 from supple.meshes import TetMesh
-from supple.model.dirichlet import Holding
+from supple.model.dirichlet import DirichletConditions
 from supple.model.model import Conditions, Model
 from supple.problem.material_update import materials_of
 from supple.scene import Scene, SceneError, SceneFile, build_model, load_scene
@@ -324,8 +324,8 @@ class Source:
         return replace(conditions, materials=(*body_materials, *own[len(body_materials) :]))
 
     @cached_property
-    def dirichlet_conditions(self) -> Holding:
-        return Holding([part_of(pin) for pin in self.file.scene.pins])
+    def dirichlet_conditions(self) -> DirichletConditions:
+        return DirichletConditions([part_of(pin) for pin in self.file.scene.pins])
 
     @cached_property
     def entries(self) -> list[tuple[str, int]]:

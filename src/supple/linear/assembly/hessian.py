@@ -111,11 +111,11 @@ class Assembly:
     def unconstrained(self, vectors: np.ndarray) -> np.ndarray:
         """Remove the components along constrained directions from vectors (3 f, ...) of the free vertices."""
         model = self.problem.model
-        if model.held is None:
+        if model.constraint_projection is None:
             return vectors
         every = np.zeros((vectors[0].size, model.vertices, 3))
         every[:, self.free] = np.moveaxis(vectors.reshape(len(self.free), 3, -1), 2, 0)
-        return np.moveaxis(model.unheld(every)[:, self.free], 0, 2).reshape(vectors.shape)
+        return np.moveaxis(model.unconstrained(every)[:, self.free], 0, 2).reshape(vectors.shape)
 
     def restrict(self, records: np.ndarray) -> np.ndarray:
         """Copy the free vertices' part of padded vectors (n + 1, 4) into a host vector (3 f,)."""
@@ -180,7 +180,7 @@ class Assembly:
             self._inertia[:], self._inertia_source = p.loads.inertia[self.free], p.loads.inertia
             p.device.upload(self._inertia)
         self._assemble(kind, p.u, self._inertia, H.blocks)
-        if p.model.held is not None:
+        if p.model.constraint_projection is not None:
             p.device.run(constrain_rows, 1, H, self.free, self.pattern.diagonal, self.normals)
         return H
 

@@ -134,7 +134,7 @@ class Memory:
         def zeros(*shape: int, dtype: np.dtype = exact) -> np.ndarray:
             return device.zeros(shape, dtype)
 
-        def allocate_rounded(array: np.ndarray) -> np.ndarray:
+        def allocate(array: np.ndarray) -> np.ndarray:
             return array if dtype == exact else device.zeros(array.shape, dtype)
 
         bodies = (rows, 3), (rows,), (rows, 6), (rows,), (f, 3), (rows, 3), (rows,)
@@ -154,12 +154,12 @@ class Memory:
         )
         fine = Level(
             Threes(pattern.indptr, pattern.indices, self.fine_blocks), zeros(f, 9, dtype=dtype),
-            levels.fine_parent, allocate_rounded(self.bodies.fine_offset), (),
+            levels.fine_parent, allocate(self.bodies.fine_offset), (),
             *(zeros(f, 4, dtype=dtype) for _ in range(4)),
         )  # fmt: skip
         coarse = Level(
-            Sixes(levels.indptr, levels.indices, allocate_rounded(self.blocks)), allocate_rounded(self.inverses),
-            levels.parent, allocate_rounded(self.bodies.offset), allocate_rounded(self.bodies.scale),
+            Sixes(levels.indptr, levels.indices, allocate(self.blocks)), allocate(self.inverses),
+            levels.parent, allocate(self.bodies.offset), allocate(self.bodies.scale),
             *(zeros(rows, 8, dtype=dtype) for _ in range(4)),
         )  # fmt: skip
         shape = levels.start, levels.child_start, levels.child, zeros(n, n, dtype=dtype)

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array, eye_array
 from supple.linear.assembly.sparsity import Pattern
 from supple.linear.block_matrix import Threes
 from supple.linear.vectors import SumRows, Sums, make_row_sums, sum_rows
-from supple.ordering import NEARLY_LARGEST, TieEquations, eliminate_ties, tie_equations
+from supple.ordering import MIN_PIVOT_RATIO, TieEquations, eliminate_ties, tie_equations
 
 if TYPE_CHECKING:
     from supple.linear.assembly.hessian import Assembly
@@ -94,7 +94,7 @@ def stiff_basis(assembly: Assembly, own: np.ndarray) -> Basis | None:
     body = np.maximum(own - np.bincount(C.indices, shares, len(free)), 0)
     largest = np.zeros(C.shape[0])
     np.maximum.at(largest, row, np.abs(C.data))
-    soft = (shares <= STIFF * body[C.indices]) & (np.abs(C.data) >= NEARLY_LARGEST * largest[row])
+    soft = (shares <= STIFF * body[C.indices]) & (np.abs(C.data) >= MIN_PIVOT_RATIO * largest[row])
     stiff = (largest > 0) & (np.bincount(row[soft], minlength=C.shape[0]) == 0)
     if not stiff.any():
         return None

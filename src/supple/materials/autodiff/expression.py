@@ -313,7 +313,7 @@ class Graph:
 
         Args:
             nodes: Expressions.
-            instead: Replacement of each substituted node.
+            replacements: Replacement of each substituted node.
         """
         expressions = list(nodes)
         substituted = dict(replacements)

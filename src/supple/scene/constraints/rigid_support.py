@@ -17,7 +17,7 @@ class Support:
     Args:
         scene: The scene.
         pinned: (k,) constrained vertices of its model.
-        held: (k, 3, 3) projections onto their constrained directions, None for all directions.
+        constrained: (k, 3, 3) projections onto their constrained directions, None for all directions.
     """
 
     def __init__(self, scene: Scene, pinned: np.ndarray, constrained: np.ndarray | None) -> None:

@@ -45,7 +45,7 @@ class Reader:
 
     Args:
         table: Valid tables of the file.
-        kept: Original numbers of the entries in `table`.
+        entry_numbers: Original numbers of the entries in `table`.
         names: Names of all bodies in the file, valid or not. Invalid bodies are None in `bodies`, and entries
             that refer to them are skipped silently.
         folder: Folder that paths in the file are relative to.

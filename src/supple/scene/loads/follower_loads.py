@@ -150,8 +150,8 @@ def next_forces(history: list[tuple[np.ndarray, np.ndarray]], target: np.ndarray
     """Extrapolate the next forces by Anderson acceleration.
 
     Args:
-        tried: Previous forces (m, 3) [N] with their residuals (m, 3) [N].
-        wanted: (m, 3) forces on the current surface [N].
+        history: Previous forces (m, 3) [N] with their residuals (m, 3) [N].
+        target: (m, 3) forces on the current surface [N].
 
     Returns:
         Forces (m, 3) [N] with the smallest residual of a linear model.

@@ -123,7 +123,7 @@ def merge_materials(bodies: list[Part], per_cell: bool = False) -> Any:
 
     Args:
         bodies: Bodies or portions with the same class of material.
-        apart: True for one value per cell even if bodies have the same value, since varying parameters may
+        per_cell: True for one value per cell even if bodies have the same value, since varying parameters may
             differ later.
     """
     materials = [by_element(body.material, body.n_cells) for body in bodies]

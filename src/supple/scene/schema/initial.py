@@ -54,7 +54,7 @@ class InitialState(Choice):
             positions = np.random.default_rng(self.scramble.seed).uniform(low, high, positions.shape)
         elif self.flatten is not None:
             positions[:, "xyz".index(self.flatten.axis)] = self.flatten.at
-        model.hold(positions, model.rest[model.pinned])
+        model.apply_dirichlet(positions, model.rest[model.pinned])
         return positions
 
     def velocities(self, model: Model, folder: Path) -> np.ndarray | None:

@@ -84,8 +84,8 @@ class ObstacleMethods:
                 rest.
             friction: Coulomb coefficient μ, 0 for none. Sticking contacts hold indefinitely. Between two
                 obstacles the larger coefficient applies.
-            kinetic: μ of vertices that slid in the previous time step. Default: `friction`. Equilibria use
-                `friction` only.
+            kinetic_friction: μ of vertices that slid in the previous time step. Default: `friction`.
+                Equilibria use `friction` only.
             mass: Mass [kg] of a `Sphere` or `Box` that falls and is moved by the bodies and obstacles that it
                 touches.
             velocity: Initial velocity (3,) [m/s] of an obstacle with a mass.

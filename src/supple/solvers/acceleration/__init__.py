@@ -40,14 +40,14 @@ def acceleration_of(given: Any) -> Acceleration | None:
     if given is None or isinstance(given, Acceleration):
         return given
     if isinstance(given, Mapping):
-        return _of_table(given)
+        return _from_table(given)
     if isinstance(given, type) and issubclass(given, Acceleration):
         raise TypeError(f"an acceleration has its options in brackets: supple.{given.__name__}()")
     name = check_choice("acceleration", given, ("none", *ACCELERATIONS))
     return None if name == "none" else ACCELERATIONS[name]()
 
 
-def _of_table(table: Mapping[str, Any]) -> Acceleration | None:
+def _from_table(table: Mapping[str, Any]) -> Acceleration | None:
     options = dict(table)
     if "kind" not in options:
         raise ValueError(

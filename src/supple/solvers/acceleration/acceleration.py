@@ -39,11 +39,11 @@ class Acceleration(ABC):
 class AccelerationRun(ABC):
     """Accelerated run on one problem."""
 
-    guarded: bool = True
+    needs_monitoring: bool = True
     """True if the run must observe the residual to stay stable."""
 
     @property
-    def follows(self) -> tuple[np.ndarray, ...]:
+    def mirrors(self) -> tuple[np.ndarray, ...]:
         """Padded vectors equal to u that must be updated whenever u changes outside of sweeps."""
         return ()
 
@@ -95,7 +95,7 @@ class NoMemory(NamedTuple):
 class Unaccelerated(AccelerationRun):
     """Run without acceleration."""
 
-    guarded = False
+    needs_monitoring = False
 
     def prepare_sweeps(self, iterations: int) -> NoMemory:
         return NoMemory(0)

@@ -15,11 +15,11 @@ import numpy as np
 from supple.kernels import RECORD
 from supple.problem import Balance, Balances, Problem
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun
-from supple.solvers.acceleration.anderson_kernels import PARTS, ROWS, AndersonMemory
+from supple.solvers.acceleration.anderson_kernels import ROW_BLOCK, SUM_BLOCKS, AndersonMemory
 from supple.support.arguments import check_integer
 from supple.support.text import pluralize
 
-LONGEST_WINDOW = 30
+MAX_WINDOW = 30
 """Largest window tested; one thread eliminates a system of this size after every sweep."""
 
 
@@ -32,20 +32,20 @@ class Anderson(Acceleration):
     window: int = 10
 
     def __post_init__(self) -> None:
-        check_integer("window", self.window, at_most=LONGEST_WINDOW)
+        check_integer("window", self.window, at_most=MAX_WINDOW)
 
     def begin(self, problem: Problem) -> AndersonRun:
         return AndersonRun(self.window, problem)
 
     def memory(self, vertices: int, number: int) -> int:
         columns, rows = _sizes(self.window)
-        sums = columns * (PARTS + columns + rows + 1)
+        sums = columns * (SUM_BLOCKS + columns + rows + 1)
         return (2 * columns + 2) * RECORD * (vertices + 1) * number + 8 * sums
 
 
 def _sizes(window: int) -> tuple[int, int]:
     """Return the sizes m and m' of `AndersonMemory`."""
-    return 4 * (window // 4 + 1), ROWS * (window // ROWS + 1)
+    return 4 * (window // 4 + 1), ROW_BLOCK * (window // ROW_BLOCK + 1)
 
 
 def _new_memory(problem: Problem, window: int) -> tuple[np.ndarray, AndersonMemory]:
@@ -59,7 +59,7 @@ def _new_memory(problem: Problem, window: int) -> tuple[np.ndarray, AndersonMemo
         x=problem.zeros(shape),
         f=problem.zeros((columns, *shape)),
         g=problem.zeros((columns, *shape)),
-        parts=np.zeros((batch_size, PARTS, columns)),
+        parts=np.zeros((batch_size, SUM_BLOCKS, columns)),
         products=np.zeros((batch_size, columns, columns)),
         system=np.zeros((batch_size, rows, columns)),
         mix=np.zeros((batch_size, columns)),
@@ -104,21 +104,21 @@ class AndersonRun(AccelerationRun):
 
     @property
     def safeguard(self) -> tuple[np.ndarray, ...] | None:
-        if not self._confined_friction:
+        if not self._has_barrier_friction:
             return None
         return self._memory.window.copy(), self._resumed, self._plain_left, self._plain_checks
 
     def resume(self, safeguard: tuple[np.ndarray, ...] | None) -> None:
-        if safeguard is not None and self._confined_friction:
+        if safeguard is not None and self._has_barrier_friction:
             self._memory.window[:], self._resumed, self._plain_left, self._plain_checks = safeguard
             self.problem.device.upload(self._memory.window)
 
     @property
-    def _confined_friction(self) -> bool:
+    def _has_barrier_friction(self) -> bool:
         return bool(self.problem.trust_region) and self.problem.dynamic_terms.has_friction
 
     @property
-    def follows(self) -> tuple[np.ndarray, ...]:
+    def mirrors(self) -> tuple[np.ndarray, ...]:
         return (self._memory.x,)
 
     def prepare_sweeps(self, iterations: int) -> AndersonMemory:
@@ -158,7 +158,7 @@ class AndersonRun(AccelerationRun):
         """
         if not self.problem.trust_region and not self.problem.model.dynamic_terms:
             self._start_residual = balances.residual.copy()
-        elif self._confined_friction:
+        elif self._has_barrier_friction:
             self._least[:] = balances.residual
 
     def _observe_energies(self, finite: np.ndarray, residual: np.ndarray, members: np.ndarray) -> np.ndarray:
@@ -220,7 +220,7 @@ class AndersonRun(AccelerationRun):
         With barrier contact, u returns to the state of the smallest residual, and unaccelerated sweeps follow
         for a number of checks that doubles each time.
         """
-        window, confined = self._memory.window, self._confined_friction
+        window, confined = self._memory.window, self._has_barrier_friction
         plain = confined and window[member] == 0
         risen = not balance.residual <= RESIDUAL_GROWTH * self._least[member] and not plain
         if risen:

@@ -30,7 +30,7 @@ from supple.kernels import (
 )
 from supple.solvers.acceleration.acceleration import accelerate
 
-PARTS = 128
+SUM_BLOCKS = 128
 """Number of blocks of sums over all vertices, fixed so that the summation order never changes."""
 
 GROWTH = 2.0
@@ -95,7 +95,7 @@ class StoreSweep(NamedTuple):
 def _store_sweep(work, item):
     a, u, count = work.memory, work.u, work.count
     columns = len(a.f)
-    size, stride = -(-count // PARTS), RECORD * len(a.x)
+    size, stride = -(-count // SUM_BLOCKS), RECORD * len(a.x)
     part = item_number(item) // columns  # adjacent items read the same u and x
     column = item_number(item) - part * columns
     member = member_of(item)
@@ -141,7 +141,7 @@ def _weigh(work, item):
     k = first
     while k < columns:
         total = 0.0
-        for part in range(0, PARTS, 16):
+        for part in range(0, SUM_BLOCKS, 16):
             total += _sixteen(a.parts, member, part, k)
         a.products[member, now, k] = total
         a.products[member, k, now] = total
@@ -223,7 +223,7 @@ def _eliminate(a, item, member, used, least, first, step):
         while j <= used:
             if j > pivot:
                 value = M[member, pivot, j] / max(M[member, pivot, pivot], least)
-                for i in range(0, used, ROWS):  # may also change rows beyond the last
+                for i in range(0, used, ROW_BLOCK):  # may also change rows beyond the last
                     p = _minus(_rows(M, member, i, j), value, _rows(M, member, i, pivot))
                     q = _minus(_rows(M, member, i + 4, j), value, _rows(M, member, i + 4, pivot))
                     r = _minus(_rows(M, member, i + 8, j), value, _rows(M, member, i + 8, pivot))
@@ -235,7 +235,7 @@ def _eliminate(a, item, member, used, least, first, step):
     sync_warp(item)
 
 
-ROWS = 12
+ROW_BLOCK = 12
 """Rows of a system that are read before one is written: a device thread loads all of them at once."""
 
 
@@ -300,7 +300,7 @@ def _mix_term(a, item, column, now, g, i):
 @accelerate.of(AndersonMemory)
 def _anderson(acceleration, team, phase, iteration, u):
     count, size = records(team, u), records_at_once(team)
-    parallel_for(team, phase, 0, PARTS * len(acceleration.f), StoreSweep(acceleration, u, count))
+    parallel_for(team, phase, 0, SUM_BLOCKS * len(acceleration.f), StoreSweep(acceleration, u, count))
     parallel_for(team, phase + 1, 0, 1, Weigh(acceleration))
     parallel_for(team, phase + 2, 0, -(-count // size), Mix(acceleration, u, count, size))
     return phase + 3

@@ -18,7 +18,7 @@ from supple.kernels import device_function, generic, overload_by_type
 from supple.materials import Material, bound_coefficients, shear_modulus, stiffest
 from supple.solvers.elementwise.projection import Projection, require
 
-SAFE = 2.0
+MAX_EXPLICIT_STIFFNESS = 2.0
 """Upper bound of (1 - ζ) q.
 
 On a clamped falling block, the limit of stability lies between 2 and 4, because tr Γ exceeds the largest
@@ -55,14 +55,16 @@ def zeta_of(projection: Any, material: Any, F: Any, reach: Any) -> Any:
 @overload_by_type(zeta_of)
 def _zeta_of(projection, material, F, reach):
     if isinstance(projection[Projection._fields.index("options")][0], types.BaseTuple):
-        return lambda projection, material, F, reach: _safe(reach, stiffness_across(projection, material, F))
+        return lambda projection, material, F, reach: _stable_zeta(
+            reach, stiffness_across(projection, material, F)
+        )
     return lambda projection, material, F, reach: projection.options[0][0]
 
 
 @device_function
-def _safe(reach, stiffness):
+def _stable_zeta(reach, stiffness):
     zero = 0.0 * reach
-    return 1.0 - min(zero + 0.5, SAFE / max(reach * stiffness, zero + 1e-30))
+    return 1.0 - min(zero + 0.5, MAX_EXPLICIT_STIFFNESS / max(reach * stiffness, zero + 1e-30))
 
 
 def zeta_option(method: Any, material: Any, root: bool) -> Any:

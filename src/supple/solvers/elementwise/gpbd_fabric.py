@@ -30,7 +30,7 @@ from supple.solvers.elementwise.gather import (
     store_corners,
     weighted_square,
 )
-from supple.solvers.elementwise.gpbd_local_solve import BACKTRACKS, CONVERGED
+from supple.solvers.elementwise.gpbd_local_solve import CONVERGED_DECREASE, MAX_BACKTRACKS
 from supple.solvers.elementwise.projection import Projection, WeightedElements, new_memory, project, projects
 from supple.solvers.gpbd import GPBD, GreenOptions
 from supple.terms import Term
@@ -39,10 +39,10 @@ from supple.terms.hylc.energy import density
 from supple.terms.hylc.strains import vertex_strains
 from supple.terms.hylc.term import FabricRows, scales_of, shape_of, stiff_area
 
-ROUNDING = 1e-9
+ROUNDING_TOLERANCE = 1e-9
 """Relative increase of q that the line search accepts as rounding."""
 
-LIFT = 1e-9
+DIAGONAL_SHIFT = 1e-9
 """Fraction of the trace that is added to the diagonal, to avoid a division by 0 for pinned triangles."""
 
 
@@ -92,14 +92,14 @@ def _strain_and_gradients(rows, row, x):
         (a.at_corner[0], b.at_corner[0], c.at_corner[0], o, o, o),
         (a.at_corner[1], b.at_corner[1], c.at_corner[1], o, o, o),
         (a.at_corner[2], b.at_corner[2], c.at_corner[2], o, o, o),
-        _bending(a, b, c, 3, 0),
-        _bending(a, b, c, 4, 1),
-        _bending(a, b, c, 5, 2),
+        _bending_gradient(a, b, c, 3, 0),
+        _bending_gradient(a, b, c, 4, 1),
+        _bending_gradient(a, b, c, 5, 2),
     )
 
 
 @device_function
-def _bending(a, b, c, strain, entry):
+def _bending_gradient(a, b, c, strain, entry):
     return (
         a.at_corner[strain],
         b.at_corner[strain],
@@ -177,10 +177,10 @@ def _backtrack(rows, row, x, W, S, K, work, area, m, q, step, scale):
     """Halve the step until q does not rise by more than rounding; return (λ, q)."""
     length = 0.0 * area + 1.0
     best, best_q = m, q
-    for _ in range(BACKTRACKS):
+    for _ in range(MAX_BACKTRACKS):
         trial = along6(m, length, step)
         value = _objective(rows, row, x, W, S, K, work, area, trial)
-        good = value <= q + ROUNDING * scale
+        good = value <= q + ROUNDING_TOLERANCE * scale
         best, best_q = select6(good, trial, best), where(good, value, best_q)
         if all_lanes(good):
             break
@@ -205,10 +205,10 @@ def local_step(rows, row, x, W, d, N, newton_steps):
             M, density_at = _mixed(W, S, gradients), density(rows.fabric, strain)
         P = _positive(rows.fabric, density_at.second)
         r = _descent(work, applied(m, K), area, applied(density_at.first, M))
-        change = solve_spd6(lifted6(curvature(K, area, product(M, P), M), LIFT), r)
+        change = solve_spd6(lifted6(curvature(K, area, product(M, P), M), DIAGONAL_SHIFT), r)
         size, gain = abs(q) + dot6(r, change), dot6(r, change)
         m, q = _backtrack(rows, row, x, W, S, K, work, area, m, q, change, size)
-        if all_lanes(gain <= CONVERGED * size):
+        if all_lanes(gain <= CONVERGED_DECREASE * size):
             break
     return _moves(W, S, m)
 

@@ -26,16 +26,16 @@ from supple.kernels import all_lanes, device_function, inline_control, overload_
 from supple.materials import bound_coefficients, psi, stress
 from supple.solvers.elementwise.gather import free_corners, mobility, outer_sum, spread, weighted
 
-BACKTRACKS = 8
+MAX_BACKTRACKS = 8
 """Most halvings of a local Newton step; then the element stays unchanged."""
 
-LIFT = 1e-6
+DIAGONAL_SHIFT = 1e-6
 """Fraction of its trace that is added to the diagonal of the local Hessian.
 
 The Hessian is singular if corners are pinned; the term bounds the step there and is negligible elsewhere.
 """
 
-CONVERGED = 1e-12
+CONVERGED_DECREASE = 1e-12
 """Predicted decrease, relative to the energy of the element, below which the local Newton ends."""
 
 
@@ -135,7 +135,7 @@ def _curvature(y, V, a, b, new):
     T = symmetric_part(matmul(transpose(y.F), change_by(y, cofactor(new))))
     t = (T[0], T[1], T[2], 2.0 * T[3], 2.0 * T[4], 2.0 * T[5])
     H = sandwich_form(symmetric_part(y.C), symmetric_part(combine(1.0, y.G, V * a, matmul(y.G, y.G))))
-    return lifted6(add_outer6(H, V * b, t), LIFT)
+    return lifted6(add_outer6(H, V * b, t), DIAGONAL_SHIFT)
 
 
 @inline_control
@@ -147,7 +147,7 @@ def _backtrack(material, y, B, V, m, new, q, step, scale):
     """
     length = 0.0 * V + 1.0
     best, best_new, best_q = m, new, q
-    for _ in range(BACKTRACKS):
+    for _ in range(MAX_BACKTRACKS):
         trial = along6(m, length, step)
         value, moved = _objective(material, y, B, V, trial)
         good = value <= q + 8.0 * rounding(V) * scale
@@ -181,6 +181,6 @@ def local_minimum(material, F, W, g, V, d, N, newton_steps):
         step = solve_spd6(_curvature(y, V, a, b, new), r)
         scale, gain = abs(q) + V * a, dot6(r, step)
         m, new, q = _backtrack(material, y, B, V, m, new, q, step, scale)
-        if all_lanes(gain <= CONVERGED * scale):
+        if all_lanes(gain <= CONVERGED_DECREASE * scale):
             break
     return m

@@ -187,7 +187,7 @@ def _mobilities(elements: WeightedElements) -> np.ndarray:
     return np.ascontiguousarray(products.reshape(rows, 9, lanes), elements.weights.dtype)
 
 
-def _blended(root: bool, elements: WeightedElements, zeta: Any) -> list:
+def _make_blended(root: bool, elements: WeightedElements, zeta: Any) -> list:
     zeta_data = zeta if isinstance(zeta, tuple) else zeta.astype(elements.weights.dtype)
     options = zeta_data, _mobilities(elements)
     if root:
@@ -202,13 +202,13 @@ def _xpbd(method: XPBD, term: Term, elements: WeightedElements) -> list:
     root = use_root(method.name, method.constraints, term.material)
     if root:
         require(method.name, term.material, shear_modulus)
-    return _blended(root, elements, np.ones(1))
+    return _make_blended(root, elements, np.ones(1))
 
 
 @projects(BPXPBD, EmbeddedRows)
 def _bpxpbd(method: BPXPBD, term: Term, elements: WeightedElements) -> list:
     root = use_root(method.name, method.constraints, term.material)
-    return _blended(root, elements, zeta_option(method, term.material, root))
+    return _make_blended(root, elements, zeta_option(method, term.material, root))
 
 
 @projects(FPXPBD, EmbeddedRows)

@@ -41,10 +41,10 @@ from supple.solvers.elementwise.projection import (
 from supple.terms import Term
 from supple.terms.base.elastic import corner_count, measure
 
-SHARES = ("mass", "vertex", "element")
+JACOBI_WEIGHTS = ("mass", "vertex", "element")
 """Kinds of shares, see above."""
 
-NEAR = 0.5
+NEAR_INVERSION = 0.5
 """Volume ratio below which elements of barrier materials count as nearly inverted."""
 
 
@@ -78,7 +78,7 @@ def nearly_inverted(rows: Any, material: Any, x: Any, g: Any) -> Any:
 def _nearly_inverted(rows, material, x, g):
     if not getattr(material.instance_class, "barrier", False):
         return lambda rows, material, x, g: 0.0 * x[0][0] > 1.0
-    return lambda rows, material, x, g: det(measure(rows, x, g)) < NEAR
+    return lambda rows, material, x, g: det(measure(rows, x, g)) < NEAR_INVERSION
 
 
 @device_function
@@ -156,7 +156,7 @@ def step_sum(elements: WeightedElements, steps: np.ndarray) -> StepSum:
     return StepSum(vertex_rows(n), (), start, flat[order], steps)
 
 
-def in_one_color(elements: WeightedElements) -> WeightedElements:
+def merge_colors(elements: WeightedElements) -> WeightedElements:
     """Assign all elements to one color."""
     batches = len(elements.own) if isinstance(elements.start, tuple) else len(elements.start) - 1
     return elements._replace(color_start=np.array([0, batches]))

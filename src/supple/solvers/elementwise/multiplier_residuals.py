@@ -107,10 +107,10 @@ class FullResidualRun(ElementRun):
             return
         for _ in range(count):
             self._compute_primary()
-            sweep_projections = tuple(self._with_primary(q) for q in self.projections)
+            sweep_projections = tuple(self._attach_primary(q) for q in self.projections)
             super().sweep(sweep_projections, 1)
 
-    def _with_primary(self, projection: Any) -> Any:
+    def _attach_primary(self, projection: Any) -> Any:
         if isinstance(projection, FullResidualProjection):
             return projection._replace(options=(self._primary,))
         return projection
@@ -263,4 +263,4 @@ def residual_vectors(run: ElementRun) -> tuple[np.ndarray, np.ndarray] | None:
     g = np.zeros((p.model.vertices, 3))
     g[free] = inertia * (current - anchor) - external - forces[free, :3]
     h = np.concatenate([values[0].ravel().astype(float) for values in secondary])
-    return p.model.unheld(g), h
+    return p.model.unconstrained(g), h

@@ -95,7 +95,7 @@ class RestDetector:
 
     def _sentence(self, method: Any, member: int) -> str:
         if self.at_rest(member):
-            if method.resumes:
+            if method.keeps_forces:
                 return "pseudo-time has come to rest"
             return (
                 "pseudo-time has come to rest, where sweeps of a step that begins without forces lead; what "

@@ -169,7 +169,7 @@ def external_displacement(work: PreparedProjections, problem: Problem) -> np.nda
     if not cache or cache[0] is not force:
         model = problem.model
         drift = np.zeros((*force.shape[:-2], model.vertices + 1, RECORD), problem.dtype)
-        drift[..., :-1, :3] = work.weights[:-1, None] * model.unheld(force)
+        drift[..., :-1, :3] = work.weights[:-1, None] * model.unconstrained(force)
         cache[:] = force, drift.reshape(-1, RECORD)
     return cache[1]
 
@@ -226,7 +226,7 @@ def _apply_contact_forces(projection, row, u):
         act(projection.apply_forces, row, projection.vertices[j])
 
 
-REST, WEIGHTS = 10, 4
+REST_NUMBERS, WEIGHT_NUMBERS = 10, 4
 """Numbers read by a visit of a tetrahedron: shape gradients and volume, and W of the corners."""
 
 
@@ -273,25 +273,25 @@ class ElementOptions(Solver):
         check_iterations(self.iterations)
 
     any_term: ClassVar[bool] = False
-    takes_guess: ClassVar[bool] = False
+    accepts_guess: ClassVar[bool] = False
     only_with: ClassVar[dict[str, tuple[str, str]]] = {
         "cluster_size": ("ordering", "clusters"),
         "pseudo_damping": ("pseudo_time", "dynamics"),
     }
     batches: ClassVar[bool] = True
-    resumes: ClassVar[bool] = False
+    keeps_forces: ClassVar[bool] = False
     """True if a step of pseudo-time starts with the forces of the previous one.
 
     This requires forces that are linear in the history variables.
     """
-    remembers: ClassVar[int] = 0
+    history_size: ClassVar[int] = 0
     """Number of history variables per tetrahedron."""
 
     def begin(self, problem: Problem) -> ElementRun:
         return ElementRun(self, problem)
 
     def memory(self, model: Model, number: int) -> int:
-        return model.elements * ((REST + WEIGHTS + self.remembers) * number + 16)
+        return model.elements * ((REST_NUMBERS + WEIGHT_NUMBERS + self.history_size) * number + 16)
 
 
 class ElementRun(Run):
@@ -360,7 +360,7 @@ class ElementRun(Run):
         self.rest.step()
         if self._momentum is not None:
             self.problem.device.on_records(self._momentum)
-        if self.method.resumes:
+        if self.method.keeps_forces:
             self._resume_step()
         else:
             self._begin_step()

@@ -90,13 +90,15 @@ def _constrain(problem: Problem, model: Model, pinned: np.ndarray, constrained: 
         if same and np.array_equal(last[0], pinned) and np.array_equal(last[1], constrained):
             return subproblem
     loads = tuple((k, each) for k, each in model.dynamic_terms if k in problem.follower_loads.indices)
-    reduced = replace(model, pinned=pinned, held=constrained, obstacles=None, dynamic_terms=loads)
+    reduced = replace(
+        model, pinned=pinned, constraint_projection=constrained, obstacles=None, dynamic_terms=loads
+    )
     subproblem = Problem(reduced, "float64", problem.device.threads if problem.device.name == "cpu" else None)
     cache[:] = model, (pinned, constrained), subproblem
     return subproblem
 
 
-SWEEPS = 10
+RECOVERY_SWEEPS = 10
 """Sweeps that replace a rejected step."""
 
 StepFactory = Callable[[Problem], Callable[[], None]]
@@ -121,7 +123,7 @@ def active_set_step(problem: Problem, make_step: StepFactory) -> bool:
     problem.device.assign(problem.u, start)
     problem.contacts.detect()
     problem.trust_region.restore_bounds()
-    PBNG().begin(problem).advance(SWEEPS)
+    PBNG().begin(problem).advance(RECOVERY_SWEEPS)
     return False
 
 
@@ -164,7 +166,7 @@ class ActiveSetNewton:
     def _sweep(self) -> None:
         if self._sweeping is None:
             self._sweeping = PBNG().begin(self.problem)
-        self._sweeping.advance(SWEEPS)
+        self._sweeping.advance(RECOVERY_SWEEPS)
         self._pause -= 1
         self._sweep_steps += 1
 

@@ -197,8 +197,8 @@ class BatchedNewton:
 class BatchedSweeps(PBNGRun):
     """PBNG run over a batch that leaves slowly converging members to separate solves.
 
-    A member leaves if more than `max_sweeps_left` sweeps are predicted and the solve has no iteration limit or time
-    limit. Members with a small relative residual but far from the equilibrium continue to the smaller
+    A member leaves if more than `max_sweeps_left` sweeps are predicted and the solve has no iteration limit
+    or time limit. Members with a small relative residual but far from the equilibrium continue to the smaller
     relative residual that the distance requires. Members at saddles leave.
     """
 

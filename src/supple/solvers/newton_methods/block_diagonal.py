@@ -75,7 +75,7 @@ def join_members(problem: Problem, members: Sequence[int]) -> Problem:
     pairs = [(own.u, states.u)]
     if problem.loads.inertia.any():
         pairs.append((own.anchor, states.anchor))
-    if problem.model.held is not None:
+    if problem.model.constraint_projection is not None:
         pairs.append((own.constrained_at, states.constrained_at))
     for records, source in pairs:
         records[:-1, :3] = vectors_of(states, source, members).reshape(-1, 3)
@@ -147,7 +147,9 @@ def replicate_model(model: Model, members: int) -> Model:
         tuple(map(replicate_term, model.terms)),
         offset_ids(model.tets),
         tuple(bodies),  # type: ignore[arg-type]
-        held=None if model.held is None else repeat(model.held),
+        constraint_projection=None
+        if model.constraint_projection is None
+        else repeat(model.constraint_projection),
     )
 
 

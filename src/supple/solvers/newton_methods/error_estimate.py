@@ -292,19 +292,19 @@ def _estimate_batch(problem: Problem, members: Sequence[int]) -> dict[int, Error
     forces = np.where(model.free[:, None], states.vectors(states.net)[0].reshape(shape), 0)
     direction = linear.direction(ACCURACY, 0.0, probe=True)
     if direction.filtered and not direction.rigid_only:
-        others = _without_concave(members, direction.shares, group_size)
+        others = _drop_concave(members, direction.shares, group_size)
         return _estimate_subset(problem, members, others)
     d = states.vectors(direction.d)[0].reshape(shape)
     estimates = _batch_estimates(problem, d, forces, states.vectors(states.u)[0].reshape(shape))
     each = (perf_counter() - began) / len(members)
     known = {member: replace(one, seconds=each) for member, one in zip(members, estimates, strict=False)}
-    left = _left(linear, direction.left, group_size)
+    left = _remaining_errors(linear, direction.left, group_size)
     inaccurate = [member for member, part in zip(members, left, strict=False) if not part <= ACCURACY]
     known = {member: one for member, one in known.items() if member not in inaccurate}
     return known | _estimate_subset(problem, members, inaccurate)
 
 
-def _left(linear: Linearization, left: np.ndarray, group_size: int) -> np.ndarray:
+def _remaining_errors(linear: Linearization, left: np.ndarray, group_size: int) -> np.ndarray:
     """(room,) largest remaining error of each batch member over its components."""
     member = linear.free // (linear.problem.model.vertices // group_size)
     most = np.zeros(group_size)
@@ -319,7 +319,7 @@ def _estimate_subset(
     return _estimate_batch(problem, subset) if 1 < len(subset) < len(members) else {}
 
 
-def _without_concave(members: Sequence[int], shares: np.ndarray | None, group_size: int) -> list[int]:
+def _drop_concave(members: Sequence[int], shares: np.ndarray | None, group_size: int) -> list[int]:
     """Drop the batch members along whose part of the direction the energy is concave.
 
     Args:

@@ -26,7 +26,7 @@ def copy_state(shadow: Problem, problem: Problem, member: int = 0) -> None:
     """Copy the state and the prescribed positions of a batch member to a problem with the same vertices."""
     own, other = shadow.states, problem.states
     pairs = [(own.u, other.u), (own.anchor, other.anchor)]
-    if problem.model.held is not None:
+    if problem.model.constraint_projection is not None:
         pairs.append((own.constrained_at, other.constrained_at))
     for records, source in pairs:
         records[:-1, :3] = other.vectors(source)[member]

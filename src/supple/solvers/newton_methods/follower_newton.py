@@ -27,7 +27,7 @@ ACCURACY = 1e-3
 MAX_ROTATION = 1.0
 """Largest rotation of nearly all elements in one correction [rad]."""
 
-CONTRACTION = 0.3
+MIN_CONTRACTION = 0.3
 """Required decrease of |d| as a fraction of a full correction."""
 
 CLOSE_DISTANCE = 1e-3
@@ -146,7 +146,7 @@ class FollowerNewton:
         t = self._go(direction.d)
         self._step_corrections += 1
         self._corrections += 1
-        self._last = (1 - CONTRACTION * t) * length
+        self._last = (1 - MIN_CONTRACTION * t) * length
         if close:
             self._finish_load_step()
         elif self._corrections >= MAX_CORRECTIONS:

@@ -19,10 +19,10 @@ from supple.linear.multilevel.v_cycle import Cycle, Level
 from supple.linear.pcg_kernels import allocate_vectors, iterate
 from supple.problem import Device
 
-SHIFT = 1e-9
+DIAGONAL_SHIFT = 1e-9
 """Fraction of the diagonal that is added to it, since L is singular for unconstrained bodies."""
 
-DEGREE, OVER = 3, 1.5
+DEGREE, OVERCORRECTION = 3, 1.5
 """Degree of the smoother and over-correction factor of the coarse levels, as in `Multilevel`."""
 
 MAX_DENSE_ROWS = 400
@@ -44,7 +44,7 @@ class Laplace:
         L.sort_indices()
         rows = np.repeat(np.arange(L.shape[0]), np.diff(L.indptr))
         diagonal = np.flatnonzero(rows == L.indices)
-        L.data[diagonal] = (1 + SHIFT) * L.data[diagonal] + np.finfo(float).tiny
+        L.data[diagonal] = (1 + DIAGONAL_SHIFT) * L.data[diagonal] + np.finfo(float).tiny
         pattern = Pattern(
             L.indptr.astype(np.int32), L.indices.astype(np.int32), diagonal.astype(np.int32), []
         )
@@ -66,7 +66,7 @@ class Laplace:
         fine = level(self._A, pattern.diagonal, levels.fine_parent)
         coarse = level(Ones(levels.indptr, levels.indices, blocks), levels.diagonal, levels.parent)
         shape = levels.start, levels.child_start, levels.child, _dense(levels, blocks)
-        return Cycle(fine, coarse, *shape, np.ones(len(levels.start)), DEGREE, OVER)
+        return Cycle(fine, coarse, *shape, np.ones(len(levels.start)), DEGREE, OVERCORRECTION)
 
     def solve(self, B: np.ndarray, accuracy: float, most: int = 100) -> np.ndarray:
         """Solve L Y = B approximately.
@@ -101,5 +101,5 @@ def _dense(levels: Levels, blocks: np.ndarray) -> np.ndarray:
         return np.zeros((0, 0))
     indptr = levels.indptr[first : last + 1] - levels.indptr[first]
     square = csr_array((blocks[inside], levels.indices[inside] - first, indptr), shape=(m, m)).toarray()
-    square.flat[:: m + 1] *= 1 + SHIFT
+    square.flat[:: m + 1] *= 1 + DIAGONAL_SHIFT
     return np.linalg.inv(0.5 * (square + square.T))

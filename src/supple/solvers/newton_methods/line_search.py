@@ -19,7 +19,7 @@ ARMIJO = 1e-4
 MIN_STEP = 1e-6
 """Smallest step as a fraction of the first one tried."""
 
-WORTHWHILE = 1.3
+MIN_GAIN_RATIO = 1.3
 """A step is doubled if the decrease of the energy grows by at least this factor."""
 
 MAX_STEP = 64.0
@@ -124,7 +124,7 @@ def falls(problem: Problem, swept: Reached, start: Start, reached: Reached | Non
 
 
 def expand(problem: Problem, move: Move, start: Start, reached: Reached) -> Reached:
-    """Double t while the decrease grows by the factor `WORTHWHILE`: the quadratic model was too stiff.
+    """Double t while the decrease grows by the factor `MIN_GAIN_RATIO`: the quadratic model was too stiff.
 
     Returns:
         The longest accepted step, with u there.
@@ -133,7 +133,7 @@ def expand(problem: Problem, move: Move, start: Start, reached: Reached) -> Reac
         move(2 * reached.t)
         doubled = Reached(2 * reached.t, problem.energy())
         gain, before = start.energy - doubled.energy, start.energy - reached.energy
-        if not gain > WORTHWHILE * before + start.rounding:
+        if not gain > MIN_GAIN_RATIO * before + start.rounding:
             move(reached.t)
             break
         reached = doubled

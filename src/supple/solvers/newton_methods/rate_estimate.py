@@ -51,14 +51,14 @@ class RateEstimate:
         )
 
     @property
-    def known(self) -> bool:
+    def has_rate(self) -> bool:
         """True if a rate can be fitted."""
         return len(self._iterations) >= MIN_FIT_POINTS
 
     @property
     def remaining(self) -> float:
         """Predicted iterations to the target: 0 as long as no rate is known, infinite without progress."""
-        if not self.known:
+        if not self.has_rate:
             return 0.0
         x, y = self._iterations[-FIT_POINTS:], self._logarithms[-FIT_POINTS:]
         rate = _slope(x, y)

@@ -62,7 +62,7 @@ from supple.terms.base.elastic import (
 from supple.terms.base.strain import rest_gradient
 from supple.terms.base.term import Elements, Term
 
-COLLAPSED = 0.1
+MIN_SQUARE_STRETCH = 0.1
 """Elements with |F|² below this value have hardly any orientation; their spin is reduced."""
 
 DOUBLINGS = 5
@@ -72,7 +72,7 @@ For a rotation by π the series is evaluated at |v| ≤ π/64, where its first o
 rounding of float64.
 """
 
-PARTS = 512
+ROTATION_BLOCKS = 512
 """Number of blocks of elements; the largest rotation is computed for each."""
 
 
@@ -84,7 +84,7 @@ def spin_of(F, D):
     """
     B, N = matmul(F, transpose(F)), matmul(D, transpose(F))
     trace = B[0] + B[4] + B[8]
-    t = (1.0 + 1e-12) * trace + max(COLLAPSED - trace, 0.0 * trace)
+    t = (1.0 + 1e-12) * trace + max(MIN_SQUARE_STRETCH - trace, 0.0 * trace)
     axial = (N[7] - N[5], N[2] - N[6], N[3] - N[1])
     return solve_spd((t - B[0], t - B[4], t - B[8], -B[1], -B[2], -B[5]), axial)
 
@@ -220,7 +220,7 @@ class MaxRotation(NamedTuple):
 @do.of(MaxRotation)
 def _max_rotation(work, item):
     part, begin = item_number(item), lane_stride(item)
-    size = -(-work.count // PARTS)
+    size = -(-work.count // ROTATION_BLOCKS)
     e, end = part * size + begin[0], min(work.count, (part + 1) * size)
     most = 0.0
     while e < end:
@@ -235,7 +235,7 @@ def _max_rotation(work, item):
 def compute_rotations(team, spins, count, step, sample, most):
     """Compute rotation angles of a sample of elements, and the largest angle in each block."""
     parallel_for_rows(team, 0, 0, len(sample), SampleRotations(spins, step, sample))
-    parallel_for(team, 1, 0, PARTS, MaxRotation(spins, count, most))
+    parallel_for(team, 1, 0, ROTATION_BLOCKS, MaxRotation(spins, count, most))
 
 
 class SumCornerForces(NamedTuple):
@@ -266,7 +266,7 @@ def sum_corner_forces(team, start, which, corner_forces, out):
     parallel_for_rows(team, 0, 0, len(out), SumCornerForces(start, which, corner_forces, out))
 
 
-STRAIGHT = 3e-3
+STRAIGHT_ANGLE = 3e-3
 """Rotations [rad] below which the path is a straight line.
 
 A straight line stretches elements by half the square of the angle.
@@ -282,11 +282,11 @@ more.
 ACCURACY, MIN_ACCURACY = 1e-2, 1e-6
 """Relative accuracy of y, and the tightest accuracy requested.
 
-The accuracy of y and the bound `STRAIGHT` are divided by the square root of the stiffness contrast: stiff
-elements stretched as much as soft ones may be would outweigh the gain of the soft ones.
+The accuracy of y and the bound `STRAIGHT_ANGLE` are divided by the square root of the stiffness contrast:
+stiff elements stretched as much as soft ones may be would outweigh the gain of the soft ones.
 """
 
-SAMPLE = 16_384
+SAMPLE_SIZE = 16_384
 """Approximate number of elements sampled for the rotation of nearly all elements."""
 
 
@@ -343,7 +343,7 @@ class RotationPath:
         least = max(float(stiffness.min(initial=np.inf)), np.finfo(float).tiny)
         contrast = float(stiffness.max(initial=0)) / least
         self._finer = min(max(math.sqrt(contrast), 1.0), ACCURACY / MIN_ACCURACY)
-        self._straight = STRAIGHT / self._finer
+        self._straight = STRAIGHT_ANGLE / self._finer
         self._total_stiffness = float(sum(rotating.weights.sum() for rotating in self._rotating_terms))
         self._inertia: np.ndarray | None = None
         self._forces = self._device.zeros((len(self.assembly.free), RECORD), np.dtype(float))
@@ -478,8 +478,8 @@ def _make_rotating_term(
     row, lane = np.divmod(element, lanes)
     which = (row * 3 * k + 3 * corner) * lanes + lane
     spins, corner_forces = problem.zeros((rows, 3, lanes)), problem.zeros((rows, 3 * k, lanes))
-    step = max(1, m // SAMPLE)
-    samples = np.zeros(-(-m // step)), np.zeros(PARTS)
+    step = max(1, m // SAMPLE_SIZE)
+    samples = np.zeros(-(-m // step)), np.zeros(ROTATION_BLOCKS)
     return RotatingTerm(
         term, elements, weights.reshape(rows, 1, lanes), spins, corner_forces, start, which, m, step, *samples
     )

@@ -19,16 +19,16 @@ from supple.problem.material_update import materials_of, with_materials
 from supple.solvers.newton_methods.float64_problem import copy_state
 from supple.support.text import pluralize
 
-RESISTANCES = 0.4, 0.49, 0.4995
+POISSON_RATIOS = 0.4, 0.49, 0.4995
 """Poisson's ratios of the surrogate, tried in this order."""
 
 COARSE_TOLERANCE, MAX_STEPS = 1e-2, 200
 """Relative residual to which the surrogate is solved, and its step limit."""
 
-COLLAPSED = 1e-9
+MIN_VOLUME_RATIO = 1e-9
 """Smallest det F for which forces are not dominated by rounding."""
 
-NOISE = 1e-3
+NOISE_AMPLITUDE = 1e-3
 """Amplitude of the initial random displacement relative to the mean edge length.
 
 Elements that are mirrored or collapsed to a point may otherwise be in equilibrium.
@@ -57,12 +57,12 @@ class Untangling:
         self.open = False
         if self._is_valid():
             return
-        inverted = int((_volume_ratios(self.problem) <= COLLAPSED).sum())
+        inverted = int((_volume_ratios(self.problem) <= MIN_VOLUME_RATIO).sum())
         start = self.problem.positions
         names = " and ".join(sorted({material_name(material) for material in self._barriers}))
         count = pluralize(inverted, "element")
         began = f"{count} began inverted or flat, where the energy of {names} is infinite"
-        for poisson in RESISTANCES:
+        for poisson in POISSON_RATIOS:
             surrogate = self._surrogate(poisson)
             _descend(surrogate, make_step(surrogate))
             self.problem.positions = surrogate.positions
@@ -77,7 +77,7 @@ class Untangling:
 
     def _is_valid(self) -> bool:
         """True if forces are finite and no barrier element is inverted or collapsed."""
-        return self.problem.balance().finite and bool((_volume_ratios(self.problem) > COLLAPSED).all())
+        return self.problem.balance().finite and bool((_volume_ratios(self.problem) > MIN_VOLUME_RATIO).all())
 
     def _surrogate(self, poisson: float) -> Problem:
         """Return the problem with finite energies, without external forces and inertia."""
@@ -103,8 +103,8 @@ def _volume_ratios(problem: Problem) -> np.ndarray:
 def _descend(problem: Problem, step: Callable[[], None]) -> None:
     """Minimize the energy approximately from a randomly perturbed state."""
     model = problem.model
-    noise = np.random.default_rng(0).normal(0, NOISE * model.mean_edge, model.rest.shape)
-    problem.positions = problem.positions + model.unheld(noise)
+    noise = np.random.default_rng(0).normal(0, NOISE_AMPLITUDE * model.mean_edge, model.rest.shape)
+    problem.positions = problem.positions + model.unconstrained(noise)
     for _ in range(MAX_STEPS):
         if problem.balance().relative_residual <= COARSE_TOLERANCE:
             return

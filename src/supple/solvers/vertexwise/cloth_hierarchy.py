@@ -117,7 +117,7 @@ def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
         first.append(len(represents))
     if not layers:
         return None
-    combined = _with_layers(model, represents, tuple(term for layer in layers for term in layer.terms))
+    combined = _combine_layers(model, represents, tuple(term for layer in layers for term in layer.terms))
     binding = _binding(combined, constraints, layers, threads)
     terms = model.terms + combined.terms + (binding,)
     return Layers(tuple(layers), np.array(first), represents, replace(combined, terms=terms), binding)
@@ -159,7 +159,7 @@ def _constraints(coarse: CoarseSurface, before: int, first: int) -> tuple[np.nda
     return vertices, np.column_stack([np.ones(len(coarse.bound)), -coarse.weights])
 
 
-def _with_layers(model: Model, represents: np.ndarray, terms: tuple[Term, ...]) -> Model:
+def _combine_layers(model: Model, represents: np.ndarray, terms: tuple[Term, ...]) -> Model:
     """Return a model with all vertices, their Dirichlet conditions, and the terms of the layers only.
 
     A coarse vertex takes the Dirichlet condition of the vertex it stands for.
@@ -167,14 +167,18 @@ def _with_layers(model: Model, represents: np.ndarray, terms: tuple[Term, ...]) 
     index = np.full(model.vertices, -1)
     index[model.pinned] = np.arange(len(model.pinned))
     pinned = np.flatnonzero(index[represents] >= 0)
-    constrained = None if model.held is None else model.held[index[represents[pinned]]]
+    constrained = (
+        None
+        if model.constraint_projection is None
+        else model.constraint_projection[index[represents[pinned]]]
+    )
     return replace(
         model,
         rest=model.rest[represents],
         mass=model.mass[represents],
         force=model.force[represents],
         pinned=pinned,
-        held=constrained,
+        constraint_projection=constrained,
         terms=terms,
         varying=(),
         velocities=None,

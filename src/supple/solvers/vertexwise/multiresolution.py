@@ -102,7 +102,7 @@ class Multiresolution(ABC):
             group.loads.set_forces_and_inertia(self.force, self.inertia)
         states = self.problem.states
         pairs = [(self.u, states.u), (self.anchor, states.anchor)]
-        if self.problem.model.held is not None:
+        if self.problem.model.constraint_projection is not None:
             pairs.append((self.constrained_at, states.constrained_at))
         for own, other in pairs:
             self._copy(CopyVectors(own, other, self.represents))
@@ -135,7 +135,7 @@ class Multiresolution(ABC):
         phases, widest = count * batches.colors, widest_color(colors)
         p.device.step(iterations, phases, sweep, count, widest=widest)
 
-    def rejected(self) -> int:
+    def collect_rejected(self) -> int:
         """Return the number of rejected non-finite moves since the last call."""
         device, count = self.problem.device, 0
         for group in self.groups:

@@ -15,12 +15,12 @@ from supple.algebra.matrix3 import dot, matvec, select3
 from supple.contact.trust_region import clamp_to_bounds
 from supple.kernels import all_lanes, device_function, is_leader, load, scatter, store, where
 from supple.materials import stress_differential, traction
-from supple.problem.constrained_dofs import put_back
+from supple.problem.constrained_dofs import restore_prescribed
 from supple.terms.base.elastic import corners, force_volume, material_at, measure, shape_gradients
 from supple.terms.base.term import confined_force, vertex_force
 from supple.terms.tet import TetRows
 
-MAX_SQUARE = 1e30
+MAX_SQUARE_LENGTH = 1e30
 """Largest |u|² [m²] of an accepted move: a thousand times the largest length, 1e12 m."""
 
 
@@ -32,10 +32,12 @@ def move(vertices, batch, u, before, after, rejected):
     coordinates do not change.
     """
     after = clamp_to_bounds(vertices.step_bounds, vertices.own, batch, after)
-    finite = dot(after, after) < MAX_SQUARE
+    finite = dot(after, after) < MAX_SQUARE_LENGTH
     accepted = select3(finite, after, before)
     if is_leader(batch):
-        scatter(u, vertices.own, batch, 0, put_back(vertices.held, vertices.own, batch, accepted))
+        scatter(
+            u, vertices.own, batch, 0, restore_prescribed(vertices.constrained, vertices.own, batch, accepted)
+        )
         if not all_lanes(finite):
             store(rejected, batch, 0, load(rejected, batch, 0) + where(finite, 0.0 * after[0], 1.0))
 

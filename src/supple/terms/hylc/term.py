@@ -15,8 +15,8 @@ from supple.terms.base.term import Elemental, Elements, Incidence, energy, verte
 from supple.terms.hylc.densities import data_of, densities
 from supple.terms.hylc.energy import density
 from supple.terms.hylc.fabric import Fabric, FabricMembrane
-from supple.terms.hylc.stencils import neighbors, shapes
 from supple.terms.hylc.strains import strain_derivatives, strains, vertex_strains
+from supple.terms.shells.bending import hinges_of
 
 OTHERS = np.array(
     [[1, 2, 3, 4, 5], [2, 0, 4, 5, 3], [0, 1, 5, 3, 4], [0, 1, 2, 4, 5], [1, 2, 0, 5, 3], [2, 0, 1, 3, 4]]
@@ -102,8 +102,8 @@ class FabricElasticity(Elemental):
             positions: (n, 3) positions at zero displacement [m].
             material: Stiffness factor; by default 1.
         """
-        gradients, area = shapes(uv)
-        apexes, exists = neighbors(triangles)
+        gradients, area = rest_shapes(uv)
+        apexes, exists = find_neighbors(triangles)
         vertices = np.concatenate([triangles, apexes], axis=1).astype(np.int32)
         return cls(vertices, gradients, exists, area, positions, fabric, material or FabricMembrane())
 
@@ -112,7 +112,7 @@ class FabricElasticity(Elemental):
         threads = np.einsum("eai,eaj->eij", points[self.vertices[:, :3]], self.gradients)[origin]
         corners = points[triangles]
         uv = np.einsum("eji,eai->eaj", np.linalg.pinv(threads), corners - corners[:, :1])
-        gradients, area = shapes(uv)
+        gradients, area = rest_shapes(uv)
         vertices = np.concatenate([triangles, triangles[:, [2, 0, 1]]], axis=1).astype(np.int32)
         no_neighbors = np.zeros(triangles.shape, bool)
         material: Any = of_elements(self.material, origin)
@@ -185,6 +185,36 @@ class FabricElasticity(Elemental):
                 size = np.trace(blocks[:, k, k], axis1=1, axis2=2)
                 blocks[:, k, k] += (MIN_RELATIVE_STIFFNESS * size)[:, None, None] * np.eye(3)
         return blocks
+
+
+def rest_shapes(uv: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shape gradients (m, 3, 2) [1/m] and areas (m,) [m²] of triangles (m, 3, 2) in thread coordinates."""
+    edges = uv[:, 1:] - uv[:, :1]
+    twice = np.linalg.det(edges)
+    if not (twice > 0).all():
+        raise ValueError(
+            f"{int((~(twice > 0)).sum())} triangles are flat or upside down in the fabric, for example "
+            f"{int(np.flatnonzero(~(twice > 0))[0])}; their uv coordinates must be counter-clockwise [m]"
+        )
+    others = np.linalg.inv(edges).transpose(0, 2, 1)
+    return np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1), 0.5 * twice
+
+
+def find_neighbors(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the neighbors of triangles.
+
+    Returns:
+        (m, 3) apexes of the neighbors across the edges 01, 12 and 20, or the triangle's own opposite corner
+        at a border, and (m, 3) flags of existing neighbors.
+    """
+    vertices, owners = hinges_of(triangles)
+    apexes, exists = triangles[:, [2, 0, 1]].copy(), np.zeros(triangles.shape, bool)
+    for side, apex in ((0, 3), (1, 2)):
+        start = vertices[:, side]
+        owner = owners[:, side]
+        edge = np.argmax(triangles[owner] == start[:, None], axis=1)
+        apexes[owner, edge], exists[owner, edge] = vertices[:, apex], True
+    return apexes, exists
 
 
 @device_function
