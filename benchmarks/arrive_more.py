@@ -37,11 +37,11 @@ def solve(name: str, precision: str, tolerance: float, longest: float) -> dict[s
     """What is to be told of one solve; its clock leaves out what kernels take to compile."""
     scene, start = CASES[name]()
 
-    def watch(iteration: int, relative_residual: float, seconds: float) -> None:
-        if seconds > longest:
-            raise TooLongError(f"{iteration} iterations, relative residual {relative_residual:.1e}")
+    def check_seconds(info: Any) -> None:
+        if info.seconds > longest:
+            raise TooLongError(f"{info.iteration} iterations, relative residual {info.relative_residual:.1e}")
 
-    options = {"precision": precision, "tolerance": tolerance, "initial": start, "watch": watch}
+    options = {"precision": precision, "tolerance": tolerance, "initial": start, "callback": check_seconds}
     try:
         report = supple.equilibrium(scene, **options).report
     except ValueError as error:

@@ -209,7 +209,7 @@ def cylinders() -> list[dict[str, Any]]:
             for name, kind in BENDINGS.items():
                 problem = Problem(model_of(flat, *bending_terms(kind(1.0), flat, triangles, flat)), "float64")
                 problem.positions = rolled
-                energy = float(problem.measures.stored_energies().sum())
+                energy = float(problem.diagnostics.stored_energies().sum())
                 ratio = round(energy / (area / 8), 4)
                 found.append({"mesh": mesh, "degrees": degrees, "bending": name, "ratio": ratio})
                 print(found[-1], flush=True)

@@ -16,7 +16,7 @@ import numpy as np
 import supple
 from supple.config.backend import Backend
 from supple.gradients.gradient import gradient_at
-from supple.gradients.polish import Polished, make_problem_at, polish
+from supple.gradients.polish import PolishedState, make_problem_at, polish
 from supple.io.machine import machine
 from supple.solvers.newton_methods.newton_system import Linearization
 
@@ -51,7 +51,7 @@ def costs(cells: int) -> dict[str, float]:
     scene, body = scene_of(cells)
     result = supple.equilibrium(scene)
     problem = make_problem_at(result, Backend())
-    state: Polished = polish(problem)  # which moves the problem
+    state: PolishedState = polish(problem)  # which moves the problem
     direct = np.random.default_rng(0).normal(size=result.positions.shape)
     problem.loads.set(problem.loads.force + direct)  # a Newton direction for as rough a right-hand side
     found: dict[str, float] = {"vertices": len(direct), "tetrahedra": body.mesh.n_cells}
@@ -98,7 +98,7 @@ def accuracies(cells: int) -> list[dict[str, float]]:
         rough = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=tolerance, position_tolerance=None)
         problem = make_problem_at(rough, Backend())
         balance = problem.balance().relative_residual
-        raw = gradient_at(Polished(problem, balance, balance, 0, 0.0), rough, loss)
+        raw = gradient_at(PolishedState(problem, balance, balance, 0, 0.0), rough, loss)
         mended = supple.gradient(rough, loss)
         row = {
             "tolerance": tolerance,

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import supple
-from supple.api.bench import DT, PLAIN, twisted_block
+from supple.api.bench import TIME_STEP, UNACCELERATED_PBNG, make_twisted_block
 from supple.config.backend import Backend
 from supple.io.machine import machine
 from supple.kernels import RECORD, gather, like
@@ -74,7 +74,7 @@ def _vertex_force(rows, row, u, ui):
 
 
 def ways(cells: int, name: str) -> dict[str, Model]:
-    model = twisted_block(cells, name)
+    model = make_twisted_block(cells, name)
     (term,) = model.terms
     young = np.random.default_rng(0).uniform(5e4, 2e5, len(term.vertices))
     uneven = MATERIALS[name].example(young=young)
@@ -89,7 +89,7 @@ def ways(cells: int, name: str) -> dict[str, Model]:
 def sample(problem: Any, start: np.ndarray) -> float:
     """Milliseconds of a sweep."""
     problem.positions = start
-    run = PLAIN.begin(problem)
+    run = UNACCELERATED_PBNG.begin(problem)
     run.advance(1)
     problem.device.wait()
     tick = perf_counter()
@@ -102,7 +102,7 @@ def row(cells: int, name: str, precision: str, device: str, repeats: int) -> dic
     problems = {}
     for way, model in ways(cells, name).items():
         problem = make_problem(model, True, Backend(device, precision, 1))
-        problem.set_inertia(DT, model.rest)
+        problem.set_inertia(TIME_STEP, model.rest)
         problem.begin_step(np.inf)
         problems[way] = problem, problem.positions
         sample(*problems[way])

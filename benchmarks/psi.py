@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.api.bench import DT, PLAIN, SWEEPS, twisted_block
+from supple.api.bench import SWEEPS, TIME_STEP, UNACCELERATED_PBNG, make_twisted_block
 from supple.config.backend import Backend
 from supple.io.machine import machine
 from supple.materials import MATERIALS, Gent, Material
@@ -77,9 +77,9 @@ class Timed:
     """Sweeps of one material over the twisted block of `supple.api.bench`, begun anew for every sample."""
 
     def __init__(self, name: str, device: str, precision: str) -> None:
-        model = twisted_block(CELLS, name)
+        model = make_twisted_block(CELLS, name)
         self.problem = make_problem(model, True, Backend(device, precision, 1 if device == "cpu" else None))
-        self.problem.set_inertia(DT, model.rest)
+        self.problem.set_inertia(TIME_STEP, model.rest)
         self.problem.begin_step(np.inf)
         self.start = self.problem.positions
         self.clock = process_time if device == "cpu" else perf_counter
@@ -88,7 +88,7 @@ class Timed:
     def sample(self) -> float:
         """Milliseconds of one sweep, on a CPU of one core: what else it does meanwhile does not count."""
         self.problem.positions = self.start
-        run = PLAIN.begin(self.problem)
+        run = UNACCELERATED_PBNG.begin(self.problem)
         run.advance(1)
         self.problem.device.wait()
         tick = self.clock()

@@ -67,14 +67,14 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
 
     table: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         "equilibrium": (supple.equilibrium, {"scene": scene, "solver": "pbng", "initial": rest, **run,
-                        "record_history": False, "watch": None}),
+                        "record_history": False, "callback": None}),
         "simulate": (simulated, {"scene": dynamic, "solver": "pbng", "dt": 0.1, "frames": 1, "substeps": 1,
                      "quasistatic": False, "initial": rest, "velocities": 0 * rest, "first_frame": 1,
-                     "record_history": False, "watch": None, **run}),
+                     "record_history": False, "callback": None, **run}),
         "equilibria": (many, {"scene": scene, "variations": [supple.Variation()], "solver": "pbng",
                        "at_once": 1, "progress": None, **run}),
         "compare": (supple.compare, {"scene": scene, "solvers": ["pbng"], "initial": rest, "frame": 1,
-                    "velocities": 0 * rest, "progress": None, "watch": None, **run}),
+                    "velocities": 0 * rest, "progress": None, "callback": None, **run}),
         "inspect": (supple.inspect, {"scene": scene, "cluster_size": 2, "worst": 1}),
         "build_model": (supple.scene.build_model, {"scene": scene, "quasistatic": True}),
         "embed": (supple.embed, {"surface": surface, "body": body}),
@@ -136,7 +136,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
 def _with_lists(scene: supple.Scene) -> supple.Scene:
     """A copy whose lists are its own."""
     other = copy.copy(scene)
-    for name in ("bodies", "pins", "loads", "attachments", "springs", "varied", "user_terms"):
+    for name in ("bodies", "pins", "loads", "attachments", "springs", "varying_parameters", "user_terms"):
         setattr(other, name, list(getattr(scene, name)))
     return other
 

@@ -260,7 +260,7 @@ def docstrings():
                 yield f"{name}: {getattr(node, 'name', 'module')}", text
 
 
-def test_docstrings_stand_alone():
+def test_docstrings_are_self_contained():
     texts = dict(docstrings())
     assert len(texts) > 2000
     leaning = [where for where, text in texts.items() if text.startswith(("The same", "Same as", "Ditto"))]
@@ -293,7 +293,7 @@ def test_numbers_with_names_say_where_they_come_from():
     assert not silent, f"constants without a word: {silent}"
 
 
-def test_contributors_are_told_of_every_folder():
+def test_contributors_are_reported_of_every_folder():
     text = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert len(folders) > 15

@@ -227,10 +227,10 @@ def test_a_solver_of_ones_own():
     problem = Problem(supple.scene.build_model(cantilever(material("corotated"), gravity=0)), "float64")
     problem.set_inertia(0.02, problem.model.rest)
     problem.positions = problem.model.rest * [1.1, 1, 1]
-    before = problem.measures.stored_energies().sum()
+    before = problem.diagnostics.stored_energies().sum()
     report = solve(problem, Gradient(), StopCriteria(None, 300))
     assert report.solver == "gradient"
-    assert problem.measures.stored_energies().sum() < 0.1 * before
+    assert problem.diagnostics.stored_energies().sum() < 0.1 * before
 
 
 def test_what_a_solver_cannot_treat_is_said_with_who_can():

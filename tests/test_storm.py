@@ -22,14 +22,14 @@ def test_small_scenes_are_right_before_they_are_changed(tmp_path):
         assert supple.load_scene(path).scene.bodies, name
 
 
-def test_scenes_give_an_answer_or_a_sentence(tmp_path):
+def test_scenes_give_a_result_or_a_sentence(tmp_path):
     tally = storm_of_scenes(120, tmp_path, seed=1, names=SCENES, precisions=("float64",))
     assert tally.findings == []
     assert tally.counts["sentence"] > 30
     assert tally.counts["answer"] > 5
 
 
-def test_calls_give_an_answer_or_a_sentence(tmp_path):
+def test_calls_give_a_result_or_a_sentence(tmp_path):
     tally = storm_of_calls(200, tmp_path, seed=1)
     assert tally.findings == []
     assert tally.counts["sentence"] > 100
@@ -52,11 +52,11 @@ def test_every_public_name_is_a_door(tmp_path):
     ],
     ids=["operand", "key", "overflow", "foreign sentence"],
 )
-def test_findings_are_found(act):
+def test_findings_are_detected(act):
     assert judge(act)[0] == "finding"
 
 
-def test_sentences_are_told_from_tracebacks():
+def test_sentences_are_reported_from_tracebacks():
     with pytest.raises(ValueError, match="young must be positive") as raised:
         supple.Corotated(young=-1, poisson=0.3)
     assert is_told(raised.value)

@@ -142,7 +142,7 @@ def elastic_energy(model: Model) -> Callable[[np.ndarray], float]:
 
     def energy(x: np.ndarray) -> float:
         problem.positions = x
-        return float(problem.measures.stored_energies().sum())
+        return float(problem.diagnostics.stored_energies().sum())
 
     return energy
 

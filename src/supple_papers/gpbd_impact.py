@@ -193,8 +193,8 @@ def _parts(measurements: Measurements) -> Quantities:
     return {
         "sweep": sweep,
         "second Newton step": ms_per_sweep(problem, GPBD(newton_steps=2)) - sweep,
-        "forces of all triangles": _best(problem.measures.balances),
-        "energies": _best(problem.measures.energies),
+        "forces of all triangles": _best(problem.diagnostics.balances),
+        "energies": _best(problem.diagnostics.energies),
     }
 
 

@@ -188,7 +188,7 @@ OBJECTS = {
     "no surface of": (lambda: supple.visible_surface(None, NAN), "a scene with bodies is needed"),
     "no frames": (lambda: supple.io.save_frames(bar(), None, "npz", "out"), "frames are what simulate"),
     "no scene to save": (lambda: supple.io.save_frames(None, [], "npz", "out"), "a scene is needed"),
-    "watch": (lambda: supple.equilibrium(bar(), watch=3), "watch must be a function"),
+    "callback": (lambda: supple.equilibrium(bar(), callback=3), "callback must be a function"),
 }
 
 

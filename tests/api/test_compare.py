@@ -64,7 +64,7 @@ def test_all_solvers_start_from_the_same_state(quasistatic):
         np.testing.assert_allclose(first, first[0], rtol=1e-14)
 
 
-def test_figures_are_those_of_the_positions(fallen):
+def test_quantities_are_those_of_the_positions(fallen):
     """Measured again, outside of everything that a solver could have left behind."""
     scene = falling_block()
     for trial in fallen.trials:
@@ -104,7 +104,7 @@ def test_motions_are_where_they_are_at_the_frame():
         np.testing.assert_allclose(positions[tip.vertices, 0], 1 + offset)
 
 
-def test_a_solver_that_cannot_treat_the_material_is_listed_with_the_reason():
+def test_a_solver_that_cannot_treat_the_material_is_reported_with_the_reason():
     comparison = supple.compare(falling_block("StVK"), ["block_xpbd", "fpxpbd"], max_iterations=2)
     refused = comparison["block_xpbd"]
     assert (refused.report, refused.positions) == (None, None)

@@ -87,7 +87,7 @@ def test_springs_without_a_length_are_as_long_as_they_are_now():
     np.testing.assert_array_equal(term.ends(hanging.positions), hanging.positions[[[26, 0], [20, 3]]])
 
 
-def test_copies_have_the_same_springs():
+def test_batch_members_have_the_same_springs():
     sim, one = stepper(batch_size=2), stepper()
     for index in range(3):
         for each in (sim, one):
@@ -121,7 +121,7 @@ def test_what_is_no_spring_is_refused(given, sentence):
         sim.set_springs(*given)
 
 
-def test_springs_need_room():
+def test_springs_need_capacity():
     with pytest.raises(ValueError, match=r"make it with Stepper\(..., springs=100\)"):
         stepper(springs=0).set_springs([(0, 1)], 1.0)
     with pytest.raises(ValueError, match="springs must be a whole number of at least 0"):

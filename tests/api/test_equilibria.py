@@ -103,7 +103,7 @@ def test_each_is_the_equilibrium_of_its_own_scene(solver):
     check("cpu", solver)
 
 
-def test_they_come_one_after_the_other_as_they_are_asked_for():
+def test_they_come_one_after_the_other_as_they_are_requested():
     scene, *_ = hanging_pair()
     requests, seen = [], []
 

@@ -147,7 +147,7 @@ def test_evaluations_take_a_compute_too():
     assert "stop" not in inspect.signature(supple.evaluate).parameters
 
 
-def test_a_stop_takes_the_place_of_all_that_a_file_says(tmp_path):
+def test_a_stop_replaces_all_that_a_file_says(tmp_path):
     (tmp_path / "bar.toml").write_text(
         "[[solid]]\nmesh = { block = { cells = [1, 1, 1] } }\n"
         "material = { corotated = { young = 1000, poisson = 0.3 } }\n[[pin]]\nwhere = { side = 'x-' }\n"

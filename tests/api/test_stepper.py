@@ -64,7 +64,7 @@ def test_quasistatic_scenes_step_from_equilibrium_to_equilibrium():
     np.testing.assert_allclose(frame.velocities, (truth.positions - truth.model.rest) / 0.5, atol=1e-7)
 
 
-def test_forces_act_in_one_step_beside_those_of_the_scene():
+def test_forces_act_in_one_step_in_addition_to_those_of_the_scene():
     scene, loaded = swinging(), swinging()
     load = pushes(scene)
     loaded.add_force(loaded.bodies[0], load)
@@ -95,7 +95,7 @@ def test_an_array_of_forces_may_be_used_again():
 
 
 @pytest.mark.parametrize("substeps", [1, 4])
-def test_pins_arrive_where_they_are_told_at_constant_velocity(substeps):
+def test_pins_arrive_where_they_are_reported_at_constant_velocity(substeps):
     """As they would with a motion of the scene."""
     scene, moved = swinging(), swinging()
     pin, offset = scene.pins[0].on, np.array([0, 0.1, 0])
@@ -111,7 +111,7 @@ def test_pins_arrive_where_they_are_told_at_constant_velocity(substeps):
 
 
 @pytest.mark.parametrize("solver", [PBNG("anderson"), XPBD(), Newton()], ids=lambda s: s.name)
-def test_copies_are_what_single_steppers_are(solver):
+def test_batch_members_are_what_single_steppers_are(solver):
     scene, limits = swinging(), {"max_iterations": 3}
     loads = pushes(scene, shape=(3,))
     batched = supple.Stepper(scene, DT, solver=solver, batch_size=3, **limits)
@@ -147,7 +147,7 @@ def test_the_frame_of_a_copy_is_complete(quasistatic):
     assert [f.report for f in several] == frames.reports[1:]
 
 
-def test_steppers_and_their_frames_are_shown_in_a_line():
+def test_steppers_and_their_frames_are_printed_in_a_line():
     sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=2, **LIMITS)
     assert repr(sim.step()) == "<BatchFrame 1 at 0.02 s: 2 copies of 27 vertices, 2 fixed_iterations>"
     assert repr(sim) == "<Stepper at 0.02 s after 1 step: 2 copies of 27 vertices, pbng>"
@@ -288,7 +288,7 @@ def test_impossible_steppers_are_refused(options, sentence):
         supple.Stepper(swinging(), **options)
 
 
-def test_copies_are_chosen_by_their_numbers():
+def test_batch_members_are_chosen_by_their_numbers():
     sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=2, **LIMITS)
     with pytest.raises(ValueError, match="numbers from 0 to 1, got"):
         sim.reset(members=[2])
@@ -317,7 +317,7 @@ def test_pins_of_a_copy_that_is_reset_are_where_the_clock_has_them(quasistatic):
     np.testing.assert_allclose(sim.positions[:, sim.pinned], [pin.points] * 2, atol=1e-15)
 
 
-def test_to_reset_no_copies_changes_nothing():
+def test_to_reset_no_members_changes_nothing():
     sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=2, **LIMITS)
     moved = sim.step().positions
     sim.reset(members=[])
@@ -378,7 +378,7 @@ def test_a_failed_substep_is_what_a_frame_reports():
     assert merge_reports(reports).outcome is Outcome.FAILED
 
 
-def test_a_gravity_that_is_set_too_late_is_told(caplog):
+def test_a_gravity_that_is_set_too_late_is_reported(caplog):
     """It was ignored without a word."""
     scene = supple.Scene(quasistatic=False, dt=0.01)
     scene.add_solid(supple.block(1), supple.Corotated(young=1e4, poisson=0.3))
@@ -394,7 +394,7 @@ def test_a_gravity_that_is_set_too_late_is_told(caplog):
 
 
 @pytest.mark.parametrize("bodies", [0, 1])
-def test_scenes_of_rigid_bodies_alone_are_refused_with_the_way_round(bodies):
+def test_scenes_of_only_rigid_bodies_are_refused_with_the_way_round(bodies):
     scene = supple.Scene(quasistatic=False)
     if bodies:
         scene.pin(scene.add_solid(supple.block(1), supple.Corotated(young=1e4, poisson=0.3)))

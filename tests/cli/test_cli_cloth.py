@@ -105,7 +105,7 @@ def test_bad_cloth_is_refused_field_by_field(tmp_path):
     assert "none.obj" in said.output
 
 
-def test_cloth_is_listed():
+def test_cloth_is_in_the_lists():
     output = supple_json("list")
     assert {"sheet", "disc", "tube", "sphere", "pillow"} == {entry["name"] for entry in output["surfaces"]}
     assert {"hinge", "isometric"} <= {entry["name"] for entry in output["bending"]}

@@ -31,7 +31,7 @@ STVK = FALL.replace("corotated", "stvk")
 QUICK = ("--max-iterations", "2", "--no-picture")
 
 
-def test_everything_is_written_and_shown(tmp_path):
+def test_everything_is_written_and_printed(tmp_path):
     result = supple("compare", write_scene(tmp_path, FALL), "--solvers", "pbng,newton,xpbd")
     assert result.exit_code == 0, result.output
     folder = tmp_path / "results" / "scene_compare"
@@ -125,7 +125,7 @@ def test_solvers_with_options(tmp_path):
     assert compared["trials"][3]["options"]["attachments_first"] is True
 
 
-def test_a_solver_that_cannot_be_run_is_listed_with_the_reason(tmp_path):
+def test_a_solver_that_cannot_be_run_is_reported_with_the_reason(tmp_path):
     scene = write_scene(tmp_path, STVK)
     named = supple("compare", scene, "--solvers", "block_xpbd,pbng", *QUICK)
     assert named.exit_code == 1
@@ -242,7 +242,7 @@ def test_bad_options(tmp_path, options, sentence):
     assert not list(tmp_path.glob("results/**/*.*"))
 
 
-def test_results_are_not_overwritten_unless_asked(tmp_path):
+def test_results_are_not_overwritten_without_overwrite(tmp_path):
     scene = write_scene(tmp_path, FALL)
     supple_json("compare", scene, "--solvers", "pbng,xpbd", "--max-iterations", "2")
     folder = tmp_path / "results" / "scene_compare"
@@ -253,14 +253,14 @@ def test_results_are_not_overwritten_unless_asked(tmp_path):
     assert (folder / "notes.txt").read_text() == "mine"
 
 
-def test_an_interrupt_leaves_old_results_alone(tmp_path, monkeypatch):
+def test_an_interrupt_leaves_old_results_untouched(tmp_path, monkeypatch):
     scene = write_scene(tmp_path, FALL)
     before = supple_json("compare", scene, "--solvers", "pbng", *QUICK)
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(TrialProgress, "watch", interrupt)
+    monkeypatch.setattr(TrialProgress, "show_iteration", interrupt)
     result = supple("compare", scene, "--solvers", "pbng", *QUICK, "--overwrite")
     assert result.exit_code == 130
     assert "nothing was written" in result.stderr
@@ -276,7 +276,7 @@ def test_a_body_out_of_sight_is_drawn_to_its_own_scale():
 
 
 @pytest.mark.parametrize("width", [80, 140])
-def test_a_narrow_terminal_gets_two_tables_and_all_figures(width):
+def test_a_narrow_terminal_gets_two_tables_and_all_columns(width):
     from supple.cli.commands.compare import print_table
     from supple.runs.comparison import COLUMNS
 

@@ -106,7 +106,7 @@ def test_an_endless_time_limit_is_no_limit(tmp_path):
     "command", [("run", "--overwrite"), ("compare", "--solvers", "pbng", "--output", "results/scene"),
                 ("render",), ("export", "--format", "ply")], ids=lambda command: command[0],
 )  # fmt: skip
-def test_a_folder_that_another_process_writes_is_left_alone(tmp_path, command):
+def test_a_folder_that_another_process_writes_is_untouched(tmp_path, command):
     scene = write_scene(tmp_path, SAG)
     supple_json("run", scene, "--no-picture")
     folder = tmp_path / "results" / "scene"
@@ -213,7 +213,7 @@ def test_a_file_system_that_is_read_only_names_no_hidden_file(tmp_path, monkeypa
     assert "unfinished" not in said
 
 
-def test_a_start_file_is_told_what_is_wrong_with_it(tmp_path):
+def test_a_start_file_is_reported_what_is_wrong_with_it(tmp_path):
     scene = write_scene(tmp_path, SAG + "[initial]\nfile = 'start.npz'\n")
     start = tmp_path / "start.npz"
     assert "start.npz cannot be read: No such file" in refused("run", scene)

@@ -79,7 +79,7 @@ def test_what_cannot_be_computed_leaves_no_folder(tmp_path, command, options):
     assert not (tmp_path / "results").exists()
 
 
-def test_results_are_not_overwritten_unless_asked(tmp_path):
+def test_results_are_not_overwritten_without_overwrite(tmp_path):
     scene = write_scene(tmp_path, SAG)
     first = supple_json("run", scene, "--no-picture")
     frame = tmp_path / "results" / "scene" / "frame_0001.npz"

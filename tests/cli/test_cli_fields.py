@@ -8,7 +8,7 @@ from cli_scenes import SAG, SWING, supple, supple_json, write_scene
 import supple as library
 
 
-def test_frames_have_the_fields_that_are_asked_for(tmp_path):
+def test_frames_have_the_fields_of_the_request(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture", "--frames", "2", "--fields", "von_mises,cauchy,reaction_force")
     folder = tmp_path / "results" / "scene"

@@ -26,14 +26,14 @@ def test_export_writes_what_it_says(results, tmp_path):
     assert final[:, 0].max() == pytest.approx(1.5)
 
 
-def test_export_writes_beside_the_frames_unless_told_otherwise(results):
+def test_export_writes_next_to_the_frames_by_default(results):
     outcome = supple("export", "results", "--format", "npz, glb")
     assert outcome.exit_code == 0
     assert outcome.stdout.split() == ["npz", "results/positions.npz", "glb", "results/animation.glb"]
     assert supple("export", "results", "--format", "npz", "--quiet").stdout == ""
 
 
-def test_run_writes_further_formats(tmp_path):
+def test_run_writes_more_formats(tmp_path):
     scene = write_scene(tmp_path, STRETCH)
     supple_json("run", scene, "--output", "results", "--no-picture", "--no-film", "--format", "glb,npz")
     assert {"animation.glb", "positions.npz"} <= {path.name for path in (tmp_path / "results").iterdir()}

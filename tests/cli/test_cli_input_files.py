@@ -102,7 +102,7 @@ def test_scenes_have_a_limit(tmp_path):
     assert "scene.toml: is larger than 16.8 MB, the limit for such a file." in refused("run", scene)
 
 
-def test_numbers_of_thousands_of_digits_are_found(tmp_path):
+def test_numbers_of_thousands_of_digits_are_refused(tmp_path):
     scene = write_scene(tmp_path, SAG.replace("density = 100", f"density = 1{'0' * 5000}"))
     line = 1 + scene_line(tmp_path, "density = 1")
     most = f"{sys.get_int_max_str_digits():,}"
@@ -164,7 +164,7 @@ def test_starts_are_real_finite_numbers(tmp_path, name, values, sentence):
     assert sentence.format(name) in refused("run", "scene.toml")
 
 
-def test_starts_of_whole_numbers_are_read_and_objects_are_not(tmp_path):
+def test_starts_of_integers_are_read_and_objects_are_not(tmp_path):
     write_scene(tmp_path, START)
     savez(positions=np.zeros((64, 3), np.int8))
     file = library.load_scene("scene.toml")

@@ -97,7 +97,7 @@ following = true
 """
 
 
-def test_following_tractions_are_loads(tmp_path):
+def test_follower_tractions_are_loads(tmp_path):
     scene = write_scene(tmp_path, FOLLOWED)
     (load,) = supple_json("inspect", scene)["loads"]
     assert (load["body"], load["vertices"], load["following"]) == ("solid0", 9, True)

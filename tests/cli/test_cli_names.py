@@ -60,7 +60,7 @@ def test_list_shows_the_options_of_solvers_with_defaults():
     assert "chebyshev" in printed
 
 
-def test_list_explains_everything_in_whole_sentences():
+def test_list_explains_everything_in_full_sentences():
     listing = supple_json("list")
     for entry in listing["materials"] + listing["solvers"]:
         assert entry["description"].endswith("."), entry["description"]
@@ -151,7 +151,7 @@ def test_help_loads_no_numerical_library():
     assert run.stdout == "[]\n"
 
 
-def test_what_users_import_is_found_however_it_is_first_asked_for():
+def test_what_users_import_resolves_however_it_is_first_requested():
     """Also where a module of the same name as a function has been loaded before."""
     code = """
 from supple.api.compare import Trial

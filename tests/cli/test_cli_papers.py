@@ -8,7 +8,7 @@ from cli_scenes import supple, supple_json
 from supple_papers.registry import rows
 
 
-def test_all_figures_and_tables_are_listed():
+def test_all_figures_and_tables_are_in_the_list():
     table_rows = supple_json("papers")["rows"]
     assert [row["key"] for row in table_rows] == list(rows())
     assert {row["state"] for row in table_rows} == {"not measured", "illustration"}
@@ -30,7 +30,7 @@ def test_one_is_measured_and_the_page_written():
     assert states["pbcm-fig2"] == "agrees"
 
 
-def test_what_cannot_be_shown_says_why(monkeypatch):
+def test_what_cannot_be_displayed_says_why(monkeypatch):
     known = rows()
     key = "pxpbd-fig11"
     changed = replace(known[key], state="impossible", shows="", needs="a mesh that is not public")

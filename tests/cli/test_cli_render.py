@@ -92,7 +92,7 @@ def test_the_start_of_a_run_is_frame_0(tmp_path):
     assert times == [0.0, 0.25, 0.5, 0.75, 1.0]
 
 
-def test_a_single_equilibrium_gives_a_picture_of_it_and_its_start_when_asked(tmp_path):
+def test_a_single_equilibrium_gives_a_picture_of_it_and_its_start_on_request(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--output", "out", "--no-picture")
     assert supple_json("render", "out", *SMALL)["frames"] == [1]
     assert not (tmp_path / "out" / "film.mp4").exists()
@@ -182,13 +182,13 @@ def test_an_interrupted_film_leaves_the_old_one(results, tmp_path, monkeypatch):
         if done == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(FilmProgress, "watch", interrupt)
+    monkeypatch.setattr(FilmProgress, "show_pictures", interrupt)
     assert supple("render", results, *SMALL, "--theme", "dark").exit_code == 130
     assert (tmp_path / "film.mp4").read_bytes() == old
     assert not list(tmp_path.glob(".unfinished*"))
 
 
-def test_a_mesh_file_is_found_from_the_results(tmp_path):
+def test_a_mesh_file_is_located_from_the_results(tmp_path):
     library.save_mesh(library.block(2), tmp_path / "cube.vtu")
     (tmp_path / "scenes").mkdir()
     text = SAG.replace("{ block = { cells = [3, 3, 3] } }", '{ file = "../cube.vtu" }')
@@ -214,7 +214,7 @@ def test_the_residual_of_a_frame_is_that_of_its_report(tmp_path, text):
         np.testing.assert_array_equal(shape.positions, read_frame(tmp_path / "out", index).positions)
 
 
-def test_films_run_at_the_pace_of_the_scene():
+def test_films_run_at_the_speed_of_the_scene():
     assert (pace(0.05), pace(1.0), pace(0.001)) == (pytest.approx(20), 8.0, 50.0)
 
 
@@ -223,7 +223,7 @@ def test_sizes_are_read():
     assert parse_size("640 X 480") == (640, 480)
 
 
-def test_figures_that_are_not_finite_reach_a_caption(results, tmp_path):
+def test_numbers_that_are_not_finite_reach_a_caption(results, tmp_path):
     path = tmp_path / "report.json"
     report = json.loads(path.read_text())
     report["frames"][-1] |= {"relative_residual": None, "energy": None}
@@ -232,7 +232,7 @@ def test_figures_that_are_not_finite_reach_a_caption(results, tmp_path):
     assert "relative residual inf" in load_run(tmp_path).caption(6)
 
 
-def test_every_field_and_format_is_listed_where_help_says():
+def test_every_field_and_format_is_named_where_help_says():
     """Help itself names none, since it would have to wait for numerical libraries."""
     for command, section, names in (("render", "fields", FIELDS), ("export", "exports", FORMATS)):
         assert f"supple list {section}" in " ".join(

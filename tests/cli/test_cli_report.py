@@ -67,7 +67,7 @@ def test_a_page_of_several_frames_has_film_and_table(tmp_path):
     assert "Relative residual of each frame" in page.text
 
 
-def test_a_film_that_is_too_large_stays_beside_the_page(tmp_path, monkeypatch):
+def test_a_film_that_is_too_large_stays_outside_the_page(tmp_path, monkeypatch):
     supple_json("run", write_scene(tmp_path, SWING), "--output", "out")
     monkeypatch.setattr(page, "FILM_LIMIT", 100)
     remarks = supple_json("report", "out")["remarks"]

@@ -23,15 +23,15 @@ from supple.io.checksums import CHECKSUMS
 @contextmanager
 def interrupted_after(frames: int) -> Iterator[None]:
     """Within it, the user presses Ctrl-C in the middle of the solve that follows so many frames."""
-    original = RunProgress.watch
+    original = RunProgress.show_iteration
 
-    def watch(self, iteration, relative_residual, seconds):
-        original(self, iteration, relative_residual, seconds)
-        if self.done == frames and iteration > 5:
+    def interrupt(self, info):
+        original(self, info)
+        if self.done == frames and info.iteration > 5:
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunProgress, "watch", watch)
+        patch.setattr(RunProgress, "show_iteration", interrupt)
         yield
 
 
@@ -77,7 +77,7 @@ def test_frames_of_earlier_versions_have_no_state_and_are_continued(tmp_path):
     np.testing.assert_allclose(again.positions, last.positions, rtol=0, atol=1e-12)
 
 
-def test_an_interrupt_before_the_first_frame_leaves_old_results_alone(tmp_path):
+def test_an_interrupt_before_the_first_frame_leaves_old_results_untouched(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture")
     with interrupted_after(0):
@@ -99,7 +99,7 @@ def test_a_resume_of_a_finished_run_has_nothing_to_do(tmp_path):
     assert again["frames"] == first["frames"]
 
 
-def test_a_resume_shows_figures_that_were_infinite(tmp_path):
+def test_a_resume_shows_numbers_that_were_infinite(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture", "--frames", "2")
     path = tmp_path / "results" / "scene" / "report.json"

@@ -126,7 +126,7 @@ def test_quiet_says_nothing(tmp_path):
     assert (result.exit_code, result.output) == (0, "")
 
 
-def test_films_are_made_only_if_wanted(tmp_path):
+def test_films_are_made_only_on_request(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-film", "--output", "a")
     assert (tmp_path / "a" / "picture.png").exists()
@@ -149,7 +149,7 @@ def test_an_interrupt_while_drawing_keeps_all_frames(tmp_path, monkeypatch):
     def interrupt(self, done, pictures):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(FilmProgress, "watch", interrupt)
+    monkeypatch.setattr(FilmProgress, "show_pictures", interrupt)
     result = supple("run", write_scene(tmp_path, SWING))
     assert result.exit_code == 130
     assert "supple render results/scene" in result.stderr

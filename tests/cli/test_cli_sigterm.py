@@ -45,7 +45,7 @@ def terminated(arguments, is_busy, signals=1):
 
 
 @pytest.mark.parametrize("signals", [1, 3])
-def test_a_run_leaves_whole_frames_and_can_be_resumed(tmp_path, signals):
+def test_a_run_leaves_complete_frames_and_can_be_resumed(tmp_path, signals):
     scene, folder = write_scene(tmp_path, SWING), tmp_path / "results" / "scene"
     arguments = ("run", scene, "--frames", "100000")
     code, said = terminated(arguments, (folder / "frame_0003.npz").exists, signals)

@@ -32,7 +32,7 @@ def flip(path, part=0.5):
     path.write_bytes(data)
 
 
-def test_an_untouched_folder_is_whole(results):
+def test_an_untouched_folder_is_intact(results):
     said = supple_json("verify", "results/scene")
     names = {f"frame_{k:04d}.{kind}" for k in range(4) for kind in ("npz", "vtu")}
     assert set(read_checksums(results).digests) == names | {"report.json", "scene.toml", "animation.pvd"}
@@ -136,7 +136,7 @@ def test_skins_and_mesh_data_are_mended(tmp_path):
     assert skins.read_bytes() == before
 
 
-def test_figures_of_a_report_that_has_changed_are_not_taken_over(results):
+def test_numbers_of_a_report_that_has_changed_are_not_taken_over(results):
     """Resuming would give wrong figures a right checksum."""
     path = results / "report.json"
     text = path.read_text()
@@ -187,7 +187,7 @@ def test_exports_and_pages_have_checksums_and_are_replaced(results):
 
 @pytest.mark.parametrize("name", ["frame_0002.vtu", "frame_0002.npz", "report.json", "animation.pvd"])
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
-def test_a_kill_beside_a_change_of_names_leaves_true_checksums(tmp_path, monkeypatch, name, done):
+def test_a_kill_next_to_a_change_of_names_leaves_true_checksums(tmp_path, monkeypatch, name, done):
     scene, original, seen = write_scene(tmp_path, SWING), os.replace, []
 
     def replace(source, target):
@@ -213,16 +213,16 @@ def test_a_kill_beside_a_change_of_names_leaves_true_checksums(tmp_path, monkeyp
     assert supple("verify", "results/scene").exit_code == 0
 
 
-def test_an_interrupted_run_is_whole_and_resumes(tmp_path, monkeypatch):
-    scene, original = write_scene(tmp_path, SWING), RunProgress.watch
+def test_an_interrupted_run_is_intact_and_resumes(tmp_path, monkeypatch):
+    scene, original = write_scene(tmp_path, SWING), RunProgress.show_iteration
 
-    def watch(self, iteration, relative_residual, seconds):
-        original(self, iteration, relative_residual, seconds)
-        if self.done == 2 and iteration > 5:
+    def interrupt(self, info):
+        original(self, info)
+        if self.done == 2 and info.iteration > 5:
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RunProgress, "watch", watch)
+        patch.setattr(RunProgress, "show_iteration", interrupt)
         assert supple("run", scene, *RUN).exit_code == 130
     assert supple("verify", "results/scene").exit_code == 0
     assert resume().exit_code == 0

@@ -72,7 +72,7 @@ def test_a_body_that_flies_at_a_thin_obstacle_stops_there(moving):
     assert (frame.model.mass @ frame.velocities)[0] < 0.9 * 1000 * speed, "the wall takes momentum"
 
 
-def test_parts_of_ways_to_obstacles():
+def test_parts_of_paths_to_obstacles():
     """A ball that rests, or a wall that moves by 1 m: whole bodies stay where their first vertex meets it."""
     x = np.array([(0.0, 0, 0), (-0.5, 0, 0), (0, 3, 0), (0, 4, 0), (1, 0, 2.3), (2, 0, 2.3)])
     body, goal = np.array([0, 0, 1, 1, 2, 2]), x + np.array([5.0, 0, 0])

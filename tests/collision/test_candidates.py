@@ -19,7 +19,7 @@ from supple.kernels import HOST
 
 
 @pytest.mark.parametrize("pace", [0.003, 0.03, 0.3])
-def test_gaps_are_those_that_are_found_anew(pace):
+def test_proximity_pairs_are_those_of_a_new_search(pace):
     rng = np.random.default_rng(1)
     surfaces, x = crowd(rng)
     centers = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
@@ -65,7 +65,7 @@ def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
         assert others.sum() > 0
 
 
-def test_large_things_are_found_within_a_body_from_cells_that_are_far():
+def test_large_primitives_are_paired_within_a_body_from_cells_that_are_far():
     """Those that are near are in cells beyond the radius of their own, too."""
     x, triangles = soup(60, seed=5)
     x[:30] = x.mean(axis=0) + 8 * (x[:30] - x.mean(axis=0))
@@ -83,7 +83,7 @@ def test_large_things_are_found_within_a_body_from_cells_that_are_far():
         assert len(pairs) == len(set(pairs))
 
 
-def test_they_are_looked_for_again_only_where_bodies_have_approached_each_other():
+def test_they_are_searched_again_only_where_bodies_have_approached_each_other():
     surfaces, x = crowd(np.random.default_rng(0))
     known = pickle.loads(pickle.dumps(Candidates(surfaces)))
     known.vertices(Points.at(x), 0.1)
@@ -95,7 +95,7 @@ def test_they_are_looked_for_again_only_where_bodies_have_approached_each_other(
     assert known._known["vertices", True] is cached["vertices", True], "within bodies nothing has moved"
 
 
-def test_bodies_that_deform_are_looked_at_again_alone(monkeypatch):
+def test_bodies_that_deform_are_searched_again_separately(monkeypatch):
     """The pairs within others stay; all are those that are found anew."""
     rng, requests = np.random.default_rng(2), []
     surfaces, x = crowd(rng)
@@ -117,7 +117,7 @@ def test_bodies_that_deform_are_looked_at_again_alone(monkeypatch):
 
 
 @pytest.mark.parametrize("contact", ["weak", "barrier"])
-def test_frames_of_copies_have_the_contacts_of_their_own(contact):
+def test_frames_of_a_batch_have_the_contacts_of_their_own(contact):
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.01, contact=contact)
     elastic = supple.Corotated(young=1e5, poisson=0.3)
     low = scene.add_solid(supple.block(2), elastic, density=100, name="low")

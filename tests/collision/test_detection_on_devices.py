@@ -45,7 +45,7 @@ def test_a_device_finds_what_the_host_finds(name, fake_device):  # noqa: F811
 
 
 @pytest.mark.parametrize("where", ["card", "one", "several"])
-def test_there_is_room_for_all_pairs(where, monkeypatch):
+def test_the_capacity_suffices_for_all_pairs(where, monkeypatch):
     """However few were expected: none are dropped."""
     things, runner = list(searches("crumpled"))[1], {"one": HOST, "several": Host(3)}.get(where) or card()
     expected = find(*things, 0.3)
@@ -64,7 +64,7 @@ def close_together():
     return surfaces, x - 0.45 * centers[surfaces.body]
 
 
-def test_what_meets_while_bodies_move_is_found_by_a_device(fake_device):  # noqa: F811
+def test_what_meets_while_bodies_move_is_detected_by_a_device(fake_device):  # noqa: F811
     rng, runner, (surfaces, x) = np.random.default_rng(1), card(), close_together()
     known, candidates, pairs = Looking(surfaces), Candidates(surfaces), 0
     for _ in range(6):
@@ -82,7 +82,7 @@ def test_what_meets_while_bodies_move_is_found_by_a_device(fake_device):  # noqa
     assert "sift_all" not in launched
 
 
-def test_pairs_that_a_device_has_found_serve_the_host():
+def test_pairs_that_a_device_detected_serve_the_host():
     """As where a frame is evaluated after it was solved elsewhere."""
     surfaces, x = close_together()
     known, detected = Candidates(surfaces), []

@@ -129,7 +129,7 @@ def test_a_floor_finds_all_that_lies_on_it(threads):
     assert all(np.all(np.diff(row) > 0) for row in np.split(pairs, start[1:-1]))
 
 
-def test_where_there_is_nothing_nothing_is_found():
+def test_where_there_is_nothing_there_are_no_pairs():
     none = np.empty((0, 3), int)
     start, pairs = near(np.zeros((4, 3)), np.zeros((2, 1), int), none, 0.1)
     assert (start.tolist(), len(pairs)) == ([0, 0, 0], 0)

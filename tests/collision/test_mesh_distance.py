@@ -276,7 +276,7 @@ def test_what_begins_inside_a_thin_part_is_refused_with_its_depth():
 
 
 @pytest.mark.parametrize("solver", [None, supple.PBNG(iterations=40)])
-def test_cloth_that_passes_a_thin_part_is_told_of(solver):
+def test_cloth_that_passes_a_thin_part_is_reported_of(solver):
     """The 2 mm part goes through cells of 9 cm, whose vertices do not feel it."""
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False)
     sheet = supple.sheet(cells=(8, 8), size=(0.7, 0.7), plane="zx", origin=(-0.4, 0.42, -0.35))

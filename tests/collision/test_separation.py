@@ -42,7 +42,7 @@ def test_a_body_that_is_squeezed_has_not_passed_itself(mesh, squeeze):
     assert len(meetings(surfaces, x).distance) == 0
 
 
-def test_parts_of_a_body_that_have_passed_each_other_are_found():
+def test_parts_of_a_body_that_have_passed_each_other_are_detected():
     """Two blocks of one body, with a slit between them that is more than closed."""
     surfaces = surfaces_of([cube(), cube((0, 1.4, 0))])
     x = surfaces.rest.copy()

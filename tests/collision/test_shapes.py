@@ -36,7 +36,7 @@ def random_points(count=400):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_the_foot_is_on_the_surface_and_nothing_on_it_is_nearer(name):
+def test_the_closest_point_is_on_the_surface_and_nothing_on_it_is_nearer(name):
     points = random_points()
     d, n = distance(SHAPES[name], points)
     feet = points - d[:, None] * n

@@ -122,7 +122,7 @@ def test_the_default_barrier_transmits_forces_of_small_strains(strain):
     assert f"{contacts.approach_share:.2g} is lost" in str(result.report)
 
 
-def test_the_report_has_the_share_of_open_gaps_in_the_force():
+def test_the_report_has_the_share_of_separated_pairs_in_the_force():
     """Blocks that start a tenth of their thickness apart, without a force at the start."""
     gap, strain = 0.002, 0.02
     scene, _ = patch(strain, gap=gap)
@@ -147,7 +147,7 @@ def test_a_twisted_mat_meets_itself_and_never_passes():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_things_thrown_at_each_other_never_pass(seed):
+def test_bodies_thrown_at_each_other_never_pass(seed):
     """With few sweeps, far from balance."""
     rng = np.random.default_rng(seed)
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.02, contact="barrier")
@@ -213,7 +213,7 @@ def test_nothing_passes_anything_within_the_rooms_of_vertices():
     assert not ipctk.is_step_collision_free(mesh, x, x + 3 * room[:, None] * toward)
 
 
-def test_gaps_are_those_of_an_independent_library():
+def test_proximity_pairs_are_those_of_an_independent_library():
     ipctk = pytest.importorskip("ipctk")
     rng = np.random.default_rng(4)
     x = rng.uniform(-1, 1, (60, 3))
@@ -258,7 +258,7 @@ def test_bad_options_are_refused():
 
 
 @pytest.mark.parametrize(("size", "away"), [(1e-3, 0.0), (1e3, 0.0), (1.0, 1e4)])
-def test_size_and_place_do_not_matter(size, away):
+def test_size_and_position_do_not_matter(size, away):
     scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
     at = np.array([away, -away, away])
     low = supple.block(cells=2, size=(size, size, size)).translated(at)

@@ -67,7 +67,7 @@ def test_a_box_that_starts_within_the_thickness_slides_without_being_thrown_up(g
     assert noted == (gap < 0.00107), "where the gap is less than a tenth of the thickness"
 
 
-def test_a_start_far_within_the_thickness_is_told():
+def test_a_start_far_within_the_thickness_is_reported():
     """Less than a tenth of it: the box is pushed, and the report of the first frame says so."""
     first, second = supple.simulate(sliding_box(1e-4), dt=0.005, frames=2)
     (note,) = (note for note in first.report.notes if "apart, nearer" in note)
@@ -99,7 +99,7 @@ def test_pairs_have_their_own_friction_and_forces_are_opposite():
     assert abs(forces[1, 0]) == pytest.approx(0.4 * forces[1, 1], rel=0.02), "it slides"
 
 
-def test_an_equilibrium_is_held_by_friction():
+def test_an_equilibrium_is_balanced_by_friction():
     """Without it there would be none."""
     result = supple.equilibrium(on_slope(0.7, quasistatic=True), tolerance=1e-5, position_tolerance=None)
     assert result.report.ok, result.report

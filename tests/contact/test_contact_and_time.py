@@ -44,7 +44,7 @@ def test_pressure_in_single_precision():
 
 
 @pytest.mark.parametrize("friction", [0.0, 0.5])
-def test_contacts_are_found_where_bodies_are(friction):
+def test_contacts_are_detected_where_bodies_are(friction):
     """The same forces, whether a solve has found them or somebody asks for them at its positions."""
     scene = pressed(supple.Contact("weak", friction=friction))
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-6, position_tolerance=None)
@@ -54,7 +54,7 @@ def test_contacts_are_found_where_bodies_are(friction):
     assert np.abs(evaluation.net_force[free]).max() < 0.1 * most
 
 
-def test_forces_of_a_barrier_are_found_anywhere():
+def test_forces_of_a_barrier_are_evaluated_anywhere():
     """By a result, at its positions, and in a saved frame: all say the same."""
     scene = pressed("barrier", gap=0.06)
     result = supple.equilibrium(scene)

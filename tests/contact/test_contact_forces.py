@@ -20,7 +20,7 @@ def pressed_block(**obstacle):
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.1, 2.0])
-def test_what_presses_is_carried_by_what_holds(mu):
+def test_what_presses_is_balanced_by_reactions(mu):
     scene = pressed_block(friction=mu)
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7, position_tolerance=None)
     (plate,) = result.report.contact.obstacles

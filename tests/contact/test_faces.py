@@ -71,7 +71,7 @@ SHAPES = {
 @pytest.mark.parametrize(
     ("name", "size"), [(n, s) for n in SHAPES for s in (1e-3, 1.0, 1e3) if n != "bowl" or s == 1]
 )
-def test_the_deepest_point_of_a_triangle_is_found(name, size):
+def test_the_deepest_point_of_a_triangle(name, size):
     """Beside points all over it; triangles of all sizes, around a shape."""
     rows, values = SHAPES[name].rows.copy(), np.append(SHAPES[name].values, 0.0)
     if name != "bowl":  # a grid has numbers of cells there
@@ -208,7 +208,7 @@ def test_an_equilibrium_with_a_corner_in_a_face_is_not_called_converged(threads)
     assert "face" in report.outcome.value
 
 
-def test_pinned_faces_and_faces_beside_pinned_vertices_inside_do_not_count():
+def test_pinned_faces_and_faces_next_to_pinned_vertices_inside_do_not_count():
     """What is pinned into an obstacle is so on purpose."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(

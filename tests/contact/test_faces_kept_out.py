@@ -24,7 +24,7 @@ def pressed(shape, place="here", depth=0.03, **options):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("shape", things(1.0, (0, 0, 0)))
-def test_what_is_small_is_kept_out_of_faces(shape, place):
+def test_what_is_small_is_excluded_of_faces(shape, place):
     size, _ = PLACES[place]
     result, reference = pressed(shape, place), pressed(shape)
     (each,) = result.report.contact.obstacles
@@ -69,7 +69,7 @@ def test_threads_and_precisions_agree():
     assert np.abs(single.positions - one.positions).max() < 1e-4
 
 
-def test_a_closed_surface_is_kept_out_by_its_rim():
+def test_a_closed_surface_is_excluded_by_its_rim():
     """A bowl upside down, much smaller than a face, whose rim is sharp and whose inside is not."""
     mesh = bowl().scaled(0.08)
     points = mesh.points * np.array([1, -1, -1])

@@ -98,7 +98,7 @@ def test_a_motion_goes_on_from_a_state_bit_by_bit():
 
 
 @pytest.mark.parametrize("name", RUBBING)
-def test_all_solvers_agree_on_what_rubs(name):
+def test_all_solvers_agree_on_friction(name):
     limits = {"tolerance": 1e-6, "max_iterations": 600, "frames": 3}
     scene = on_slope(0.4)
     *_, frame = supple.simulate(scene, solver=SOLVERS[name](), **limits)

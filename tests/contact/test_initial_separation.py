@@ -25,7 +25,7 @@ def intersects(scene, x):
     return crossings(Surfaces(triangles, body, x, 0.0, np.zeros(2, bool)), x)
 
 
-def test_bodies_are_pushed_apart_where_that_is_asked_for():
+def test_bodies_are_separated_where_that_is_requested():
     with pytest.raises(supple.SceneError, match=r"'low' and 'high' intersect.*separate_initial = true"):
         supple.scene.build_model(overlapping())
     scene = overlapping(separate_initial=True)
@@ -37,7 +37,7 @@ def test_bodies_are_pushed_apart_where_that_is_asked_for():
         assert not intersects(scene, frame.positions)
 
 
-def test_only_a_barrier_pushes_apart_first():
+def test_only_a_barrier_separates_first():
     with pytest.raises(supple.SceneError, match='separate_initial is for contact by a "barrier"'):
         supple.Contact("weak", separate_initial=True)
 
@@ -53,7 +53,7 @@ def stacked(**options):
     return scene
 
 
-def test_bodies_that_touch_are_told_or_pushed_apart():
+def test_bodies_that_touch_are_reported_or_separated():
     with pytest.raises(ValueError, match=r"'low' touches 'high'.*separate_initial = true"):
         supple.equilibrium(stacked(), tolerance=1e-4)
     result = supple.equilibrium(stacked(separate_initial=True), tolerance=1e-4)

@@ -75,7 +75,7 @@ def test_pictures_have_obstacles_and_points_of_contact():
     assert ((outward * away).sum(axis=1) > 0).all(), "counter-clockwise seen from outside"
 
 
-def test_files_have_obstacles_beside_bodies(tmp_path):
+def test_files_have_obstacles_next_to_bodies(tmp_path):
     scene = swept()
     frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), dt=0.5, frames=2))
     supple.io.save_frames(scene, frames, "vtu,glb,obj,npz", tmp_path)
@@ -154,7 +154,7 @@ def test_a_deforming_surface_is_exported_and_drawn_as_the_given_mesh_at_its_time
             np.testing.assert_allclose(drawn, expected, atol=1e-9)
 
 
-def test_meshes_with_other_triangles_are_shown_one_after_the_other():
+def test_meshes_with_other_triangles_are_exported_one_after_the_other():
     fine, coarse = (
         supple.meshes.sphere(radius=0.2, resolution=6),
         supple.meshes.sphere(radius=0.3, resolution=4),

@@ -167,7 +167,7 @@ def layers(way, gap=0.01):
 
 @pytest.mark.parametrize("way", [0.1, 0.3])
 @pytest.mark.parametrize("iterations", [5, 20])
-def test_obstacles_wait_for_what_they_push(way, iterations):
+def test_obstacles_wait_for_bodies_in_contact(way, iterations):
     """Nothing is inside of them in the end of a step, although neighbors hold it back in the beginning."""
     scene = layers(way)
     frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=iterations), frames=12))

@@ -76,11 +76,11 @@ def test_a_report_of_a_solve_has_the_forces_where_that_has_ended():
 
 def test_forces_that_were_evaluated_stay_when_somebody_asks_how_stiff_the_rest_is():
     problem = settled(steps=4)
-    problem.measures.balances()
+    problem.diagnostics.balances()
     forces = problem.states.net[:-1], problem.contacts.planes.reaction[:, :-1]
     before = [array.copy() for array in forces]
-    problem.measures.at_rest.forget()
-    assert problem.measures.at_rest.norms[0] > 0
+    problem.diagnostics.rest_compliance.invalidate()
+    assert problem.diagnostics.rest_compliance.norms[0] > 0
     for array, original in zip(forces, before, strict=True):
         assert np.array_equal(array, original)
     assert np.abs(before[1]).max() > 0

@@ -117,7 +117,7 @@ def held_box(mass, dt=0.01, pressed=2e-4, cells=(1, 3, 2), **options):
 
 @pytest.mark.parametrize("mass", [0.05, 0.5])
 @pytest.mark.parametrize("solver", ["default", "few sweeps"])
-def test_a_box_that_pads_hold_gains_what_they_push_in_few_iterations(mass, solver):
+def test_a_box_that_pads_hold_gains_their_contact_force_in_few_iterations(mass, solver):
     """50 g sticks, which took 1,000 sweeps a step; with 20 it gained 1 % of the force. 500 g slides."""
     options = {} if solver == "default" else {"solver": supple.PBNG(iterations=20)}
     sim, pins = held_box(mass, cells=(2, 6, 4), **options)
@@ -140,7 +140,7 @@ def test_a_box_that_sticks_to_pads_does_not_creep():
     assert abs(heights[-1] - heights[40]) < 2e-9
 
 
-def test_a_step_far_from_balance_says_so_of_rigid_bodies():
+def test_a_step_with_a_large_residual_says_so_of_rigid_bodies():
     """One sweep finds next to nothing of the friction."""
     sim, pins = held_box(0.05, solver=supple.PBNG(iterations=1))
     report = sim.step(pins=pins).report

@@ -190,7 +190,7 @@ def test_a_box_does_not_creep_down_a_slope_just_below_the_angle_of_friction():
 @pytest.mark.parametrize(
     "shape", [supple.Sphere(0.1, (0, 0.12, 0)), supple.Box((0.2, 0.2, 0.2), (0, 0.12, 0))]
 )
-def test_a_rigid_body_in_a_pinned_block_is_told_of(shape):
+def test_a_rigid_body_in_a_pinned_block_is_reported_of(shape):
     """Pinned vertices do not push it: no step that ends in the block is called converged."""
     scene = supple.Scene(quasistatic=False)
     rubber = supple.NeoHookean(young=1e5, poisson=0.3)

@@ -26,7 +26,7 @@ def pressed(displacement=0.1, **options):
     return scene
 
 
-def test_blocks_that_are_pressed_push_each_other_as_springs_in_a_row():
+def test_pressed_blocks_load_each_other_as_springs_in_a_row():
     """E A/H each, and what the constraints let through, which is little."""
     scene = pressed()
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-5, position_tolerance=None)

@@ -97,7 +97,7 @@ def test_the_same_spec_goes_on_with_its_store(tmp_path, monkeypatch):
         make_store(load_spec(spec | {"count": 3}), store.path)
 
 
-def test_the_command_is_told_without_folders(tmp_path):
+def test_the_command_is_reported_without_folders(tmp_path):
     command = ["/home/me/bin/supple", "dataset", "run", "/home/me/secret/bars.toml", "--output=/data/x.zarr"]
     spec = load_spec(spec_of(tmp_path, count=2))
     store = make_store(spec, tmp_path / "set.zarr", command=[*command, "specs/bars.toml"])
@@ -122,7 +122,7 @@ def test_texts_that_are_no_paths_stay(tmp_path):
 
 
 @pytest.mark.parametrize("others", [-12.0, -1.0])
-def test_statistics_and_normalized_pairs_see_the_training_part_alone(tmp_path, others):
+def test_statistics_and_normalized_pairs_see_the_training_part_only(tmp_path, others):
     """Whatever loads the other samples have."""
     spec = spec_of(tmp_path, count=24, shard=8, store={"quantities": ["positions", "von_mises"]})
     store = make_store(load_spec(spec), tmp_path / "set.zarr")

@@ -42,7 +42,7 @@ def heavy(conditions):
     return conditions.force[:, 1].sum() < -150
 
 
-def test_a_sample_that_crashes_is_told_and_the_others_are_solved(tmp_path, monkeypatch):
+def test_a_sample_that_crashes_is_reported_and_the_others_are_solved(tmp_path, monkeypatch):
     full_store = solved(tmp_path, "whole.zarr", count=8, shard=4, solve={"start": "cold"})
     failing(monkeypatch, heavy)
     store = solved(tmp_path, "set.zarr", count=8, shard=4, solve={"start": "cold"})
@@ -146,7 +146,7 @@ def test_errors_of_the_system_are_of_no_sample(tmp_path, monkeypatch):
     assert sample_bytes(store) == sample_bytes(solved(tmp_path, "whole.zarr", count=3, shard=3))
 
 
-def test_errors_beside_solves_name_the_shard_or_say_that_nothing_can_be_solved(tmp_path, monkeypatch):
+def test_errors_next_to_solves_name_the_shard_or_say_that_nothing_can_be_solved(tmp_path, monkeypatch):
     store = make_store(load_spec(spec_of(tmp_path, count=3, shard=3)), tmp_path / "set.zarr")
     shards = Shards(store)
     with monkeypatch.context() as patch:
@@ -206,7 +206,7 @@ class DeadRay:
 
 
 @pytest.mark.parametrize("where", ["wait", "get"])
-def test_a_ray_cluster_that_is_gone_is_told_as_that(tmp_path, monkeypatch, where):
+def test_a_ray_cluster_that_is_gone_is_reported_as_that(tmp_path, monkeypatch, where):
     store = make_store(load_spec(spec_of(tmp_path, count=2, shard=1)), tmp_path / "set.zarr")
     dead = DeadRay(where)
     dead.remote = lambda *given, **options: (lambda function: dead) if options else "task"
@@ -269,7 +269,7 @@ def test_failed_samples_are_solved_again_and_no_others(tmp_path, monkeypatch):
     assert release_failed(store, store.finished()) == 0
 
 
-def test_released_shards_solve_their_failed_samples_alone(tmp_path, monkeypatch):
+def test_released_shards_solve_their_failed_samples_only(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         failing(patch, heavy)
         store = solved(tmp_path, count=8, shard=8, solve={"start": "cold"})

@@ -55,7 +55,7 @@ def command(*arguments):
     return CliRunner().invoke(app, ["dataset", *map(str, arguments)])
 
 
-def test_a_sound_store_is_complete(full_store):
+def test_a_valid_store_is_complete(full_store):
     verdict = verify(full_store, again=0)
     assert (verdict.problems, verdict.notes, verdict.missing) == ([], [], 0)
     assert verdict.complete
@@ -224,7 +224,7 @@ def test_a_kill_while_reports_are_written_is_no_damage(copy, monkeypatch):
     assert {path: path.read_bytes() for path in files(copy)} == before
 
 
-def test_several_processes_that_end_together_leave_a_sound_store(copy):
+def test_several_processes_that_end_at_once_leave_a_valid_store(copy):
     """Each writes reports of all shards that it sees, while others publish."""
     manifest = copy.manifest_file(0)
     hidden = manifest.with_suffix(".aside")
@@ -249,7 +249,7 @@ def test_checksums_of_json_are_of_all_of_its_text():
     assert has_valid_checksum("{}", required=False)
 
 
-def test_merged_and_grown_stores_have_their_own_checksums(copy, full_store, tmp_path):
+def test_merged_and_extended_stores_have_their_own_checksums(copy, full_store, tmp_path):
     merged = merge(tmp_path / "merged.zarr", [copy.path])
     assert verify(merged, again=1).complete
     assert "merged.zarr" in (merged.path / "README.md").read_text()

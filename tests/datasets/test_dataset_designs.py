@@ -84,7 +84,7 @@ def test_functions_of_users(tmp_path):
         draw(load_spec(spec | {"function": "no_such_module:f"}, allow_code=True))
 
 
-def test_a_path_visits_every_point_once_and_is_short():
+def test_a_path_passes_every_point_once_and_is_short():
     points = np.random.default_rng(0).random((300, 2))
     order = path_through(points)
     assert sorted(order) == list(range(300))
@@ -121,13 +121,13 @@ def _words(count, rng):
         (_words, "'g' of the design's function must be numbers"),
     ],
 )
-def test_functions_that_fail_are_told(tmp_path, function, message):
+def test_functions_that_fail_are_reported(tmp_path, function, message):
     spec = spec_of(tmp_path, count=5, design="function", vary=[{"path": "gravity.y", "name": "g"}])
     with pytest.raises(DatasetError, match=message):
         draw(load_spec(spec | {"function": function}))
 
 
-def test_a_module_that_cannot_be_imported_is_told(tmp_path):
+def test_a_module_that_cannot_be_imported_is_reported(tmp_path):
     (tmp_path / "broken_design.py").write_text("design = (", encoding="utf-8")
     spec = spec_of(tmp_path, count=5, design="function", vary=[{"path": "gravity.y", "name": "g"}])
     path = tmp_path / "broken.toml"
@@ -175,7 +175,7 @@ def test_a_spec_that_names_a_program_is_refused_and_nothing_is_imported(tmp_path
         ("a.xlsx", b"", "CSV, NPZ or Parquet"),
     ],
 )
-def test_tables_that_cannot_be_read_are_told(tmp_path, name, content, message):
+def test_tables_that_cannot_be_read_are_reported(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     vary = [{"path": "gravity.y", "name": "g"}]
     spec = spec_of(tmp_path, count=None, design="table", table=str(tmp_path / name), vary=vary)

@@ -69,7 +69,7 @@ def test_the_last_shard_goes_on_where_it_was(tmp_path, monkeypatch):
     assert solved_samples == [6, 7]
 
 
-def test_without_being_asked_no_store_grows(tmp_path):
+def test_no_store_grows_without_grow(tmp_path):
     store = solved(tmp_path, count=4, shard=4)
     spec = load_spec(spec_of(tmp_path, count=6, shard=4))
     with pytest.raises(DatasetError, match=r"different are count.*or let it grow with --grow\."):
@@ -161,7 +161,7 @@ def test_what_was_done_of_unfinished_shards_goes_along(tmp_path, monkeypatch):
     assert solved_samples == [7]
 
 
-def test_nobody_writes_into_a_set_that_has_grown_meanwhile(tmp_path):
+def test_nobody_writes_into_a_set_that_was_extended_meanwhile(tmp_path):
     store = make_store(load_spec(spec_of(tmp_path, count=3, shard=4)), tmp_path / "set.zarr")
     shards = Shards(store)
     more = load_spec(spec_of(tmp_path, count=4, shard=4))

@@ -317,7 +317,7 @@ def test_forces_that_are_none_are_exactly_none(tmp_path):
         ("pin.end.motion.translate.offset.x", 1e20, "offset"),
     ],
 )
-def test_one_that_is_wrong_is_told_and_the_others_are_there(tmp_path, path, wrong, sentence):
+def test_one_that_is_wrong_is_reported_and_the_others_are_there(tmp_path, path, wrong, sentence):
     file = tmp_path / "scene.toml"
     file.write_text(SCENE)
     source = Source.load(file)

@@ -21,7 +21,7 @@ def data(tmp_path_factory):
     return supple.data.open(store.path)
 
 
-def test_arrays_are_what_is_asked_for(data):
+def test_arrays_are_what_is_requested(data):
     positions = data["positions"]
     assert positions.shape == (20, 12, 3)
     assert positions.dims == ("sample", "vertex", "xyz")

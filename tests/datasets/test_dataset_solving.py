@@ -176,7 +176,7 @@ def test_what_obstacles_do_is_stored(tmp_path):
 
 
 @pytest.mark.parametrize("start", ["neighbor", "predicted"])
-def test_wherever_solves_begin_they_end_in_the_same_place(tmp_path, start):
+def test_wherever_solves_begin_they_end_in_the_same_state(tmp_path, start):
     stores = [
         solved(tmp_path, f"{name}.zarr", count=24, shard=12, solve={"start": name, "check": 0.5})
         for name in (start, "cold")
@@ -246,7 +246,7 @@ def test_a_prediction_goes_through_what_is_known():
         assert np.allclose(neighbors.predict(point), shape, atol=1e-8)
 
 
-def test_varied_quantities_may_have_several_places(tmp_path):
+def test_varied_quantities_may_have_several_key_paths(tmp_path):
     both = ["force[0].force.x", "force[0].force.z"]
     store = solved(tmp_path, count=2, shard=2, vary=[VARY[0], {"path": both, "name": "f", "range": [1, 2]}])
     assert store.facts["varied"][1]["paths"] == both

@@ -30,7 +30,7 @@ def source(folder):
         ("force[0].force.z", ("force", 0, "force", 2), 1),
     ],
 )
-def test_places_are_found_and_filled(tmp_path, path, keys, now):
+def test_key_paths_are_resolved_and_replaced(tmp_path, path, keys, now):
     tables = source(tmp_path)
     key_path = resolve_key_path(tables.table, path)
     assert key_path.keys == keys
@@ -126,7 +126,7 @@ def test_designs_need_what_they_need(tmp_path):
         load_spec(tmp_path / "nothing.toml")
 
 
-def test_the_example_is_a_sound_spec():
+def test_the_example_is_a_valid_spec():
     spec = load_spec(Path(__file__).parents[2] / "examples" / "bar_dataset.toml")
     assert spec.sizes == {"young": 1, "poisson": 1, "gravity": 3}
     assert not spec.source.rebuilds

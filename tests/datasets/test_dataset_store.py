@@ -80,7 +80,7 @@ def test_statistics_are_those_of_the_samples(full_store):
     assert np.allclose(data.stats["young"]["mean"], data.inputs["young"][train].mean())
 
 
-def test_a_sound_store_is_found_sound(full_store):
+def test_a_valid_store_is_verified(full_store):
     verdict = verify(full_store, again=2)
     assert verdict.good
     assert verdict.chunks == 20
@@ -88,7 +88,7 @@ def test_a_sound_store_is_found_sound(full_store):
 
 
 @pytest.mark.parametrize("where", ["chunk", "index", "cut", "gone", "account"])
-def test_damage_is_found_and_mended(copy, full_store, where):
+def test_damage_is_detected_and_mended(copy, full_store, where):
     path = copy.file("positions", 1)
     content = bytearray(path.read_bytes())
     if where == "chunk":
@@ -112,7 +112,7 @@ def test_damage_is_found_and_mended(copy, full_store, where):
     assert sample_bytes(copy) == sample_bytes(full_store)
 
 
-def test_a_wrong_sample_is_found_by_solving_it_again(copy):
+def test_a_wrong_sample_is_detected_by_solving_it_again(copy):
     manifest = json.loads(copy.manifest_file(0).read_text())
     chunks = [x + 0.01 for x in supple.data.open(copy.path)["positions"][:4]]
     energies = list(supple.data.open(copy.path)["body_energies"][:4])
@@ -271,7 +271,7 @@ def test_a_folder_that_refuses_to_be_written(tmp_path, monkeypatch):
     assert not list(tmp_path.glob(".unfinished*"))
 
 
-def test_shares_of_a_job_array_merge_into_the_whole(tmp_path, full_store):
+def test_shares_of_a_job_array_merge_into_the_full_store(tmp_path, full_store):
     spec = spec_of(full_store.path.parent, count=10, shard=4, store={"quantities": ["positions", "energies"]})
     parts = [make_store(load_spec(spec), tmp_path / f"part{k}.zarr") for k in range(2)]
     for k, part in enumerate(parts):
@@ -300,7 +300,7 @@ def test_shares_are_i_of_n():
     assert sorted(shard for share in every for shard in share) == list(range(10))
 
 
-def test_a_finished_store_is_left_alone(full_store):
+def test_a_finished_store_is_untouched(full_store):
     before = {path: path.stat().st_mtime_ns for path in full_store.path.rglob("*")}
     run_store(full_store, Share(), workers=1)
     assert {path: path.stat().st_mtime_ns for path in full_store.path.rglob("*")} == before

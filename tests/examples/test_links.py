@@ -61,7 +61,7 @@ def test_what_is_named_is_there(page):
     ] == []
 
 
-def test_every_picture_is_shown_by_a_page():
+def test_every_picture_is_displayed_by_a_page():
     linked_pictures = {
         (page.parent / (a or b)).resolve()
         for page in PAGES

@@ -210,7 +210,7 @@ def test_cloth_under_pressure():
 
 
 @pytest.mark.parametrize("friction", [0.0, 5.0])
-def test_what_touches_a_plane_is_held_there(friction):
+def test_what_is_in_contact_with_a_plane_is_constrained_there(friction):
     scene = supple.Scene(gravity=(0, -3, 0))
     body = scene.add_solid(supple.block((2, 2, 1)), material("corotated"), density=20)
     scene.pin(body.where(face(1, 1)), motion=supple.Translate((0.02, -0.1, 0.01)), name="hand")

@@ -128,7 +128,7 @@ def test_several_bodies_and_rollers_at_once(at_once, monkeypatch):
         np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
 
 
-def test_those_that_are_not_stable_are_told_from_the_others():
+def test_those_that_are_not_stable_are_reported_from_the_others():
     """A straight column under too large a load among others, and a state that is far from balance."""
     scene = supple.Scene(gravity=(0, 0, 0))
     mesh = supple.block((12, 1, 1), size=(1, 0.05, 0.05))
@@ -164,7 +164,7 @@ def test_what_cannot_be_is_refused_at_the_call(loss, take, message):
     ("results", "message"),
     [(3, "results are a list"), ([1, 2], r"results\[0\] must be a result of supple, got 1")],
 )
-def test_what_are_no_results_is_told(results, message):
+def test_what_are_no_results_is_reported(results, message):
     with pytest.raises(TypeError, match=message):
         list(supple.gradients.gradients(results, lambda x: x, lambda result: result))
 

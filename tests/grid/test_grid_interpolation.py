@@ -37,7 +37,7 @@ def test_affine_motions_are_exact(away):
     np.testing.assert_allclose(nodes, at.nodes @ A.T + b, atol=1e-11 * size)
 
 
-def test_mass_and_momentum_are_kept():
+def test_mass_and_momentum_are_conserved():
     """Also where vertices lie on nodes, edges and faces of cells."""
     x = np.concatenate([some_points(), (RNG.integers(-3, 3, (50, 3)) + ORIGIN) * 0.3])
     at = interpolate(x, 0.3)
@@ -63,7 +63,7 @@ def test_angular_momentum_is_that_of_vertices_and_of_their_gradients():
     np.testing.assert_allclose(at.spread(mass) @ on_grid, mass @ own, atol=1e-9)
 
 
-def test_bodies_too_far_apart_for_a_grid_are_refused():
+def test_bodies_too_distant_for_a_grid_are_refused():
     with pytest.raises(ValueError, match="spacing, 1e-07 m, must be larger"):
         interpolate(np.array([[0.0, 0, 0], [1e3, 1e3, 1e3]]), 1e-7)
 

@@ -26,7 +26,7 @@ def free(velocities, **options):
     return scene, velocities(scene.bodies[0].points)
 
 
-def test_a_body_that_nothing_touches_falls_as_backward_euler_has_it_fall():
+def test_a_body_without_contact_falls_as_backward_euler_has_it_fall():
     scene = falling()
     frames = list(supple.simulate(scene, solver=BLENDED, frames=3))
     v = -9.81 * 0.01 * np.arange(1, 4)
@@ -39,7 +39,7 @@ def test_a_body_that_nothing_touches_falls_as_backward_euler_has_it_fall():
 
 
 @pytest.mark.parametrize("solver", [BLENDED, supple.Newton()], ids=lambda s: s.name)
-def test_momentum_is_kept(solver):
+def test_momentum_is_conserved(solver):
     """Linear momentum to rounding where methods end in balance, and by blending, whose displacements are
     those of forces that cancel, always; angular momentum loses what backward Euler takes."""
     scene, v = free(lambda x: (x - 0.5) @ np.array([[0, -3.0, 0.5], [3, 0.4, 0], [-0.5, 0, 0]]).T + (1, 0, 0))

@@ -42,7 +42,7 @@ def test_clearing_results_clears_exports(results):
     assert [path.name for path in results.rglob("*") if path.is_file()] == ["notes.txt"]
 
 
-def test_frames_are_written_as_they_come_and_not_kept(tmp_path):
+def test_frames_are_written_as_they_come_and_released(tmp_path):
     alive, most = [], 0
 
     def frames():

@@ -74,7 +74,7 @@ print(json.dumps(found))
 
 
 @needs_xdg
-def test_what_was_compiled_and_what_is_found_give_the_same_bits(tmp_path):
+def test_what_was_compiled_and_what_is_cached_give_the_same_bits(tmp_path):
     """With every solver: a process that compiles must not call what another one has inlined."""
     compiled, loaded = (printed_by(MOVE, tmp_path)[0] for _ in range(2))
     assert [name for name in compiled if compiled[name] != loaded[name]] == []
@@ -193,7 +193,7 @@ def test_texts_that_are_unrolled_are_part_of_what_a_class_computes(tmp_path):
 
 
 @needs_xdg
-def test_a_damaged_file_is_made_anew(tmp_path):
+def test_a_damaged_file_is_rebuilt(tmp_path):
     script = tmp_path / "script.py"
     assert measured(script, HERE) == (True, 3.0)
     (cached_file,) = (tmp_path / "cache").rglob("density.*.nbc")
@@ -203,7 +203,7 @@ def test_a_damaged_file_is_made_anew(tmp_path):
 
 
 @needs_xdg
-def test_the_log_says_what_cannot_be_kept(tmp_path):
+def test_the_log_says_what_cannot_be_cached(tmp_path):
     text = HERE.replace("class Mine", "class Kind(__import__('enum').Enum):\n    ONE = 1\n\nclass Mine")
     text = text.replace("FACTOR * three", "Kind.ONE.value * three")
     for _ in range(2):
@@ -258,7 +258,7 @@ with compilation""",
 @pytest.mark.parametrize(
     ("setting", "silent"), [("", False), ("SUPPLE_QUIET", True), ("level", True), ("log", True)]
 )
-def test_a_person_at_a_terminal_is_told_once(tmp_path, setting, silent):
+def test_a_person_at_a_terminal_is_reported_once(tmp_path, setting, silent):
     script = NOTE
     if setting == "level":
         script = "import logging; logging.getLogger('supple').setLevel('WARNING')" + script
@@ -324,7 +324,7 @@ def test_mistakes_are_refused_before_anything_is_compiled(tmp_path, option, valu
 
 
 @needs_xdg
-def test_kernels_work_where_nothing_can_be_kept(tmp_path):
+def test_kernels_work_where_nothing_can_be_cached(tmp_path):
     """A file stands where the cache folder should be."""
     nowhere = tmp_path / "file"
     nowhere.write_text("")
@@ -354,7 +354,7 @@ def kernel_cache(tmp_path_factory):
 
 
 @needs_xdg
-def test_kernels_are_kept_where_only_the_user_can_write(kernel_cache):
+def test_kernels_are_cached_where_only_the_user_can_write(kernel_cache):
     folders = [
         kernel_cache,
         *kernel_cache.glob("supple"),

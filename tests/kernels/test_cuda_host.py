@@ -65,7 +65,7 @@ def test_arrays_that_are_cleared_do_not_move(fake_device):  # noqa: F811
     np.testing.assert_array_equal(pulled(mirror, array), 0)
 
 
-def test_strided_arrays_arrive_whole():
+def test_strided_arrays_arrive_complete():
     mirror, array = new_mirror(), np.arange(24.0).reshape(4, 6)[:, ::2]
     mirror.upload_all((array,))
     copy = mirror.duplicate(np.ascontiguousarray(array), 0, 4)
@@ -120,7 +120,7 @@ def test_numbers_and_tuples_become_what_kernels_take():
     assert other != types  # brackets in other places are other types
 
 
-def test_few_tuples_are_remembered():
+def test_few_tuples_are_cached():
     from supple.kernels.cuda.memory import MAX_CACHED_TUPLES
 
     mirror, tuples = new_mirror(), [(k, float(k)) for k in range(3 * MAX_CACHED_TUPLES)]
@@ -176,7 +176,7 @@ def test_arrivals_survive_their_32_bits():
 
 
 @pytest.mark.parametrize("copies", [2, 9])
-def test_only_active_copies_are_worked_on(copies, fake_device):  # noqa: F811
+def test_only_active_members_are_worked_on(copies, fake_device):  # noqa: F811
     """Also where there are more of them than rows fit on the card."""
     from supple.kernels.cuda import Arrivals
 
@@ -206,7 +206,7 @@ def test_few_items_are_spread_over_the_card(widest, fake_device):  # noqa: F811
         assert warps < widest + columns
 
 
-def test_kernels_are_kept_on_disk_for_other_processes(fake_device, tmp_path, monkeypatch):  # noqa: F811
+def test_kernels_are_cached_on_disk_for_other_processes(fake_device, tmp_path, monkeypatch):  # noqa: F811
     import supple.kernels.cuda.launcher as launching
     from supple.kernels.cuda import Arrivals
 

@@ -49,7 +49,7 @@ def compiled_area(shape, scale):
 
 
 @pytest.mark.parametrize(("shape", "expected"), [(Square(2.0), 36.0), (Disk(1.0), 27.0), (Tile(1.0), 9.0)])
-def test_python_and_compiled_code_choose_alike(shape, expected):
+def test_python_and_compiled_code_choose_equally(shape, expected):
     assert area(shape, 3.0) == expected
     assert compiled_area(shape, 3.0) == expected
 

@@ -99,7 +99,7 @@ def test_nan_is_never_less_nor_greater_and_survives_arithmetic(dtype):
     assert np.isfinite(np.delete(out[0], 3, axis=1)).all()
 
 
-def test_infinities_are_kept(dtype):
+def test_infinities_remain(dtype):
     """1/0 and log 0 must stay visible: the sweep rejects steps by them."""
     x = np.zeros((1, 1, lanes_of(dtype)), dtype)
     out = np.empty((1, 6, lanes_of(dtype)), dtype)

@@ -145,7 +145,7 @@ def test_the_pattern_is_that_of_the_stencils():
         np.testing.assert_array_equal(pattern.indices[slots[present]], stencil[e, b])
 
 
-def test_the_curve_visits_every_point_once_and_mostly_neighbors():
+def test_the_curve_passes_every_point_once_and_mostly_neighbors():
     line = np.arange(8.0)
     points = np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3)[
         np.random.default_rng(0).permutation(512)

@@ -7,7 +7,7 @@ from scipy.sparse import bsr_matrix, eye
 
 from supple.linear import solvers
 from supple.linear.assembly.hessian import Assembly
-from supple.linear.conjugate_gradients import BURST, conjugate_gradients
+from supple.linear.conjugate_gradients import BURST_ITERATIONS, conjugate_gradients
 from supple.linear.multilevel.hierarchy import as_matrix, as_records
 from supple.linear.solvers import Automatic
 from supple.problem import Problem
@@ -36,7 +36,7 @@ def test_accuracy_is_reached(system, accuracy):
 
 def test_more_than_one_burst_is_needed(system):
     _, H, b = system
-    assert not conjugate_gradients(H, b, 1e-10, BURST, threads=1)[1]
+    assert not conjugate_gradients(H, b, 1e-10, BURST_ITERATIONS, threads=1)[1]
 
 
 def test_threads_change_nothing(system):

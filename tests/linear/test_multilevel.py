@@ -91,7 +91,7 @@ def test_conjugate_gradients_find_what_a_factorization_finds(name):
     assert 0 < ritz[0] < ritz[-1] < 4
 
 
-def test_bodies_apart_are_solved_as_if_alone():
+def test_separate_bodies_are_solved_as_single_bodies():
     """Bars of other stiffnesses, side by side: what is left of each is told, however little energy it has."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     moduli = [(1e6, 0.3), (1e9, 0.4999), (1e11, 0.3), (1e3, 0.3)]
@@ -156,7 +156,7 @@ def shifted(H, part):
     return bsr_matrix(H - part * H.diagonal().mean() * eye(H.shape[0]), blocksize=(3, 3))
 
 
-def test_what_is_not_positive_definite_is_told():
+def test_what_is_not_positive_definite_is_reported():
     assembly, _ = system(build_model(cantilever(material("corotated"), cells=4)))
     H = assembly.hessian("exact")
     hierarchy = Multilevel(assembly)
@@ -164,7 +164,7 @@ def test_what_is_not_positive_definite_is_told():
         hierarchy.at(shifted(H, 2.0), assembly.positions)
 
 
-def test_a_direction_of_negative_curvature_is_found():
+def test_a_direction_of_negative_curvature_is_detected():
     """With a preconditioner that is still positive definite."""
     assembly, b = system(build_model(cantilever(material("corotated"), cells=4)))
     H = assembly.hessian("exact")

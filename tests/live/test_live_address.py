@@ -26,7 +26,7 @@ def test_a_taken_port_leads_to_the_next_free_one(taken):
         pass
 
 
-def test_places_where_one_cannot_serve_are_refused():
+def test_addresses_where_one_cannot_serve_are_refused():
     with pytest.raises(ValueError, match=r"cannot serve at 192\.0\.2\.1"):
         free_port("192.0.2.1", 8080)  # an address that no machine has
     with pytest.raises(ValueError, match="between 1 and 65535"):

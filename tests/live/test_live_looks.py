@@ -103,7 +103,7 @@ def test_words_from_elsewhere_cannot_become_markup(snapshot):
 
 
 @pytest.mark.parametrize("method", SOLVERS)
-def test_every_solver_and_acceleration_can_be_chosen_and_shown(method):
+def test_every_solver_and_acceleration_can_be_chosen_and_displayed(method):
     for acceleration in accelerations(method):
         solver = make_solver(method, acceleration)
         assert solver.name == method

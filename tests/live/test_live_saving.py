@@ -104,7 +104,7 @@ def test_nothing_is_overwritten(live, tmp_path):
     assert first.with_suffix(".npz").exists()
 
 
-def test_mesh_files_are_found_from_another_folder(tmp_path):
+def test_mesh_files_are_located_from_another_folder(tmp_path):
     supple.meshes.save_mesh(supple.block((2, 2, 2)), tmp_path / "cube.vtu")
     text = BLOCK.replace("{ block = { cells = [4, 4, 4] } }", '{ file = "cube.vtu" }')
     live, elsewhere = Simulation(scene_file(tmp_path, text)), tmp_path / "saved"
@@ -176,7 +176,7 @@ def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
     ("text", "value", "kept"),
     [("$MM/b.mesh", "{folder}/meshes", True), ("$MM/b.mesh", "meshes", False), ("~/b.mesh", "", True)],
 )
-def test_paths_of_variables_and_of_home_stay_true(tmp_path, monkeypatch, text, value, kept):
+def test_paths_of_variables_and_of_home_folders_stay_true(tmp_path, monkeypatch, text, value, kept):
     meshes = tmp_path / "meshes"
     meshes.mkdir()
     supple.meshes.save_mesh(supple.block(2), meshes / "b.mesh")

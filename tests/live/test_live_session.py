@@ -43,7 +43,7 @@ def until(session, condition):
     return snapshot
 
 
-def test_it_plays_until_all_forces_balance_and_pauses_when_told(begin):
+def test_it_plays_until_all_forces_balance_and_pauses_on_request(begin):
     session = begin()
     session.play()
     resting = until(session, lambda s: s.status == "In balance.")
@@ -74,7 +74,7 @@ def test_reset_returns_to_the_start(begin):
     assert after.time == 0
 
 
-def test_a_solver_that_diverges_is_told_and_the_session_goes_on(begin):
+def test_a_solver_that_diverges_is_reported_and_the_session_goes_on(begin):
     session = begin()
     sound = session.snapshot.settings
     session.change(replace(sound, solvers=(Exploding(),)))
@@ -87,7 +87,7 @@ def test_a_solver_that_diverges_is_told_and_the_session_goes_on(begin):
     until(session, lambda s: s.updates > 1)
 
 
-def test_refused_settings_are_told_and_undone(begin):
+def test_refused_settings_are_reported_and_undone(begin):
     session = begin(LOOSE)
     sound = session.snapshot.settings
     session.change(replace(sound, quasistatic=True))
@@ -98,7 +98,7 @@ def test_refused_settings_are_told_and_undone(begin):
     until(session, lambda s: s.updates == 1)
 
 
-def test_an_unforeseen_error_is_told_too(begin, caplog):
+def test_an_unforeseen_error_is_reported_too(begin, caplog):
     session = begin()
     session.ask(lambda simulation: simulation.no_such_thing)
     until(session, lambda s: bool(session.notices))

@@ -100,7 +100,7 @@ def test_a_material_changes_while_it_runs(tmp_path):
     assert np.abs(after - before).max() > 1e-3
 
 
-def test_a_pin_that_a_hand_places_goes_there_whatever_its_motion_does(tmp_path):
+def test_a_pin_placed_by_hand_goes_to_its_target_whatever_its_motion_does(tmp_path):
     live = simulation(tmp_path, **EXACT)
     relax(live)
     pins = live.pins.sets[1]
@@ -130,7 +130,7 @@ def test_what_is_grabbed_follows_the_hand_and_returns_when_let_go(tmp_path):
     np.testing.assert_allclose(relax(live), before, atol=1e-6)
 
 
-def test_two_hands_hold_different_parts_and_what_is_kept_stays(tmp_path):
+def test_two_hands_hold_different_parts_and_what_stays_pinned_stays(tmp_path):
     live = simulation(tmp_path)
     free = np.flatnonzero(live.model.free)
     live.grab(free[0], 0.0, "left")
@@ -205,7 +205,7 @@ def test_it_rests_only_while_nothing_moves(tmp_path):
     assert not live.rest()
 
 
-def test_a_body_that_explodes_slowly_goes_back_to_when_it_was_whole(tmp_path):
+def test_a_body_that_explodes_slowly_goes_back_to_its_last_valid_state(tmp_path):
     """XPBD lets this one grow by some percent per update; no single one looks bad."""
     text = SWING.replace("dt = 0.02", "dt = 0.03333")
     watery = supple.StableNeoHookean(young=50, poisson=0.499)
@@ -227,7 +227,7 @@ def test_a_body_that_explodes_slowly_goes_back_to_when_it_was_whole(tmp_path):
     assert [number for number, _ in live.tracks[0].history] == list(range(1, live.updates + 1))
 
 
-def test_what_falls_or_is_held_apart_has_not_exploded(tmp_path):
+def test_what_falls_or_is_stretched_has_not_exploded(tmp_path):
     live = simulation(tmp_path, LOOSE)
     model, rest, none = live.model, live.model.rest, np.empty((0, 3))
     assert extent_ratio(model, rest - 1e6, none) == pytest.approx(1)

@@ -113,7 +113,7 @@ def test_what_has_flowed_stays_so_where_a_hand_grabs(tmp_path):
     live.update()
 
 
-def test_chosen_sweeps_are_made_and_their_lag_is_told(tmp_path):
+def test_chosen_sweeps_are_made_and_their_lag_is_reported(tmp_path):
     live = simulation(tmp_path, SCENES["sweeps"], sweeps=1)
     for _ in range(6):
         live.update()

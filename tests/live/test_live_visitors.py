@@ -170,12 +170,12 @@ def test_every_page_has_a_token_of_its_own():
 
 
 @pytest.mark.parametrize("path", ["/" + 3000 * "a", "/%00", "/../../etc/passwd", "/" + 40 * "a/"])
-def test_paths_of_no_file_are_not_found(page, path):
+def test_paths_of_no_file_give_404(page, path):
     assert fetch(page, ("Host", get_page(page)), path=f"{path}{page.query}")[0] == 404
 
 
 @pytest.mark.parametrize("sent", [b"\xc1", b"", "text", b"\x81\xa4type\xa4None"])
-def test_a_message_that_cannot_be_read_is_told_in_one_line(page, caplog, capfd, sent):
+def test_a_message_that_cannot_be_read_is_reported_in_one_line(page, caplog, capfd, sent):
     import viser
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
@@ -220,7 +220,7 @@ def test_a_server_that_goes_past_the_door_is_not_left_open():
         pass
 
 
-def test_the_host_that_was_chosen_is_home():
+def test_the_host_that_was_chosen_is_allowed():
     assert access_rules("Box").refusal(["box:8080"], ["http://box:8080"]) is None
     assert access_rules("").refusal([""], []) is not None
 

@@ -99,7 +99,7 @@ def test_forces_of_elements_are_those_of_their_own_parameters():
     np.testing.assert_allclose(forces[free], expected[free], rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
-def test_turning_the_body_with_its_fibers_turns_the_result():
+def test_rotating_the_body_with_its_fibers_turns_the_result():
     mesh = MESH.with_data(cell_data={"fiber": random_directions(), "a": varied().activation})
     axis, angle = (1, 2, 3), 0.7
     turned = mesh.rotated(axis, angle)

@@ -141,7 +141,7 @@ def test_materials_with_rest_shapes_are_sent_to_other_processes():
         ),
     ],
 )
-def test_bad_input_is_told(make, error, sentence):
+def test_bad_input_is_reported(make, error, sentence):
     with pytest.raises(error, match=sentence):
         make()
 

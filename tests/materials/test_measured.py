@@ -24,7 +24,7 @@ def pulled(kind, stretch):
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_each_is_a_material_with_a_source_that_is_sound_at_rest(name):
+def test_each_is_a_material_with_a_source_that_is_valid_at_rest(name):
     entry = MEASURED[name]
     made = supple.materials.measured(name)
     assert isinstance(made, entry.kind)

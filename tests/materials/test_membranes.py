@@ -52,7 +52,7 @@ def test_derivatives(name):
 
 
 @ANY
-def test_rest_has_no_energy_and_turning_costs_none(name):
+def test_rest_has_no_energy_and_rotation_costs_none(name):
     kind = KINDS[name]
     size = np.abs(tangent(kind, np.eye(3))).max()
     np.testing.assert_allclose(P(kind, np.eye(3)), 0, atol=1e-12 * size)

@@ -63,7 +63,7 @@ def test_parameters_may_vary_from_element_to_element():
         assert (kind.mu[i], kind.lam[i]) == pytest.approx((varied.mu, varied.lam))
 
 
-def test_parameters_are_keyword_only_and_shown():
+def test_parameters_are_keyword_only_and_printed():
     with pytest.raises(TypeError):
         MATERIALS["corotated"](1e3, 0.3)
     assert repr(material("corotated", 1e3, 0.25)) == "Corotated(young=1000.0, poisson=0.25)"

@@ -61,7 +61,7 @@ def test_what_is_no_number_is_refused_by_name(case, wrong):
 
 
 @pytest.mark.parametrize("name", MATERIALS)
-def test_unknown_and_missing_parameters_are_told_by_name(name):
+def test_unknown_and_missing_parameters_are_reported_by_name(name):
     kind = MATERIALS[name]
     first = kind.parameters[0].name
     given = kind.example().given()

@@ -204,6 +204,6 @@ def test_shorter_steps_change_what_turns_on_its_way_by_the_first_order():
         ({"plastic_shape": np.zeros((3, 3))}, "positive determinant"),
     ],
 )
-def test_bad_input_is_told(changes, sentence):
+def test_bad_input_is_reported(changes, sentence):
     with pytest.raises(ValueError, match=sentence):
         metal(**changes)

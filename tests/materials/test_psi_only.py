@@ -49,7 +49,7 @@ def test_derived_functions_agree_with_formulas_to_rounding(name, inverted):
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_what_is_found_out_is_what_formulas_declare(name):
+def test_what_is_derived_is_what_formulas_declare(name):
     kind, twin = type(material(name)), TWINS[name]
     assert (twin.barrier, twin.objective) == (kind.barrier, kind.objective)
     assert twin.isotropic == (kind.isotropic and kind.objective)
@@ -209,7 +209,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("kind", "sentence"), WRONG)
-def test_an_energy_that_cannot_be_right_is_told(kind, sentence):
+def test_an_energy_that_cannot_be_right_is_reported(kind, sentence):
     with pytest.warns(UserWarning, match=sentence):
         made = kind.example()
     scene = cantilever(made, cells=1)
@@ -246,7 +246,7 @@ def test_what_cannot_be_differentiated_is_refused(psi, sentence):
         density(psi=psi)(mu=1.0)
 
 
-def test_a_parameter_of_another_kind_is_told():
+def test_a_parameter_of_another_kind_is_reported():
     kind = type("Listed", (Material,), {"__annotations__": {"c": list}, "psi": lambda self, I1: I1})
     with pytest.raises(
         TypeError, match="no parameter 'c'; it is annotated as list, and parameters are supple"
@@ -308,7 +308,7 @@ def own(factor):
     return Own
 
 
-def test_kernels_are_kept_by_what_psi_computes():
+def test_kernels_are_cached_by_what_psi_computes():
     """Classes that compute the same share kernels on disk, in every process; others do not."""
     assert identity(own(1.5)) == identity(own(1.5))
     assert identity(own(1.5)) != identity(own(2.5))
@@ -321,6 +321,6 @@ def test_matrices_of_derived_materials_are_symmetric_in_python_too():
         np.testing.assert_allclose(cauchy, cauchy.T, atol=1e-9 * 1e3)
 
 
-def test_linear_elasticity_of_ones_own_is_told_to_be_for_small_rotations():
+def test_linear_elasticity_of_ones_own_is_reported_to_be_for_small_rotations():
     with pytest.warns(UserWarning, match="changes when the body turns"):
         LinearElastic(young=1e3, poisson=0.3)

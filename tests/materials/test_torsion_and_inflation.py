@@ -32,7 +32,7 @@ def integral(f, low, high):
     return 0.5 * (high - low) * sum(weight * f(abscissa) for weight, abscissa in zip(w, at, strict=True))
 
 
-def test_a_twisted_cylinder_pushes_its_ends_apart():
+def test_a_twisted_cylinder_lengthens():
     """Held at its length it needs the torque π a⁴ ψ (c₁ + c₂) and the thrust π a⁴ ψ²/2 (c₁ + 2 c₂) [Rivlin
     1948]; the pressure follows from dσᵣᵣ/dr = (σ_θθ - σᵣᵣ)/r."""
     radius, twist = 0.7, 1.1

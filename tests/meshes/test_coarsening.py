@@ -62,7 +62,7 @@ def test_every_vertex_is_bound_where_it_is(name):
     np.testing.assert_allclose(away[np.isin(coarsened.bound, coarsened.vertices)], 0, atol=1e-12)
 
 
-def test_both_sides_of_a_pillow_stay_apart():
+def test_both_sides_of_a_pillow_stay_separate():
     """Though they begin in the same place: only near the seam a vertex may have a corner on the other."""
     mesh = CURVED["pillow"]
     mesh = supple.TriMesh(mesh.points * [1, 0, 1], mesh.triangles)
@@ -76,13 +76,13 @@ def test_both_sides_of_a_pillow_stay_apart():
     assert (product < 0).any(axis=1).mean() < 0.1
 
 
-def test_some_are_kept_first():
+def test_reserved_vertices_come_first():
     mesh = SHEETS["parallel"]
     chosen = [30, 311, 500]
     assert np.isin(chosen, coarse(mesh, chosen).vertices).all()
 
 
-def test_corners_are_kept():
+def test_corners_remain():
     mesh = SHEETS["alternating"]
     corners = np.flatnonzero(((mesh.points[:, :2] == 0) | (mesh.points[:, :2] == 1)).all(axis=1))
     assert len(corners) == 4

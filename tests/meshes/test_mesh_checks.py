@@ -95,7 +95,7 @@ def test_factors_that_leave_no_shape_are_refused(kind, factor):
         mesh.scaled(factor)
 
 
-def test_whole_floats_and_lists_are_taken():
+def test_integral_floats_and_lists_are_taken():
     assert TetMesh(CORNER.tolist(), np.array(TET, float)).tets.tolist() == TET
 
 

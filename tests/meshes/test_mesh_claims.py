@@ -209,7 +209,7 @@ def test_counts_far_beyond_the_file(tmp_path, name, binary):
         ("4.1.msh", b"$Nodes\n1 27", b"$Nodes\n1 %d"),
     ],
 )
-def test_claims_of_text_files_are_told(tmp_path, name, old, new):
+def test_claims_of_text_files_are_reported(tmp_path, name, old, new):
     path = tmp_path / name
     data = written(path, False)
     assert old in data

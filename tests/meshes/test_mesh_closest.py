@@ -78,7 +78,7 @@ def test_points_far_from_all_and_in_the_middle_of_a_sphere():
     assert np.abs(distances_to(distant, mesh) + 1 - np.linalg.norm(distant, axis=1)).max() < 1e-2
 
 
-def test_how_many_go_together_changes_nothing(monkeypatch):
+def test_chunk_size_changes_nothing(monkeypatch):
     mesh = block((7, 5, 3))
     points = np.random.default_rng(0).normal(size=(500, 3)) * 2
     expected = closest_in_body(points, mesh)

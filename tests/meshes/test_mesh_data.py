@@ -49,7 +49,7 @@ def test_files_keep_data(mesh, tmp_path, suffix):
         np.testing.assert_allclose(loaded.point_data[name], values, err_msg=name)
 
 
-def test_regions_of_medit_files_are_read_and_kept(tmp_path):
+def test_regions_of_medit_files_are_read_and_preserved(tmp_path):
     regions = np.arange(PLAIN.n_tets) % 2 + 5
     content = meshio.Mesh(PLAIN.points, [("tetra", PLAIN.tets)], cell_data={"medit:ref": [regions]})
     meshio.medit.write(str(tmp_path / "a.mesh"), content)

@@ -123,7 +123,7 @@ def test_the_armadillo_is_closed():
     assert armadillo.enclosed_volume == pytest.approx(0.0686, rel=1e-2)
 
 
-def test_texture_coordinates_are_kept_along_seams(tmp_path):
+def test_texture_coordinates_survive_seams(tmp_path):
     """Two triangles that share an edge, on which their texture has a seam."""
     path, points = tmp_path / "seam.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\n"
     texture = "vt 0 0\nvt 0.4 0\nvt 0 0.4\nvt 0.6 0\nvt 0.6 1\nvt 1 1\n"

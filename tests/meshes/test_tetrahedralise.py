@@ -44,7 +44,7 @@ def coarse(tmp_path_factory):
         return tetrahedralize(sphere(), 0.5, said.append), folder, said
 
 
-def test_the_inside_is_filled_with_good_tetrahedra_of_the_wanted_size(coarse):
+def test_the_inside_is_filled_with_good_tetrahedra_of_the_requested_size(coarse):
     mesh, _, _ = coarse
     assert mesh.volume == pytest.approx(sphere().enclosed_volume, rel=0.05)
     assert np.abs(np.linalg.norm(mesh.points[mesh.surface_vertices], axis=1) - 1).max() < 0.1
@@ -54,7 +54,7 @@ def test_the_inside_is_filled_with_good_tetrahedra_of_the_wanted_size(coarse):
     assert mesh.n_components == 1
 
 
-def test_progress_is_told(coarse):
+def test_progress_is_reported(coarse):
     _, _, said = coarse
     assert said[0].startswith("simplifying 720 triangles to 46")
     assert said[1].startswith("tetrahedralizing 46")

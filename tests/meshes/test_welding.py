@@ -26,7 +26,7 @@ def test_two_halves_make_a_sheet(gap):
     supple.Scene().add_cloth(welded, supple.StVK(young=1e5, poisson=0.3), rest="uv")
 
 
-def test_what_is_far_apart_stays_apart():
+def test_what_is_is_distant_stays_separate():
     assert weld(halves(0.1), 0.005).n_components == 2
     assert weld(halves()[0], 0).n_vertices == 12
 

@@ -61,7 +61,7 @@ def test_going_on_from_a_state_is_bitwise_the_same_as_never_having_stopped(solve
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_substeps_that_nobody_looks_at_go_on_bitwise_too(precision):
+def test_substeps_that_nobody_observes_go_on_bitwise_too(precision):
     scene = cantilever(material("stable_neo_hookean"), cells=2)
     options = {"dt": 0.02, "frames": 4, "substeps": 5, "quasistatic": False, "precision": precision}
     solver = XPBD(iterations=3)

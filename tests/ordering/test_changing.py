@@ -139,7 +139,7 @@ def visits_of(own, width, rows, n):
 @EVERY
 @pytest.mark.parametrize("at_once", [None, 4.0], ids=["packs", "shared lanes"])
 @pytest.mark.parametrize("runner", [HOST, Lanes()], ids=["threads", "lanes"])
-def test_vertices_take_their_visits_along(name, at_once, runner):
+def test_vertices_keep_their_incidences(name, at_once, runner):
     """As if they had been batched there in the first place; and everything is as at first when the stencils
     are gone."""
     model, lanes, dtype = MODELS[name], 32 if at_once else 8, np.dtype("float64")

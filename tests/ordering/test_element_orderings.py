@@ -74,7 +74,7 @@ def test_clusters_are_disjoint_cover_all_and_keep_their_size(name, size):
 
 
 @SHAPES
-def test_the_elements_of_a_cluster_hang_together(name):
+def test_the_elements_of_a_cluster_are_connected(name):
     """Each is a neighbor of the first one [BNH Algorithm 4]."""
     tets, n = shape(name)
     for cluster in cluster_elements(tets, n, K)[:200]:
@@ -228,7 +228,7 @@ def test_weak_constraints_are_ordered_as_well(size):
     )
 
 
-def test_weights_are_gathered_corner_by_corner():
+def test_weights_are_ordered_corner_by_corner():
     mesh = supple.block(2)
     term = TetElasticity.from_mesh(mesh.points, mesh.tets, material("corotated"))
     n = len(mesh.points)

@@ -53,7 +53,7 @@ PRECISIONS = pytest.mark.parametrize("precision", ["float32", "float64"])
 
 @EVERY
 @PRECISIONS
-def test_visits_anywhere_are_those_of_the_terms_rows(kind, precision):
+def test_incidences_anywhere_are_those_of_the_terms_rows(kind, precision):
     """Bit by bit; also where there is none."""
     random, rows, lanes = np.random.default_rng(1), 12, 8
     term = KINDS[kind](random, 20)

@@ -134,7 +134,7 @@ def test_widths_follow_from_what_can_be_done_at_once():
 @EVERY
 @pytest.mark.parametrize("at_once", AT_ONCE)
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_every_visit_appears_once(name, precision, at_once):
+def test_every_incidence_appears_once(name, precision, at_once):
     """Each free vertex of each tet visits it exactly once, and no lane does anything else."""
     model = MODELS[name]
     lanes = None if at_once is None else 32
@@ -153,7 +153,7 @@ def test_every_visit_appears_once(name, precision, at_once):
 
 
 @EVERY
-def test_lanes_without_a_visit_refer_to_their_own_vertex(name):
+def test_lanes_without_an_incidence_refer_to_their_own_vertex(name):
     """So that F = I there, and nothing is read that another thread writes."""
     model = MODELS[name]
     batches = batch_vertices(model.terms, model.free, np.dtype("float64"))

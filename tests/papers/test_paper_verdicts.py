@@ -68,14 +68,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(("key", "parts", "word"), CASES)
-def test_a_verdict_follows_from_figures(tmp_path, key, parts, word):
+def test_a_verdict_follows_from_measurements(tmp_path, key, parts, word):
     measurements = Measurements(tmp_path, key, measures=False)
     measurements.values["parts"] = dict(parts)
     assert experiment(key)(measurements).startswith(word)
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.json")), ids=lambda path: path.stem)
-def test_shipped_verdicts_are_those_of_shipped_figures(tmp_path, path):
+def test_shipped_verdicts_follow_from_shipped_measurements(tmp_path, path):
     """What the page says of every row follows from what was measured, and every claim that does not hold
     has a reason."""
     known = json.loads(path.read_text(encoding="utf-8"))

@@ -34,11 +34,11 @@ def test_every_row_says_what_the_paper_says_and_what_is_done_about_it():
 
 
 @pytest.mark.parametrize("key", [key for key, row in rows().items() if row.state == "shown"])
-def test_every_row_that_is_shown_has_an_experiment(key):
+def test_every_row_that_is_displayed_has_an_experiment(key):
     assert callable(experiment(key))
 
 
-def test_rows_are_found_by_key_and_by_paper():
+def test_rows_are_selected_by_key_and_by_paper():
     assert [row.key for row in find_rows(["pbng-table2", "pbng-fig7"])] == ["pbng-fig7", "pbng-table2"]
     assert {row.paper for row in find_rows(["bnh"])} == {"bnh"}
     with pytest.raises(ValueError, match="no figure or table 'pbng-fig99'; did you mean"):
@@ -64,7 +64,7 @@ def test_a_record_goes_on_where_it_was_interrupted(tmp_path):
     assert measured == ["first", "second", "second"]
 
 
-def test_other_sizes_and_unreadable_records_begin_anew(tmp_path):
+def test_other_sizes_and_unreadable_records_start_over(tmp_path):
     Measurements(tmp_path, "pbng-fig3").part("a", lambda: 1)
     assert Measurements(tmp_path, "pbng-fig3").part("a", lambda: 2) == 1
     assert Measurements(tmp_path, "pbng-fig3", full=True).part("a", lambda: 2) == 2
@@ -107,7 +107,7 @@ def test_the_page_leads_to_papers_and_to_what_differs(tmp_path):
     assert "(#pbcm-position-based-simulation-of-continuous-materials-bender-et-al-2014)" in text
 
 
-def test_what_a_gpu_measured_stands_beside(tmp_path):
+def test_what_a_gpu_measured_stands_next_to(tmp_path):
     for device, ms in (("cpu", 3.0), ("cuda", 0.5)):
         measurements = Measurements(tmp_path, "bnh-table2", device=device)
         measurements.part("ms", lambda ms=ms: ms)
@@ -117,7 +117,7 @@ def test_what_a_gpu_measured_stands_beside(tmp_path):
     assert "**Verdict on the GPU:** agrees: 0.5 ms." in text
 
 
-def test_curves_and_pictures_are_kept_with_their_records(tmp_path):
+def test_curves_and_pictures_are_stored_with_their_records(tmp_path):
     measurements = Measurements(tmp_path, "pbng-fig3")
     measurements.curves({"a": ([1, 2], [1.0, None]), "b": ([1, 2], [0.0, 2.0])}, "two curves", "x", "y")
     measurements.close("agrees: so far.", 0.0)
@@ -156,7 +156,7 @@ def test_an_experiment_measures_and_is_not_measured_again(tmp_path):
     assert run_row(again) == verdict
 
 
-def test_papers_and_modules_belong_together():
+def test_papers_and_modules_correspond():
     folder = Path(supple_papers.__file__).parent
     written = tomllib.loads((folder / "papers.toml").read_text(encoding="utf-8"))
     assert list(written) == list(titles())

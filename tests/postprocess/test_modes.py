@@ -61,7 +61,7 @@ def test_they_are_the_smallest_eigenvalues(make, few, monkeypatch):
     assert result.report.error_estimate.stable == (lowest[0].eigenvalue > -1e-9 * expected[-1])
 
 
-def test_a_strip_that_is_pressed_together_gives_way():
+def test_a_strip_that_is_compressed_gives_way():
     """Flat, there is a direction across it along which the energy falls; it is found bent."""
     scene = supple.Scene(gravity=(0, 0, 0))
     cloth = scene.add_cloth(supple.sheet((8, 1), (1, 0.125)), MEMBRANE, supple.HingeBending(1e-3))
@@ -79,7 +79,7 @@ def test_a_strip_that_is_pressed_together_gives_way():
 
 
 @pytest.mark.parametrize("constrained", [True, False])
-def test_what_is_soft_is_found_beside_what_is_stiff(constrained, monkeypatch):
+def test_soft_modes_are_computed_next_to_stiff_parts(constrained, monkeypatch):
     """Ten million times as stiff; a body that nothing holds has six directions that cost nothing."""
     scene = supple.Scene(gravity=(0, 0, 0))
     for young in (1e9, 1e2):
@@ -97,7 +97,7 @@ def test_what_is_soft_is_found_beside_what_is_stiff(constrained, monkeypatch):
     assert max(expected) < 100
 
 
-def test_directions_that_are_not_found_are_said(monkeypatch):
+def test_directions_that_did_not_converge_are_reported(monkeypatch):
     monkeypatch.setattr(modes, "MAX_DENSE_SIZE", 0)
     monkeypatch.setattr(modes, "MAX_ITERATIONS", 1)
     result = supple.equilibrium(sliding(), max_iterations=1)
@@ -122,7 +122,7 @@ def differences(result, h=1e-6):
 
 
 @pytest.mark.parametrize("flows", ["plastic", "hencky", "maxwell"])
-def test_what_has_flown_counts(flows):
+def test_inelastic_flow_counts(flows):
     scene, branches = supple.Scene(gravity=(0, 0, 0)), ()
     if flows == "plastic":
         made_of = supple.materials.PlasticStVK(young=1e4, poisson=0.3, yield_strain=0.02, creep=30)

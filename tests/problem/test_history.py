@@ -140,7 +140,7 @@ def test_what_has_flowed_stays_when_the_load_is_gone():
     assert left["a"] > left["limited"] > 0.01
 
 
-def test_copies_of_a_stepper_have_histories_of_their_own():
+def test_batched_steppers_have_histories_of_their_own():
     scene = cantilever(plastic(), cells=2)
     scene.quasistatic = False
     options = {"dt": 0.1, "max_iterations": 10}

@@ -207,7 +207,7 @@ def test_a_page_of_a_run(folder, tmp_path):
         (lambda f, p: supple.write_report(p), "has no report.json"),
     ],
 )
-def test_what_cannot_be_shown_is_said(swing, tmp_path, wrong, sentence):
+def test_what_cannot_be_displayed_is_said(swing, tmp_path, wrong, sentence):
     with pytest.raises((TypeError, ValueError), match=sentence):
         wrong(swing[1], tmp_path)
     assert not list(tmp_path.iterdir())

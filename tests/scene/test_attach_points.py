@@ -41,7 +41,7 @@ def test_points_of_two_bodies_meet(solver):
     assert abs(attached[:, 1].mean() - 1.05) < 0.1
 
 
-def test_the_offset_is_kept_and_fixed_points_hold():
+def test_the_offset_is_preserved_and_fixed_points_hold():
     scene, upper, lower = blocks(gap=0.05)
     scene.attach(lower, upper, stiffness=1e6, at=POINTS, keep_offset=True)
     attached, holding = ends(supple.equilibrium(scene, solver="newton", tolerance=1e-6)).swapaxes(0, 1)

@@ -56,7 +56,7 @@ def test_on_a_region_and_on_cloth():
         ("pul", "pul"),
     ],
 )
-def test_mistakes_are_told(given, sentence):
+def test_mistakes_are_reported(given, sentence):
     scene, body = scene_with()
     with pytest.raises(ValueError, match=sentence):
         scene.add_body_force(body, given)

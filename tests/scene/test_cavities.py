@@ -78,12 +78,12 @@ def test_frames_have_the_pressure_of_their_time():
         ({"ambient": -1.0}, "ambient"),
     ],
 )
-def test_bad_chambers_are_told(options, sentence):
+def test_bad_chambers_are_reported(options, sentence):
     with pytest.raises(SceneError, match=sentence):
         chamber(**options)
 
 
-def test_open_walls_are_told():
+def test_open_walls_are_reported():
     scene = supple.Scene()
     body = scene.add_solid(supple.block(2), KIND)
     with pytest.raises(SceneError, match=r"must be closed, and \d+ edges are open"):
@@ -113,7 +113,7 @@ def pressed(cells=1, **options):
 
 
 @pytest.mark.parametrize("solver", ["newton", "pbng", "xpbd"])
-def test_cables_under_tension_press_a_cube_together(solver):
+def test_cables_under_tension_compress_a_cube(solver):
     """4 T = E λ (1 - λ²)/2, which has its largest stable λ above 1/√3; each corner carries its own cable."""
     result = supple.equilibrium(pressed(tension=20.0), solver=solver, tolerance=1e-6, max_iterations=20000)
     stretch = max(z.real for z in np.roots([500, 0, -500, 80]) if abs(z.imag) < 1e-9)
@@ -187,7 +187,7 @@ def test_forces_and_second_derivatives_are_those_of_the_energy(options):
         ([(0, 0, 0), (9, 0, 0)], {"tension": 1.0}, "from the nearest vertex"),
     ],
 )
-def test_bad_cables_are_told(points, options, sentence):
+def test_bad_cables_are_reported(points, options, sentence):
     scene = supple.Scene()
     body = scene.add_solid(supple.block(2), KIND)
     with pytest.raises(SceneError, match=sentence):
@@ -233,7 +233,7 @@ def test_scene_files_have_them(tmp_path):
             load_scene(path)
 
 
-def test_a_chamber_that_bursts_is_told():
+def test_a_chamber_that_bursts_is_reported():
     """Walls of neo-Hookean rubber hold a pressure up to some limit, beyond which they grow without end."""
 
     def inflated(pressure):

@@ -203,7 +203,7 @@ def test_wind_has_no_equilibrium():
         supple.equilibrium(scene)
 
 
-def test_pieces_are_sewn_together_by_distance():
+def test_pieces_are_sewn_by_distance():
     scene, upper = strip(cells=(2, 4), size=(0.2, 0.5))
     lower = scene.add_cloth(supple.sheet((2, 4), (0.2, 0.5), origin=(0, -0.505, 0)), MEMBRANE)
     scene.attach(lower, upper.all, stiffness=1e4, within=0.01)

@@ -184,6 +184,6 @@ def test_regions_of_cloth_vary_in_scene_files(tmp_path):
         ({"where": "{ data = { field = 'part', values = [1] } }"}, "part"),
     ],
 )
-def test_mistakes_in_regions_of_cloth_are_told(tmp_path, given, sentence):
+def test_mistakes_in_regions_of_cloth_are_reported(tmp_path, given, sentence):
     with pytest.raises(supple.SceneError, match=f"(?is){sentence}"):
         supple.load_scene(scene_file(tmp_path, **given))

@@ -44,7 +44,7 @@ def written(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("fabric", ["twill.json", "twill", "$SUPPLE_DATA/twill.json"])
-def test_fabrics_are_found_by_path_and_by_name(written, fabric):
+def test_fabrics_are_selected_by_path_and_by_name(written, fabric):
     (body,) = supple.load_scene(written(fabric)).scene.bodies
     assert body.fabric.name == "twill"
     assert body.density == body.fabric.density

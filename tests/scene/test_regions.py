@@ -132,13 +132,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("sentence", BAD)
-def test_bad_regions_are_told(sentence):
+def test_bad_regions_are_reported(sentence):
     scene, body = column([supple.scene.Region("top", upper, STIFF)])
     with pytest.raises(ValueError, match=sentence):
         BAD[sentence](scene, body)
 
 
-def test_a_value_that_no_tetrahedron_has_is_told():
+def test_a_value_that_no_tetrahedron_has_is_reported():
     mesh = supple.block(2)
     mesh = mesh.with_data(cell_data={"region": np.arange(mesh.n_tets) % 2})
     with pytest.raises(SceneError, match="no region 7 in the field 'region' of the mesh, which has 0, 1"):
@@ -176,7 +176,7 @@ def test_regions_of_scene_files(tmp_path):
     (body,) = scene.bodies
     assert body.region("bone").n_cells == 20
     assert body.masses.sum() == pytest.approx(1450)
-    assert scene.varied[0].body.name == "leg/bone"
+    assert scene.varying_parameters[0].body.name == "leg/bone"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_regions_of_scene_files(tmp_path):
         ("corotated", "corotatd", "corotatd"),
     ],
 )  # fmt: skip
-def test_mistakes_in_scene_files_are_told(tmp_path, old, new, sentence):
+def test_mistakes_in_scene_files_are_reported(tmp_path, old, new, sentence):
     path = tmp_path / "leg.toml"
     path.write_text(FILE.replace(old, new))
     with pytest.raises(ValueError, match=sentence):

@@ -36,7 +36,7 @@ def rest(scene):
     return np.concatenate([body.points for body in scene.bodies])
 
 
-def test_points_inside_are_found_exactly():
+def test_points_inside_are_located_exactly():
     mesh = ball(1.0, 4)
     inside = np.random.default_rng(0).uniform(-0.5, 0.5, (50, 3))
     vertices, weights = closest_in_body(inside, mesh)
@@ -98,7 +98,7 @@ def test_vertices_bind_in_pairs(scene, lower, upper):
 
 
 @pytest.mark.parametrize("target", ["pairs", "body", "points"])
-def test_kept_offsets_leave_no_gap_at_rest(scene, lower, upper, target):
+def test_preserved_offsets_leave_no_gap_at_rest(scene, lower, upper, target):
     a = lower.where(side("y+"))
     b = {"pairs": upper.where(range(9)), "body": upper, "points": (5, 5, 5)}[target]
     scene.attach(a, b, stiffness=10)

@@ -65,7 +65,7 @@ def test_directions(pins, N):
         [{"axes": "y"}, {}],
     ],
 )
-def test_what_is_held_in_three_directions_is_pinned(pins):
+def test_what_is_constrained_in_three_directions_is_pinned(pins):
     model, directions = constrained_model(*pins)
     assert directions is None
     assert len(model.rollers) == 0
@@ -123,7 +123,7 @@ def test_what_each_pin_does_turns_with_the_frame(second):
         parts = [PinConstraint(where, rest, directions @ turn.T) for directions in (first, other)]
         if "along" in second:
             parts[1] = PinConstraint(where, rest, constrained_directions(None, turn[:, 2], None, 1))
-        shares = DirichletConditions(parts).shares(force @ turn.T)
+        shares = DirichletConditions(parts).distribute_reactions(force @ turn.T)
         np.testing.assert_allclose(np.concatenate(shares) @ turn, mine, atol=1e-12)
 
 
@@ -277,7 +277,7 @@ def test_bad_scene_files(tmp_path, pin, sentence):
         supple.load_scene(path)
 
 
-def test_a_start_keeps_what_is_held_at_rest(tmp_path):
+def test_a_start_keeps_constrained_coordinates_at_rest(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(FILE.format(pin='axes = "x"') + "[initial]\nscramble = { seed = 1 }\n")
     file = supple.load_scene(path)

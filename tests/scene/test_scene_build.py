@@ -67,7 +67,7 @@ def test_gravity_forces_and_tractions_add_up():
     np.testing.assert_array_equal(loaded, np.union1d([0, 1], right.indices))
 
 
-def test_traction_on_a_whole_closed_surface_acts_on_its_area():
+def test_traction_on_a_full_closed_surface_acts_on_its_area():
     scene = Scene(gravity=(0, 0, 0), quasistatic=False)
     scene.add_traction(scene.add_solid(block((2, 3, 2), size=(1, 2, 3)), SOFT), (1, 0, 0))
     assert build_model(scene).force[:, 0].sum() == pytest.approx(2 * (2 + 3 + 6))
@@ -178,7 +178,7 @@ def test_forces_that_balance_need_no_support():
         build_model(scene)
 
 
-def test_every_piece_of_a_mesh_must_be_held():
+def test_every_piece_of_a_mesh_must_be_pinned():
     one = block((1, 1, 1))
     both = TetMesh(np.concatenate([one.points, one.points + 3]), np.concatenate([one.tets, one.tets + 8]))
     scene = Scene()

@@ -25,7 +25,7 @@ RAMPS = [
 
 
 @pytest.mark.parametrize("motion", RAMPS, ids=lambda m: type(m).__name__)
-def test_a_motion_is_nothing_before_its_start_and_whole_from_its_end(motion):
+def test_a_motion_is_nothing_before_its_start_and_complete_from_its_end(motion):
     end = motion(POINTS, math.inf)
     assert np.abs(end - POINTS).max() > 0.1
     for t in (-math.inf, 0.0, 1.0):

@@ -27,7 +27,7 @@ def test_a_ramp_is_linear_between_its_times_and_holds_its_ends(t, fraction):
     assert UP_AND_DOWN(t) == pytest.approx(fraction)
 
 
-def test_loads_of_equal_ramps_act_together_beside_constant_ones():
+def test_loads_of_equal_ramps_add_up_with_constant_ones():
     scene, body = pinned_scene(gravity=(0, -1, 0), gravity_ramp=UP_AND_DOWN)
     top = body.where(lambda X: X[:, 1] >= 1)
     scene.add_force(body, (27.0, 0, 0))

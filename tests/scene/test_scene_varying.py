@@ -91,7 +91,7 @@ def test_a_stepper_goes_the_same_way():
         np.testing.assert_array_equal(batched.step().positions[1], sim.step().positions)
 
 
-def test_nothing_is_laid_out_or_compiled_anew():
+def test_nothing_is_rebuilt_or_recompiled():
     problem = Problem(build_model(swinging()), "float32")
     problem.begin_step(0.0)
     layout, rows = problem.layout, problem.layout.terms
@@ -150,7 +150,7 @@ def test_files_have_them_too(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(FILE)
     file = load_scene(path)
-    (varied,) = file.scene.varied
+    (varied,) = file.scene.varying_parameters
     assert (varied.parameter, varied.ramp) == ("young", STIFFENING)
     assert inspect(file)["varying"] == [
         {"body": "solid0", "parameter": "young", "ramp": {"times": [0, 0.1], "fractions": [1, 5]}}

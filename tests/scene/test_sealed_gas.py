@@ -144,7 +144,7 @@ def test_a_balloon_is_where_its_rubber_and_the_gas_law_have_it(solver):
     assert result.lowest_modes(1)[0].eigenvalue > -1e-3  # nothing but motions of the whole
 
 
-def test_a_tight_cushion_holds_what_a_pillow_of_paper_holds():
+def test_an_airtight_cushion_holds_what_a_pillow_of_paper_holds():
     """Two square sheets that hardly stretch and wrinkle freely enclose about 0.2 L³."""
     paper = supple.materials.PlaneStressStVK(young=1e9, poisson=0.3)
     result = supple.equilibrium(sealed(cushion(12, 0.02), 25.0, paper))
@@ -220,7 +220,7 @@ def test_a_chamber_without_a_volume_is_refused():
 
 
 @pytest.mark.parametrize("solver", ["hybrid", "newton", "mpbng"])
-def test_gas_holds_a_drum_whose_walls_hang_together_by_it_alone(solver):
+def test_gas_holds_a_drum_whose_walls_are_connected_only_by_it(solver):
     """Two sheets with a pinned rim: no element ties one to the other, but the gas does."""
     scene = sealed(cushion(6, 0.3), 2.0)
     cloth = scene.bodies[0]

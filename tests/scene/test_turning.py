@@ -101,7 +101,7 @@ def test_a_dead_number_is_along_the_normals_at_rest():
     assert not scene.follower_tractions
 
 
-def test_mistakes_are_told():
+def test_mistakes_are_reported():
     with pytest.raises(SceneError, match="following must be True or False"):
         plate(1.0, following=1)
     with pytest.raises(SceneError, match="traction"):
@@ -154,7 +154,7 @@ def test_a_comparison_goes_on_with_those_who_can():
     assert trials[0].error.startswith("xpbd cannot treat following tractions")
 
 
-def test_reports_say_that_stability_is_not_known_under_following_tractions():
+def test_reports_say_that_stability_is_not_known_under_follower_tractions():
     def noted(following):
         scene = supple.Scene(gravity=(0, 0, 0))
         bar = scene.add_solid(

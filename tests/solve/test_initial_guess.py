@@ -52,7 +52,7 @@ def test_free_fall_is_exact_for_any_solver_and_number_of_iterations(name, iterat
     assert np.abs(moved - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
-def test_a_load_on_one_vertex_accelerates_the_whole_body():
+def test_a_load_on_one_vertex_accelerates_the_full_body():
     scene, body = stiff_sheet(gravity=(0, 0, 0))
     scene.add_force(body.where(lambda X: (X <= 1e-9).all(axis=1)), (0.3, 0, 0))
     problem = Problem(supple.scene.build_model(scene, False), "float64")

@@ -223,7 +223,7 @@ def test_solvers_say_whether_they_balance_forces():
     assert without == {"pbd"}
 
 
-def test_what_a_rule_looks_back_to_is_of_its_own_last_step():
+def test_what_a_rule_refers_to_is_of_its_own_last_step():
     """A state that has moved on by another rule, by steps of another length or to rest begins anew."""
     scene, start = oscillator(dt=0.05, frames=4)
 

@@ -79,7 +79,7 @@ def test_iterations_of_a_solver_are_a_fixed_number_per_step(tmp_path):
     assert next(supple.simulate(file, time_limit=60.0)).report.tolerance == DEFAULT_TOLERANCE
 
 
-def test_a_fixed_number_of_iterations_far_from_balance_is_not_ok(tmp_path):
+def test_a_fixed_number_of_iterations_with_a_large_residual_is_not_ok(tmp_path):
     scene = loaded(tmp_path).scene
     result = supple.equilibrium(scene, solver="pbng", max_iterations=1, tolerance=None).report
     near = supple.equilibrium(scene, solver="pbng", max_iterations=200, tolerance=None).report
@@ -93,7 +93,7 @@ def test_a_fixed_number_of_iterations_far_from_balance_is_not_ok(tmp_path):
     assert str(result).startswith("Ran as long as was asked for, far from balance;")
 
 
-def test_a_time_limit_is_for_all_steps_together(tmp_path):
+def test_a_time_limit_is_for_all_steps_in_sum(tmp_path):
     scene = loaded(tmp_path).scene
     options = {"solver": "pbng", "tolerance": 1e-15, "position_tolerance": None, "max_iterations": 10**9}
     supple.equilibrium(scene, load_steps=2, **options | {"max_iterations": 1})  # compiles
@@ -139,7 +139,7 @@ def test_a_motion_may_keep_the_inverted_elements_it_began_with_but_no_others():
     assert (later.inverted > 0, later.ok) == (True, False)
 
 
-def test_a_motion_far_from_balance_says_that_it_lags(tmp_path):
+def test_a_motion_with_a_large_residual_says_that_it_lags(tmp_path):
     scene = loaded(tmp_path, quasistatic="false").scene
     scene.dt = 1.0
     one, guessed, many = (

@@ -80,7 +80,7 @@ def test_steps_are_checked():
         supple.equilibrium(squeezed("corotated", 0.1), load_steps=0)
 
 
-def test_an_equilibrium_that_stagnates_at_once_is_found_in_shorter_steps():
+def test_an_equilibrium_that_stagnates_at_once_is_reached_in_shorter_steps():
     """A moved pin stretches one layer of cells beyond the locking stretch of Gent's material."""
     scene = supple.Scene(gravity=(0, 0, 0))
     material = supple.materials.Gent(shear_modulus=1e4, limit=3.0, bulk_modulus=1e5)
@@ -95,7 +95,7 @@ def test_an_equilibrium_that_stagnates_at_once_is_found_in_shorter_steps():
 
 
 @pytest.mark.parametrize("by", ["motion", "positions"])
-def test_equilibria_that_stagnate_at_once_are_found_in_shorter_steps(by):
+def test_equilibria_that_stagnate_at_once_are_reached_in_shorter_steps(by):
     scene = supple.Scene(gravity=(0, 0, 0))
     material = supple.materials.Gent(shear_modulus=1e4, limit=3.0, bulk_modulus=1e5)
     bar = scene.add_solid(supple.block((16, 2, 2), size=(1, 0.25, 0.25)), material)

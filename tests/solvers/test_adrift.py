@@ -68,7 +68,7 @@ def test_two_free_balloons():
 
 
 @pytest.mark.parametrize("name", HAND_WRITTEN)
-def test_what_moves_as_a_whole_is_found_and_taken_away(name):
+def test_what_moves_rigidly_is_detected_and_taken_away(name):
     """All six motions of each of two bodies, deformed and turned at random; none where one is held."""
     rng = np.random.default_rng(1)
     noise = rng.normal(0, 0.02, (32, 3))
@@ -90,7 +90,7 @@ def test_what_moves_as_a_whole_is_found_and_taken_away(name):
 
 
 @pytest.mark.parametrize("stretch", [1.05, 0.98, 0.8, 0.5])
-def test_concave_directions_beside_drifting_are_those_of_eigenvalues(stretch):
+def test_concave_directions_next_to_drifting_are_those_of_eigenvalues(stretch):
     """Of a block that is stretched, or pressed together until it would buckle."""
     problem, linear = problem_at(free_block(material("stable_neo_hookean")), lambda X: X * [stretch, 1, 1])
     H, drift = drift_at(problem, linear)

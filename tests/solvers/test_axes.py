@@ -67,7 +67,7 @@ def common(full, part):
 
 @pytest.mark.parametrize("planes", [(0,), (0, 2), (0, 1, 2)], ids=["half", "quarter", "eighth"])
 @pytest.mark.parametrize("name", ["corotated", "stable_neo_hookean"])
-def test_a_part_with_planes_of_symmetry_is_that_part_of_the_whole(planes, name):
+def test_a_part_with_planes_of_symmetry_is_that_part_of_the_full_body(planes, name):
     full, part = (
         supple.equilibrium(pulled(material(name), p), solver=Newton(), tolerance=1e-11) for p in ((), planes)
     )
@@ -104,7 +104,7 @@ def test_solvers_find_the_equilibrium(solver, precision, eighth):
 
 @pytest.mark.parametrize("name", [name for name in ELEMENTWISE if name != "pbd"])
 @IN_PRECISION
-def test_elementwise_steps_of_a_part_are_those_of_the_whole(name, precision):
+def test_elementwise_steps_of_a_part_are_those_of_the_full_body(name, precision):
     """The order of elements differs, and with it what XPBD makes of their constraints; the others arrive, as
     fast as they can. (PBD stiffens with every sweep and arrives nowhere.)"""
     method, near = ELEMENTWISE[name], {"fpxpbd": 1e-5, "gpbd": 1e-4, "gpbd jacobi": 5e-3}
@@ -122,7 +122,7 @@ def test_elementwise_steps_of_a_part_are_those_of_the_whole(name, precision):
     assert error < near.get(name, 0.02) * moved
 
 
-def test_a_visit_of_pbd():
+def test_a_vertex_update_of_pbd():
     """Δx = -E/(Σ W |P ∇E|²) W P ∇E for one element, with ∇E by differences."""
     corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], float)
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
@@ -211,7 +211,7 @@ def test_a_body_slides_down_an_incline(solver):
     [*PBNGS.values(), supple.XPBD(), supple.FPXPBD(), supple.GPBD(sweep="jacobi")],
     ids=str,
 )
-def test_held_coordinates_do_not_drift_in_float32(solver):
+def test_constrained_coordinates_do_not_drift_in_float32(solver):
     """Thousands of sweeps round in every one, and are put back in every one."""
     scene = supple.Scene(gravity=(3, -9, 2))
     body = scene.add_solid(supple.block(2), material("corotated"), density=10)
@@ -299,7 +299,7 @@ def test_loads_that_pins_hold_are_no_loads(precision):
     np.testing.assert_allclose(result.positions, body.points, atol=1e-12)
 
 
-def test_held_axes_follow_a_turning_motion():
+def test_constrained_axes_follow_a_rotation():
     """n·x = n·motion(X, t) in every frame; the directions do not turn."""
     turn = supple.Rotate(axis=(0, 0, 1), center=(0, 0.5, 0.5), angle=1.0)
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.25, frames=4)
@@ -322,7 +322,7 @@ def test_a_state_goes_on_bit_by_bit(quasistatic):
     np.testing.assert_array_equal(again[-1].positions, frames[-1].positions)
 
 
-def test_steppers_and_variations_move_what_is_held():
+def test_steppers_and_variations_move_constrained_vertices():
     scene = turned(np.eye(3), np.array([0.0, -1.0, 0.0]), material("corotated"), False)
     body = scene.bodies[0]
     low = body.where(face(1, 0))

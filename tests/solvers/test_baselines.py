@@ -107,7 +107,7 @@ def test_vertex_block_descent_converges():
 
 
 @pytest.mark.parametrize("name", ["gauss_seidel", "bicgstab", "qr"])
-def test_linear_solvers_of_the_papers_find_newtons_answer(name):
+def test_linear_solvers_of_the_papers_find_newtons_solution(name):
     scene = twisted(material("corotated"), cells=2)
     result = [
         supple.equilibrium(scene, solver=Newton(hessian="projected", linear_solver=solver), tolerance=1e-9)
@@ -230,7 +230,7 @@ def test_xpbd_reduces_the_secondary_residual_only():
     assert blended.primal_residual[-1] < 1e-2 * xpbd.primal_residual[-1]
 
 
-def test_with_the_primary_kept_visits_solve_both_equations():
+def test_with_the_primary_preserved_updates_solve_both_equations():
     """PXPBD eq. 13 with g: the first sweep, where g = 0, is XPBD's; for one element that has not turned yet,
     a visit of each constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -h."""
     full_residual, omitted = family.placed(bar()), family.placed(bar())
@@ -247,7 +247,7 @@ def test_with_the_primary_kept_visits_solve_both_equations():
     assert not np.allclose(run.problem.positions, other.problem.positions, atol=1e-9)
 
 
-def test_a_kept_primary_is_removed_by_the_visit_of_a_single_element():
+def test_a_full_residual_is_removed_by_the_update_of_a_single_element():
     """Where no other constraints turn, x goes to x̃ + W λ ∇C; XPBD's primary residual stays."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
@@ -261,7 +261,7 @@ def test_a_kept_primary_is_removed_by_the_visit_of_a_single_element():
     assert left[1][0] < 1e-2 * left[0][0]
 
 
-def test_with_the_primary_kept_whole_bodies_are_unstable():
+def test_with_the_full_residual_full_bodies_are_unstable():
     """PXPBD Fig. 3b."""
     reports = {
         primary: solve(
@@ -276,7 +276,7 @@ def test_with_the_primary_kept_whole_bodies_are_unstable():
     assert largest["kept"] > 10 * largest["omitted"] or not np.isfinite(largest["kept"])
 
 
-def test_kept_primaries_are_for_steps_of_time():
+def test_full_residuals_are_for_steps_of_time():
     problem = family.placed(bar())
     problem.loads.set_forces_and_inertia(problem.loads.force, 0 * problem.loads.inertia)
     with pytest.raises(ValueError, match="for one step of time"):

@@ -110,7 +110,7 @@ def test_a_warm_start_with_gravity_added():
     assert missing(scene, result, initial=begin)[0] < 0.1 * off
 
 
-def test_a_soft_body_beside_a_stretched_stiff_one():
+def test_a_soft_body_next_to_a_stretched_stiff_one():
     """Each is judged by its own forces."""
     scene = soft_beside_stiff()
     for solver in (PBNG(), Hybrid()):
@@ -121,7 +121,7 @@ def test_a_soft_body_beside_a_stretched_stiff_one():
     assert names == ["stiff", "soft"]
 
 
-def test_bodies_that_rest_beside_one_that_is_far_away():
+def test_bodies_that_rest_next_to_one_that_is_far_away():
     """In float32, the rounding of a body that moves by a kilometre is not that of another."""
     scene = supple.Scene(gravity=(0, 0, 0))
     distant = scene.add_solid(supple.block(2), material("corotated", young=1e5), density=1)
@@ -140,7 +140,7 @@ def test_bodies_that_rest_beside_one_that_is_far_away():
     np.testing.assert_allclose(stretched[middle, 0], 5e-5, rtol=0.1)
 
 
-def test_unstable_equilibria_are_told():
+def test_unstable_equilibria_are_reported():
     """A column that is pressed together straight would rather buckle; one that is pulled stays straight."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), material("corotated", young=1e5))

@@ -56,7 +56,7 @@ def test_solvers_agree_lane_by_lane(solver, block):
     assert energy_there == pytest.approx(energy, rel=1e-6)
 
 
-def test_shared_visits_add_up():
+def test_shared_incidences_add_up():
     """Where several lanes share a vertex, they have together what one has of all visits."""
     model = supple.scene.build_model(falling_block("corotated"))
     shared, single = lanewise_problem(model, "float64", at_once=200), lanewise_problem(model, "float64")
@@ -227,7 +227,7 @@ def test_batches_of_every_solver_agree_with_single_solves(name):
 
 @on_a_card
 @pytest.mark.parametrize("at_once", [None, 2])
-def test_batches_move_what_is_held_along_some_directions(at_once):
+def test_batches_move_what_is_constrained_along_some_directions(at_once):
     scene = rolling_block("corotated")
     face = scene.pins[1].on
     shifts = [0.05 * np.array(shift) for shift in ((0, 0, 0), (1, 0, 0), (0, 1, -1), (1, 1, 1))]
@@ -262,7 +262,7 @@ def test_positions_reach_torch_on_the_device(precision):
 @on_a_card
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("block", [falling_block, rolling_block])
-def test_copies_of_a_stepper_agree_with_single_ones(precision, block):
+def test_batched_steppers_agree_with_single_ones(precision, block):
     """Each with its own forces and pins; also as a tensor on the device."""
     scene = block("neo_hookean")
     scene.add_force(scene.bodies[0], (0, 0, 3.0), ramp=supple.loads.Ramp((0, 0.02), (0, 1)))

@@ -66,7 +66,7 @@ def test_limits_hold_for_each_of_a_batch(acceleration):
         np.testing.assert_allclose(a.positions, b.positions, atol=1e-9)
 
 
-def test_one_that_fails_leaves_the_others_alone():
+def test_one_that_fails_leaves_the_others_unaffected():
     """It returns the last state that had finite forces, or its start."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(supple.block(2), supple.materials.LogNeoHookean(young=1e4, poisson=0.3), 10)
@@ -123,7 +123,7 @@ def test_motions_are_what_they_are_on_the_cpu(solver, limits):
 @pytest.mark.parametrize(
     "solver", [supple.PBNG(acceleration="none"), supple.BlockXPBD(), supple.GPBD(sweep="jacobi")], ids=str
 )
-def test_steps_that_nobody_looks_at_share_launches(solver, fake_device):  # noqa: F811
+def test_steps_that_nobody_observes_share_launches(solver, fake_device):  # noqa: F811
     """And lead to the same motion, step by step and frame by frame."""
     scene = cantilever(material("neo_hookean"), gravity=20)
     scene.quasistatic, scene.dt = False, 0.02
@@ -206,7 +206,7 @@ def test_loads_that_vary_are_what_they_are_on_the_cpu(solver):
 @pytest.mark.parametrize(
     "solver", [supple.PBNG("none"), supple.PBNG("anderson"), supple.BPXPBD(), supple.FPXPBD()], ids=str
 )
-def test_copies_step_together_as_single_steppers_do(solver, limits, fake_device):  # noqa: F811
+def test_batched_steppers_step_as_single_steppers_do(solver, limits, fake_device):  # noqa: F811
     """Each with its own forces and pins, over several substeps of which some are looked at."""
     scene = swinging()
     rest, random = scene.bodies[0].points, np.random.default_rng(0)
@@ -231,7 +231,7 @@ def test_copies_step_together_as_single_steppers_do(solver, limits, fake_device)
     assert np.ptp(frames.positions, axis=0).max() > 1e-3
 
 
-def test_copies_on_a_device_share_launches(fake_device):  # noqa: F811
+def test_batch_members_on_a_device_share_launches(fake_device):  # noqa: F811
     counts = []
     for batch_size in (1, 4):
         sim = supple.Stepper(
@@ -260,7 +260,7 @@ def test_steppers_on_a_device_go_back_to_snapshots(solver, batch_size):
     assert np.array_equal(sim.step().positions, first)
 
 
-def test_one_copy_that_fails_on_a_device_leaves_the_others_alone():
+def test_one_copy_that_fails_on_a_device_leaves_the_others_unaffected():
     how = {"precision": "float32", "tolerance": None, "max_iterations": 2, "substeps": 3}
     sim = supple.Stepper(swinging(), 0.02, solver=supple.PBNG(), batch_size=2, device="cuda", **how)
     calm = sim.step().positions
@@ -277,13 +277,13 @@ def test_one_copy_that_fails_on_a_device_leaves_the_others_alone():
     sim.step()
 
 
-def test_copies_that_do_not_fit_are_refused(fake_device, monkeypatch):  # noqa: F811
+def test_batch_members_that_do_not_fit_are_refused(fake_device, monkeypatch):  # noqa: F811
     monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 1)
     with pytest.raises(ValueError, match=r"4 copies need about .* GB on the device, which has 0.0 GB free"):
         supple.Stepper(swinging(), 0.02, batch_size=4, device="cuda")
 
 
-def test_copies_with_attachments_step_as_single_ones_do():
+def test_batch_members_with_attachments_step_as_single_ones_do():
     """Links have loads of their own, which differ from copy to copy."""
     scene = hanging_pair()[0]
     scene.quasistatic = False

@@ -36,7 +36,7 @@ def test_free_fall(solver):
 
 
 @pytest.mark.parametrize("name", HAND_WRITTEN)
-def test_momentum_is_kept(name):
+def test_momentum_is_conserved(name):
     """A body thrown with a random velocity and no load."""
     scene = flying(name, gravity=(0, 0, 0))
     rest = scene.bodies[0].points
@@ -77,7 +77,7 @@ def test_pbng_agrees_with_newton_in_dynamics(solver):
     assert np.abs(reference.positions - reference.model.rest).max() > 1e-3
 
 
-def test_dynamics_settle_in_the_static_equilibrium():
+def test_dynamics_converge_to_the_static_equilibrium():
     """With long time steps backward Euler is damped so much that it arrives at once."""
     scene = cantilever(material("corotated"))
     *_, last = supple.simulate(scene, solver=Newton(), dt=1.0, frames=20, quasistatic=False, tolerance=1e-9)

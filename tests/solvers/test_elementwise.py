@@ -115,7 +115,7 @@ def test_clusters_have_fewer_colors():
     assert clustered < 0.5 * plain
 
 
-def test_several_materials_are_visited_one_after_the_other():
+def test_several_materials_are_updated_one_after_the_other():
     """A scene of two kinds of material has two elastic terms; their forces add up as Newton's do."""
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.01)
     soft = supple.Corotated(young=YOUNG, poisson=POISSON)
@@ -198,7 +198,7 @@ def test_fpxpbd_balances_stiff_attachments_in_pseudo_time():
 
 
 @EVERY
-def test_a_step_forgets_what_the_last_one_remembered(name):
+def test_a_step_starts_with_an_empty_history(name):
     """Runs on one problem share their arrays, which must not show; nor must another time step's weights."""
     solver, _ = family.METHODS[name]
     scene = family.tied(material(name))
@@ -212,7 +212,7 @@ def test_a_step_forgets_what_the_last_one_remembered(name):
     np.testing.assert_array_equal(used.u, unused.u)
 
 
-def test_a_step_makes_nothing_anew():
+def test_a_step_allocates_nothing():
     """Substeps are as short as a sweep or two: a later run of the same method takes what is there."""
     problem = family.placed(family.tied(material("fpxpbd")))
     first, second = FPXPBD().begin(problem), FPXPBD().begin(problem)

@@ -42,7 +42,7 @@ def test_energies_add_up(name):
     x = model.rest + np.random.default_rng(1).uniform(-0.05, 0.05, model.rest.shape)
     evaluation, problem = supple.evaluate(model, x), Problem(model, "float64")
     problem.positions = x
-    assert evaluation.stored_energy == pytest.approx(problem.measures.stored_energies().sum(), rel=1e-12)
+    assert evaluation.stored_energy == pytest.approx(problem.diagnostics.stored_energies().sum(), rel=1e-12)
     pulls = next(term for term in evaluation.terms if isinstance(term, SpringForces))
     assert sum(evaluation.body_energies.values()) + pulls.element_energy.sum() == pytest.approx(
         evaluation.stored_energy, rel=1e-12

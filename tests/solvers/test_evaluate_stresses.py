@@ -69,7 +69,7 @@ def test_a_pulled_bar_has_uniaxial_stress(name):
 
 
 @pytest.mark.parametrize("name", OBJECTIVE)
-def test_turning_a_body_turns_its_stress(name):
+def test_rotating_a_body_turns_its_stress(name):
     model = supple.scene.build_model(body_of(name, supple.block(1)))
     x = model.rest + np.random.default_rng(3).uniform(-0.1, 0.1, model.rest.shape)
     before = supple.evaluate(model, x)

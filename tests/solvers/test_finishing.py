@@ -65,7 +65,7 @@ def test_batches_arrive_where_single_solves_do(varied, precision):
         assert batched_result.report.error_estimate.stable
 
 
-def test_newton_steps_of_copies_have_lengths_of_their_own(monkeypatch):
+def test_newton_steps_of_batch_members_have_lengths_of_their_own(monkeypatch):
     """Bars that bend far and hardly, of which no energy ever rises."""
     seen = []
 
@@ -92,7 +92,7 @@ def test_newton_steps_of_copies_have_lengths_of_their_own(monkeypatch):
 
 
 @pytest.mark.parametrize("inertia", [False, True])
-def test_energies_of_copies_add_up(inertia):
+def test_energies_of_a_batch_add_up(inertia):
     """To that of all of them as one problem, in motion, too."""
     scene, _ = slender()
     problem = problem_of(scene, [supple.Variation(gravity=(0, -g, 0)) for g in (9.8, 4.0, 0.1)])
@@ -111,7 +111,7 @@ def test_energies_of_copies_add_up(inertia):
     assert (newton.block_problem.loads.inertia.max() > 0) == inertia
 
 
-def test_those_that_arrive_together_are_left_alone():
+def test_those_that_arrive_at_once_are_untouched():
     """Only a bar whose load bends it goes on by itself."""
     scene, _ = slender()
     chosen = [supple.Variation(gravity=g) for g in ((0, -9.8, 0), (0, 0, 0))]
@@ -122,7 +122,7 @@ def test_those_that_arrive_together_are_left_alone():
 
 
 @pytest.mark.parametrize("limit", [{"max_iterations": 40}, {"time_limit": 0.5}])
-def test_limits_are_kept_together(limit):
+def test_limits_hold_in_batches(limit):
     scene, _ = slender()
     chosen = [supple.Variation(gravity=(0, -g, 0)) for g in (9.8, 4.0)]
     for result in supple.equilibria(scene, chosen, device="cuda", tolerance=1e-4, **limit):
@@ -139,13 +139,13 @@ def problem_of(scene, chosen, precision="float64"):
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("varied", VARIATIONS)
-def test_certificates_of_copies_are_those_of_each(varied, precision):
+def test_error_estimates_of_a_batch_are_those_of_each(varied, precision):
     """Found by one linear solve for all of them, whose forces differ by orders of magnitude."""
     scene, body = slender()
     problem = problem_of(scene, VARIATIONS[varied](body), precision)
     assert block_capacity(problem) == 3
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
-    estimates = estimate_errors(problem, problem.measures.balances())
+    estimates = estimate_errors(problem, problem.diagnostics.balances())
     for copy, estimate in estimates.items():
         expected = estimate_error(problem, copy)
         assert estimate.stable is expected.stable is True
@@ -165,7 +165,7 @@ def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
     scene, body = slender()
     problem = problem_of(scene, [made_of(body, 3e6, 0.3), *(made_of(body, *other) for other in others)])
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
-    for copy, estimate in estimate_errors(problem, problem.measures.balances()).items():
+    for copy, estimate in estimate_errors(problem, problem.diagnostics.balances()).items():
         expected = estimate_error(problem, copy)
         assert estimate.stable is expected.stable is True
         assert estimate.worst.position_error_m == pytest.approx(expected.worst.position_error_m, rel=0.03)
@@ -173,7 +173,7 @@ def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
 
 
 @pytest.mark.parametrize("stretch", [1.02, 0.98])
-def test_how_copies_drift_is_no_distance(stretch, monkeypatch):
+def test_how_batch_members_drift_is_no_distance(stretch, monkeypatch):
     """Blocks that nothing holds, stretched or compressed at first, one by one and together."""
     monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.estimate_error", pytest.fail)
     scene = supple.Scene(gravity=(0, 0, 0))
@@ -185,7 +185,7 @@ def test_how_copies_drift_is_no_distance(stretch, monkeypatch):
     problem = problem_of(
         scene, [supple.Variation(materials={body: kind}, initial=start) for kind in materials]
     )
-    estimates = estimate_errors(problem, problem.measures.balances())
+    estimates = estimate_errors(problem, problem.diagnostics.balances())
     truth = np.linalg.norm((start - start.mean(axis=0)) * [1 - 1 / stretch, 0, 0], axis=1).max()
     for copy, estimate in estimates.items():
         expected = estimate_error(problem, copy)
@@ -194,10 +194,10 @@ def test_how_copies_drift_is_no_distance(stretch, monkeypatch):
         assert estimate.worst.position_error_m == pytest.approx(truth, rel=0.5)
 
 
-def test_stiff_copies_that_are_not_stable_are_seen_beside_soft_ones():
+def test_stiff_batch_members_that_are_not_stable_are_seen_next_to_soft_ones():
     problem = problem_of(*columns(0.1, -0.1, youngs=(1e3, 1e9)))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=60))
-    estimates = estimate_errors(problem, problem.measures.balances())
+    estimates = estimate_errors(problem, problem.diagnostics.balances())
     assert [estimates[copy].stable for copy in range(2)] == [True, False]
 
 
@@ -206,20 +206,20 @@ def test_certificates_change_no_forces():
     scene, body = slender()
     problem = problem_of(scene, VARIATIONS["loads"](body))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
-    estimate_errors(problem, problem.measures.balances())
+    estimate_errors(problem, problem.diagnostics.balances())
     states = problem.shared("block-diagonal 3", pytest.fail).states
     net = problem.states.vectors(problem.states.net)
     np.testing.assert_allclose(states.vectors(states.net)[0].reshape(net.shape), net, atol=1e-9)
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
-def test_few_copies_have_a_smaller_problem(count, monkeypatch):
+def test_few_batch_members_have_a_smaller_problem(count, monkeypatch):
     """What is repeated in the room that is left, and other numbers of copies, change nothing."""
     monkeypatch.setattr("supple.solvers.newton_methods.block_diagonal.SMALL_BATCH", 3)
     scene, body = slender()
     problem = problem_of(scene, [stiffer(body, 1 + k) for k in range(6)])
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
-    balances = dict(list(problem.measures.balances().items())[:count])
+    balances = dict(list(problem.diagnostics.balances().items())[:count])
     estimates = estimate_errors(problem, balances)
     assert list(estimates) == list(balances)
     assert ("block-diagonal 3" in problem._shared) == (count <= 3)
@@ -229,7 +229,7 @@ def test_few_copies_have_a_smaller_problem(count, monkeypatch):
         )
 
 
-def test_copies_wait_for_others_to_be_certified_with(monkeypatch):
+def test_error_estimates_are_computed_in_batches(monkeypatch):
     """Bars that arrive one after the other; without patience each would have a linear solve of its own."""
     requests = []
 
@@ -247,7 +247,7 @@ def test_copies_wait_for_others_to_be_certified_with(monkeypatch):
     assert sum(requests) >= 8
 
 
-def test_copies_beside_obstacles_are_certified():
+def test_error_estimates_of_batches_in_contact():
     """Blocks of other stiffnesses and weights under a plate that presses on them, in one batch."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     kind = supple.Corotated(young=1e4, poisson=0.3)
@@ -265,7 +265,7 @@ def test_copies_beside_obstacles_are_certified():
     assert np.ptp([result.positions for result in batch], axis=0).max() > 1e-3
 
 
-def test_parameters_by_element_are_put_in_place_on_a_device():
+def test_parameters_by_element_are_stored_on_a_device():
     """Kernels write them for all copies: forces are those of a problem that was made with them."""
 
     def bent(factors):
@@ -281,7 +281,7 @@ def test_parameters_by_element_are_put_in_place_on_a_device():
     problem.set_parameters(0, other.model.terms[0].material)
     other.states.positions = problem.states.positions
     for one in (problem, other):
-        one.measures.balances()
+        one.diagnostics.balances()
     mine, its = (one.states.vectors(one.states.net) for one in (problem, other))
     assert np.abs(its[0] - its[1]).max() > 1e-3
     np.testing.assert_allclose(mine, its, atol=1e-9 * np.abs(its).max())
@@ -330,7 +330,7 @@ def columns(*ways, youngs=None):
     ]
 
 
-def test_only_those_that_are_not_stable_are_certified_alone(monkeypatch):
+def test_only_those_that_are_not_stable_get_sequential_error_estimates(monkeypatch):
     """Straight columns, not yet in balance: what two of them have of negative curvature tells them apart."""
     estimated = []
 
@@ -341,12 +341,12 @@ def test_only_those_that_are_not_stable_are_certified_alone(monkeypatch):
     monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.estimate_error", counted)
     problem = problem_of(*columns(0.1, -0.1, 0.05, -0.12, 0.12))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=60))
-    estimates = estimate_errors(problem, problem.measures.balances())
+    estimates = estimate_errors(problem, problem.diagnostics.balances())
     assert sorted(estimated) == [1, 3]
     assert [estimates[copy].stable for copy in range(5)] == [True, False, True, False, True]
 
 
-def test_copies_that_are_not_stable_are_left_as_single_solves_leave_them():
+def test_batch_members_that_are_not_stable_are_left_as_single_solves_leave_them():
     """A column pressed straight buckles, one that is pulled stays."""
     scene, chosen = columns(-0.1, 0.1, -0.12)
     batch, single = (list(supple.equilibria(scene, chosen, device=device)) for device in ("cuda", "cpu"))
@@ -360,11 +360,12 @@ def test_who_watches_the_first_copy_watches_on():
     scene, _ = slender()
     problem, seen = problem_of(scene, [supple.Variation(), supple.Variation(gravity=(0, -4.0, 0))]), []
     stop = StopCriteria(tolerance=1e-4, position_tolerance=1e-4)
-    first, _ = solve_batch(
-        problem, Hybrid(), stop, record_history=True, watch=lambda *figures: seen.append(figures)
-    )
+    first, _ = solve_batch(problem, Hybrid(), stop, record_history=True, callback=seen.append)
     assert "then alone" in first.notes
-    iterations, relative_residuals, seconds = zip(*seen, strict=True)
+    iterations = [info.iteration for info in seen]
+    relative_residuals = [info.relative_residual for info in seen]
+    seconds = [info.seconds for info in seen]
+    assert seen[-1].stage == "refinement"
     assert list(iterations) == sorted(iterations)
     assert list(seconds) == sorted(seconds)
     assert iterations[-1] == first.history.iterations[-1] == first.iterations

@@ -293,7 +293,7 @@ def test_frames_under_a_growing_load_lead_to_the_same_equilibrium():
     np.testing.assert_allclose(frames[-1].positions, full.positions, atol=1e-4)
 
 
-def test_beside_an_obstacle_the_error_estimate_knows_the_load_stiffness():
+def test_next_to_an_obstacle_the_error_estimate_knows_the_load_stiffness():
     scene, _ = cantilever(6.0, (8, 1, 1))
     scene.add_obstacle(supple.Plane((0, -1.0, 0), (0, 1, 0)))
     problem = Problem(build_model(scene), "float64")

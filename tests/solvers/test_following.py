@@ -75,7 +75,7 @@ def test_a_solve_ends_with_the_stencils_of_where_it_ends(name, every, precision)
     assert len(follower.looks) > 2
 
 
-def test_who_never_looks_again_keeps_the_stencils_of_the_beginning():
+def test_who_never_refreshes_keeps_the_stencils_of_the_beginning():
     model, follower = sagging(), Ropes(None)
     result = supple.equilibrium(followed(model, follower), tolerance=1e-6)
     assert result.report.ok
@@ -96,7 +96,7 @@ def test_a_verdict_waits_for_the_stencils_of_the_present_positions():
 
 @pytest.mark.parametrize("name", [name for name in SOLVERS if name != "fpxpbd"])  # which has no springs
 @pytest.mark.parametrize("every", [None, 3])
-def test_motions_look_in_every_step(name, every):
+def test_motions_refresh_in_every_step(name, every):
     """Whether somebody looks at the residual or not, the motion is the same."""
     model, schedule = sagging(), StepSchedule(0.04, 2, 0.0, False)
     iterations = []
@@ -104,7 +104,9 @@ def test_motions_look_in_every_step(name, every):
         follower = Ropes(every if name in WITHIN_A_STEP else None, slack=1.001)
         problem = make_problem(followed(model, follower), False, supple.Backend())
         watch = (lambda *_: None) if watched else None
-        stepping = TimeLoop(problem, SOLVERS[name](), StopCriteria(max_iterations=6), schedule, watch=watch)
+        stepping = TimeLoop(
+            problem, SOLVERS[name](), StopCriteria(max_iterations=6), schedule, callback=watch
+        )
         for _ in range(4):
             stepping.advance()
         iterations.append(problem.positions)
@@ -130,7 +132,7 @@ def test_progress_before_other_stencils_counts_for_nothing():
     assert report.iterations == 700
 
 
-def test_several_copies_of_a_state_have_no_stencils_of_their_own():
+def test_batches_have_no_stencils_of_their_own():
     model = followed(sagging(), Ropes(None))
     problem = Problem(model, "float64")
     problem.device.batch_size = 2

@@ -20,7 +20,7 @@ def displacements(run):
 
 
 @pytest.mark.parametrize("pins", [0, 1, 3])
-def test_a_visit_minimises_the_local_energy(pins):
+def test_a_vertex_update_minimises_the_local_energy(pins):
     """At the minimum of ½|d|²_{W⁻¹} + U over d + W Sᵀ Δλ, S (W⁻¹ d + ∇U) = 0 with S, the derivative of the
     Green strain, taken before the visit [GPBD eq. 19]; 20 visits, each from where the last one ended."""
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.1)
@@ -167,7 +167,7 @@ def test_jacobi_sweeps_end_where_gauss_seidel_does(jacobi_weights, error):
     assert np.linalg.norm(other.positions - one.positions) < error * moved
 
 
-def test_jacobi_sweeps_keep_tied_blocks_together():
+def test_jacobi_sweeps_keep_tied_blocks_coupled():
     scene = family.tied(supple.materials.LogNeoHookean(young=YOUNG, poisson=POISSON), stiffness=1e5)
     model = supple.scene.build_model(scene)
     solver = GPBD(sweep="jacobi", iterations=20)
@@ -266,7 +266,7 @@ def test_other_methods_say_that_they_cannot_start_from_infinite_forces():
     assert frame.report.outcome is supple.Outcome.FAILED
 
 
-def test_elements_blown_up_come_back_in_one_visit():
+def test_elements_blown_up_come_back_in_one_update():
     """ψ of the log barrier is not convex beyond J = e; the local Newton must not overshoot by λ/μ there."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.1)
     body = scene.add_solid(TET, supple.materials.LogNeoHookean(young=1e5, poisson=0.4995), density=1000)
@@ -279,7 +279,7 @@ def test_elements_blown_up_come_back_in_one_visit():
         assert family.jacobians(problem.model, problem.positions)[0] == pytest.approx(1, abs=0.1)
 
 
-def test_pinned_elements_beside_inverted_ones_stay_finite():
+def test_pinned_elements_next_to_inverted_ones_stay_finite():
     """All four corners pinned leave no way to unfold, and must not spoil the pack they share with others."""
     scene = cube(supple.materials.LogNeoHookean, None, 0.3)
     scene.pin(scene.bodies[0].where(lambda X: X[:, 0] <= 0.5))

@@ -120,7 +120,7 @@ def test_hard_scenes_leave_sweeps_soon():
     assert any("Newton step" in note for note in report.notes)
 
 
-def test_iterations_that_are_asked_for_are_sweeps():
+def test_iterations_of_the_request_are_sweeps():
     """A budget of iterations without a tolerance is PBNG's."""
     scene = slender(material("corotated"))
     for solver in (Hybrid(), Hybrid(iterations=60)):
@@ -275,7 +275,7 @@ def test_inverted_bodies_with_a_barrier_are_righted(name, start):
 
 
 @pytest.mark.parametrize("name", BARRIERS)
-def test_bodies_that_are_held_inverted_fail_with_the_reason(name):
+def test_bodies_that_are_pinned_inverted_fail_with_the_reason(name):
     """Elements whose corners are all pinned cannot be righted; the state is as it was."""
     scene = supple.Scene(gravity=(0, -1, 0))
     body = scene.add_solid(supple.block((3, 1, 1)), material(name), density=10)
@@ -296,7 +296,7 @@ def test_a_quadratic_energy_takes_one_step():
         assert report.iterations == 1, report
 
 
-def test_negative_curvature_of_few_elements_is_found():
+def test_negative_curvature_of_few_elements_is_detected():
     """Where the energy is lower only very near, the first step is too long."""
     at = []
     problem = type("Parabola", (), {"energy": lambda self: at[-1] * (at[-1] - 1e-4)})()
@@ -327,7 +327,7 @@ def test_time_that_is_left():
     assert not allowance.allows_step
 
 
-def test_budgets_of_time_are_kept():
+def test_time_budgets_hold():
     """A budget too short for Newton steps is swept; none are begun that would not end in time."""
     scene = slender(material("corotated"))
     supple.equilibrium(scene, tolerance=1e-8)
@@ -336,7 +336,7 @@ def test_budgets_of_time_are_kept():
     assert not any("Newton step" in note for note in report.notes)
 
 
-def test_twins_are_held_at_the_same_places():
+def test_active_set_problems_have_the_same_constraints():
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(2), material("corotated"))
     scene.pin(body.where(face(0, 0)), motion=supple.Translate((0.5, 0, 0)), axes="x")

@@ -21,7 +21,7 @@ def some_figures(copies, bodies, seed=0):
 
 @pytest.mark.parametrize("bodies", [1, 3])
 @pytest.mark.parametrize("acting", ["each", "all", "none"])
-def test_balances_of_all_copies_are_those_of_each(bodies, acting):
+def test_balances_of_a_batch_are_those_of_each(bodies, acting):
     quantities = some_figures(40, bodies)
     rng = np.random.default_rng(1)
     acts = {"each": rng.random((40, bodies)) < 0.5, "all": np.ones((1, bodies), bool)}
@@ -36,7 +36,7 @@ def test_balances_of_all_copies_are_those_of_each(bodies, acting):
     assert math.inf in balances.relative_residual
 
 
-def test_figures_that_change_later_are_not_those_of_before():
+def test_sums_that_change_later_are_not_those_of_before():
     quantities = some_figures(3, 1)
     balances = Balances(quantities, np.ones((1, 1), bool), 0.1, 1e-3, np.arange(3, dtype=np.int32))
     before = quantities[0, 0, 0]

@@ -12,7 +12,7 @@ def quantities(problem):
     return problem.balance(), problem.energy(), problem.states.net.copy()
 
 
-def test_figures_are_those_of_the_present_state():
+def test_quantities_are_those_of_the_present_state():
     model = build_model(cantilever(material("stable_neo_hookean")), quasistatic=True)
     problem, rng = Problem(model, "float64"), np.random.default_rng(0)
     moved = model.rest + 0.01 * rng.normal(size=model.rest.shape)
@@ -44,6 +44,6 @@ def test_what_others_evaluate_does_not_stand_for_it():
     problem = Problem(model, "float64")
     problem.positions = model.rest + 0.01 * np.random.default_rng(0).normal(size=model.rest.shape)
     forces = quantities(problem)[2]
-    problem.measures.at_rest.forget()
-    problem.measures.energy_rounding()
+    problem.diagnostics.rest_compliance.invalidate()
+    problem.diagnostics.energy_rounding()
     assert np.array_equal(quantities(problem)[2], forces)

@@ -63,7 +63,7 @@ def test_layers_store_the_energy_of_the_cloth(rest):
     for stretch in (1.0, 1.2):
         problem = Problem(layered_model, "float64")
         problem.positions = layered_model.rest * [stretch, 1, 1]
-        energies[stretch] = [float(e) for e in problem.measures.stored_energies()[0]]
+        energies[stretch] = [float(e) for e in problem.diagnostics.stored_energies()[0]]
     for stretch in (1.0, 1.2):
         energy = energies[stretch]
         fine, coarse = energy[0], energy[1 : 1 + len(layers.layers)]
@@ -186,12 +186,12 @@ def test_without_cloth_it_is_pbng_and_says_so():
     assert any("no cloth that is fine enough" in note for note in result.report.notes)
 
 
-def test_motions_are_the_same_whether_somebody_looks():
+def test_motions_are_the_same_when_observed():
     scene = hanging(12, quasistatic=False)
     scene.frames = 3
     some = list(supple.simulate(scene, solver=MPBNG(), max_iterations=6, substeps=2))
     watched = list(
-        supple.simulate(scene, solver=MPBNG(), max_iterations=6, substeps=2, watch=lambda *_: None)
+        supple.simulate(scene, solver=MPBNG(), max_iterations=6, substeps=2, callback=lambda *_: None)
     )
     for a, b in zip(some, watched, strict=True):
         np.testing.assert_array_equal(a.positions, b.positions)

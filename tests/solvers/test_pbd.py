@@ -205,7 +205,7 @@ def test_lateral_contraction_follows_poissons_ratio(name):
     ("poisson", "stiffness", "settles"),
     [(0.32, 1.0, True), (0.4, 1.0, False), (0.4, 0.3, True), (0.45, 0.4, False), (0.45, 0.1, True)],
 )
-def test_coarse_solids_settle_while_volume_is_at_most_four_times_as_stiff_as_shape(
+def test_coarse_solids_come_to_rest_while_volume_is_at_most_four_times_as_stiff_as_shape(
     poisson, stiffness, settles
 ):
     """A correction overshoots in the stiff mode once stiffness (1 + ν)/(1 - 2ν) exceeds 4."""

@@ -83,7 +83,7 @@ def test_anderson_minimises_as_least_squares_does():
     assert np.abs(x - gs[-1]).max() > 1e-4
 
 
-def test_anderson_is_sound_in_float32_beyond_convergence():
+def test_anderson_is_stable_in_float32_beyond_convergence():
     """Where all differences are rounding, their products still make a factorization."""
     result = supple.equilibrium(
         twisted(material("corotated"), cells=2),

@@ -13,7 +13,7 @@ from supple.problem import Problem
 from supple.solve.loop import solve
 
 
-def test_one_element_is_solved_by_one_visit_of_fpxpbd():
+def test_one_element_is_solved_by_one_update_of_fpxpbd():
     """Without neighbors its local Newton finds backward Euler's answer."""
     tet = supple.TetMesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([[0, 1, 2, 3]]))
     scene = family.clamped(tet, supple.NeoHookean(young=YOUNG, poisson=POISSON), dt=0.1)
@@ -101,7 +101,7 @@ def test_fpxpbd_converges_for_any_material(name):
 @pytest.mark.parametrize(
     "solver", [FPXPBD(), FPXPBD(newton_steps=3), BPXPBD()], ids=["1 step", "3 steps", "bpxpbd"]
 )
-def test_pxpbd_finds_newtons_answer(moving, solver):
+def test_pxpbd_finds_newtons_solution(moving, solver):
     scene, x, v = moving
     reference = family.placed(scene, x, v)
     assert solve(reference, Newton(), StopCriteria(1e-11, 30, None)).ok

@@ -207,7 +207,7 @@ def test_a_net_may_consist_of_nothing_else():
     np.testing.assert_allclose(problem.positions, expected.positions, atol=1e-6)
 
 
-def test_other_materials_reach_vertices_that_are_not_at_home():
+def test_other_materials_reach_vertices_outside_their_default_slots():
     """Parameters that differ by element are written where the elements are, before and after moves."""
     model = MODELS["graded"]
     problem = changing(model, capacity=12)

@@ -106,7 +106,7 @@ def test_rigid_rotations_cost_no_energy_on_the_way(name):
         assert abs(turned - energy) < 1e-2 * (problem.energy() - energy) + 1e-9 * energy
 
 
-def test_materials_that_resist_turning_go_straight():
+def test_materials_that_resist_rotation_go_straight():
     problem = perturbed(Problem(MODELS["linear"](), "float64"), 0.05)
     d = 3 * directions(problem)
     path = along(problem, d)
@@ -122,8 +122,8 @@ def test_ties_hold_on_the_way():
     d = ((problem.model.rest - center) @ spin([0, 0, 0.8]).T)[free]
     along(problem, d).go(1.0)
     elastic, gaps = (
-        problem.measures.stored_energies()[0][:-1].sum(),
-        problem.measures.stored_energies()[0][-1],
+        problem.diagnostics.stored_energies()[0][:-1].sum(),
+        problem.diagnostics.stored_energies()[0][-1],
     )
     assert gaps < 1e-2 * elastic
 

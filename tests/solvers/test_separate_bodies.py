@@ -54,7 +54,7 @@ def test_distances_of_soft_and_stiff_bodies_are_true(slow):
 
 
 @pytest.mark.parametrize("slow", BARS)
-def test_every_body_is_solved_for_to_the_accuracy_asked_for(slow):
+def test_every_body_is_solved_for_to_the_accuracy_requested(slow):
     """Against one exact solve: also of the body that has a millionth of the energy."""
     problem = after_sweeps(beside(slow))
     linear = Linearization(problem)
@@ -94,7 +94,7 @@ def aligned(points, like):
     return a @ turn.T + like.mean(axis=0)
 
 
-def test_the_distance_of_a_free_body_beside_a_held_one_leaves_out_how_it_drifts():
+def test_the_distance_of_a_free_body_next_to_a_pinned_one_leaves_out_how_it_drifts():
     scene, start = held_and_free(1.02)
     problem = Problem(build_model(scene), "float64")
     problem.positions = start
@@ -109,7 +109,7 @@ def test_the_distance_of_a_free_body_beside_a_held_one_leaves_out_how_it_drifts(
         assert bodies[name].position_error_m == pytest.approx(off, rel=0.5), name
 
 
-def test_a_free_body_stays_where_it_was_beside_a_held_one():
+def test_a_free_body_stays_where_it_was_next_to_a_pinned_one():
     scene, start = held_and_free()
     for solver in (Hybrid(), Hybrid(max_predicted_sweeps=0)):
         result = supple.equilibrium(scene, solver=solver, initial=start)

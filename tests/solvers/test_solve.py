@@ -149,7 +149,7 @@ def test_heavy_bars_converge_whichever_way_they_fall(seed):
     assert supple.equilibrium(scene).report.outcome is Outcome.CONVERGED
 
 
-def test_iterations_that_are_asked_for_are_done():
+def test_iterations_of_the_request_are_done():
     """XPBD's residual stagnates far above any tolerance, but nobody but the user ends what he asked for."""
     scene, solver = cantilever(material("corotated"), cells=2), supple.XPBD(pseudo_dt=0.1)
     free = supple.equilibrium(scene, solver=solver, tolerance=1e-8).report
@@ -160,7 +160,7 @@ def test_iterations_that_are_asked_for_are_done():
     assert f"{more:,} allowed" in str(result)
 
 
-def test_a_time_limit_alone_is_used_up():
+def test_only_a_time_limit_is_used_up():
     """And not cut at the iterations that a tolerance would allow."""
     scene = cantilever(material("corotated"), cells=1)
     supple.equilibrium(scene, tolerance=None, max_iterations=1)
@@ -170,7 +170,7 @@ def test_a_time_limit_alone_is_used_up():
     assert report.max_iterations is None
 
 
-def test_figures_that_take_turns_are_no_progress():
+def test_alternating_residuals_are_no_progress():
     """Each has its own lowest value."""
     progress, members = Progress(1), np.arange(1)
     residuals = ((1.0, 1.0 / 2), (2.0, 2.0))
@@ -208,7 +208,7 @@ def test_stiff_ties_in_single_precision_are_not_taken_for_rest():
     assert double.outcome is Outcome.CONVERGED
 
 
-def test_soft_bodies_beside_stiff_ties_are_not_taken_for_rest():
+def test_soft_bodies_next_to_stiff_ties_are_not_taken_for_rest():
     """Without loads: only the moved end tells that something is to be done."""
     scene = supple.Scene(gravity=(0, 0, 0))
     a = scene.add_solid(supple.block(2, origin=(0, 1, 0)), material("corotated"))
@@ -265,7 +265,7 @@ def test_the_report_describes_the_positions_returned(solver):
             balance.relative_residual, rel=1e-6, abs=1e-12
         )
         assert result.report.energy == pytest.approx(problem.energy(), rel=1e-9)
-        assert result.report.inverted == problem.measures.inversions()[0]
+        assert result.report.inverted == problem.diagnostics.inversions()[0]
 
 
 def test_an_acceleration_that_makes_it_worse_starts_over():
@@ -310,10 +310,11 @@ def test_recording_a_history_changes_nothing(solver):
 
 def test_watchers_see_the_residual_fall():
     seen = []
-    report = supple.equilibrium(
-        bar_scene(), solver=PBNG(), tolerance=1e-5, watch=lambda *figures: seen.append(figures)
-    ).report
-    iterations, relative_residual, seconds = (list(column) for column in zip(*seen, strict=True))
+    report = supple.equilibrium(bar_scene(), solver=PBNG(), tolerance=1e-5, callback=seen.append).report
+    iterations = [info.iteration for info in seen]
+    relative_residual = [info.relative_residual for info in seen]
+    seconds = [info.seconds for info in seen]
+    assert {info.stage for info in seen} == {"solve"}
     assert iterations[0] == 0
     assert iterations[-1] == report.iterations
     assert relative_residual[-1] == report.relative_residual < relative_residual[0]

@@ -8,7 +8,7 @@ import pytest
 from supple.kernels import kernel, run, threads_for
 from supple.kernels.devices import same
 from supple.kernels.lanewise import run_lanewise
-from supple.problem.reductions import FIGURES, PARTS, add_up, cut, measure
+from supple.problem.reductions import PARTS, STATISTICS, add_up, cut, reduce_statistics
 
 
 @kernel
@@ -18,7 +18,7 @@ def sum_up(team, values, parts, full_team):
 
 @kernel
 def measure_all(team, net, u, sizes, softness, cuts, parts, measures):
-    measure(team, 0, net, u, sizes, softness, cuts, parts, measures)
+    reduce_statistics(team, 0, net, u, sizes, softness, cuts, parts, measures)
 
 
 def on_every_team(kernel, records, *args):
@@ -52,12 +52,12 @@ def cuts_of(sizes):
 
 
 def memory_for(cuts):
-    return np.zeros((1, FIGURES, len(cuts.vertex) - 1)), np.zeros((1, len(cuts.part) - 1, FIGURES))
+    return np.zeros((1, STATISTICS, len(cuts.vertex) - 1)), np.zeros((1, len(cuts.part) - 1, STATISTICS))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", BODIES)
-def test_figures(n, dtype):
+def test_measures(n, dtype):
     """Of every body by itself."""
     random, cuts = np.random.default_rng(n), cuts_of(BODIES[n])
     net, u, sizes = (random.normal(size=(n + 1, 4)).astype(dtype) for _ in range(3))

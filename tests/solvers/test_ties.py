@@ -43,7 +43,7 @@ def test_linear_iterations_do_not_grow_with_stiffness(name):
 
 
 @pytest.mark.parametrize("name", ["hung", "chained"])
-def test_sweeps_keep_their_pace(name):
+def test_sweeps_keep_their_speed(name):
     """As many for k = 1e8 as for 1e4, within a factor of two, and to the right place."""
     counts = []
     for stiffness in (1e4, 1e8):
@@ -108,7 +108,7 @@ def test_steps_of_time_are_those_of_newton():
     assert np.abs(ends[0][-1] - build_model(scene).rest).max() > 1e-3
 
 
-def test_ties_to_places_and_pinned_bodies():
+def test_ties_to_points_and_pinned_bodies():
     """What follows nothing but a constant is in no aggregate."""
     counts = []
     for stiffness in (1e3, 1e8):

@@ -125,7 +125,7 @@ def linear_answer(model, K, dt, v):
 @pytest.mark.parametrize(
     "solver", [XPBD(), XPBD(ordering="clusters"), FPXPBD()], ids=["xpbd", "clusters", "fpxpbd"]
 )
-def test_linear_constraints_converge_to_the_exact_answer(solver):
+def test_linear_constraints_converge_to_the_exact_solution(solver):
     """Where gradients do not turn, XPBD leaves nothing out."""
     model, K = springs()
     v = np.random.default_rng(5).normal(size=model.rest.shape)

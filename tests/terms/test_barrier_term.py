@@ -108,12 +108,12 @@ def test_projected_and_bound_are_not_indefinite(name):
 
 
 @ALL
-def test_what_a_visit_sees_bounds_the_part_of_one_vertex(name):
+def test_what_a_vertex_update_sees_bounds_the_part_of_one_vertex(name):
     """A of the kernel is no less than the diagonal blocks of the Hessian, up to a little."""
     problem, term = problem_of(*CASES[name])
     exact = term.hessian_blocks(problem.layout.elements[0], problem.u, "exact", 1)
     problem.balance()
-    trace = problem.measures._sizes[:-1, 1].reshape(-1, 4)
+    trace = problem.diagnostics._sizes[:-1, 1].reshape(-1, 4)
     for k in range(4):
         top = np.linalg.eigvalsh(exact[:, k, k])[:, -1]
         assert (trace[:, k] >= 0.99 * top - 1e-9).all()
@@ -164,9 +164,9 @@ def test_parallel_edges_leave_it_to_their_ends():
 def test_rows_without_a_contact_do_nothing():
     """Of three contacts in a pack, which the others fill up."""
     problem, _ = problem_of(CASES["edges"][0][:3], True)
-    assert np.isfinite(problem.measures._sizes).all()
+    assert np.isfinite(problem.diagnostics._sizes).all()
     assert problem.balance().finite
-    assert np.isfinite(problem.measures._sizes).all()
+    assert np.isfinite(problem.diagnostics._sizes).all()
 
 
 @ALL

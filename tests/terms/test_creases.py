@@ -45,7 +45,7 @@ def fixed_creases(bending):
     return np.abs(angles(rest.positions[vertices]))
 
 
-def test_a_fold_that_was_held_stays():
+def test_a_fold_stays():
     """Less of it the later it begins to flow, and where it is limited."""
     left = {
         "elastic": fixed_creases(HingeBending(1e-3)),

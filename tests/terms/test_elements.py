@@ -186,9 +186,9 @@ def test_pbd_brings_elements_back_to_rest(make):
     model = make(stretch=1.0, gravity=(0, 0, 0))
     problem = perturbed(Problem(model, "float64"), 0.02)
     problem.set_inertia(0.01, problem.positions)
-    before = problem.measures.stored_energies().sum()
+    before = problem.diagnostics.stored_energies().sum()
     solve(problem, supple.PBD(), StopCriteria(None, 100))
-    assert problem.measures.stored_energies().sum() < 1e-3 * before
+    assert problem.diagnostics.stored_energies().sum() < 1e-3 * before
 
 
 @KINDS

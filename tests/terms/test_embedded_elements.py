@@ -92,7 +92,7 @@ def test_hessians_are_those_of_corners_carried_by_nodes(spacing, kind):
     np.testing.assert_allclose(H, hessian, atol=1e-10 * np.abs(hessian).max())
 
 
-def test_visits_of_nodes_are_of_nodes_that_carry_something():
+def test_updates_of_nodes_are_of_nodes_that_carry_something():
     """Elements with fewer nodes than others repeat one of theirs, which is not visited for that."""
     problem = Problem(carried(MATERIALS["corotated"], spacing=0.4).model, "float64")
     (term,), (rows,) = problem.model.terms, problem.layout.terms

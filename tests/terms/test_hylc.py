@@ -298,7 +298,7 @@ def swung(model, solver, steps=3, dt=1e-3):
     return x
 
 
-def test_gpbd_keeps_account_of_what_it_moves():
+def test_gpbd_tracks_what_it_moves():
     """x = x̃ + Σ d [GPBD eq. 6], at borders too, where a corner stands for a neighbor."""
     model, dt = shirt(), 1e-3
     problem = Problem(model, "float64")

@@ -23,7 +23,7 @@ ANY = pytest.mark.parametrize("bending", BENDINGS.values())
 def bending_energy(points, triangles, now, bending):
     problem = Problem(model_of(points, *bending_terms(bending, points, triangles, points)), "float64")
     problem.positions = now
-    return float(problem.measures.stored_energies().sum())
+    return float(problem.diagnostics.stored_energies().sum())
 
 
 def rolled(points, radius):
@@ -111,7 +111,7 @@ def test_a_fold_is_no_jump():
         folded[3] = [0.6, -np.cos(angle), -np.sin(angle)]
         problem = Problem(model_of(square, hinge), "float64")
         problem.positions = folded
-        energies.append(problem.measures.stored_energies().sum())
+        energies.append(problem.diagnostics.stored_energies().sum())
     np.testing.assert_allclose(
         np.sqrt(2 * np.array(energies)), np.abs(np.linspace(2.5, 3.7, 13) - 3.0), atol=1e-9
     )

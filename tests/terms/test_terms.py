@@ -279,7 +279,7 @@ def test_hessians_agree_where_the_exact_one_is_positive(kind):
 
 
 @ANY
-def test_a_visit_is_a_newton_step_of_one_vertex(name):
+def test_a_vertex_update_is_a_newton_step_of_one_vertex(name):
     """With one free vertex a sweep and a Newton step with the bound are the same."""
     scene = supple.Scene(gravity=(3, -50, 2))
     body = scene.add_solid(supple.block(2), material(name), density=20)
@@ -296,9 +296,9 @@ def test_a_visit_is_a_newton_step_of_one_vertex(name):
 def test_inverted_tets_are_counted():
     model = free_block("corotated")
     problem = Problem(model, "float64")
-    assert problem.measures.inversions()[0] == 0
+    assert problem.diagnostics.inversions()[0] == 0
     problem.positions = model.rest * [-1, 1, 1]
-    assert problem.measures.inversions()[0] == len(model.tets)
+    assert problem.diagnostics.inversions()[0] == len(model.tets)
 
 
 def test_the_number_of_threads_is_capped_for_small_problems():

@@ -99,7 +99,7 @@ def test_stress_relaxes_exponentially(precision):
     np.testing.assert_allclose(evaluation, F * E * stress, rtol=1e-6 if precision == "float64" else 1e-4)
 
 
-def test_files_and_pictures_have_the_whole_stress():
+def test_files_and_pictures_have_the_full_stress():
     frames = list(supple.simulate(held_bar(supple.Maxwell(2e3, 0.0, 0.3)), solver="newton", tolerance=1e-8))
     for frame in (frames[0], frames[-1]):
         evaluation = frame.evaluate()
@@ -169,7 +169,7 @@ def test_an_equilibrium_has_no_viscosity():
     np.testing.assert_allclose(*result, atol=1e-9)
 
 
-def test_turning_costs_nothing():
+def test_rotation_costs_nothing():
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False)
     body = scene.add_solid(
         supple.block(1), supple.StVK(young=1e5, poisson=0.3), viscosity=supple.KelvinVoigt(1e4, 1e4)
@@ -194,7 +194,7 @@ def test_turning_costs_nothing():
         (lambda: supple.Scene().add_solid(TET, material("stvk"), viscosity=0.1), "KelvinVoigt"),
     ],
 )
-def test_bad_input_is_told(make, sentence):
+def test_bad_input_is_reported(make, sentence):
     with pytest.raises(SceneError, match=sentence):
         make()
 

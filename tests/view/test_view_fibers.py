@@ -74,7 +74,7 @@ def test_parts_without_fibers_have_none():
     assert lines.mean(axis=1)[:, 0].min() > 0.99
 
 
-def test_cloth_alone_has_none():
+def test_only_cloth_has_none():
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_cloth(
         supple.sheet(2), supple.materials.PlaneStressStVK(young=1e5, poisson=0.3), density=0.1, thickness=1e-3

@@ -57,7 +57,7 @@ def test_names_stand_still_in_a_film_below_all_that_a_body_does():
     assert [body.seen[:, 1].min() for body in named] == pytest.approx([-0.5, -0.5])
 
 
-def test_names_are_drawn_where_they_are_asked_for():
+def test_names_are_drawn_where_they_are_requested():
     scene = two_sheets()
     without, with_names = (supple.render(scene, size=SIZE, names=names) for names in (None, True))
     changed = np.abs(without.astype(int) - with_names.astype(int)).max(axis=2) > 60

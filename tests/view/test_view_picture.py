@@ -93,7 +93,7 @@ def test_a_renderer_that_is_used_again_draws_the_new_shape(model, drawing):
 
 @pytest.mark.parametrize("renderer", BACKENDS)
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_picture_has_the_size_asked_for_and_is_not_blank(tmp_path, model, renderer, field):
+def test_a_picture_has_the_size_requested_and_is_not_blank(tmp_path, model, renderer, field):
     theme = "dark" if field in ("residual", "body") else "light"
     path = tmp_path / "picture.png"
     options = {"field": field, "theme": theme, "renderer": renderer, "size": (640, 480)}
@@ -111,7 +111,7 @@ SIZES = [(160, 160), (160, 320), (320, 160), (320, 240), (240, 320), (480, 360),
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", FIELDS)
-def test_nothing_around_the_body_is_clipped_or_covers_its_place(size, name):
+def test_nothing_around_the_body_is_clipped_or_covers_it(size, name):
     layout, camera = layout_for(size), fit_camera(np.zeros((1, 3)), 1.0)
     names = {number: f"a body with a long name, {number}" for number in range(40)}
     furniture = Annotations(size, LIGHT, TITLE, FIELDS[name], (1e-3, 39.5), names)
@@ -127,7 +127,7 @@ def test_nothing_around_the_body_is_clipped_or_covers_its_place(size, name):
     assert beside.any() == (layout.side > 0)
 
 
-def test_captions_lose_whole_parts_and_do_not_come_and_go():
+def test_captions_lose_full_parts_and_do_not_come_and_go():
     camera = fit_camera(np.zeros((1, 3)), 1.0)
     furniture = Annotations((480, 360), LIGHT, "", DISPLACEMENT, (0.0, 1.0), {})
     blank, seen = np.zeros((360, 480, 3), np.uint8), []
@@ -138,7 +138,7 @@ def test_captions_lose_whole_parts_and_do_not_come_and_go():
     assert seen[0] == CAPTION.split(" · ")[:3]
 
 
-def test_things_that_are_told_apart_are_not_blended(model):
+def test_things_that_are_reported_apart_are_not_blended(model):
     field = FIELDS["ordering"]
     values = field.values(model, model.rest, None)
     drawing = make_drawing(model, model.rest, field, field.limits(values))

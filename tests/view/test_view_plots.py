@@ -50,6 +50,6 @@ def test_what_a_logarithm_cannot_show_is_left_out(tmp_path, last):
     assert ink["f"] < ink["g"]  # a point less
 
 
-def test_energies_are_shown_above_the_lowest():
+def test_energies_are_drawn_above_the_lowest():
     np.testing.assert_array_equal(above_lowest(np.array([3.0, -1.0, 0.0])), [4.0, np.nan, 1.0])
     assert np.isnan(above_lowest(np.array([np.nan, np.inf]))).all()

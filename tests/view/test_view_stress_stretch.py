@@ -40,7 +40,7 @@ def test_a_plot_is_a_picture(tmp_path):
         (["list", "measured", "--plot", "a.jpg"], "PNG file"),
     ],
 )
-def test_what_cannot_be_drawn_is_told(arguments, sentence):
+def test_what_cannot_be_drawn_is_reported(arguments, sentence):
     outcome = CliRunner().invoke(app, arguments)
     assert outcome.exit_code == 2
     assert sentence in " ".join(outcome.output.split())

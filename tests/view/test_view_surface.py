@@ -42,7 +42,7 @@ def test_values_follow_their_vertices():
     np.testing.assert_array_equal(surface.values(model.rest), surface.corners(model.rest))
 
 
-def test_marked_pins_are_pinned_and_apart():
+def test_marked_pins_are_pinned_and_separate():
     scene = supple.Scene()
     body = scene.add_solid(supple.block(20), supple.Corotated(young=1e4, poisson=0.3))
     scene.pin(body.where(lambda X: X[:, 0] <= 0))

@@ -38,7 +38,7 @@ def test_a_sheet_becomes_a_closed_slab(pattern):
     assert np.einsum("ci,ci->c", surface.normals(corners), outwards).min() > 0.99
 
 
-def test_thickness_is_that_of_each_body_times_what_is_asked_for():
+def test_thickness_is_that_of_each_body_times_what_is_requested():
     tube = supple.meshes.tube(0.2, 0.5, 24)
     model = model_of(tube, block=True)
     surface = surface_of(model, 5.0)

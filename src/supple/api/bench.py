@@ -25,17 +25,17 @@ from supple.support.arguments import match_name, suggest_name
 SWEEPS = 5
 """Iterations per sample for solvers that check the residual only every few iterations."""
 
-DT = 0.01
+TIME_STEP = 0.01
 """Time step [s]. With inertia, element-wise methods need no pseudo-time steps between their sweeps."""
 
 
-PLAIN = PBNG(acceleration=None)
+UNACCELERATED_PBNG = PBNG(acceleration=None)
 """Default solver: plain PBNG sweeps without acceleration."""
 
 
 def sweep(
     cells: int = 31,
-    solver: str | Solver = PLAIN,
+    solver: str | Solver = UNACCELERATED_PBNG,
     material: str = "corotated",
     precision: str = "float32",
     device: str = "cpu",
@@ -66,16 +66,16 @@ def sweep(
         ValueError: An argument is unknown or out of range.
     """
     method = resolve_solver(solver)
-    kind = _known(material, MATERIALS, "material")
+    kind = _check_name(material, MATERIALS, "material")
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
     backend = Backend(device, precision, threads)
     method.refuse_unable(device, precision)
     began = perf_counter()
     with compilation() as compiled:
-        model = twisted_block(cells, kind)
+        model = make_twisted_block(cells, kind)
         problem = make_problem(model, True, backend)
-        problem.set_inertia(DT, model.rest)
+        problem.set_inertia(TIME_STEP, model.rest)
         problem.begin_step(np.inf)
         start = problem.positions
         run = method.begin(problem)
@@ -114,7 +114,7 @@ def sweep(
     }
 
 
-def _known(name: str, names: Iterable[str], what: str) -> str:
+def _check_name(name: str, names: Iterable[str], what: str) -> str:
     """Return a known name, or raise an error with a suggestion."""
     known = match_name(name, names)
     if known is None:
@@ -122,7 +122,7 @@ def _known(name: str, names: Iterable[str], what: str) -> str:
     return known
 
 
-def twisted_block(cells: int, material: str) -> Model:
+def make_twisted_block(cells: int, material: str) -> Model:
     """Unit block with fixed left face; the right face is rotated by 1 rad and pulled by 0.3 m."""
     scene = Scene(gravity=(0, 0, 0))
     body = scene.add_solid(block(cells), MATERIALS[material].example(), density=10)

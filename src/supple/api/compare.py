@@ -18,7 +18,7 @@ from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.solve.float_range import check_float_range
 from supple.solve.integrators import RULES, SecondOrderIntegrator, check_integrator
-from supple.solve.loop import Watcher, make_problem, solve
+from supple.solve.loop import Callback, make_problem, solve
 from supple.solve.options import (
     Options,
     check_callbacks,
@@ -105,7 +105,7 @@ def compare(
     velocities: np.ndarray | None = None,
     frame: int = 1,
     progress: Callable[[Trial], None] | None = None,
-    watch: Watcher | None = None,
+    callback: Callback | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
     """Run each solver on one scene step and record residual, energy and inversions.
@@ -126,7 +126,7 @@ def compare(
         velocities: (n, 3) initial velocities [m/s].
         frame: Number of the frame at which the dynamic step ends, from 1.
         progress: Called with each trial before and after it runs.
-        watch: Called as watch(iteration, relative_residual, seconds) after each measurement.
+        callback: Called with an `IterationInfo` after each measurement of the relative residual.
         **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. If neither call nor
             scene file sets a limit, every solver does 40 iterations.
 
@@ -138,7 +138,7 @@ def compare(
         TypeError: An argument has the wrong type.
     """
     backend = resolve_backend(options)
-    check_callbacks(watch=watch, progress=progress)
+    check_callbacks(callback=callback, progress=progress)
     file, scene = scene if isinstance(scene, SceneFile) else None, scene_of(scene)
     trials = _make_trials(solvers)
     until, unlimited = get_limits(options, file), StopCriteria(max_iterations=DEFAULT_ITERATIONS)
@@ -170,7 +170,7 @@ def compare(
         try:
             if not scene.quasistatic:
                 check_integrator(scene.integrator, model, trial.solver)
-            _run(trial, problems[where], reset, stop, watch)
+            _run(trial, problems[where], reset, stop, callback)
         except ValueError as error:
             trial.error = str(error)
         if progress is not None:
@@ -179,7 +179,7 @@ def compare(
 
 
 def _run(
-    trial: Trial, problem: Problem, reset: Callable[[], None], stop: StopCriteria, watch: Watcher | None
+    trial: Trial, problem: Problem, reset: Callable[[], None], stop: StopCriteria, callback: Callback | None
 ) -> None:
     """Run one solver from the placed state.
 
@@ -195,7 +195,7 @@ def _run(
         trial.solver,
         replace(stop, tolerance=ROUNDING_TOLERANCE) if open_ended else stop,
         True,
-        watch,
+        callback,
     )
     if open_ended:
         report.tolerance = None

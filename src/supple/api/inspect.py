@@ -24,7 +24,7 @@ from supple.scene.shapes.small_obstacles import small_obstacles
 from supple.solvers import SOLVERS, Solver
 from supple.support.arguments import check_integer
 
-REST = 10
+NUMBERS_PER_INCIDENCE = 10
 """Numbers per tetrahedron that an incidence reads: shape gradients and volume."""
 
 MEASURES = {"tet": "volume", "triangle": "area"}
@@ -70,7 +70,7 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
         "pins": [_pin(pin) for pin in scene.pins],
         "loads": [*map(_load, scene.loads), *map(_following, scene.follower_tractions)],
         "contact": _contact(scene, model),
-        "varying": [_varied(each) for each in scene.varied],
+        "varying": [_describe_varying(each) for each in scene.varying_parameters],
         "bodies": [_body(body, worst) for body in scene.bodies],
         "intersections": intersections(scene),
         "open_on_grid": [] if model.grid is None else open_on_grid(scene.bodies, model.grid.spacing),
@@ -80,13 +80,13 @@ def inspect(scene: Scene | SceneFile, cluster_size: int = 5, worst: int = 5) -> 
     }
 
 
-CLOCK = "quasistatic", "dt", "frames", "substeps", "damping", "integrator", "initial_guess"
+TIME_STEPPING_FIELDS = "quasistatic", "dt", "frames", "substeps", "damping", "integrator", "initial_guess"
 """Scene attributes that control time stepping."""
 
 
 def _clock(scene: Scene) -> dict[str, Any]:
     """Time stepping and gravity."""
-    clock = {name: getattr(scene, name) for name in CLOCK}
+    clock = {name: getattr(scene, name) for name in TIME_STEPPING_FIELDS}
     return clock | {"gravity": list(scene.gravity), "gravity_ramp": _ramp(scene.gravity_ramp)}
 
 
@@ -125,7 +125,7 @@ def _contact(scene: Scene, model: Model) -> dict[str, Any]:
     return settings if model.grid is None else settings | {"spacing": model.grid.spacing}
 
 
-def _varied(each: VaryingParameter) -> dict[str, Any]:
+def _describe_varying(each: VaryingParameter) -> dict[str, Any]:
     """Summary of a varying parameter."""
     return {"body": each.body.name, "parameter": each.parameter, "ramp": _ramp(each.ramp)}
 
@@ -248,6 +248,8 @@ def bytes_needed(model: Model, solver: Solver, size: int) -> int:
     elements, stencils = model.elements, [term.vertices for term in model.terms]
     incidences = sum(int(np.count_nonzero(model.free[vertices])) for vertices in stencils)
     total = (
-        incidences * (REST * size + 12) + elements * (REST * size + 16) + model.vertices * (20 * size + 100)
+        incidences * (NUMBERS_PER_INCIDENCE * size + 12)
+        + elements * (NUMBERS_PER_INCIDENCE * size + 16)
+        + model.vertices * (20 * size + 100)
     )
     return total + solver.memory(model, size)

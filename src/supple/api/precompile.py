@@ -21,7 +21,7 @@ from supple.solvers import Solver
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledKernels:
     """Compilation time of one material.
 
     Attributes:
@@ -41,7 +41,7 @@ def precompile(
     precisions: Sequence[str],
     device: str = "cpu",
     processes: int | None = None,
-) -> Iterator[Compiled]:
+) -> Iterator[CompiledKernels]:
     """Compile the kernels for equilibria and motions of pinned bodies under gravity.
 
     Scenes with attachments need further kernels.
@@ -64,7 +64,7 @@ def precompile(
             yield ready.result()
 
 
-def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device: str) -> Compiled:
+def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device: str) -> CompiledKernels:
     """Compile by solving small problems, in a worker process."""
     began = perf_counter()
     scene = Scene(gravity=(0, -1, 0))
@@ -85,4 +85,4 @@ def _compile(material: str, precision: str, solvers: tuple[Solver, ...], device:
         )
         for _ in motion:
             pass
-    return Compiled(material, precision, perf_counter() - began)
+    return CompiledKernels(material, precision, perf_counter() - began)

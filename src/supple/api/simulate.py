@@ -18,7 +18,7 @@ from supple.scene import Body, Scene, SceneFile
 from supple.scene.scene import scene_of
 from supple.solve.grid_time_loop import make_time_loop
 from supple.solve.load_stepping import Continuation
-from supple.solve.loop import Watcher, make_problem
+from supple.solve.loop import Callback, make_problem
 from supple.solve.options import (
     BackendOptions,
     Options,
@@ -196,7 +196,7 @@ def equilibrium(
     initial: np.ndarray | State | None = None,
     load_steps: int = 1,
     record_history: bool = False,
-    watch: Watcher | None = None,
+    callback: Callback | None = None,
     **options: Unpack[Options],
 ) -> Result:
     """Solve for a static equilibrium, with all prescribed motions and loads at their end.
@@ -210,8 +210,8 @@ def equilibrium(
             equilibrium; see `stages` of the result. More steps are made if forces would be infinite
             otherwise, or if a solve stagnates or fails.
         record_history: Record residual and energy after every iteration.
-        watch: Called as watch(iteration, relative_residual, seconds) after each measurement of the relative
-            residual.
+        callback: Called with an `IterationInfo` (iteration, relative_residual, energy, seconds, stage) after
+            each measurement of the relative residual.
         **options: `stop`, or `tolerance` (of the relative residual), `max_iterations`, `time_limit` [s] and
             `position_tolerance` (of every body from the equilibrium, relative to its size) one by one.
             Tolerance and position tolerance are 1e-4 by default, also together with other limits; None
@@ -226,7 +226,7 @@ def equilibrium(
     """
     began = perf_counter()
     request = resolve_request(scene, solver, options, always_tolerance=True, models=True)
-    check_callbacks(record_history, watch)
+    check_callbacks(record_history, callback)
     problem = make_problem(request.scene, True, request.backend)
     set_initial_state(problem, request, initial)
     if isinstance(initial, State):
@@ -234,7 +234,7 @@ def equilibrium(
     stages, model = [], problem.model
     count = check_integer("load_steps", load_steps)
     for fraction, report in Continuation(
-        problem, request.solver, request.stop, count, watch, record_history, began
+        problem, request.solver, request.stop, count, callback, record_history, began
     ).run():
         if fraction < 1:
             acting = _make_step(problem, fraction * model.duration)
@@ -277,7 +277,7 @@ def simulate(
     velocities: np.ndarray | None = None,
     first_frame: int = 1,
     record_history: bool = False,
-    watch: Watcher | None = None,
+    callback: Callback | None = None,
     **options: Unpack[Options],
 ) -> Iterator[Frame]:
     """Simulate a motion frame by frame; every frame starts from the previous one.
@@ -303,8 +303,8 @@ def simulate(
         velocities: (n, 3) initial velocities [m/s].
         first_frame: Number of the first frame.
         record_history: Record residual and energy after every iteration.
-        watch: Called as watch(iteration, relative_residual, seconds) after each measurement of the relative
-            residual.
+        callback: Called with an `IterationInfo` (iteration, relative_residual, energy, seconds, stage) after
+            each measurement of the relative residual.
         **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. Limits apply to
             every step. `max_iterations` and `time_limit` apply in addition to a tolerance of 1e-4, unless
             the tolerance is None. If neither call nor scene file sets a limit, a solver with `iterations`
@@ -318,7 +318,7 @@ def simulate(
         TypeError: An argument has the wrong type.
     """
     request = resolve_request(scene, solver, options)
-    check_callbacks(record_history, watch)
+    check_callbacks(record_history, callback)
     scene = scene_of(scene)
     schedule = make_schedule(
         scene, request.solver, dt, substeps, damping, quasistatic, integrator, initial_guess
@@ -329,7 +329,7 @@ def simulate(
     if isinstance(initial, State) and velocities is not None:
         raise ValueError("a state has its own velocities; give either a state as initial, or velocities")
     first = check_integer("first_frame", first_frame)
-    return _frames(request, schedule, frames, initial, velocities, first, record_history, watch)
+    return _frames(request, schedule, frames, initial, velocities, first, record_history, callback)
 
 
 def _frames(
@@ -340,7 +340,7 @@ def _frames(
     velocities: np.ndarray | None,
     first_frame: int,
     record_history: bool,
-    watch: Watcher | None,
+    callback: Callback | None,
 ) -> Iterator[Frame]:
     """Yield the frames of a motion."""
     began = perf_counter()
@@ -358,7 +358,9 @@ def _frames(
         saved = request.velocities(initial, problem.model, first_frame)
         if saved is not None:
             problem.states.set_velocities(saved)
-    time_loop = make_time_loop(problem, request.solver, request.stop, schedule, record_history, watch, began)
+    time_loop = make_time_loop(
+        problem, request.solver, request.stop, schedule, record_history, callback, began
+    )
     time_loop.index = first_frame - 1
     if not isinstance(initial, State):
         time_loop.count_inverted()

@@ -13,7 +13,7 @@ from supple.solvers.options import kind_of, option_names, part_with
 from supple.support.arguments import suggest_name
 
 
-def words(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     """Split solvers at commas."""
     names = [word.strip() for word in text.split(",")]
     if not all(names):

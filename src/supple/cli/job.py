@@ -31,7 +31,7 @@ from supple.postprocess.evaluate import evaluate_model
 from supple.postprocess.evaluation import Fields
 from supple.scene import SceneFile, build_model, load_scene
 from supple.scene.build import initial_positions_of
-from supple.solve.loop import Watcher
+from supple.solve.loop import Callback
 from supple.solve.options import resolve_solver
 from supple.solvers import Solver
 from supple.solvers.options import plain_options
@@ -133,12 +133,12 @@ class Job:
         assert positions is not None
         return SavedFrame(positions, moving if velocities is None else velocities, 0, 0.0)
 
-    def solve(self, last: SavedFrame | None, watch: Watcher | None) -> Iterator[Frame]:
+    def solve(self, last: SavedFrame | None, callback: Callback | None) -> Iterator[Frame]:
         """Yield the frames after the last complete one.
 
         Args:
             last: Last complete frame; None starts at the beginning.
-            watch: Callback of every iteration.
+            callback: Callback of every iteration.
         """
         scene = self.file.scene
         initial: np.ndarray | State | None = None
@@ -155,7 +155,7 @@ class Job:
             "backend": self.backend,
             "record_history": self.record_history,
             "initial": initial,
-            "watch": watch,
+            "callback": callback,
         }
         if not self.single:
             first = 1 if last is None else last.index + 1

@@ -18,7 +18,7 @@ from supple.support.text import format_duration, pluralize
 if TYPE_CHECKING:
     from supple.api.compare import Trial
     from supple.config.stop import StopCriteria
-    from supple.solve.report import Report
+    from supple.solve.report import IterationInfo, Report
 
 
 SETUP_SECONDS_PER_CELL = 6e-6
@@ -148,11 +148,11 @@ class RunProgress(_Bar):
     def _frame(self) -> str:
         return f"frame {min(self.done + 1, self.frames)}/{self.frames}"
 
-    def watch(self, iteration: int, relative_residual: float, seconds: float) -> None:
-        if iteration == 0:
+    def show_iteration(self, info: IterationInfo) -> None:
+        if info.iteration == 0:
             self._estimate = TimeEstimate(self.stop)
-        self._estimate.record(iteration, relative_residual, seconds)
-        status = _format_iteration(iteration, relative_residual)
+        self._estimate.record(info.iteration, info.relative_residual, info.seconds)
+        status = _format_iteration(info)
         seconds_left = self._estimate.seconds_left
         if seconds_left is not None:
             status += f"  {self._time_left(seconds_left)}"
@@ -190,7 +190,7 @@ class RunProgress(_Bar):
 class TrialProgress(_Bar):
     """Solver, iteration and relative residual on a terminal; one line per solver elsewhere.
 
-    The bar is drawn within `watch`, outside the timed region, not by a separate thread.
+    The bar is drawn within `show_iteration`, outside the timed region, not by a separate thread.
     """
 
     def __init__(self, trials: int, stop: StopCriteria) -> None:
@@ -209,13 +209,13 @@ class TrialProgress(_Bar):
         if not errors.is_terminal:
             errors.print(f"{trial.label}: {_brief(trial.report) if trial.report else 'not run'}")
 
-    def watch(self, iteration: int, relative_residual: float, seconds: float) -> None:
-        if iteration == 0:
+    def show_iteration(self, info: IterationInfo) -> None:
+        if info.iteration == 0:
             self._estimate = TimeEstimate(self.stop)
-        self._estimate.record(iteration, relative_residual, seconds)
+        self._estimate.record(info.iteration, info.relative_residual, info.seconds)
         if perf_counter() > self._drawn + 0.1:
             self._drawn = perf_counter()
-            self.show(self._label, self._estimate.fraction, _format_iteration(iteration, relative_residual))
+            self.show(self._label, self._estimate.fraction, _format_iteration(info))
 
 
 class FilmProgress(_Bar):
@@ -225,7 +225,7 @@ class FilmProgress(_Bar):
         super().__init__("drawing", quiet)
         self.quiet, self._began = quiet, perf_counter()
 
-    def watch(self, done: int, pictures: int) -> None:
+    def show_pictures(self, done: int, pictures: int) -> None:
         if done == 0:
             self._began = perf_counter()
             if not (self.quiet or errors.is_terminal):
@@ -239,8 +239,8 @@ class FilmProgress(_Bar):
         )
 
 
-def _format_iteration(iteration: int, relative_residual: float) -> str:
-    return f"iteration {iteration}  relative residual {relative_residual:.1e}"
+def _format_iteration(info: IterationInfo) -> str:
+    return f"iteration {info.iteration}  relative residual {info.relative_residual:.1e}"
 
 
 def _brief(report: Report) -> str:

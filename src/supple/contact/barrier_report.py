@@ -107,7 +107,7 @@ def _offsets(problem: Problem, term: Barriers) -> tuple[float, float, float, flo
 def strain_energy(problem: Problem) -> float:
     """Strain energy of all bodies at the current displacements of a problem [J]."""
     bodies = [not (term.loads or term.ties) for term in problem.model.terms]
-    return float(problem.measures.stored_energies()[0, bodies].sum())
+    return float(problem.diagnostics.stored_energies()[0, bodies].sum())
 
 
 def counts_for_gap(surfaces: Surfaces, pairs: Gaps) -> np.ndarray:

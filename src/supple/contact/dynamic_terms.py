@@ -241,7 +241,7 @@ class DynamicTerms:
         """Stiffness (n,) [N/m] of the vertices, and face contact forces on each rigid body."""
         problem = self._problem
         problem.balance()
-        stiffness, rigid = stiffness_of(problem.measures), problem.contacts.rigid
+        stiffness, rigid = stiffness_of(problem.diagnostics), problem.contacts.rigid
         return stiffness, [
             [f.contact_force(problem, motion.body.row, stiffness) for f in self._face_contacts]
             for motion in rigid

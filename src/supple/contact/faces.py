@@ -246,7 +246,7 @@ def with_face_contact(model: Model, small: np.ndarray, edge: float) -> Model:
     """
     triangles = surface_triangles(model)
     bare = replace(model, dynamic_terms=(), obstacles=None, velocities=None, grid=None)
-    stiffness = rest_stiffness_of(Problem(bare, "float64", 1).measures) / 3
+    stiffness = rest_stiffness_of(Problem(bare, "float64", 1).diagnostics) / 3
     contact = FaceContact(triangles, STIFFNESS_FACTOR * stiffness[triangles].max(axis=1), small, edge)
     empty = np.empty((0, 3))
     none = PenaltyContacts(

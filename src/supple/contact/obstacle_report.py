@@ -315,7 +315,7 @@ def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactRe
         return [None] * problem.batch_size
     active, problem.device.active = problem.device.active, np.arange(problem.batch_size, dtype=np.int32)
     if not evaluated:
-        problem.measures.balances()  # also evaluates the reactions of the planes
+        problem.diagnostics.balances()  # also evaluates the reactions of the planes
     bodies, obstacles = sums_of(problem.contacts).evaluate()
     for _, dynamic_term in problem.model.dynamic_terms:
         if getattr(dynamic_term, "resolves_faces", False):

@@ -16,7 +16,7 @@ from supple.gradients.polish import (
     MAX_STEPS,
     NEWTON_RESIDUAL,
     TARGET_RESIDUAL,
-    Polished,
+    PolishedState,
     is_compatible,
     model_of_step,
 )
@@ -177,7 +177,7 @@ def _solve_batch(problem: Problem, batch_size: int, losses: Sequence[Loss]) -> l
             int(steps[k]),
             float(moved[k]),
         )
-        state = Polished(problem, *statistics, seconds=polishing[0])
+        state = PolishedState(problem, *statistics, seconds=polishing[0])
         return Adjoint(x[k], direct[k], adjoint[k], make_report(state, solved, system, solving[0], k))
 
     return [make_adjoint(k) if valid[k] else None for k in range(len(losses))]

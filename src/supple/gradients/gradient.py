@@ -29,7 +29,7 @@ from supple.gradients.elements import (
     shape_product,
 )
 from supple.gradients.pinning import motion_derivatives, pinned_rest_derivatives, split_by_pin
-from supple.gradients.polish import Polished, make_problem_at, polish_timed
+from supple.gradients.polish import PolishedState, make_problem_at, polish_timed
 from supple.gradients.report import EXACT_RESIDUAL, GradientReport, NoGradientError
 from supple.gradients.system import System, SystemSolution
 from supple.kernels import compilation
@@ -81,7 +81,7 @@ def gradient(result: Result, loss: Loss, **options: Unpack[BackendOptions]) -> G
     return gradient_at(polish_timed(lambda: make_problem_at(result, backend)), result, loss)
 
 
-def gradient_at(state: Polished, result: Result, loss: Loss) -> Gradient:
+def gradient_at(state: PolishedState, result: Result, loss: Loss) -> Gradient:
     """Compute the gradient at a polished result."""
     direct = evaluate_loss(loss, state.problem.positions)
     with compilation() as compiled:
@@ -97,7 +97,7 @@ def evaluate_loss(loss: Loss, x: np.ndarray) -> np.ndarray:
 
 
 def assemble_gradient(
-    state: Polished, result: Result, direct: np.ndarray, adjoint: np.ndarray, report: GradientReport
+    state: PolishedState, result: Result, direct: np.ndarray, adjoint: np.ndarray, report: GradientReport
 ) -> Gradient:
     """Assemble the gradient at a polished result from ∂L/∂x and λ (n, 3)."""
     time = result.time if isinstance(result, Frame) else math.inf
@@ -118,7 +118,7 @@ def solve_adjoint(problem: Problem, direct: np.ndarray) -> tuple[np.ndarray, Sys
 
 
 def make_report(
-    state: Polished, solved: SystemSolution, system: System, seconds: float, member: int = 0
+    state: PolishedState, solved: SystemSolution, system: System, seconds: float, member: int = 0
 ) -> GradientReport:
     """Report of one batch member; `seconds` is the time of the adjoint system [s]."""
     notes, stable = [], bool(system.stable[member])

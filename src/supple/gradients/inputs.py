@@ -111,7 +111,7 @@ def replace_inputs(scene: Scene, inputs: Sequence[Input], values: Sequence[np.nd
     new.bodies = list(bodies.values())
     new.pins = [replace(pin, on=on(pin.on), motion=_motion(pin, given)) for pin in scene.pins]
     new.loads = [_transfer_load(load, on(load.on)) for load in scene.loads]
-    new.varied = [replace(each, body=bodies[each.body.name]) for each in scene.varied]
+    new.varying_parameters = [replace(each, body=bodies[each.body.name]) for each in scene.varying_parameters]
     new.inflations = [replace(each, body=bodies[each.body.name]) for each in scene.inflations]
     new.follower_tractions = [replace(each, body=bodies[each.body.name]) for each in scene.follower_tractions]
     new.winds = [replace(w, bodies=tuple(bodies[b.name] for b in w.bodies)) for w in scene.winds]

@@ -14,7 +14,7 @@ from supple.api.simulate import Result, equilibrium
 from supple.gradients.gradient import Gradient, gradient_at
 from supple.gradients.inputs import Input, input_derivative, parse_inputs, replace_inputs
 from supple.gradients.many import try_gradients
-from supple.gradients.polish import Polished, make_problem_at, polish_timed
+from supple.gradients.polish import PolishedState, make_problem_at, polish_timed
 from supple.model.model import Conditions
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
@@ -69,15 +69,15 @@ class Layer:
         """(n, 3) equilibrium positions [m]."""
         return self.solve(values)[1].problem.positions
 
-    def solve(self, values: Sequence[np.ndarray]) -> tuple[Result, Polished]:
+    def solve(self, values: Sequence[np.ndarray]) -> tuple[Result, PolishedState]:
         """Equilibrium for given values, as returned by the solver, and polished; cached."""
         values = [np.asarray(value, float) for value in values]
 
-        def compute() -> tuple[Result, Polished]:
+        def compute() -> tuple[Result, PolishedState]:
             result = self._equilibrium(replace_inputs(self.scene, self.inputs, values))
             return result, polish_timed(lambda: make_problem_at(result, self._backend))
 
-        cached: tuple[Result, Polished] = self._get_cached(values, compute)
+        cached: tuple[Result, PolishedState] = self._get_cached(values, compute)
         return cached
 
     def pullback(self, values: Sequence[np.ndarray], direct: np.ndarray) -> list[np.ndarray]:

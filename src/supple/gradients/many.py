@@ -14,7 +14,7 @@ from supple.api.simulate import Result
 from supple.config.backend import Backend
 from supple.gradients.batch import Adjoint, BatchedAdjoint
 from supple.gradients.gradient import Gradient, Loss, assemble_gradient, gradient_at
-from supple.gradients.polish import Polished, make_problem_at, polish_timed
+from supple.gradients.polish import PolishedState, make_problem_at, polish_timed
 from supple.gradients.report import NoGradientError
 from supple.problem import Problem
 from supple.solve.options import BackendOptions, resolve_backend, takes_options
@@ -136,7 +136,7 @@ def _gradient_of(
         _make_problem(replace(result, positions=adjoint.positions), backend, known),
         adjoint.report,
     )
-    state = Polished(problem, report.relative_residual, report.before, report.steps, report.moved)
+    state = PolishedState(problem, report.relative_residual, report.before, report.steps, report.moved)
     return problem, assemble_gradient(state, result, adjoint.direct, adjoint.multipliers, report)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from supple.api.simulate import Frame, simulate
 from supple.gradients.gradient import Gradient, gradient_at
-from supple.gradients.polish import Polished, make_problem_at
+from supple.gradients.polish import PolishedState, make_problem_at
 from supple.gradients.report import GradientReport, NoGradientError
 from supple.materials import evolving
 from supple.model.state import State
@@ -193,7 +193,7 @@ class _Backward:
             )
         self._problem = make_problem_at(frame, self._backend, self._problem)
         balance = self._problem.balance().relative_residual
-        gradient = gradient_at(Polished(self._problem, balance, balance, 0, 0.0), frame, direct)
+        gradient = gradient_at(PolishedState(self._problem, balance, balance, 0, 0.0), frame, direct)
         self._add(gradient, k)
 
     def _add(self, gradient: Gradient, k: int) -> None:

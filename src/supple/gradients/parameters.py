@@ -14,7 +14,7 @@ FORWARD = (0.0, 1.0, 2.0, 3.0), (-11 / 6, 3.0, -1.5, 1 / 3)
 """Offsets, in steps, and weights of finite differences: central of fourth order, and one-sided of third order
 for parameters at a bound."""
 
-STEP = 1e-3
+RELATIVE_STEP = 1e-3
 """Step size relative to the parameter, or to its distance from an open bound."""
 
 
@@ -63,12 +63,12 @@ def as_given(parameter: Parameter, derivatives: np.ndarray) -> np.ndarray:
 
 def _step(material: Material, parameter: Parameter, values: np.ndarray) -> tuple[Any, tuple[Any, Any]]:
     """Step size for values (m,), a number for a uniform parameter, and the difference stencil."""
-    h = STEP * np.where(values != 0, np.abs(values), _typical(material, parameter))
+    h = RELATIVE_STEP * np.where(values != 0, np.abs(values), _typical(material, parameter))
     if parameter.kind != "scalar":
-        h = np.full_like(h, STEP * max(1.0, float(np.abs(values).max(initial=0))))
+        h = np.full_like(h, RELATIVE_STEP * max(1.0, float(np.abs(values).max(initial=0))))
     for bound in (parameter.above, parameter.below):
         if bound is not None:
-            h = np.minimum(h, STEP * np.abs(values - bound))
+            h = np.minimum(h, RELATIVE_STEP * np.abs(values - bound))
     low = _is_near(values, parameter.at_least, h)
     high = _is_near(values, parameter.at_most, h)
     stencil = FORWARD if (low | high).any() else CENTRAL

@@ -10,7 +10,7 @@ from supple.model.dirichlet import DirichletConditions, PinConstraint
 from supple.model.model import Model
 from supple.scene.build import Prescribed
 
-STEP = 1e-5
+REST_STEP = 1e-5
 """Finite difference step of rest positions, relative to the size of the pinned set."""
 
 MOTION_STEP = 1e-3
@@ -30,7 +30,7 @@ def split_by_pin(model: Model, derivatives: np.ndarray) -> dict[str, np.ndarray]
         [PinConstraint(vertices, model.rest[vertices], along) for _, vertices, along in supports]
     )
     names = [name for name, _, _ in supports]
-    return dict(zip(names, holding.shares(derivatives), strict=True))
+    return dict(zip(names, holding.distribute_reactions(derivatives), strict=True))
 
 
 def pinned_rest_derivatives(
@@ -66,8 +66,8 @@ def pinned_rest_derivatives(
             np.abs(_along(deviation, pin.directions)).max(axis=1, initial=0.0) <= POSITION_TOLERANCE * size
         )
         for axis in range(3):
-            shift = STEP * size * np.eye(3)[axis]
-            moved = (pin.motion(X + shift, time) - pin.motion(X - shift, time)) / (2 * STEP * size)
+            shift = REST_STEP * size * np.eye(3)[axis]
+            moved = (pin.motion(X + shift, time) - pin.motion(X - shift, time)) / (2 * REST_STEP * size)
             total[vertices, axis] += np.where(follows_motion, np.einsum("ki,ki->k", moved, derivatives), 0.0)
     return total
 

@@ -53,7 +53,7 @@ MAX_SLIP = 1e-6
 
 
 @dataclass(frozen=True)
-class Polished:
+class PolishedState:
     """A problem at its equilibrium, and statistics of the refinement; see `GradientReport`."""
 
     problem: Problem
@@ -193,7 +193,7 @@ def _set_materials(problem: Problem, materials: tuple[Any, ...]) -> bool:
     return True
 
 
-def polish_timed(make: Callable[[], Problem]) -> Polished:
+def polish_timed(make: Callable[[], Problem]) -> PolishedState:
     """Create and polish a problem; the result includes the total time [s]."""
     with compilation() as compiled:
         began = perf_counter()
@@ -201,7 +201,7 @@ def polish_timed(make: Callable[[], Problem]) -> Polished:
         return replace(state, seconds=perf_counter() - began - compiled.seconds)
 
 
-def polish(problem: Problem) -> Polished:
+def polish(problem: Problem) -> PolishedState:
     """Refine a problem's state by Newton steps; solve first if far from equilibrium."""
     start, before = problem.positions, problem.balance().relative_residual
     contacts = grazing = 0
@@ -219,7 +219,7 @@ def polish(problem: Problem) -> Polished:
             "and neither Newton steps nor the default solver get closer."
         )
     displacement = float(np.abs(problem.positions - start).max(initial=0.0))
-    return Polished(problem, relative_residual, before, steps, displacement, contacts, grazing)
+    return PolishedState(problem, relative_residual, before, steps, displacement, contacts, grazing)
 
 
 def _newton(problem: Problem) -> tuple[int, float]:

@@ -83,7 +83,7 @@ class System:
             raise NoGradientError("The gradient does not exist: the forces there are infinite or NaN.")
         self._max_stiffness = np.zeros(batch_size)
         np.maximum.at(
-            self._max_stiffness, self.member_of_row, 3 * stiffness_of(problem.measures)[self.assembly.free]
+            self._max_stiffness, self.member_of_row, 3 * stiffness_of(problem.diagnostics)[self.assembly.free]
         )
         self.matrix = self.assembly.matrix("exact")
         self._preconditioner: Preconditioner | None = None

@@ -12,7 +12,7 @@ vectors stay in device memory.
 
 from supple.linear.assembly.hessian import Assembly
 from supple.linear.components import Parts
-from supple.linear.enclosed import EnclosedSystem, Matrix, add_gas_stiffness
+from supple.linear.enclosed import GasSystem, Matrix, add_gas_stiffness
 from supple.linear.follower import FollowerSystem
 from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, Preconditioner
 from supple.linear.pcg import Solution, curvature_along, host_product, pcg, shares_along, solve
@@ -20,8 +20,8 @@ from supple.linear.per_body import solve_per_body
 
 __all__ = [
     "Assembly",
-    "EnclosedSystem",
     "FollowerSystem",
+    "GasSystem",
     "Matrix",
     "Multilevel",
     "NotPositive",

@@ -24,10 +24,10 @@ from supple.linear.assembly.hessian import Assembly
 from supple.linear.conjugate_gradients import conjugate_gradients
 from supple.problem import Problem
 
-SPRING = 10.0
+SPRING_FACTOR = 10.0
 """Stiffness of the contact springs relative to the stiffness of their vertices."""
 
-LARGEST_FACTORED = 6_000
+MAX_FACTORIZED = 6_000
 """Largest number of unknowns for a direct factorization; larger systems use conjugate gradients."""
 
 ACCURACY, ITERATIONS = 1e-3, 2_000
@@ -51,7 +51,10 @@ def condense_stiffness(problem: Problem, holds: Sequence[Hold]) -> list[Response
     matrix_row[assembly.free] = np.arange(len(assembly.free))
     springs, columns = np.zeros((len(assembly.free), 3, 3)), []
     for hold in holds:
-        own, blocks = matrix_row[hold.vertices], SPRING * hold.stiffness[:, None, None] * hold.projections
+        own, blocks = (
+            matrix_row[hold.vertices],
+            SPRING_FACTOR * hold.stiffness[:, None, None] * hold.projections,
+        )
         loads = np.zeros((len(assembly.free), 3, 6))
         np.add.at(springs, own[own >= 0], blocks[own >= 0])
         np.add.at(loads, own[own >= 0], (blocks @ hold.directions)[own >= 0])
@@ -63,7 +66,7 @@ def condense_stiffness(problem: Problem, holds: Sequence[Hold]) -> list[Response
     for k, hold in enumerate(holds):
         x = solutions[:, 6 * k : 6 * k + 6]
         free = matrix_row[hold.vertices] >= 0
-        blocks = SPRING * hold.stiffness[:, None, None] * hold.projections
+        blocks = SPRING_FACTOR * hold.stiffness[:, None, None] * hold.projections
         blocks = np.where(free[:, None, None], blocks, 0.0)
         stiffness = np.einsum("kai,kab,kbj->ij", hold.directions, blocks, hold.directions) - columns[k].T @ x
         moves = np.zeros((problem.model.vertices, 3, 6))
@@ -83,7 +86,7 @@ def _solve_constrained(
     if not np.isfinite(A.data).all() or not loads.any():
         return None if loads.any() else np.zeros_like(loads)
     try:
-        if assembly.size <= LARGEST_FACTORED:
+        if assembly.size <= MAX_FACTORIZED:
             options = {"SymmetricMode": True}
             factors = splu(csc_matrix(A), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
             x = factors.solve(loads)

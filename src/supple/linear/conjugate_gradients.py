@@ -16,10 +16,10 @@ from supple.kernels import (
     wait_for_phase,
 )
 
-CHUNK = 256
+CHUNK_SIZE = 256
 """Number of block rows per work item of a thread."""
 
-BURST = 64
+BURST_ITERATIONS = 64
 """Number of iterations per kernel call."""
 
 
@@ -43,13 +43,13 @@ def conjugate_gradients(
     inverse = inverse_diagonal(H)
     z = np.einsum("vij,vj->vi", inverse, b.reshape(-1, 3)).ravel()
     x, r, p, q = np.zeros_like(b), b.copy(), z.copy(), np.empty_like(b)
-    sums = np.zeros((BURST + 1, -(-len(inverse) // CHUNK), 3))
+    sums = np.zeros((BURST_ITERATIONS + 1, -(-len(inverse) // CHUNK_SIZE), 3))
     sums[0, 0] = 0, r @ z, r @ r
     target = accuracy**2 * (b @ b)
     done = np.zeros(1, np.int64)
     reached = False
-    for before in range(0, max_iterations, BURST):
-        burst = min(BURST, max_iterations - before)
+    for before in range(0, max_iterations, BURST_ITERATIONS):
+        burst = min(BURST_ITERATIONS, max_iterations - before)
         arguments = (H.indptr, H.indices, H.data, inverse, x, r, p, q, sums[: burst + 1], target, done)
         run(_iterate, threads, *arguments, counters_for(3 * burst))
         sums[0] = sums[done[0]]
@@ -74,12 +74,12 @@ def _iterate(indptr, indices, blocks, inverse, x, r, p, q, sums, target, done, c
     never reads values of a later iteration.
     """
     rows = len(inverse)
-    chunks = -(-rows // CHUNK)
+    chunks = -(-rows // CHUNK_SIZE)
     for i in range(1, len(sums)):
         phase = 3 * (i - 1)
         chunk = claim_chunk(counters, phase, chunks)
         while chunk >= 0:
-            first, last = chunk * CHUNK, min(rows, (chunk + 1) * CHUNK)
+            first, last = chunk * CHUNK_SIZE, min(rows, (chunk + 1) * CHUNK_SIZE)
             sums[i, chunk, 0] = _multiply(indptr, indices, blocks, first, last, p, q)
             finish_chunk(counters, phase)
             chunk = claim_chunk(counters, phase, chunks)
@@ -93,7 +93,7 @@ def _iterate(indptr, indices, blocks, inverse, x, r, p, q, sums, target, done, c
         alpha = gain / curvature
         chunk = claim_chunk(counters, phase + 1, chunks)
         while chunk >= 0:
-            first, last = chunk * CHUNK, min(rows, (chunk + 1) * CHUNK)
+            first, last = chunk * CHUNK_SIZE, min(rows, (chunk + 1) * CHUNK_SIZE)
             sums[i, chunk, 1], sums[i, chunk, 2] = _step(alpha, inverse, first, last, x, r, p, q)
             finish_chunk(counters, phase + 1)
             chunk = claim_chunk(counters, phase + 1, chunks)
@@ -105,7 +105,7 @@ def _iterate(indptr, indices, blocks, inverse, x, r, p, q, sums, target, done, c
         beta = sums[i, :, 1].sum() / gain
         chunk = claim_chunk(counters, phase + 2, chunks)
         while chunk >= 0:
-            for j in range(3 * chunk * CHUNK, 3 * min(rows, (chunk + 1) * CHUNK)):
+            for j in range(3 * chunk * CHUNK_SIZE, 3 * min(rows, (chunk + 1) * CHUNK_SIZE)):
                 p[j] = q[j] + beta * p[j]
             finish_chunk(counters, phase + 2)
             chunk = claim_chunk(counters, phase + 2, chunks)

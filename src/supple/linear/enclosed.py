@@ -19,14 +19,14 @@ from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, Precondi
 if TYPE_CHECKING:
     from supple.linear.assembly.hessian import Assembly
 
-FLAT = 1e-14
+MIN_CURVATURE = 1e-14
 """p · Hp counts as negative below this part of r · Mr: rounding could have made it positive."""
 
-WIDENINGS = 5
+MAX_WIDENINGS = 5
 """Number of times that the smoother of an indefinite preconditioner is damped more strongly."""
 
 
-class Enclosed(NamedTuple):
+class GasMatrix(NamedTuple):
     """H + Σ k g gᵀ.
 
     Attributes:
@@ -60,12 +60,12 @@ class Enclosed(NamedTuple):
         return dense
 
 
-Matrix = Enclosed | bsr_matrix
+Matrix = GasMatrix | bsr_matrix
 
 
 def add_gas_stiffness(assembly: Assembly, H: bsr_matrix) -> Matrix:
     """Add the rank-one stiffness of sealed gas at the problem's u to a Hessian."""
-    return Enclosed(H, *gas_stiffness(assembly)) if assembly.problem.gases else H
+    return GasMatrix(H, *gas_stiffness(assembly)) if assembly.problem.gases else H
 
 
 def gas_stiffness(assembly: Assembly) -> tuple[np.ndarray, np.ndarray]:
@@ -94,7 +94,7 @@ class Gradients(NamedTuple):
     negative: np.ndarray | None
 
 
-class EnclosedSystem:
+class GasSystem:
     """Linear system with sealed gas, solved by preconditioned conjugate gradients.
 
     The preconditioner is that of the positive part of H, or of its bound: walls that only the gas supports
@@ -124,14 +124,14 @@ class EnclosedSystem:
             NotPositive: No preconditioner is positive definite.
         """
         b = self._without(b)
-        for _ in range(2 * WIDENINGS):
+        for _ in range(2 * MAX_WIDENINGS):
             M = self._M = self._M or self._preconditioner()
             solution = _gradients(self.matrix, b, M, accuracy, floor, iterations, self._without)
             if solution is not None:
                 return solution
             self._widen_count += 1
             M.widen()
-            if self._widen_count == WIDENINGS:
+            if self._widen_count == MAX_WIDENINGS:
                 self._M = None
         raise NotPositive
 
@@ -178,7 +178,7 @@ def _gradients(
             return None
         q = without(H @ p)
         curvature = float(p @ q)
-        if not curvature > FLAT * rz:
+        if not curvature > MIN_CURVATURE * rz:
             return Gradients(x, k, p)
         x, r = x + rz / curvature * p, r - rz / curvature * q
         z = without(M(r))

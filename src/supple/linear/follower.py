@@ -13,19 +13,19 @@ import numpy as np
 from scipy.sparse import bsr_matrix, coo_array, csc_matrix
 from scipy.sparse.linalg import splu
 
-from supple.linear.enclosed import Enclosed, Matrix, add_gas_stiffness, shift_matrix
+from supple.linear.enclosed import GasMatrix, Matrix, add_gas_stiffness, shift_matrix
 from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, Preconditioner
 
 if TYPE_CHECKING:
     from supple.linear.assembly.hessian import Assembly
 
-RESTART = 50
+RESTART_LENGTH = 50
 """Krylov vectors that are kept."""
 
-LARGEST_FACTORIZATION = 45_000
+MAX_FACTORIZED = 45_000
 """Largest number of unknowns for a sparse factorization of T."""
 
-WORTHWHILE = 150
+MAX_GMRES_ITERATIONS = 150
 """Most iterations of GMRES where a factorization is possible."""
 
 
@@ -69,9 +69,9 @@ class FollowerSystem:
         """
         project = self.without or (lambda v: v)
         T, done = self.matrix, 0
-        factorizes = self.without is None and isinstance(T, bsr_matrix) and len(b) <= LARGEST_FACTORIZATION
+        factorizes = self.without is None and isinstance(T, bsr_matrix) and len(b) <= MAX_FACTORIZED
         if not self._direct:
-            most = min(iterations, WORTHWHILE) if factorizes else iterations
+            most = min(iterations, MAX_GMRES_ITERATIONS) if factorizes else iterations
             M = self._M = self._M or self._preconditioner()
             x, done, left = gmres(T, project(b), lambda v: project(M(v)), accuracy, most)
             if left <= accuracy:
@@ -100,7 +100,7 @@ class FollowerSystem:
 
 
 def _subtract(H: Matrix, K: bsr_matrix) -> Matrix:
-    if isinstance(H, Enclosed):
+    if isinstance(H, GasMatrix):
         return H._replace(sparse=H.sparse - K)
     return H - K
 
@@ -157,7 +157,7 @@ def gmres(
     first = size = _norm(r)
     done = 0
     while size > accuracy * first and done < iterations:
-        count = min(RESTART, iterations - done)
+        count = min(RESTART_LENGTH, iterations - done)
         V, h = np.zeros((count + 1, len(b))), np.zeros((count + 1, count))
         V[0] = r / size
         for k in range(count):

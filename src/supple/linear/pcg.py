@@ -12,7 +12,7 @@ from supple.linear.block_matrix import Threes
 from supple.linear.multilevel.hierarchy import Preconditioner, as_matrix, as_records
 from supple.linear.pcg_kernels import Coefficients, PCGOutcome, iterate, measure_curvature, ritz_values
 
-WIDENINGS = 5
+MAX_WIDENINGS = 5
 """Number of attempts; after each one with an indefinite preconditioner, its spectral radii are increased."""
 
 
@@ -74,7 +74,7 @@ def solve(
     """Solve H x = b like `pcg`, with H and padded vectors b (f, 4) in device memory; also returns b·x."""
     device, vectors = M.device, M.vectors
     A = M.in_basis(H)
-    for _ in range(WIDENINGS):
+    for _ in range(MAX_WIDENINGS):
         device.assign(vectors.r, M.forces(b))
         outcome: PCGOutcome = iterate(device, A, M.cycle, vectors, eta, floor, max_iterations)
         if outcome.positive:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from supple.linear.multilevel.v_cycle import Cycle
     from supple.problem.device import Device
 
-BURST = 16
+BURST_ITERATIONS = 16
 """Number of iterations per kernel call."""
 
 MIN_CURVATURE = 1e-14
@@ -98,24 +98,24 @@ def iterate(
     """
     degree, dense = int(cycle.degree), len(cycle.dense) > 0
     phases_each = cycle_phases(len(cycle.start) - 1, degree, dense) + 7
-    scalars = np.zeros((BURST + 1, 4))
+    scalars = np.zeros((BURST_ITERATIONS + 1, 4))
     device.upload(scalars)
     alphas: list[float] = []
     betas: list[float] = []
     gains: list[float] = []
     target = Target(eta * eta, -1.0, floor * floor, 0)
     while True:
-        count = min(BURST, max_iterations - len(alphas))
+        count = min(BURST_ITERATIONS, max_iterations - len(alphas))
         device.run(
             _iterate,
-            (BURST + 1) * phases_each,
+            (BURST_ITERATIONS + 1) * phases_each,
             A,
             cycle,
             vectors,
             scalars,
             target,
             count + 1,
-            (BURST + 1) * phases_each,
+            (BURST_ITERATIONS + 1) * phases_each,
         )
         device.download(scalars)
         steps = int(scalars[1:, 3].sum())

@@ -10,7 +10,7 @@ from supple.linear.block_matrix import Threes
 from supple.linear.multilevel.hierarchy import Preconditioner
 from supple.linear.pcg import Solution, solve
 
-CLOSER = 0.5
+TOLERANCE_FACTOR = 0.5
 """Tolerance of the joint solve as a fraction of eta. Bodies that converge at the average rate then satisfy
 eta; at least three out of four bodies satisfy it in any case."""
 
@@ -46,7 +46,7 @@ def solve_per_body(
     size = _body_norms(M, body)
     size[size == 0] = 1.0
     scaled = _scale_bodies(M, b, 1 / size[body])
-    solution, _ = solve(H, scaled, M, CLOSER * eta, 0.0, max_iterations)
+    solution, _ = solve(H, scaled, M, TOLERANCE_FACTOR * eta, 0.0, max_iterations)
     left = _body_norms(M, body)
     if each and solution.negative is None and not (left <= eta).all():
         closest = eta / math.sqrt(len(size))  # joint tolerance if one body holds the entire residual

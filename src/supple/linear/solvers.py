@@ -16,10 +16,10 @@ from scipy.sparse.linalg import splu
 from supple.linear.assembly.hessian import Assembly
 from supple.linear.block_matrix import Threes
 from supple.linear.conjugate_gradients import conjugate_gradients
-from supple.linear.enclosed import EnclosedSystem, gas_stiffness
+from supple.linear.enclosed import GasSystem, gas_stiffness
 from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, as_records
 from supple.linear.pcg import solve
-from supple.linear.stationary import dense_qr, gauss_seidel, stabilised_gradients
+from supple.linear.stationary import dense_qr, gauss_seidel, solve_bicgstab
 
 
 class LinearSolver(Protocol):
@@ -145,7 +145,7 @@ class GaussSeidel(HostSolver):
         return gauss_seidel(H, b, accuracy, self._limit)
 
 
-class StabilisedGradients(HostSolver):
+class BiCGStab(HostSolver):
     """Stabilized biconjugate gradients, suitable for indefinite matrices."""
 
     name = "BiCGSTAB"
@@ -155,7 +155,7 @@ class StabilisedGradients(HostSolver):
         self._limit = limit or 20 * assembly.size
 
     def solve_on_host(self, H: bsr_matrix, b: np.ndarray, accuracy: float) -> np.ndarray:
-        return stabilised_gradients(H, b, accuracy, self._limit)
+        return solve_bicgstab(H, b, accuracy, self._limit)
 
 
 class DenseQR(HostSolver):
@@ -194,7 +194,7 @@ class AlgebraicMultigrid(HostSolver):
         return hierarchy.solve(b, tol=accuracy, accel="cg", maxiter=500)
 
 
-def rigid_motions(points: np.ndarray, centerd: bool = False) -> np.ndarray:
+def rigid_motions(points: np.ndarray, centered: bool = False) -> np.ndarray:
     """Translations and rotations about the center: the near-null space of elasticity.
 
     Args:
@@ -204,7 +204,7 @@ def rigid_motions(points: np.ndarray, centerd: bool = False) -> np.ndarray:
     Returns:
         (3n, 6) modes.
     """
-    x, y, z = (points if centerd else points - points.mean(axis=0)).T
+    x, y, z = (points if centered else points - points.mean(axis=0)).T
     motions = np.zeros((len(points), 3, 6))
     motions[:, range(3), range(3)] = 1
     motions[:, 0, 4], motions[:, 0, 5] = z, -y
@@ -219,7 +219,7 @@ LINEAR_SOLVERS: dict[str, Callable[[Assembly], LinearSolver]] = {
     "amg": AlgebraicMultigrid,
     "cg": ConjugateGradients,
     "gauss_seidel": GaussSeidel,
-    "bicgstab": StabilisedGradients,
+    "bicgstab": BiCGStab,
     "qr": DenseQR,
 }
 
@@ -227,11 +227,11 @@ ITERATIVE_SOLVERS: dict[str, Callable[[Assembly, int], LinearSolver]] = {
     "multilevel": MultilevelGradients,
     "cg": ConjugateGradients,
     "gauss_seidel": GaussSeidel,
-    "bicgstab": StabilisedGradients,
+    "bicgstab": BiCGStab,
 }
 """Solvers that accept a fixed number of iterations."""
 
-WOODBURY = 1e-4
+WOODBURY_TOLERANCE = 1e-4
 """Relative accuracy of the solutions combined in the Woodbury formula for sealed gas."""
 
 PATIENCE = 500
@@ -270,7 +270,7 @@ def _for_hard_systems(assembly: Assembly) -> LinearSolver:
     return AlgebraicMultigrid(assembly) if find_spec("pyamg") else ConjugateGradients(assembly)
 
 
-class EnclosedGradients:
+class GasGradients:
     """Multilevel conjugate gradients for bodies with sealed gas, preconditioned by the positive part of H."""
 
     name = "multilevel CG with gas"
@@ -280,7 +280,7 @@ class EnclosedGradients:
 
     def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
         self._assembly.problem.device.download(b)
-        system = EnclosedSystem(self._assembly, H)
+        system = GasSystem(self._assembly, H)
         result = system.solve(b[:, :3].ravel(), accuracy, 0.0, self._patience)
         if result.negative is not None and not result.x.any():
             raise NotPositive
@@ -299,7 +299,7 @@ class WithGas:
         return f"{self._solver.name} with gas"
 
     def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
-        assembly, accuracy = self._assembly, min(accuracy, WOODBURY)
+        assembly, accuracy = self._assembly, min(accuracy, WOODBURY_TOLERANCE)
         G, K = gas_stiffness(assembly)
         y, *Z = (self._solver.solve(H, r, accuracy)[:, :3].ravel() for r in (b, *map(as_records, G)))
         columns = np.stack(Z, axis=1)
@@ -318,7 +318,7 @@ def linear_solver(name: str, assembly: Assembly, iterations: int | None = None) 
     if not assembly.problem.gases:
         return _sparse_solver(name, assembly, iterations)
     if name == "auto" or name == "multilevel":
-        return EnclosedGradients(assembly, *([] if iterations is None else [iterations]))
+        return GasGradients(assembly, *([] if iterations is None else [iterations]))
     return WithGas(assembly, _sparse_solver(name, assembly, iterations))
 
 

@@ -52,7 +52,7 @@ def gauss_seidel(H: bsr_matrix, b: np.ndarray, accuracy: float, sweeps: int) -> 
     return x
 
 
-def stabilised_gradients(H: bsr_matrix, b: np.ndarray, accuracy: float, iterations: int) -> np.ndarray:
+def solve_bicgstab(H: bsr_matrix, b: np.ndarray, accuracy: float, iterations: int) -> np.ndarray:
     """Solve H x = b by BiCGSTAB from x = 0 without preconditioner."""
     return np.asarray(bicgstab(H.tocsr(), b, rtol=accuracy, atol=0.0, maxiter=iterations)[0])
 

@@ -15,7 +15,7 @@ from supple.model.model import Model, Step, with_bodies_at
 from supple.problem import Balance
 from supple.problem.history import check_history
 from supple.solve.loop import make_problem
-from supple.solve.report import Outcome, Report
+from supple.solve.report import IterationInfo, Outcome, Report
 from supple.solve.step_schedule import StepSchedule
 from supple.solve.time_loop import TimeLoop
 from supple.solvers import Run, Solver
@@ -173,7 +173,7 @@ class Track:
         now = self._stepping
         if now is None or (now.schedule, now.stop) != (schedule, stop):
             now = self._stepping = TimeLoop(
-                self._problem, self.solver, stop, schedule, watch=self._check_abandoned
+                self._problem, self.solver, stop, schedule, callback=self._check_abandoned
             )
         return now
 
@@ -211,8 +211,8 @@ class Track:
         self.balance, self.report = p.balance(), report
         self.iterations += report.iterations
 
-    def _check_abandoned(self, iteration: int, relative_residual: float, seconds: float) -> None:
-        if iteration and self._abandoned():
+    def _check_abandoned(self, info: IterationInfo) -> None:
+        if info.iteration and self._abandoned():
             raise AbandonedError
 
     def restore_state(self, saved: TrackState, time: float) -> None:

@@ -42,8 +42,8 @@ class DirichletConditions:
     Attributes:
         parts: The pins.
         vertices: (k,) sorted ids of the constrained vertices.
-        constraint_projection: (k, 3, 3) projections N = Σ n nᵀ onto the constrained directions; None if all vertices are fully
-            constrained.
+        constraint_projection: (k, 3, 3) projections N = Σ n nᵀ onto the constrained directions; None if all
+            vertices are fully constrained.
         overlapping: True if several pins constrain the same direction of a vertex.
     """
 
@@ -109,7 +109,7 @@ class DirichletConditions:
                 x[..., indices[first], :] = target[..., first, :]
         return x
 
-    def shares(self, forces: np.ndarray) -> list[np.ndarray]:
+    def distribute_reactions(self, forces: np.ndarray) -> list[np.ndarray]:
         """Distribute reaction forces over the pins.
 
         The share of a pin is Σ λ n over its directions, and all shares of a vertex add up to its force. A

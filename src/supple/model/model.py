@@ -73,8 +73,8 @@ class Model:
         velocities: (n, 3) initial velocities [m/s], None for zero.
         supports: For each pin, its name, its vertices (k,), and the constrained directions (d, 3) or (k, d,
             3), None for all.
-        constraint_projection: (k, 3, 3) projections N = Σ n nᵀ onto the orthonormal constrained directions n of each pinned
-            vertex, I for full constraints. None if all are full.
+        constraint_projection: (k, 3, 3) projections N = Σ n nᵀ onto the orthonormal constrained directions n
+            of each pinned vertex, I for full constraints. None if all are full.
         duration: End of all motions and ramps [s].
         dynamic_terms: Term index and update rule of each dynamic term (`problem.DynamicTerm`).
         changing: Term index of each varying material, and a function of time that returns the material.
@@ -191,7 +191,7 @@ class Model:
         return self.pinned[self.free[self.pinned]]
 
     def apply_dirichlet(self, x: np.ndarray, targets: np.ndarray) -> None:
-        """Prescribe pinned vertices in index along constrained directions: x ← x - N x + N target.
+        """Prescribe pinned vertices in place along constrained directions: x ← x - N x + N target.
 
         Args:
             x: (..., n, 3) positions or displacements, modified.
@@ -246,8 +246,8 @@ class Model:
     def force_of(self, fractions: tuple[float, ...]) -> np.ndarray:
         """External forces (n, 3) [N] for load factors of the varying forces."""
         force = self.force
-        for fraction, (_, whole) in zip(fractions, self.varying, strict=True):
-            force = force + fraction * whole
+        for fraction, (_, varying) in zip(fractions, self.varying, strict=True):
+            force = force + fraction * varying
         return force
 
 

@@ -24,10 +24,10 @@ from supple.postprocess.evaluation import SCALAR_COLUMNS, Deformations, Evaluati
 from supple.problem import Problem
 from supple.problem.element_quantities import (
     COUNT,
-    Deformed,
-    Figures,
-    Pulling,
-    Stored,
+    FirstVertexForce,
+    ScalarQuantities,
+    StoredEnergy,
+    TensorQuantities,
     element_values,
     is_deformed,
 )
@@ -98,7 +98,7 @@ def _has_same_statics(one: Model, other: Model) -> bool:
     return all(k in dynamic or a is b for k, (a, b) in pairs)
 
 
-DEFAULT = Backend()
+DEFAULT_BACKEND = Backend()
 """Default compute settings."""
 
 
@@ -147,7 +147,7 @@ def evaluate_model(
     model: Model,
     positions: np.ndarray,
     step: Step | None = None,
-    backend: Backend = DEFAULT,
+    backend: Backend = DEFAULT_BACKEND,
 ) -> Evaluation:
     """Evaluate all quantities of a model after a step.
 
@@ -187,14 +187,14 @@ def evaluate_model(
 
 def evaluate_net_force(model: Model, positions: np.ndarray, step: Step) -> np.ndarray:
     """(n, 3) net force [N] at the end of a step with known anchor."""
-    internal = _internal_force(_problem_at(model, step, DEFAULT), positions)
+    internal = _internal_force(_problem_at(model, step, DEFAULT_BACKEND), positions)
     inertial = _inertial_force(model, positions, step)
     assert inertial is not None
     external = _external_force(model, step) + inertial
     return (
         internal
         + external
-        + _find_obstacle_contacts(model, positions, step, external, DEFAULT).total(model.vertices)
+        + _find_obstacle_contacts(model, positions, step, external, DEFAULT_BACKEND).total(model.vertices)
     )
 
 
@@ -294,11 +294,11 @@ def vertex_means(
     Returns:
         (n, ...) means; NaN for vertices without cells of a material.
     """
-    problem = _problem_at(model, step, DEFAULT)
+    problem = _problem_at(model, step, DEFAULT_BACKEND)
     problem.positions = positions
     if any(getattr(term.material, "dissipates", False) for term in model.terms):
         return _sum_vertex_means(model, positions, quantity_name, step)
-    quantity = Stored if quantity_name == "energy" else Figures
+    quantity = Stored if quantity_name == "energy" else ScalarQuantities
     values, cells, volume = [], [], []
     for k, term in enumerate(model.terms):
         if is_deformed(problem, k):
@@ -332,10 +332,10 @@ def _sum_vertex_means(
 def _evaluate_term(problem: Problem, k: int, term: Term) -> Deformations | SpringForces:
     """Evaluate one term: deformations of elements with a material, otherwise energies and forces."""
     if not is_deformed(problem, k):
-        numbers = element_values(problem, k, Pulling)
+        numbers = element_values(problem, k, FirstVertexForce)
         return SpringForces(term.vertices, numbers[:, 0], numbers[:, 1:])
-    numbers = element_values(problem, k, Deformed)
-    scalars, F, P = np.split(numbers, [COUNT[Figures], COUNT[Figures] + 9], axis=1)
+    numbers = element_values(problem, k, TensorQuantities)
+    scalars, F, P = np.split(numbers, [COUNT[ScalarQuantities], COUNT[ScalarQuantities] + 9], axis=1)
     linear = np.full(len(numbers), not getattr(term.material, "objective", True))
     volume = term.volume  # type: ignore[attr-defined]
     plastic_strain = (
@@ -385,7 +385,7 @@ def _join_terms(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.nd
         "element_energy": numbers.copy(),
         "deformation_gradient": matrices,
         "piola": matrices.copy(),
-        "scalars": np.full((len(cells), COUNT[Figures]), np.nan),
+        "scalars": np.full((len(cells), COUNT[ScalarQuantities]), np.nan),
         "linear": np.zeros(len(cells), bool),
         "plastic_strain": numbers.copy(),
     }

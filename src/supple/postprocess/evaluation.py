@@ -231,7 +231,7 @@ class Evaluation(Deformations, CellQuantities):
             for _, vertices, directions in supports
         ]
         holding = DirichletConditions(parts)
-        shares = holding.shares(self.reaction_force[holding.vertices])
+        shares = holding.distribute_reactions(self.reaction_force[holding.vertices])
         by_name = {}
         for (name, vertices, _), forces in zip(supports, shares, strict=True):
             by_name[name] = reaction_of(self.positions, vertices, forces)

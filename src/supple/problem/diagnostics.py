@@ -23,7 +23,7 @@ from supple.problem.force_kernels import (
 )
 from supple.problem.reductions import cut
 from supple.problem.residual import Balances
-from supple.problem.rest_compliance import AtRest, figure_memory
+from supple.problem.rest_compliance import RestCompliance, allocate_statistics
 from supple.problem.state_totals import Totals
 from supple.terms import inversion
 
@@ -50,7 +50,7 @@ class Memo:
     energies: tuple[np.ndarray, np.ndarray] | None = None
 
 
-def memo_here(problem: Problem, known: Memo | None) -> tuple[Memo, bool]:
+def cached_results(problem: Problem, cached: Memo | None) -> tuple[Memo, bool]:
     """Return the cached results of the present state, or an empty entry.
 
     Returns:
@@ -61,10 +61,10 @@ def memo_here(problem: Problem, known: Memo | None) -> tuple[Memo, bool]:
     plain = p.device.name == "cpu" and not (p.contacts or p.trust_region or p.model.dynamic_terms)
     if not plain or p.model.constraint_projection is not None or loads.inertia.any():
         return Memo(u, (), 0), False
-    same = known is not None and known.terms is p.layout.terms and known.changes == loads.changes
-    if known is None or not same or not np.array_equal(known.u, u):
-        known = Memo(u.copy(), p.layout.terms, loads.changes)
-    return known, True
+    same = cached is not None and cached.terms is p.layout.terms and cached.changes == loads.changes
+    if cached is None or not same or not np.array_equal(cached.u, u):
+        cached = Memo(u.copy(), p.layout.terms, loads.changes)
+    return cached, True
 
 
 def norm(values: np.ndarray) -> float:
@@ -83,59 +83,64 @@ one rounding of their edges.
 """
 
 
-class Measures:
+class Diagnostics:
     """Diagnostics of the active batch members, summed in float64."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.edge, self._eps = problem.model.mean_edge, float(np.finfo(problem.dtype).eps)
         self._cuts = cut([(own.start, own.stop) for _, own in problem.model.body_vertices])
-        self.forget()
+        self.invalidate()
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Discard results after changes of batch size or materials."""
-        for name in ("_sizes", "_figures"):
+        for name in ("_sizes", "_statistics"):
             self.__dict__.pop(name, None)
-        self.at_rest = AtRest(self.problem, self._cuts, self._measure)
+        self.rest_compliance = RestCompliance(self.problem, self._cuts, self._measure)
         self._totals = Totals(self.problem)
         self._energy_scale = np.zeros(self.problem.batch_size)
         self._energies: np.ndarray | None = None
         self._memo: Memo | None = None
 
-    def forget_stiffness(self) -> None:
+    def invalidate_stiffness(self) -> None:
         """Discard results after a change of stencils or of vertex batches."""
-        self.at_rest.forget()
+        self.rest_compliance.invalidate()
         self._energies = self._memo = None
 
     def balances(self) -> Balances:
         """Evaluate the residuals of the active batch members.
 
-        Net forces are written to the vectors `States.net`, unless those of the present state are known.
+        Net forces are written to the vectors `States.net`, unless those of the present state are cached.
         """
-        memo, kept = memo_here(self.problem, self._memo)
-        self._memo = memo if kept else None
+        memo, is_cacheable = cached_results(self.problem, self._memo)
+        self._memo = memo if is_cacheable else None
         if memo.balances is not None:
             return memo.balances
         self._energies = None
         self.problem.gases.sync()
-        acts, active, figures = self.problem.loads.acting, self.problem.device.active, self._figures[1]
-        softness = self.at_rest.softness(not acts.all())  # loaded bodies are never at rest
-        self._measure(self.problem.u, self._sizes, softness, *self._figures)
-        self.problem.device.download(figures)
-        memo.balances = Balances(figures, acts, self.edge, self._eps, active)
+        acts, active, statistics = self.problem.loads.acting, self.problem.device.active, self._statistics[1]
+        softness = self.rest_compliance.softness(not acts.all())  # loaded bodies are never at rest
+        self._measure(self.problem.u, self._sizes, softness, *self._statistics)
+        self.problem.device.download(statistics)
+        memo.balances = Balances(statistics, acts, self.edge, self._eps, active)
         return memo.balances
 
     @property
-    def figures(self) -> np.ndarray:
-        """(batch, bodies, 5) statistics of the last evaluated forces, see `measure`."""
-        return self._figures[1]
+    def statistics(self) -> np.ndarray:
+        """(batch, bodies, 5) statistics of the last evaluated forces, see `reduce_statistics`."""
+        return self._statistics[1]
 
     def _measure(
-        self, u: np.ndarray, sizes: np.ndarray, softness: np.ndarray, parts: np.ndarray, figures: np.ndarray
+        self,
+        u: np.ndarray,
+        sizes: np.ndarray,
+        softness: np.ndarray,
+        parts: np.ndarray,
+        statistics: np.ndarray,
     ) -> None:
-        """Evaluate forces at displacements u, and their statistics (batch, bodies, 5), see `measure`."""
+        """Evaluate forces at displacements u, and their statistics (batch, bodies, 5), see `reduce_statistics`."""
         p = self.problem
-        memory = p.states.net, sizes, softness, self._cuts, parts, figures
+        memory = p.states.net, sizes, softness, self._cuts, parts, statistics
         if works := p.layout.deforms(u):
             p.device.run(deform_elements, len(works), works)
         p.device.run(evaluate_balance, 3, p.layout.terms, p.loads.rows, u, p.states.anchor, *memory)
@@ -147,24 +152,24 @@ class Measures:
         return p.zeros((p.batch_size * (p.model.vertices + 1), RECORD))
 
     @cached_property
-    def _figures(self) -> tuple[np.ndarray, np.ndarray]:
-        return figure_memory(self.problem, self._cuts, self.problem.batch_size)
+    def _statistics(self) -> tuple[np.ndarray, np.ndarray]:
+        return allocate_statistics(self.problem, self._cuts, self.problem.batch_size)
 
-    def energies_seen(self) -> np.ndarray:
+    def last_energies(self) -> np.ndarray:
         """(batch,) E(u) at the last evaluated residual [J]."""
         if self._energies is None:
             self._energies = self.energies()
         return self._energies
 
-    def energy_of(self, copy: int) -> float:
+    def energy_of(self, member: int) -> float:
         """E(u) of one batch member at the last evaluated residual [J]."""
-        return float(self.energies_seen()[copy])
+        return float(self.last_energies()[member])
 
     def energies(self) -> np.ndarray:
         """(batch,) E(u) [J]."""
         p = self.problem
-        memo, kept = memo_here(p, self._memo)
-        self._memo = memo if kept else None
+        memo, is_cacheable = cached_results(p, self._memo)
+        self._memo = memo if is_cacheable else None
         if memo.energies is not None:
             energies, self._energy_scale = memo.energies
             return energies.copy()
@@ -193,18 +198,18 @@ class Measures:
             evaluate_elements, 1, elements.own, Energy(elements.rows), elements.own, p.u
         )
         p.device.download(values[0])
-        found = values[0][0].ravel()[:count].astype(float)
+        energies = values[0][0].ravel()[:count].astype(float)
         if term not in p.gases.indices:
-            return found
+            return energies
         return np.full(count, p.gases.energies()[term] / count)
 
-    def energy_rounding(self, copy: int = 0) -> float:
+    def energy_rounding(self, member: int = 0) -> float:
         """Estimated rounding error of the last E(u) [J].
 
         It is relative to the magnitudes of the summands of E, and to the stiffness of the elements, since
         large parts of ψ cancel near the rest state.
         """
-        return float(self.energy_roundings()[copy])
+        return float(self.energy_roundings()[member])
 
     def energy_roundings(self) -> np.ndarray:
         """(batch,) estimated rounding errors of the last E(u) [J]."""
@@ -215,33 +220,33 @@ class Measures:
         solid = [
             elements for elements in self.problem.layout.elements if inversion.known(type(elements.rows))
         ]
-        found = [self._totals.of(Inversion(e.rows), e.own) for e in solid]
+        counts = [self._totals.of(Inversion(e.rows), e.own) for e in solid]
         return (
-            np.rint(np.sum(found, axis=0)[:, 0]).astype(int)
-            if found
+            np.rint(np.sum(counts, axis=0)[:, 0]).astype(int)
+            if counts
             else np.zeros(self.problem.batch_size, int)
         )
 
 
-def rounding_of(measures: Measures, scale: np.ndarray, part: float = 1.0) -> np.ndarray:
+def rounding_of(diagnostics: Diagnostics, scale: np.ndarray, part: float = 1.0) -> np.ndarray:
     """Estimated rounding error of energies.
 
     Args:
-        measures: Diagnostics of the problem.
+        diagnostics: Diagnostics of the problem.
         scale: Sums of the magnitudes of the summands [J].
         part: Fraction of the stiffness of all elements that contributes.
     """
-    stiffness = part * STIFFNESS_ROUNDING * measures.edge**2 * measures.at_rest.norms
-    return np.asarray(measures._eps * (ENERGY_ROUNDING * scale + stiffness))
+    stiffness = part * STIFFNESS_ROUNDING * diagnostics.edge**2 * diagnostics.rest_compliance.norms
+    return np.asarray(diagnostics._eps * (ENERGY_ROUNDING * scale + stiffness))
 
 
-def stiffness_of(measures: Measures) -> np.ndarray:
+def stiffness_of(diagnostics: Diagnostics) -> np.ndarray:
     """⅓ tr A (n,) [N/m] of the first batch member at the last evaluated forces."""
-    problem, sizes = measures.problem, measures._sizes
+    problem, sizes = diagnostics.problem, diagnostics._sizes
     problem.device.download(sizes)
     return sizes[: problem.model.vertices, 1].astype(float) / 3
 
 
-def rest_stiffness_of(measures: Measures) -> np.ndarray:
+def rest_stiffness_of(diagnostics: Diagnostics) -> np.ndarray:
     """tr A (n,) [N/m] of the first batch member at rest without inertia; 0 for pinned vertices."""
-    return measures.at_rest.stiffness[0]
+    return diagnostics.rest_compliance.stiffness[0]

@@ -27,31 +27,31 @@ from supple.terms import energy, vertex_force
 from supple.terms.base.elastic import deformation_at, material_at, measure
 
 
-class Stored(NamedTuple):
+class StoredEnergy(NamedTuple):
     """Energy of elements [J]."""
 
     term: Any
 
 
-class Figures(NamedTuple):
-    """Energy of elements [J], and scalar measures of F and of the Cauchy stress [Pa], see `figures`."""
+class ScalarQuantities(NamedTuple):
+    """Energy of elements [J], and scalar measures of F and of the Cauchy stress [Pa], see `scalar_quantities`."""
 
     term: Any
 
 
-class Deformed(NamedTuple):
-    """The quantities of `Figures`, then F, and the first Piola-Kirchhoff stress P [Pa]."""
+class TensorQuantities(NamedTuple):
+    """The quantities of `ScalarQuantities`, then F, and the first Piola-Kirchhoff stress P [Pa]."""
 
     term: Any
 
 
-class Pulling(NamedTuple):
+class FirstVertexForce(NamedTuple):
     """Energy of elements [J], and their force on their first vertex [N]."""
 
     term: Any
 
 
-COUNT: dict[Any, int] = {Stored: 1, Figures: 10, Deformed: 28, Pulling: 4}
+COUNT: dict[Any, int] = {StoredEnergy: 1, ScalarQuantities: 10, TensorQuantities: 28, FirstVertexForce: 4}
 """Number of values of each quantity."""
 
 
@@ -70,14 +70,14 @@ def _cauchy(material, F, P, J):
 
 
 @device_function
-def ordered(a, b, c):
+def sort_descending(a, b, c):
     """Sort three numbers in descending order."""
     high, low = max(a, b), min(a, b)
     return max(high, c), max(low, min(high, c)), min(low, c)
 
 
 @device_function
-def figures(material, F, P):
+def scalar_quantities(material, F, P):
     """Scalar measures of deformation and stress.
 
     Returns:
@@ -93,7 +93,7 @@ def figures(material, F, P):
     von_mises = math.sqrt(1.5 * (x * x + y * y + z * z) + 3.0 * shear)
     (a, b, c), _ = symmetric_eigen(x, y, z, S[3], S[4], S[5])
     _, stretches, _ = rotation_svd(F)
-    return (J, von_mises, pressure) + ordered(a - pressure, b - pressure, c - pressure) + stretches  # noqa: RUF005
+    return (J, von_mises, pressure) + sort_descending(a - pressure, b - pressure, c - pressure) + stretches  # noqa: RUF005
 
 
 @generic
@@ -101,28 +101,28 @@ def numbers_of(quantity, row, u, ui):
     """Values of a quantity for elements in one packed row, a tuple."""
 
 
-@numbers_of.of(Stored)
+@numbers_of.of(StoredEnergy)
 def _stored(quantity, row, u, ui):
     return (energy(quantity.term, row, u, ui),)
 
 
-@numbers_of.of(Figures)
-def _figures(quantity, row, u, ui):
+@numbers_of.of(ScalarQuantities)
+def _scalar_values(quantity, row, u, ui):
     F = deformation_at(quantity.term, row, u, ui)
     material = material_at(quantity.term, row)
-    return (energy(quantity.term, row, u, ui),) + figures(material, F, stress(material, F))  # noqa: RUF005
+    return (energy(quantity.term, row, u, ui),) + scalar_quantities(material, F, stress(material, F))  # noqa: RUF005
 
 
-@numbers_of.of(Deformed)
-def _deformed(quantity, row, u, ui):
+@numbers_of.of(TensorQuantities)
+def _tensor_values(quantity, row, u, ui):
     F = deformation_at(quantity.term, row, u, ui)
     material = material_at(quantity.term, row)
     P = stress(material, F)
-    return (energy(quantity.term, row, u, ui),) + figures(material, F, P) + F + P  # noqa: RUF005
+    return (energy(quantity.term, row, u, ui),) + scalar_quantities(material, F, P) + F + P  # noqa: RUF005
 
 
-@numbers_of.of(Pulling)
-def _pulling(quantity, row, u, ui):
+@numbers_of.of(FirstVertexForce)
+def _vertex_force_values(quantity, row, u, ui):
     f, _ = vertex_force(quantity.term, row, u, ui)
     return (energy(quantity.term, row, u, ui),) + f  # noqa: RUF005
 
@@ -162,7 +162,7 @@ def element_values(problem: Problem, term: int, quantity: Any) -> np.ndarray:
     Args:
         problem: Problem to evaluate.
         term: Index of the term.
-        quantity: `Stored`, `Figures`, `Deformed` or `Pulling`.
+        quantity: `StoredEnergy`, `ScalarQuantities`, `TensorQuantities` or `FirstVertexForce`.
 
     Returns:
         (m, values) float64.

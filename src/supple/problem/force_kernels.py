@@ -23,7 +23,7 @@ from supple.kernels import (
     store,
 )
 from supple.problem.constrained_dofs import constrained_at
-from supple.problem.reductions import add_up, measure
+from supple.problem.reductions import add_up, reduce_statistics
 from supple.terms import add_forces, deform_all, energy, inversion
 
 
@@ -127,10 +127,10 @@ def deform_elements(team, works):
 
 
 @kernel
-def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, cuts, parts, figures):
-    """Write net forces to `net`, s and tr A to `sizes`, and their statistics to `figures`; see `measure`."""
+def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, cuts, parts, statistics):
+    """Write net forces to `net`, s and tr A to `sizes`, and their statistics to `statistics`; see `reduce_statistics`."""
     parallel_for(team, 0, 0, len(vertices.own), Forces(terms, vertices, u, anchor, net, sizes))
-    measure(team, 1, net, u, sizes, softness, cuts, parts, figures)
+    reduce_statistics(team, 1, net, u, sizes, softness, cuts, parts, statistics)
 
 
 class Potentials(NamedTuple):

@@ -79,7 +79,7 @@ class Gases:
         """
         problem = self._problem
         problem.balance()
-        stiffness, x = stiffness_of(problem.measures), problem.positions
+        stiffness, x = stiffness_of(problem.diagnostics), problem.positions
         softness = np.where(stiffness > 0, 1 / np.where(stiffness > 0, stiffness, 1.0), 0.0)[:, None]
         net = problem.states.vectors(problem.states.net)[0].astype(float)
         for k in self.indices:

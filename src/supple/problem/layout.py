@@ -301,7 +301,7 @@ def pack_stencils(problem: Problem) -> None:
         _grow_capacity(problem, 2)
         done = layout.pack_stencils()
     problem.loads.update_lanes(done.slots)
-    problem.measures.forget_stiffness()
+    problem.diagnostics.invalidate_stiffness()
     problem.invalidate_except(*STENCIL_INDEPENDENT, BATCH_DEPENDENT)
 
 
@@ -313,5 +313,5 @@ def _grow_capacity(problem: Problem, times: int) -> None:
     loads.set_constrained(problem.states.constrained_at)
     loads.set_contact_planes(problem.contacts.planes)
     loads.set_step_bounds(problem.trust_region.step_bounds)
-    problem.measures.forget()
+    problem.diagnostics.invalidate()
     problem.invalidate_except(*STENCIL_INDEPENDENT)

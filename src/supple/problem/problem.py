@@ -19,7 +19,7 @@ from supple.contact.trust_region import TrustRegion
 from supple.model.model import Conditions, Model
 from supple.model.state import State
 from supple.problem.device import Cpu, Device
-from supple.problem.diagnostics import Measures
+from supple.problem.diagnostics import Diagnostics
 from supple.problem.follower_loads import FollowerLoads
 from supple.problem.gases import Gases
 from supple.problem.history import HistoryVariables
@@ -54,7 +54,7 @@ class Problem:
         loads: External forces and inertia.
         contacts: Obstacle contact.
         trust_region: Step bounds of the vertices under intersection-free contact.
-        measures: Residuals, energies and inversion counts.
+        diagnostics: Residuals, energies and inversion counts.
         gases: Sealed chambers.
         dynamic_terms: Updates of dynamic terms.
         history: History variables.
@@ -94,7 +94,7 @@ class Problem:
         self.loads.set_contact_planes(self.contacts.planes)
         self.trust_region = TrustRegion(model, self.dtype, self.device, self.states, self.contacts)
         self.loads.set_step_bounds(self.trust_region.step_bounds)
-        self.measures, self.gases = Measures(self), Gases(self)
+        self.diagnostics, self.gases = Diagnostics(self), Gases(self)
         self.dynamic_terms = DynamicTerms(self)
         self.follower_loads = FollowerLoads(self)
         self.history = self.states.history = HistoryVariables(self)
@@ -168,7 +168,7 @@ class Problem:
         if len(conditions) == 1 and conditions[0].materials is not None:
             self.model = with_materials(self.model, conditions[0].materials)
         if changed:
-            self.measures.forget()
+            self.diagnostics.invalidate()
             self.invalidate_except(*valid_prefixes(self))
         self._shared.pop("linearization", None)  # it would continue from an earlier state
         forces = share_or_stack([c.force for c in conditions])
@@ -222,14 +222,14 @@ class Problem:
         if self.batch_size == 1:
             self.model = with_materials(self.model, materials[0])
         self.layout.set_materials(materials)
-        self.measures.forget()
+        self.diagnostics.invalidate()
         self.invalidate_except(*valid_prefixes(self))
         self._upload()
 
     def _resize(self, batch_size: int, moving: bool) -> None:
         if batch_size != self.batch_size:
             self.device.set_batch_size(batch_size)
-            self.measures.forget()
+            self.diagnostics.invalidate()
             self.invalidate_except()
         self.states.resize(batch_size, moving)
         self.loads.set_constrained(self.states.constrained_at)
@@ -333,8 +333,8 @@ class Problem:
 
     def balance(self) -> Balance:
         """Evaluate the residual of the first batch member."""
-        return self.measures.balances()[0]
+        return self.diagnostics.balances()[0]
 
     def energy(self) -> float:
         """E(u) of the first batch member [J]."""
-        return float(self.measures.energies()[0])
+        return float(self.diagnostics.energies()[0])

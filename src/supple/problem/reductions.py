@@ -36,30 +36,30 @@ def part_of(count, part):
 
 
 class Join(NamedTuple):
-    """Reduce blocks (batch, fields, PARTS) to `whole` (batch, fields).
+    """Reduce blocks (batch, fields, PARTS) to `reduced` (batch, fields).
 
     The first `sums` fields are summed; of the others, the maximum is taken.
     """
 
     parts: Any
     sums: Any
-    whole: Any
+    reduced: Any
 
 
 @do.of(Join)
 def _join(work, item):
-    parts, whole, copy = work.parts, work.whole, member_of(item)
+    parts, reduced, member = work.parts, work.reduced, member_of(item)
     begin, step = lane_stride(item)
-    for field in range(whole.shape[1]):
+    for field in range(reduced.shape[1]):
         total, most = 0.0, 0.0
         k = begin
         while k < PARTS:
-            total += parts[copy, field, k]
-            most = max(most, parts[copy, field, k])
+            total += parts[member, field, k]
+            most = max(most, parts[member, field, k])
             k += step
         total, most = warp_sum(item, total), warp_max(item, most)
         if begin == 0:
-            whole[copy, field] = total if field < work.sums else most
+            reduced[member, field] = total if field < work.sums else most
 
 
 class AddParts(NamedTuple):
@@ -75,22 +75,22 @@ def _add_part(work, item):
     _, rows, fields, lanes = values.shape
     part = item_number(item) // fields
     field = item_number(item) - part * fields
-    copy, total = member_of(item), 0.0
+    member, total = member_of(item), 0.0
     begin, step = lane_stride(item)
     first, last = part_of(rows, part)
     for row in range(first, last):
-        start = ((copy * rows + row) * fields + field) * lanes
+        start = ((member * rows + row) * fields + field) * lanes
         k = begin
         while k < lanes:
             total += number_at(values, start + k)
             k += step
     total = warp_sum(item, total)
     if begin == 0:
-        work.parts[copy, field, part] = total
+        work.parts[member, field, part] = total
 
 
 @device_function
-def add_up(team, phase, values, parts, whole):
+def add_up(team, phase, values, parts, reduced):
     """Sum values over rows and lanes, in two phases.
 
     Args:
@@ -98,11 +98,11 @@ def add_up(team, phase, values, parts, whole):
         phase: First phase.
         values: (batch, rows, fields, lanes).
         parts: (batch, fields, PARTS) work memory.
-        whole: (batch, fields) sums, written.
+        reduced: (batch, fields) sums, written.
     """
     fields = values.shape[2]
     parallel_for(team, phase, 0, PARTS * fields, AddParts(values, parts))
-    parallel_for(team, phase + 1, 0, 1, Join(parts, fields, whole))
+    parallel_for(team, phase + 1, 0, 1, Join(parts, fields, reduced))
 
 
 class Cuts(NamedTuple):
@@ -126,12 +126,12 @@ def cut(bodies: list[tuple[int, int]]) -> Cuts:
     return Cuts(vertex, np.cumsum([0, *map(len, pieces)]).astype(np.int64))
 
 
-SUMS, FIGURES = 3, 5
-"""Number of sums, and of all statistics, in `measure`; the statistics after the sums are maxima."""
+SUMS, STATISTICS = 3, 5
+"""Number of sums, and of all statistics, in `reduce_statistics`; the statistics after the sums are maxima."""
 
 
-class MeasureParts(NamedTuple):
-    """Statistics of every block; see `measure`."""
+class StatisticsOfBlocks(NamedTuple):
+    """Statistics of every block; see `reduce_statistics`."""
 
     net: Any
     u: Any
@@ -141,11 +141,11 @@ class MeasureParts(NamedTuple):
     parts: Any
 
 
-@do.of(MeasureParts)
-def _measure_part(work, item):
+@do.of(StatisticsOfBlocks)
+def _statistics_of_block(work, item):
     softness, vertex, parts = work.softness, work.cuts.vertex, work.parts
-    part, copy, start = item_number(item), member_of(item), vector_offset(item)
-    kind = copy if softness.shape[0] > 1 else 0
+    part, member, start = item_number(item), member_of(item), vector_offset(item)
+    kind = member if softness.shape[0] > 1 else 0
     begin, step = lane_stride(item)
     r2, s2, a2, length, ratio = 0.0, 0.0, 0.0, 0.0, 0.0
     v = vertex[part] + begin
@@ -163,8 +163,8 @@ def _measure_part(work, item):
     r2, s2, a2 = warp_sum(item, r2), warp_sum(item, s2), warp_sum(item, a2)
     length, ratio = warp_max(item, length), warp_max(item, ratio)
     if begin == 0:
-        parts[copy, 0, part], parts[copy, 1, part], parts[copy, 2, part] = r2, s2, a2
-        parts[copy, 3, part], parts[copy, 4, part] = length, ratio
+        parts[member, 0, part], parts[member, 1, part], parts[member, 2, part] = r2, s2, a2
+        parts[member, 3, part], parts[member, 4, part] = length, ratio
 
 
 class JoinBodies(NamedTuple):
@@ -172,27 +172,27 @@ class JoinBodies(NamedTuple):
 
     cuts: Any
     parts: Any
-    figures: Any
+    statistics: Any
 
 
 @do.of(JoinBodies)
 def _join_body(work, item):
-    parts, body, copy = work.parts, item_number(item), member_of(item)
+    parts, body, member = work.parts, item_number(item), member_of(item)
     begin, step = lane_stride(item)
-    for field in range(FIGURES):
+    for field in range(STATISTICS):
         total, most = 0.0, 0.0
         k = work.cuts.part[body] + begin
         while k < work.cuts.part[body + 1]:
-            total += parts[copy, field, k]
-            most = max(most, parts[copy, field, k])
+            total += parts[member, field, k]
+            most = max(most, parts[member, field, k])
             k += step
         total, most = warp_sum(item, total), warp_max(item, most)
         if begin == 0:
-            work.figures[copy, body, field] = total if field < SUMS else most
+            work.statistics[member, body, field] = total if field < SUMS else most
 
 
 @device_function
-def measure(team, phase, net, u, sizes, softness, cuts, parts, figures):
+def reduce_statistics(team, phase, net, u, sizes, softness, cuts, parts, statistics):
     """Statistics Σ|r|², Σs², Σ(tr A)², max|u| and max s · softness of every body, in two phases.
 
     Args:
@@ -204,8 +204,8 @@ def measure(team, phase, net, u, sizes, softness, cuts, parts, figures):
         softness: (batch, n) compliance at rest, or (1, n) if shared.
         cuts: Blocks of vertices.
         parts: (batch, 5, blocks) work memory.
-        figures: (batch, bodies, 5) statistics, written.
+        statistics: (batch, bodies, 5) statistics, written.
     """
-    of_parts = MeasureParts(net, u, sizes, softness, cuts, parts)
+    of_parts = StatisticsOfBlocks(net, u, sizes, softness, cuts, parts)
     parallel_for(team, phase, 0, len(cuts.vertex) - 1, of_parts)
-    parallel_for(team, phase + 1, 0, len(cuts.part) - 1, JoinBodies(cuts, parts, figures))
+    parallel_for(team, phase + 1, 0, len(cuts.part) - 1, JoinBodies(cuts, parts, statistics))

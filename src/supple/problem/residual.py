@@ -68,7 +68,7 @@ class Balances(Mapping[int, Balance]):
     the whole batch at once, since convergence checks read them for thousands of members.
 
     Args:
-        figures: (batch, bodies, 5) statistics, see `measure`.
+        statistics: (batch, bodies, 5) statistics, see `reduce_statistics`.
         acts: (batch or 1, bodies) True if loads act on the body.
         edge: Mean edge length [m].
         eps: Machine epsilon of the working precision.
@@ -76,11 +76,11 @@ class Balances(Mapping[int, Balance]):
     """
 
     def __init__(
-        self, figures: np.ndarray, acts: np.ndarray, edge: float, eps: float, active: np.ndarray
+        self, statistics: np.ndarray, acts: np.ndarray, edge: float, eps: float, active: np.ndarray
     ) -> None:
-        self._figures, self._acts, self._edge, self._eps = figures.copy(), acts, edge, eps
+        self._statistics, self._acts, self._edge, self._eps = statistics.copy(), acts, edge, eps
         self._active = active.tolist()
-        self._made: dict[int, Balance] = {}
+        self._balances: dict[int, Balance] = {}
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._active)
@@ -88,19 +88,21 @@ class Balances(Mapping[int, Balance]):
     def __len__(self) -> int:
         return len(self._active)
 
-    def __getitem__(self, copy: int) -> Balance:
+    def __getitem__(self, member: int) -> Balance:
         """Residual of a batch member; for an inactive member, the last one evaluated."""
-        if copy not in self._made:
-            acts = self._acts[copy if len(self._acts) > 1 else 0].tolist()
-            bodies = zip(self._figures[copy].tolist(), acts, strict=True)
-            self._made[copy] = _together(tuple(_of_body(o, a, self._edge, self._eps) for o, a in bodies))
-        return self._made[copy]
+        if member not in self._balances:
+            acts = self._acts[member if len(self._acts) > 1 else 0].tolist()
+            bodies = zip(self._statistics[member].tolist(), acts, strict=True)
+            self._balances[member] = _combine(
+                tuple(_body_balance(o, a, self._edge, self._eps) for o, a in bodies)
+            )
+        return self._balances[member]
 
     @cached_property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """(batch, bodies) residual and scale of each body [N]."""
         with np.errstate(invalid="ignore"):
-            return np.sqrt(self._figures[..., 0]), np.sqrt(self._figures[..., 1])
+            return np.sqrt(self._statistics[..., 0]), np.sqrt(self._statistics[..., 1])
 
     @cached_property
     def residual(self) -> np.ndarray:
@@ -116,9 +118,9 @@ class Balances(Mapping[int, Balance]):
     def relative_residual(self) -> np.ndarray:
         """(batch,) relative residual, see `Balance.relative_residual`."""
         residual, scale = self._sizes
-        resting = RESTING * (self._eps * (self._figures[..., 3] + self._edge))
+        resting = RESTING * (self._eps * (self._statistics[..., 3] + self._edge))
         with np.errstate(all="ignore"):
-            still = (~self._acts & (self._figures[..., 4] <= resting)) | (scale == 0)
+            still = (~self._acts & (self._statistics[..., 4] <= resting)) | (scale == 0)
             worst = np.where(still, 0.0, residual / scale).max(axis=1)
         return np.where(self.finite, worst, np.inf)
 
@@ -132,14 +134,14 @@ def _length(sizes: np.ndarray) -> np.ndarray:
     return total
 
 
-def _of_body(figures: list[float], loaded: bool, edge: float, eps: float) -> Balance:
-    r2, s2, a2, reach, ratio = figures
+def _body_balance(statistics: list[float], loaded: bool, edge: float, eps: float) -> Balance:
+    r2, s2, a2, reach, ratio = statistics
     length = eps * (reach + edge)
     at_rest = not loaded and ratio <= RESTING * length
     return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
 
 
-def _together(bodies: tuple[Balance, ...]) -> Balance:
+def _combine(bodies: tuple[Balance, ...]) -> Balance:
     """Combine the residuals of all bodies."""
     if len(bodies) == 1:
         return bodies[0]

@@ -14,7 +14,7 @@ from supple.io import ResultsError, ResultsFolder, machine, versions
 from supple.io.results import REPORT_SCHEMA
 from supple.scene import SceneFile
 from supple.scene.bodies import cell_counts
-from supple.solve.report import History, Outcome, Report
+from supple.solve.report import History, IterationInfo, Outcome, Report
 from supple.support.text import pluralize
 
 NULLABLE_FIELDS = ("relative_residual", "reduction", "residual", "energy")
@@ -79,16 +79,17 @@ class CurveRecorder:
     """Callback that records the convergence curve of the current solve, for the last frame's plot.
 
     Attributes:
-        seen: Lists of iterations, relative residuals and seconds.
+        curve: Lists of iterations, relative residuals and seconds.
     """
 
     def __init__(self) -> None:
         self.curve: dict[str, list[Any]] = {}
 
-    def watch(self, iteration: int, relative_residual: float, seconds: float) -> None:
-        if iteration == 0 or not self.curve:
+    def record(self, info: IterationInfo) -> None:
+        if info.iteration == 0 or not self.curve:
             self.curve = {"iterations": [], "relative_residual": [], "seconds": []}
-        for values, value in zip(self.curve.values(), (iteration, relative_residual, seconds), strict=True):
+        state = info.iteration, info.relative_residual, info.seconds
+        for values, value in zip(self.curve.values(), state, strict=True):
             values.append(value)
 
 

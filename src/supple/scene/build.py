@@ -113,7 +113,7 @@ def assemble_model(scene: Scene) -> Model:
     mass = np.concatenate([body.masses for body in scene.bodies])
     pinned, constrained, prescribed = pins_of(scene)
     force, varying = forces_of(scene, mass)
-    changing = varying_materials(elastic_groups(scene.bodies), scene.varied)
+    changing = varying_materials(elastic_groups(scene.bodies), scene.varying_parameters)
     terms = _elasticity(scene.bodies, rest, changing) + _weak_constraints(scene, rest)
     terms += spring_terms(scene.springs, rest)
     model = Model(
@@ -145,8 +145,8 @@ def assemble_model(scene: Scene) -> Model:
 
 def _duration(scene: Scene) -> float:
     """End time [s] of all motions and ramps; 1 if no end is known."""
-    varied = [*scene.loads, *_time_dependent_loads(scene), *scene.winds, *scene.varied]
-    ramps = [scene.gravity_ramp, *(each.ramp for each in varied)]
+    time_dependent = [*scene.loads, *_time_dependent_loads(scene), *scene.winds, *scene.varying_parameters]
+    ramps = [scene.gravity_ramp, *(each.ramp for each in time_dependent)]
     motions = [pin.motion for pin in scene.pins] + [obstacle.motion for obstacle in scene.obstacles]
     ends = [motion.end for motion in motions if isinstance(motion, Motion)]
     ends += [float(ramp.times[-1]) for ramp in ramps if isinstance(ramp, Ramp)]
@@ -182,7 +182,7 @@ def _check(scene: Scene) -> None:
         )
     scene.check()
     named = {part.name: part for body in scene.bodies for part in body.parts}
-    for each in scene.varied:
+    for each in scene.varying_parameters:
         if each.body.name not in named:
             raise SceneError(
                 f"{each.parameter} of {each.body.name!r} is to vary, and none of its tetrahedra is of that "

@@ -85,7 +85,7 @@ class Scene(LoadMethods, ObstacleMethods, ConnectorMethods):
     obstacles: list[Obstacle] = field(default_factory=list, init=False)
     springs: list[SpringSet] = field(default_factory=list, init=False)
     cables: list[Tendon] = field(default_factory=list, init=False)
-    vary_parameter: list[VaryingParameter] = field(default_factory=list, init=False)
+    varying_parameters: list[VaryingParameter] = field(default_factory=list, init=False)
     inflations: list[Inflation | Cavity] = field(default_factory=list, init=False)
     follower_tractions: list[FollowingTraction] = field(default_factory=list, init=False)
     winds: list[Wind] = field(default_factory=list, init=False)
@@ -279,9 +279,11 @@ class Scene(LoadMethods, ObstacleMethods, ConnectorMethods):
         if not isinstance(body, Portion):
             body = self._vertices(body).body
         self._vertices(body.body if isinstance(body, Portion) else body)
-        if any(each.body.name == body.name and each.parameter == parameter for each in self.varied):
+        if any(
+            each.body.name == body.name and each.parameter == parameter for each in self.varying_parameters
+        ):
             raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
-        self.varied.append(vary_parameter(body, parameter, ramp))
+        self.varying_parameters.append(vary_parameter(body, parameter, ramp))
 
     def __repr__(self) -> str:
         vertices = self.bodies[-1].vertices.stop if self.bodies else 0

@@ -141,7 +141,7 @@ def conditions_in(
     for fraction, full in varying:
         force = force + fraction(np.inf) * full
     groups = elastic_groups(scene.bodies)
-    changing = varying_materials(groups, scene.varied)
+    changing = varying_materials(groups, scene.varying_parameters)
     materials = tuple(
         changing[k](np.inf) if k in changing else merge_materials(group) for k, group in enumerate(groups)
     )
@@ -207,7 +207,7 @@ def _gravity(scene: Scene, variation: Variation) -> Gravity:
 
 def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, ...] | None:
     """List term materials: first all bodies, then creases, which do not change."""
-    if not variation.materials and not scene.varied:
+    if not variation.materials and not scene.varying_parameters:
         return None
     parts = [part for body in scene.bodies for part in (body, *body.parts)]
     for body, material in variation.materials.items():
@@ -227,7 +227,7 @@ def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, .
         [replace(part, material=_for_part(part, materials_by_name)) for part in group]
         for group in elastic_groups(scene.bodies)
     ]
-    varying = varying_materials(groups, scene.varied)
+    varying = varying_materials(groups, scene.varying_parameters)
     of_bodies = [
         varying[k](variation.time) if k in varying else merge_materials(group)
         for k, group in enumerate(groups)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -11,7 +12,7 @@ from supple.config.stop import StopCriteria
 from supple.kernels import compilation
 from supple.problem import Problem
 from supple.solve.error_control import ErrorControl
-from supple.solve.report import History, Outcome, Report
+from supple.solve.report import History, IterationInfo, Outcome, Report
 from supple.solvers import Run
 from supple.solvers.newton_methods.block_diagonal import block_capacity
 from supple.solvers.newton_methods.float64_problem import to_float64, write_back
@@ -20,7 +21,7 @@ from supple.support.text import pluralize
 MemberOutcomes = dict[int, tuple[Outcome, int, float]]
 """Outcome, iterations and seconds of each batch member."""
 
-UNFINISHED = {Outcome.STAGNATED, Outcome.MAX_ITERATIONS, Outcome.FAILED}
+REFINED_OUTCOMES = {Outcome.STAGNATED, Outcome.MAX_ITERATIONS, Outcome.FAILED}
 
 
 def refine_batched(
@@ -44,7 +45,7 @@ def refine_batched(
     Returns:
         Note on each converged batch member.
     """
-    members = [c for c, how in ended.items() if how[0] in UNFINISHED and how[0] is not Outcome.FAILED]
+    members = [c for c, how in ended.items() if how[0] in REFINED_OUTCOMES and how[0] is not Outcome.FAILED]
     members = [member for member in members if member or not monitored]
     group_size, notes, efforts = block_capacity(problem), {}, {}
     for first in range(0, len(members), group_size) if len(members) > 1 else ():
@@ -59,7 +60,7 @@ def refine_batched(
         for member in newton.converged:
             efforts[member] = ended[member][1] + newton.steps, ended[member][2] + seconds_each
             notes[member] = f"then {pluralize(newton.steps, 'Newton step')} with others"
-    balances = problem.measures.balances()
+    balances = problem.diagnostics.balances()
     accurate_members = error_control.accurate_members({member: balances[member] for member in efforts})
     for member in accurate_members:
         outcome = round_outcome(
@@ -73,7 +74,7 @@ def refine_sequential(
     problem: Problem,
     ended: MemberOutcomes,
     solve: Callable[..., Report],
-    watch: Callable[[int, float, float], None] | None,
+    callback: Callable[[IterationInfo], None] | None,
     history: History | None,
 ) -> dict[int, Report]:
     """Solve every unconverged batch member alone, in float64 from its present state.
@@ -82,7 +83,7 @@ def refine_sequential(
         problem: Problem that was solved.
         ended: Outcomes so far, updated.
         solve: Function that solves a problem with batch size 1.
-        watch: Callback for the first batch member, continued.
+        callback: Callback for the first batch member, continued.
         history: Residual history of the first batch member, continued.
 
     Returns:
@@ -90,10 +91,10 @@ def refine_sequential(
     """
     reports = {}
     for member, (outcome, iterations, seconds) in ended.items():
-        if outcome in UNFINISHED:
+        if outcome in REFINED_OUTCOMES:
             float64_problem = to_float64(problem, member)
             callbacks = {
-                "watch": _offset_callback(watch, iterations, seconds),
+                "callback": _offset_callback(callback, iterations, seconds),
                 "record_history": history is not None,
             }
             reports[member] = report = solve(float64_problem, **callbacks if member == 0 else {})
@@ -105,13 +106,18 @@ def refine_sequential(
 
 
 def _offset_callback(
-    watch: Callable[[int, float, float], None] | None, iterations: int, seconds: float
-) -> Callable[[int, float, float], None] | None:
-    """Offset callback arguments by iterations and seconds already spent."""
-    if watch is None:
+    callback: Callable[[IterationInfo], None] | None, iterations: int, seconds: float
+) -> Callable[[IterationInfo], None] | None:
+    """Offset the counts that a callback receives by iterations and seconds already spent."""
+    if callback is None:
         return None
-    return lambda iteration, relative_residual, clock: watch(
-        iterations + iteration, relative_residual, seconds + clock
+    return lambda info: callback(
+        replace(
+            info,
+            iteration=iterations + info.iteration,
+            seconds=seconds + info.seconds,
+            stage="refinement",
+        )
     )
 
 

@@ -151,7 +151,9 @@ class ErrorControl:
         """True if the run continues from an unstable state, at most once per energy level."""
         own, float64_problem = self._members[member], self._run.float64_problem
         measures, number = (
-            (self._problem.measures, member) if float64_problem is None else (float64_problem.measures, 0)
+            (self._problem.diagnostics, member)
+            if float64_problem is None
+            else (float64_problem.diagnostics, 0)
         )
         energy = measures.energy_of(number)
         lower = energy < own.saddle - measures.energy_rounding(number)

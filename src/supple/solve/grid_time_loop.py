@@ -114,7 +114,9 @@ class GridTimeLoop(TimeLoop):
         grid_problem.loads.set_time_step(dt)
         grid_problem.states.set_velocities(embedded.velocities)
         grid_problem.begin_step(time, dt, 0.0, None, embedded.prescribed)
-        (report,) = solve_batch(grid_problem, self.solver, self.stop, self._keeps_history, self._watch, began)
+        (report,) = solve_batch(
+            grid_problem, self.solver, self.stop, self._keeps_history, self._callback, began
+        )
         self._update_vertices(grid_problem, embedded, x, dt, loads)
         self._nodes = len(embedded.points.nodes)
         self._last_step = Step(math.inf, p.positions, loads.force, model.materials_at(time), time)

@@ -207,7 +207,7 @@ class SecondOrderIntegrator:
         change_materials(p, p.model.materials_at(time))
         p.loads.set_time(time, forces)
         p.device.assign(p.states.anchor, p.u)
-        p.measures.balances()
+        p.diagnostics.balances()
         mass = np.where(p.model.mass > 0, p.model.mass, np.inf)[:, None]
         accelerations = p.states.vectors(p.states.net).astype(float) / mass
         return np.where(np.isfinite(accelerations), accelerations, 0.0)

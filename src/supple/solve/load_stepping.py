@@ -16,7 +16,7 @@ from supple.config.stop import StopCriteria
 from supple.model.model import Conditions, Model
 from supple.model.state import State
 from supple.problem import Problem
-from supple.solve.loop import Watcher, solve
+from supple.solve.loop import Callback, solve
 from supple.solve.report import Outcome, Report
 from supple.solvers import Solver
 from supple.support.text import pluralize
@@ -46,7 +46,7 @@ class Continuation:
         problem: Problem.
         solver, stop: As for `solve`.
         steps: Number of steps.
-        watch: Called after each measurement of the relative residual.
+        callback: Called after each measurement of the relative residual.
         record_history: Keep the residual history of the last step.
         began: Start of the set-up [s], for the first report.
         apply: Function that sets up the problem at a fraction of loads and motions; `apply_fraction` by
@@ -59,14 +59,14 @@ class Continuation:
         solver: Solver,
         stop: StopCriteria,
         steps: int,
-        watch: Watcher | None = None,
+        callback: Callback | None = None,
         record_history: bool = False,
         began: float | None = None,
         apply: Callable[[Problem, float], None] | None = None,
     ) -> None:
         self._apply = apply or apply_fraction
         self._problem, self._solver, self._stop, self._steps = problem, solver, stop, steps
-        self._watch, self._record_history, self._began = watch, record_history, began
+        self._callback, self._record_history, self._began = callback, record_history, began
         self._reached, self._stride = Fraction(0), Fraction(1, steps)
         self._longest, self._smallest = self._stride, self._stride * MIN_CUTBACK
         self._state, self._remaining = problem.state, stop.time_limit
@@ -109,6 +109,14 @@ class Continuation:
                 self._apply(self._problem, 1)
                 return Fraction(1)
 
+    def _staged_callback(self, target: Fraction) -> Callback | None:
+        """Callback whose argument names the load step, unless it is the last one."""
+        callback = self._callback
+        if callback is None or target == 1:
+            return callback
+        stage = f"load step to {float(target):.0%}"
+        return lambda info: callback(replace(info, stage=stage))
+
     def _solve(self, target: Fraction) -> Report:
         """Solve one step within its share of the remaining time limit."""
         share = self._remaining
@@ -116,7 +124,9 @@ class Continuation:
             share *= float((target - self._reached) / (1 - self._reached))
         stop = replace(self._stop, time_limit=share)
         record_history, began = self._record_history and target == 1, self._began
-        report = solve(self._problem, self._solver, stop, record_history, self._watch, began)
+        report = solve(
+            self._problem, self._solver, stop, record_history, self._staged_callback(target), began
+        )
         self._began = None
         self._solves.append(report)
         if self._remaining is not None:

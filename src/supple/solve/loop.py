@@ -21,7 +21,7 @@ from supple.scene import Scene, build_model
 from supple.solve.batch_refinement import MemberOutcomes, refine_batched, refine_sequential, round_outcome
 from supple.solve.error_control import ErrorControl
 from supple.solve.float_range import check_float_range
-from supple.solve.report import History, Outcome, Report
+from supple.solve.report import History, IterationInfo, Outcome, Report
 from supple.solve.termination import (
     Progress,
     check_intersections,
@@ -45,8 +45,8 @@ DEFAULT_ITERATIONS = 20_000
 NO_LIMIT = 2**62
 """Iteration limit of a solve with only a time limit."""
 
-Watcher = Callable[[int, float, float], None]
-"""Callback watch(iteration, relative_residual, seconds), called after every evaluation of the residual."""
+Callback = Callable[[IterationInfo], None]
+"""Function of the state of a solve, called after every evaluation of the residual."""
 
 
 def solve(
@@ -54,7 +54,7 @@ def solve(
     solver: Solver,
     stop: StopCriteria,
     record_history: bool = False,
-    watch: Watcher | None = None,
+    callback: Callback | None = None,
     began: float | None = None,
 ) -> Report:
     """Run a solver on a problem until a termination criterion is met.
@@ -64,13 +64,13 @@ def solve(
         solver: Solver to run.
         stop: Termination criteria.
         record_history: True to record the residual history.
-        watch: Callback for the first batch member.
+        callback: Callback for the first batch member.
         began: Start of the setup by `perf_counter` [s], for the setup time in the report.
 
     Returns:
         The report. Its time excludes compilation and the recording of the history.
     """
-    return solve_batch(problem, solver, stop, record_history, watch, began)[0]
+    return solve_batch(problem, solver, stop, record_history, callback, began)[0]
 
 
 def solve_batch(
@@ -78,7 +78,7 @@ def solve_batch(
     solver: Solver,
     stop: StopCriteria,
     record_history: bool = False,
-    watch: Watcher | None = None,
+    callback: Callback | None = None,
     began: float | None = None,
 ) -> list[Report]:
     """Run a solver on a batch, each member until a termination criterion is met.
@@ -90,14 +90,14 @@ def solve_batch(
         solver: Solver to run.
         stop: Termination criteria.
         record_history: True to record the residual history.
-        watch: Callback for the first batch member.
+        callback: Callback for the first batch member.
         began: Start of the setup by `perf_counter` [s], for the setup time in the report.
 
     Returns:
         One report per batch member.
     """
     with compilation() as compiled:
-        batch_solve = _BatchSolve(problem, solver, stop, record_history, watch, began, compiled)
+        batch_solve = _BatchSolve(problem, solver, stop, record_history, callback, began, compiled)
         batch_solve.run()
         return batch_solve.reports()
 
@@ -111,13 +111,13 @@ class _BatchSolve:
         solver: Solver,
         stop: StopCriteria,
         record_history: bool,
-        watch: Watcher | None,
+        callback: Callback | None,
         began: float | None,
         compiled: Compilations,
     ) -> None:
         self.problem, self.solver, self.stop = problem, solver, stop
-        self.watch, self.compiled, self.device = watch, compiled, problem.device
-        self.measures = problem.measures
+        self.callback, self.compiled, self.device = callback, compiled, problem.device
+        self.measures = problem.diagnostics
         self.limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
         self._activate_all()  # an interrupted solve may have left some inactive
         self.history = History() if record_history else None
@@ -137,7 +137,10 @@ class _BatchSolve:
         self.error_control = ErrorControl(problem, stop, self.method)
         self.setup = perf_counter() - began - compiled.seconds if began is not None else 0.0
         self.checking = (
-            stop.tolerance is not None or record_history or watch is not None or self.method.needs_monitoring
+            stop.tolerance is not None
+            or record_history
+            or callback is not None
+            or self.method.needs_monitoring
         )
 
     def run(self) -> None:
@@ -170,12 +173,12 @@ class _BatchSolve:
     def _refine(self) -> None:
         """Refine unconverged batch members from their last finite state, first batched, then one by one."""
         self._restore_failed()
-        monitored = self.watch is not None or self.history is not None
+        monitored = self.callback is not None or self.history is not None
         inputs = self.problem, self.method, self.ended, self.stop, self.error_control, monitored
         self.batched_notes = refine_batched(*inputs)
         resume = partial(solve, solver=self.solver, stop=self.stop)
         self.sequential_reports = refine_sequential(
-            self.problem, self.ended, resume, self.watch, self.history
+            self.problem, self.ended, resume, self.callback, self.history
         )
         self.latest = self.measures.balances()
         for member, report in self.sequential_reports.items():
@@ -208,8 +211,10 @@ class _BatchSolve:
         balance = self.latest[0]
         if self.history is not None:
             self.history.add(self.iteration, self.clock, balance, self.problem.energy())
-        if self.watch is not None:
-            self.watch(self.iteration, balance.relative_residual, self.clock)
+        if self.callback is not None:
+            self.callback(
+                IterationInfo(self.iteration, balance.relative_residual, self.clock, self.problem.energy)
+            )
 
     def _record_multipliers(self) -> None:
         """Record the multiplier residuals of the method."""

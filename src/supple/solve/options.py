@@ -287,11 +287,11 @@ def resolve_solver(solver: Any, file: SceneFile | None = None) -> Solver:
 
 def check_callbacks(
     record_history: bool = False,
-    watch: Callable[..., None] | None = None,
+    callback: Callable[..., None] | None = None,
     progress: Callable[..., None] | None = None,
 ) -> None:
     """Validate history flag and callbacks before any set-up."""
     check_flag("record_history", record_history)
-    for name, function in (("watch", watch), ("progress", progress)):
+    for name, function in (("callback", callback), ("progress", progress)):
         if function is not None and not callable(function):
             raise TypeError(f"{name} must be a function to call, got {format_value(function)}")

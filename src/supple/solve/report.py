@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -84,6 +85,30 @@ def lag_notes(report: Report, guesses: tuple[str, ...] = ()) -> list[str]:
         "slower, or are "
         f"softer, than they should; {', '.join(remedies[:-1])} or {remedies[-1]} would help"
     ]
+
+
+@dataclass(frozen=True)
+class IterationInfo:
+    """State of a solve after an iteration, the argument of callbacks.
+
+    Attributes:
+        iteration: Number of iterations so far, 0 at the start.
+        relative_residual: Relative residual.
+        seconds: Time of the solver so far, without compilation [s].
+        measure_energy: Function that evaluates the energy, see `energy`.
+        stage: "solve"; "load step to 25%" before the last load step; "refinement" in float64.
+    """
+
+    iteration: int
+    relative_residual: float
+    seconds: float
+    measure_energy: Callable[[], float] = field(repr=False, compare=False)
+    stage: str = "solve"
+
+    @property
+    def energy(self) -> float:
+        """Energy [J], evaluated on access and therefore valid during the callback only."""
+        return self.measure_energy()
 
 
 @dataclass

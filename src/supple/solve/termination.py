@@ -178,7 +178,7 @@ def check_stagnation(
     """
     reached, float64_problem = float64_balance(balance, run), run.float64_problem
     measures, number = (
-        (problem.measures, member) if float64_problem is None else (float64_problem.measures, 0)
+        (problem.diagnostics, member) if float64_problem is None else (float64_problem.diagnostics, 0)
     )
     outcome = progress.outcome(measures, number, reached, stop, run, iteration)
     outcome = error_control.judge_outcome(outcome, reached, member)
@@ -196,7 +196,7 @@ def float64_balance(balance: Balance, run: Run) -> Balance:
 
 def float64_balances(balances: Balances, run: Run) -> Balances:
     """Residuals of the batch in float64; a run with a float64 state has batch size 1."""
-    return balances if run.float64_problem is None else run.float64_problem.measures.balances()
+    return balances if run.float64_problem is None else run.float64_problem.diagnostics.balances()
 
 
 def is_recovering(problem: Problem, run: Run) -> bool:

@@ -16,7 +16,7 @@ from supple.problem.material_update import changing_materials
 from supple.problem.states import positions_from, to_float64
 from supple.solve.float_range import check_float_range
 from supple.solve.integrators import RULES, SecondOrderIntegrator, check_integrator
-from supple.solve.loop import Watcher, solve_batch
+from supple.solve.loop import Callback, solve_batch
 from supple.solve.report import Outcome, Report, lag_notes
 from supple.solve.step_schedule import StepSchedule
 from supple.solvers import Run, Solver
@@ -33,7 +33,7 @@ class TimeLoop:
         stop: Termination criteria of every step.
         schedule: Time stepping parameters.
         record_history: Record the convergence history.
-        watch: Called after each measurement of the relative residual.
+        callback: Called after each measurement of the relative residual.
         began: Start of the set-up [s], for the first report.
 
     Attributes:
@@ -48,16 +48,16 @@ class TimeLoop:
         stop: StopCriteria,
         schedule: StepSchedule,
         record_history: bool = False,
-        watch: Watcher | None = None,
+        callback: Callback | None = None,
         began: float | None = None,
     ) -> None:
         self.problem, self.solver, self.stop, self.schedule, self.index = problem, solver, stop, schedule, 0
-        self._keeps_history, self._watch, self._began = record_history, watch, began
+        self._keeps_history, self._callback, self._began = record_history, callback, began
         self.origin = 0.0
         self._model = problem.model
         self._frame_start = problem.zeros(problem.u.shape)
         limited = stop.tolerance is not None or stop.time_limit is not None
-        checks = limited or record_history or watch is not None
+        checks = limited or record_history or callback is not None
         self._unmonitored_steps = 0 if checks else schedule.substeps - 1
         self._inverted = np.zeros(problem.batch_size, int)
         self._rule: SecondOrderIntegrator | None = None
@@ -95,7 +95,7 @@ class TimeLoop:
 
     def count_inverted(self) -> None:
         """Count inverted elements at the start of the motion, which reports tolerate."""
-        self._inverted = self.problem.measures.inversions().astype(int)
+        self._inverted = self.problem.diagnostics.inversions().astype(int)
 
     def begin(self) -> None:
         """Continue from the problem's current positions and velocities."""
@@ -135,7 +135,7 @@ class TimeLoop:
             reports.append(self._run_unmonitored_steps(steps[: self._unmonitored_steps], forces))
         for time, prescribed in steps[self._unmonitored_steps :]:
             self._begin_step(time, prescribed, forces)
-            limits = self._keeps_history, self._watch, self._pop_setup_start()
+            limits = self._keeps_history, self._callback, self._pop_setup_start()
             reports.append(solve_batch(problem, self.solver, self.stop, *limits))
         self.index += 1
         self._velocities_current = self._interrupted = False
@@ -294,7 +294,7 @@ class TimeLoop:
             done += count
             exchanged = dynamic_terms.count_and_update(count)
             if run.needs_monitoring and (exchanged or done % every == 0 or done == iterations):
-                run.observe_all(self.problem.measures.balances(), self.problem.device.active)
+                run.observe_all(self.problem.diagnostics.balances(), self.problem.device.active)
         dynamic_terms.finish_step()
         return done
 

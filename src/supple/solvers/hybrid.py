@@ -168,7 +168,7 @@ class HybridRun(Run):
         self._fixes_loads, self._fixed_load_updates = False, 0
         self._start: np.ndarray | None = None
         if problem.follower_loads.without_contact:
-            self._start, self._inverted = problem.positions.copy(), problem.measures.inversions()[0]
+            self._start, self._inverted = problem.positions.copy(), problem.diagnostics.inversions()[0]
         self._version = problem.layout.version
         self._rigid_moves, self._rate_resets = problem.contacts.moves, 0
         if options.max_predicted_sweeps == 0:
@@ -315,7 +315,7 @@ class HybridRun(Run):
         self._newton = newton
         if self.problem.follower_loads.without_contact and not self._fixes_loads:
             rotates = self.options.path == "rotation"
-            if self._start is not None and shadow.measures.inversions()[0] > self._inverted:
+            if self._start is not None and shadow.diagnostics.inversions()[0] > self._inverted:
                 shadow.positions = self._start  # sweeps under fixed loads have inverted elements
             self._newton = FollowerNewton(shadow, self._rate.target, newton.step, rotates)
         return self._newton

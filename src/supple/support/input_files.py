@@ -32,7 +32,7 @@ FILE_TYPES = (
 )
 """Predicates of file modes that are not regular files, with names for messages."""
 
-UNREADABLE = (ValueError, TypeError, EOFError, RuntimeError, SyntaxError, zipfile.BadZipFile, zlib.error)
+READ_ERRORS = (ValueError, TypeError, EOFError, RuntimeError, SyntaxError, zipfile.BadZipFile, zlib.error)
 """Errors of `zipfile` and NumPy for damaged files; RuntimeError includes NotImplementedError."""
 
 
@@ -125,7 +125,7 @@ class ArrayFile(Mapping[str, np.ndarray]):
                 yield member
         except InputFileError:
             raise
-        except (*UNREADABLE, OSError) as error:
+        except (*READ_ERRORS, OSError) as error:
             if _is_of_system(error):
                 raise
             raise InputFileError(f"is damaged: {name!r} cannot be read ({error})") from error
@@ -179,7 +179,7 @@ def open_arrays(path: str | os.PathLike[str]) -> Iterator[ArrayFile]:
     check_regular(path)
     try:
         archive = zipfile.ZipFile(path)
-    except (*UNREADABLE, OSError) as error:
+    except (*READ_ERRORS, OSError) as error:
         if _is_of_system(error):
             raise
         raise InputFileError(f"is no NPZ file, or it is damaged ({error})") from error

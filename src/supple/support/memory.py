@@ -11,10 +11,10 @@ from pathlib import Path
 MAX_VERTICES = 2**31 - 1
 """Largest number of vertices, whose indices have 32 bits."""
 
-MESH = 240
+MESH_BYTES = 240
 """Bytes per tetrahedron during mesh generation and checks; measured: 280 at the peak."""
 
-MODEL, PER_NUMBER = 550, 105
+MODEL_BYTES, BYTES_PER_NUMBER = 550, 105
 """Bytes per element, and per byte of a number, during the set-up of a problem; measured: 618 and 119."""
 
 
@@ -38,7 +38,7 @@ def refuse_too_many(
             f"the {kind} would have {format_count(vertices)} vertices; at most {MAX_VERTICES:,} can be "
             "numbered."
         )
-    needed = (MESH + (MODEL + 4 * PER_NUMBER if solved else 0)) * count
+    needed = (MESH_BYTES + (MODEL_BYTES + 4 * BYTES_PER_NUMBER if solved else 0)) * count
     _refuse(needed, f"{'simulating ' if solved else ''}a {kind} of {format_count(count)} {cells}")
 
 
@@ -52,7 +52,7 @@ def refuse_large_problem(elements: int, number: int) -> None:
     Raises:
         ValueError: The problem needs too much memory.
     """
-    _refuse((MODEL + number * PER_NUMBER) * elements, f"a problem of {elements:,} elements")
+    _refuse((MODEL_BYTES + number * BYTES_PER_NUMBER) * elements, f"a problem of {elements:,} elements")
 
 
 def _refuse(needed: float, what: str) -> None:

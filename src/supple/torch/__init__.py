@@ -65,8 +65,8 @@ def equilibria(
         scene: Scene or scene file.
         solver: Solver or its name.
         initial: (n, 3) initial positions [m].
-        **given: Inputs of `equilibrium`, all with a leading batch axis. `tensor.expand(batch_size, ...)` repeats
-            an input for all batch members.
+        **given: Inputs of `equilibrium`, all with a leading batch axis. `tensor.expand(batch_size, ...)`
+            repeats an input for all batch members.
 
     Returns:
         (batch, n, 3) equilibrium positions [m].

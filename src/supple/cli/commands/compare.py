@@ -79,7 +79,7 @@ def compare(
     are written). Others as for `supple run`.
     """
     with handle_errors(json):
-        from supple.api.solver_syntax import words
+        from supple.api.solver_syntax import split_names
         from supple.cli.compare_table import print_comparison
         from supple.cli.job import load_file, solver_for
         from supple.config.backend import Backend
@@ -92,7 +92,7 @@ def compare(
         backend = Backend(device, precision, threads)
         backend.refuse_absent()
         file = load_file(scene)
-        methods = [solver_for(file, word) for word in (SOLVERS if solvers is None else words(solvers))]
+        methods = [solver_for(file, word) for word in (SOLVERS if solvers is None else split_names(solvers))]
         stop = get_limits(collect_limits(tolerance, max_iterations, time_limit), file)
         _check_warmup(warmup, file)
         results = ComparisonFolder(output or Path("results") / f"{scene.stem}_compare")
@@ -167,7 +167,7 @@ def _warm_up(
             initial=initial,
             velocities=velocities,
             threads=threads,
-            watch=progress.watch,
+            callback=progress.show_iteration,
         ):
             progress.finish_frame(frame.report)
             warmup_converged = warmup_converged and frame.report.ok
@@ -200,7 +200,7 @@ def _run(
             velocities=velocities,
             frame=frame,
             progress=progress.record,
-            watch=progress.watch,
+            callback=progress.show_iteration,
         )
 
 

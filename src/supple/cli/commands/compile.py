@@ -32,7 +32,7 @@ def compile_kernels(
     """Compile kernels before their first use, for example in a container image."""
     with handle_errors(json):
         from supple.api.precompile import precompile
-        from supple.api.solver_syntax import parse_solver, words
+        from supple.api.solver_syntax import parse_solver, split_names
         from supple.config.backend import Backend
         from supple.kernels import cache_directory
         from supple.kernels.compile.disk_cache import cache_obstacle
@@ -54,7 +54,7 @@ def compile_kernels(
             raise ValueError(f"compiled kernels cannot be kept: {why}")
         n_variants = len(names) * len(_words(precisions))
         seconds = {}
-        methods = [parse_solver(word) for word in words(solvers)]
+        methods = [parse_solver(word) for word in split_names(solvers)]
         compiled = precompile(names, methods, _words(precisions), device, processes)
         for done, ready in enumerate(compiled, 1):
             seconds[f"{ready.material} {ready.precision}"] = ready.seconds

@@ -95,7 +95,9 @@ def render(
                 if film and (turntable or len(chosen) > 1):
                     films = [target / "film.mp4", target / "film.gif"] if gif else [target / "film.mp4"]
                     with FilmProgress(quiet) as progress:
-                        problem = draw_film(run, appearance, chosen, films, fps, turntable, progress.watch)
+                        problem = draw_film(
+                            run, appearance, chosen, films, fps, turntable, progress.show_pictures
+                        )
                     written += films
                 compact_checksums(target)
         except KeyboardInterrupt as error:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from supple.io import ResultsFolder, SavedFrame
     from supple.runs.pictures import Appearance
     from supple.runs.saved import SavedRun
+    from supple.solve.report import IterationInfo
 
 
 def run(
@@ -199,11 +200,11 @@ def _perform(
         if not quiet:
             stack.enter_context(announce_compilation())
 
-        def watch(iteration: int, relative_residual: float, seconds: float) -> None:
-            recorder.watch(iteration, relative_residual, seconds)
-            progress.watch(iteration, relative_residual, seconds)
+        def show_and_record(info: IterationInfo) -> None:
+            recorder.record(info)
+            progress.show_iteration(info)
 
-        for frame in job.solve(last, watch):
+        for frame in job.solve(last, show_and_record):
             if not manifest["frames"]:  # keep old results until the first new frame
                 _begin(job, folder, manifest)
             if not frame_path(folder.path, 0, ".npz").exists():
@@ -263,7 +264,7 @@ def _illustrate(
         names = ["film.mp4", "film.gif"] if gif else ["film.mp4"]
         films = [path / name for name in names]
         with FilmProgress(quiet) as progress:
-            problem = draw_film(run, appearance, frames, films, progress=progress.watch)
+            problem = draw_film(run, appearance, frames, films, progress=progress.show_pictures)
         manifest["film"] = {"files": names, "note": problem}
         run.folder.write_report(manifest)
     if problem and not quiet:

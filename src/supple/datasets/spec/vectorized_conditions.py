@@ -101,7 +101,7 @@ class VectorizedConditions:
     def _is_of_one_material(self, key_path: KeyPath) -> bool:
         """True for scalar parameters of uniform materials used by a single term."""
         kind, number, *inner = key_path.keys
-        if len(inner) != 3 or key_path.size != 1 or self._base.varied:
+        if len(inner) != 3 or key_path.size != 1 or self._base.varying_parameters:
             return False
         _, of, given = self._material(key_path)
         uniform = all(isinstance(value, float | list) for value in given.values())

@@ -67,7 +67,7 @@ class Principal(NamedTuple):
     cross: Any
 
 
-class Bounded(NamedTuple):
+class BoundStiffness(NamedTuple):
     """Material, deformation gradient and volume of an element, for the bound."""
 
     material: Any
@@ -122,11 +122,11 @@ def _principal_block(stiffness, g, h):
 
 
 @stiffness.of(Bound)
-def _bounded(kind, material, F, V):
-    return Bounded(material, F, V)
+def _bound_stiffness(kind, material, F, V):
+    return BoundStiffness(material, F, V)
 
 
-@block.of(Bounded)
+@block.of(BoundStiffness)
 def _bounded_block(stiffness, g, h):
     return scaled(stiffness.V, hessian_bound(stiffness.material, stiffness.F, g, h))
 
@@ -202,7 +202,7 @@ def add_elements(team, kind, color_start, start, own, rows, slots, u, data):
     each_color(team, 0, color_start, color_bounds(color_start, 0), work)
 
 
-BATCH = 8
+ROWS_PER_BATCH = 8
 """Number of element rows per batch, processed sequentially by a CPU thread."""
 
 
@@ -270,15 +270,15 @@ def _group_elements(
     free = numbers >= 0
     first = np.where(free, numbers, len(number_of)).min(axis=1)
     order = np.argsort(first, kind="stable")[: int(free.any(axis=1).sum())]
-    count = -(-len(order) // (BATCH * lanes))
-    padded = np.full(count * BATCH * lanes, -1, np.int64)
+    count = -(-len(order) // (ROWS_PER_BATCH * lanes))
+    padded = np.full(count * ROWS_PER_BATCH * lanes, -1, np.int64)
     padded[: len(order)] = order
-    element = padded.reshape(count, BATCH * lanes)
+    element = padded.reshape(count, ROWS_PER_BATCH * lanes)
     color = np.zeros(count, np.int64)
     _color_batches(element, numbers, np.zeros(len(number_of), np.uint64), color)
     by_color = np.argsort(color, kind="stable")
     color_start = np.concatenate([[0], np.cumsum(np.bincount(color))]).astype(np.int64)
-    start = BATCH * np.arange(count + 1, dtype=np.int64)
+    start = ROWS_PER_BATCH * np.arange(count + 1, dtype=np.int64)
     return element[by_color].reshape(-1, lanes), color_start, start
 
 

@@ -152,7 +152,7 @@ class Assembly:
     @property
     def rest_stiffness(self) -> np.ndarray:
         """(f,) ⅓ tr A of the bound at rest without inertia [N/m], per free vertex."""
-        return rest_stiffness_of(self.problem.measures)[self.free] / 3
+        return rest_stiffness_of(self.problem.diagnostics)[self.free] / 3
 
     def hessian(self, kind: str) -> bsr_matrix:
         """Assemble ∂²E/∂u² at the problem's u as a SciPy matrix, without the rank-one stiffness of sealed gas

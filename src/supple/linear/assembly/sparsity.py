@@ -9,7 +9,7 @@ import numpy as np
 from supple.kernels import allocating_kernel, claim_chunk, counters_for, device_function, run
 from supple.ordering import sort_corners
 
-CHUNK = 1024
+CHUNK_SIZE = 1024
 """Number of rows per work item of a thread."""
 
 NO_STENCILS = np.zeros(0, np.int32)
@@ -91,10 +91,10 @@ def _count_columns(corner, stencil, first, start, incident, indptr, counters):
     """Set indptr[i + 1] to the number of distinct rows that share a stencil with row i, including i."""
     rows = len(start) - 1
     seen = np.full(rows, -1, np.int32)
-    chunks = -(-rows // CHUNK)
+    chunks = -(-rows // CHUNK_SIZE)
     chunk = claim_chunk(counters, 0, chunks)
     while chunk >= 0:
-        for i in range(chunk * CHUNK, min(rows, (chunk + 1) * CHUNK)):
+        for i in range(chunk * CHUNK_SIZE, min(rows, (chunk + 1) * CHUNK_SIZE)):
             seen[i] = i
             count = 1
             for k in range(start[i], start[i + 1]):
@@ -127,10 +127,10 @@ def _fill_columns(
     """Fill columns, diagonal slots and stencil slots of every row."""
     rows = len(start) - 1
     seen, position = np.full(rows, -1, np.int32), np.empty(rows, np.int32)
-    chunks = -(-rows // CHUNK)
+    chunks = -(-rows // CHUNK_SIZE)
     chunk = claim_chunk(counters, 0, chunks)
     while chunk >= 0:
-        for i in range(chunk * CHUNK, min(rows, (chunk + 1) * CHUNK)):
+        for i in range(chunk * CHUNK_SIZE, min(rows, (chunk + 1) * CHUNK_SIZE)):
             seen[i] = i
             indices[indptr[i]] = i
             count = indptr[i] + 1

@@ -14,10 +14,10 @@ import numpy as np
 from supple.kernels import kernel
 from supple.linear.assembly.sparsity import Pattern
 
-COARSEST = 40
+MAX_COARSEST_ROWS = 40
 """Number of rows at or below which a level is not coarsened further."""
 
-STRONG = 0.1
+STRENGTH_THRESHOLD = 0.1
 """Rows i and j are strongly connected if wᵢⱼ ≥ STRONG √(mᵢ mⱼ), where mᵢ is the largest weight of row i."""
 
 FREE, ISOLATED = -1, -2
@@ -96,7 +96,9 @@ def coarsen(pattern: Pattern, weight: np.ndarray, chosen: np.ndarray) -> Levels:
     """
     graphs: list[_Graph] = []
     graph = _Graph(pattern.indptr, pattern.indices, weight.astype(np.float32))
-    while not graphs or (graph.rows > COARSEST and graph.rows <= LEAST_REDUCTION * len(graphs[-1].owner)):
+    while not graphs or (
+        graph.rows > MAX_COARSEST_ROWS and graph.rows <= LEAST_REDUCTION * len(graphs[-1].owner)
+    ):
         graph = graph.coarser(np.ones(graph.rows, bool) if graphs else chosen)
         graphs.append(graph)
     if len(graphs) > 1 and graph.rows > LEAST_REDUCTION * len(graph.owner):
@@ -118,7 +120,9 @@ class _Graph:
     def coarser(self, chosen: np.ndarray) -> _Graph:
         n = self.rows
         owner, most = np.where(chosen, FREE, ISOLATED).astype(np.int32), np.zeros(n, np.float32)
-        count = _aggregate(self.indptr, self.indices, self.weight, most, STRONG**2, owner, owner.copy())
+        count = _aggregate(
+            self.indptr, self.indices, self.weight, most, STRENGTH_THRESHOLD**2, owner, owner.copy()
+        )
         child_start = np.zeros(count + 1, np.int32)
         np.cumsum(np.bincount(owner[chosen], minlength=count), out=child_start[1:])
         child = np.argsort(owner, kind="stable")[n - np.count_nonzero(chosen) :].astype(np.int32)

@@ -12,7 +12,7 @@ from numba import njit
 
 from supple.kernels import device_function, do, item_number, kernel, lane_stride, parallel_for
 from supple.kernels.parallel.tiles import parallel_for_rows
-from supple.linear.multilevel.rigid_modes import FLAT
+from supple.linear.multilevel.rigid_modes import PLANARITY_TOLERANCE
 
 SHIFT = 1e-9
 """Diagonal shift of a coarse row relative to the summed stiffness of its vertices. It regularizes whole
@@ -93,7 +93,7 @@ def _brace(moment, weight, radius, row, stiffness, out, first):
     The stiffness is proportional to N = (I + J/ε)⁻¹ with the inertia J = (tr(M) I - M)/(w ρ²). A rotation
     about such an axis moves no vertex and meets no resistance.
     """
-    s = 1.0 / (weight[row] * radius[row] * radius[row] * FLAT)
+    s = 1.0 / (weight[row] * radius[row] * radius[row] * PLANARITY_TOLERANCE)
     x, y, z = moment[row, 0], moment[row, 1], moment[row, 2]
     a, b, c = 1.0 + s * (y + z), 1.0 + s * (x + z), 1.0 + s * (x + y)
     d, e, f = -s * moment[row, 3], -s * moment[row, 4], -s * moment[row, 5]
@@ -242,15 +242,15 @@ def _eliminate(work, item):
         k += step
 
 
-class Even(NamedTuple):
+class Symmetrize(NamedTuple):
     """Symmetric part of a row, rounded to the precision of `out`."""
 
     square: Any
     out: Any
 
 
-@do.of(Even)
-def _even(work, item):
+@do.of(Symmetrize)
+def _symmetrize(work, item):
     row = item_number(item)
     k, step = lane_stride(item)
     while k < len(work.square):
@@ -284,4 +284,4 @@ def invert_dense(team, A, first, shift, squares, inverse, good, out):
         parallel_for(team, 2 * p + 1, 0, 1, Pivot(x, p, inverse, good))
         parallel_for(team, 2 * p + 2, 0, len(out), Eliminate(x, p, inverse, y))
         x, y = y, x
-    parallel_for(team, 2 * rows + 1, 0, len(out), Even(x, out))
+    parallel_for(team, 2 * rows + 1, 0, len(out), Symmetrize(x, out))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from supple.kernels import device_function, do, kernel
 from supple.kernels.parallel.tiles import parallel_for_rows
 
-FLAT = 1e-8
+PLANARITY_TOLERANCE = 1e-8
 """Rotations about an axis that move vertices by less than √FLAT of the radius count as zero."""
 
 

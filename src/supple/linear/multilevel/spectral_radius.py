@@ -25,7 +25,7 @@ POWER_STEPS = 8
 
 POWER_PHASES = 2 * POWER_STEPS + 3
 
-SAFETY = 1.1
+SAFETY_FACTOR = 1.1
 """Safety factor of the estimated radius: the power method underestimates it."""
 
 
@@ -94,7 +94,7 @@ def _radii(work, item):
         row += step
     before, after = warp_sum(item, before), warp_sum(item, after)
     if begin == 0:
-        work.radius[level] = SAFETY * math.sqrt(after / max(before, 1e-300))
+        work.radius[level] = SAFETY_FACTOR * math.sqrt(after / max(before, 1e-300))
 
 
 @kernel

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from supple.linear.assembly.hessian import Assembly
     from supple.problem.device import Device
 
-STIFF = 10.0
+STIFFNESS_RATIO = 10.0
 """Ratio of tie stiffness to the stiffness of the dependent vertex's own body above which a tie counts as
 stiff."""
 
@@ -94,7 +94,7 @@ def stiff_basis(assembly: Assembly, own: np.ndarray) -> Basis | None:
     body = np.maximum(own - np.bincount(C.indices, shares, len(free)), 0)
     largest = np.zeros(C.shape[0])
     np.maximum.at(largest, row, np.abs(C.data))
-    soft = (shares <= STIFF * body[C.indices]) & (np.abs(C.data) >= MIN_PIVOT_RATIO * largest[row])
+    soft = (shares <= STIFFNESS_RATIO * body[C.indices]) & (np.abs(C.data) >= MIN_PIVOT_RATIO * largest[row])
     stiff = (largest > 0) & (np.bincount(row[soft], minlength=C.shape[0]) == 0)
     if not stiff.any():
         return None

@@ -25,7 +25,7 @@ from supple.kernels.parallel.tiles import parallel_for_rows
 from supple.linear.block_matrix import apply_inverse, product, vector_at
 from supple.linear.transfer import Prolong, Restrict
 
-SPREAD = 8.0
+SMOOTHED_SPECTRUM_RATIO = 8.0
 """Ratio of the largest eigenvalue to the smallest eigenvalue damped by the smoother."""
 
 
@@ -96,7 +96,7 @@ def _steps_at_the_end(degree):
 @device_function
 def chebyshev_start(radius):
     """(1/θ, σ, δ) of the interval [radius/SPREAD, radius]; the first step is D⁻¹ r/θ."""
-    low = radius / SPREAD
+    low = radius / SMOOTHED_SPECTRUM_RATIO
     theta, delta = 0.5 * (radius + low), 0.5 * (radius - low)
     return 1.0 / theta, theta / delta, delta
 

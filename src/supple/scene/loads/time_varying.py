@@ -99,18 +99,18 @@ class VaryingMaterial:
     """Merged body material as a function of time t [s]."""
 
     bodies: tuple[Part, ...]
-    varied: tuple[VaryingParameter, ...]
+    varying_parameters: tuple[VaryingParameter, ...]
 
     def fractions(self, t: float) -> tuple[float, ...]:
         """Return parameter fractions at time t [s]."""
-        return tuple(fraction_at(each.ramp, t) for each in self.varied)
+        return tuple(fraction_at(each.ramp, t) for each in self.varying_parameters)
 
     def __call__(self, t: float) -> Material:
         return merge_materials([self._at(body, t) for body in self.bodies], per_cell=True)
 
     def _at(self, body: Part, t: float) -> Part:
         material = body.material
-        for each in self.varied:
+        for each in self.varying_parameters:
             if each.body.name == body.name:
                 material = each.material_at(material, t)
         return replace(body, material=material)
@@ -141,11 +141,13 @@ def merge_materials(bodies: list[Part], per_cell: bool = False) -> Any:
     return type(materials[0])._make(map(merge, zip(*materials, strict=True)))
 
 
-def varying_materials(groups: list[list[Part]], varied: list[VaryingParameter]) -> dict[int, VaryingMaterial]:
+def varying_materials(
+    groups: list[list[Part]], varying_parameters: list[VaryingParameter]
+) -> dict[int, VaryingMaterial]:
     """Return time-dependent materials by group number, for groups with varying parameters."""
     materials = {}
     for number, group in enumerate(groups):
-        own = tuple(each for each in varied if each.body.name in {body.name for body in group})
+        own = tuple(each for each in varying_parameters if each.body.name in {body.name for body in group})
         if own:
             materials[number] = VaryingMaterial(tuple(group), own)
     return materials

@@ -169,8 +169,8 @@ class AndersonRun(AccelerationRun):
             residual: (k,) residuals [N].
             members: (k,) batch members.
         """
-        measures, window = self.problem.measures, self._memory.window
-        energy = measures.energies_seen()[members]
+        measures, window = self.problem.diagnostics, self._memory.window
+        energy = measures.last_energies()[members]
         if self._start_residual is not None:
             if (residual > self._start_residual[members]).any():
                 self._least = self._start_energies()
@@ -200,7 +200,7 @@ class AndersonRun(AccelerationRun):
         current = p.zeros(p.u.shape)
         p.device.assign(current, p.u)
         p.device.assign(p.u, self._best)
-        energies = p.measures.energies()
+        energies = p.diagnostics.energies()
         p.device.assign(p.u, current)
         return np.where(np.isfinite(energies), energies, np.inf)
 

@@ -43,7 +43,7 @@ def active_set_problem(problem: Problem, member: int = 0, sliding: bool = True) 
         member: Batch member.
         sliding: False to constrain sliding vertices with friction fully, too.
     """
-    problem.measures.balances()
+    problem.diagnostics.balances()
     model, layout = problem.model, problem.layout
     if layout.varied:
         model = with_materials(model, layout.materials[member])

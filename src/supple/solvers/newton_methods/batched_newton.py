@@ -171,7 +171,7 @@ class BatchedNewton:
 
     def _energies(self) -> tuple[np.ndarray, np.ndarray]:
         """(batch,) energies E [J], and bounds of their rounding errors [J]."""
-        block_problem, measures = self.block_problem, self.block_problem.measures
+        block_problem, measures = self.block_problem, self.block_problem.diagnostics
         by_term = (measures.element_energies(k) for k in range(len(block_problem.model.terms)))
         stored = [energies.reshape(self._group_size, -1).sum(axis=1) for energies in by_term]
         u, anchor = (

@@ -147,7 +147,7 @@ def estimate_error(problem: Problem, member: int = 0, exact: Problem | None = No
     shadow.follower_loads.sync()
     balance = shadow.balance()
     linear: Linearization = shadow.shared("linearization", lambda: Linearization(shadow))
-    resting = balance.at_rest and shadow.energy() <= shadow.measures.energy_rounding()
+    resting = balance.at_rest and shadow.energy() <= shadow.diagnostics.energy_rounding()
     nothing = Direction(shadow.zeros(shadow.u.shape), False, None, 0.0, None)
     has_follower_loads = bool(shadow.follower_loads)
     if has_follower_loads:

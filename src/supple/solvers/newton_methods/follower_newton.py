@@ -84,7 +84,7 @@ class FollowerNewton:
         self._before = self.linear.iterations
         self.at_saddle = self.failed = False
         self._initial = self._last_equilibrium = copy_u(problem)
-        self._inverted = int(problem.measures.inversions()[0])
+        self._inverted = int(problem.diagnostics.inversions()[0])
         self._reached: float | None = None  # load fraction of `_last_equilibrium`, None before it
         self._target_fraction, self._step = 1.0, 0.5
         self._last: float | None = None
@@ -166,7 +166,7 @@ class FollowerNewton:
         """Finish a load step and begin the next one, unless the load is full."""
         if self._reached == 1.0:
             return
-        inverted = int(self.problem.measures.inversions()[0])
+        inverted = int(self.problem.diagnostics.inversions()[0])
         if inverted > self._inverted + MAX_INVERTED * self.problem.model.elements:  # another equilibrium
             return self._retreat()
         self._inverted = inverted

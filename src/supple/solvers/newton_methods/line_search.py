@@ -49,7 +49,7 @@ class Start(NamedTuple):
     def of(problem: Problem, residual: float) -> Start:
         """Evaluate the energy at the problem's u."""
         energy = problem.energy()
-        return Start(energy, problem.measures.energy_rounding(), residual)
+        return Start(energy, problem.diagnostics.energy_rounding(), residual)
 
 
 class Reached(NamedTuple):

@@ -73,7 +73,7 @@ class NewtonPCG:
         self._paths: RotationPath | None = None
         if options.path == "rotation":
             self._paths = problem.shared("rotation path", lambda: RotationPath(problem))
-        self._edge = problem.measures.edge or 1.0
+        self._edge = problem.diagnostics.edge or 1.0
         self._farthest = float(np.ptp(problem.model.rest, axis=0).max(initial=0)) or 1.0
         """Largest displacement of a vertex along negative curvature [m], for bodies that hardly rotate."""
         self._steps = self._rescues = 0

@@ -8,8 +8,8 @@ import numpy as np
 
 from supple.linear import (
     Assembly,
-    EnclosedSystem,
     FollowerSystem,
+    GasSystem,
     Matrix,
     Multilevel,
     NotPositive,
@@ -144,7 +144,7 @@ class Linearization:
     def _system(self) -> tuple:
         """Return a key of H and r: diagnostics of the forces summed over all vertices, and the inertia."""
         p = self.problem
-        return p.layout.version, id(p.loads.inertia), p.measures.figures.tobytes()
+        return p.layout.version, id(p.loads.inertia), p.diagnostics.statistics.tobytes()
 
     def _direction(self, accuracy: float, floor: float, probe: bool) -> Direction:
         fields: dict[str, Any] = {}
@@ -297,9 +297,7 @@ class Linearization:
         matrix = assembly.matrix(kind)
         if kind == "exact":
             self._rigid_modes = self._exact_rigid_modes(matrix)
-        system = EnclosedSystem(
-            assembly, matrix, *([self._rigid_modes[1].deflate] if self._rigid_modes else [])
-        )
+        system = GasSystem(assembly, matrix, *([self._rigid_modes[1].deflate] if self._rigid_modes else []))
         H, b = system.matrix, assembly.restrict(net)
         solution = system.solve(b, accuracy, floor, LINEAR_ITERATIONS)
         p = solution.negative

@@ -48,9 +48,9 @@ class RigidModes:
         offset = positions - (parts.sums(positions) / size[:, None])[number]
         reach = parts.most(np.linalg.norm(offset, axis=1))
         unit = np.where(reach > 0, reach, 1.0)[number, None]
-        motions = rigid_motions(offset / unit, centerd=True).reshape(f, 3, 6)
+        motions = rigid_motions(offset / unit, centered=True).reshape(f, 3, 6)
         expected = np.zeros_like(motions)  # H (ω × x) = ω × g, g = -forces
-        expected[:, :, 3:] = -rigid_motions(forces / unit, centerd=True).reshape(f, 3, 6)[:, :, 3:]
+        expected[:, :, 3:] = -rigid_motions(forces / unit, centered=True).reshape(f, 3, 6)[:, :, 3:]
         missing = (H @ motions.reshape(-1, 6)).reshape(f, 3, 6) - expected
         stiffness = parts.most(np.abs(H.diagonal()).reshape(f, 3).max(axis=1))
         self.free, self.motions = np.zeros((parts.count, 6), bool), np.zeros_like(motions)

@@ -93,7 +93,7 @@ class GroupUpdate(NamedTuple):
 
 @do.of(GroupUpdate)
 def _update_group(update, item):
-    groups, u, anchor, omega = update.links, update.u, update.anchor, update.omega
+    groups, u, anchor, omega = update.groups, update.u, update.anchor, update.omega
     batch = split_lanes(item, groups.width)
     zero = 0.0 * load(groups.force, batch, 0)
     nothing = (zero, zero, zero)
