@@ -82,30 +82,30 @@ class Driver(ModuleType):
         super().__init__("cuda.bindings.driver")
         self.card = card
 
-    def _answer(self, *values: Any) -> tuple:
+    def _dispatch(self, *values: Any) -> tuple:
         return (self.card.failing, *(None for _ in values)) if self.card.failing else (SUCCESS, *values)
 
     def cuCtxSynchronize(self) -> tuple:
-        return self._answer()
+        return self._dispatch()
 
     def cuDeviceGetAttribute(self, attribute: str, device: int) -> tuple:
-        return self._answer(int(self.card.pools))
+        return self._dispatch(int(self.card.pools))
 
     def cuDeviceGetDefaultMemPool(self, device: int) -> tuple:
-        return self._answer("the pool")
+        return self._dispatch("the pool")
 
     def cuMemPoolSetAttribute(self, pool: str, attribute: str, value: int) -> tuple:
-        return self._answer()
+        return self._dispatch()
 
     def cuMemPoolGetAttribute(self, pool: str, attribute: str) -> tuple:
-        return self._answer(getattr(self.card, attribute))
+        return self._dispatch(getattr(self.card, attribute))
 
     def cuMemPoolTrimTo(self, pool: str, size: int) -> tuple:
         self.card.reserved = max(size, self.card.used)
-        return self._answer()
+        return self._dispatch()
 
     def cuMemGetInfo(self) -> tuple:
-        return self._answer(self.card.total - self.card.reserved, self.card.total)
+        return self._dispatch(self.card.total - self.card.reserved, self.card.total)
 
     def cuMemAllocAsync(self, size: int, stream: int) -> tuple:
         card = self.card
@@ -116,29 +116,29 @@ class Driver(ModuleType):
         memory = memory[first : first + size]
         card.allocations[memory.ctypes.data] = memory
         card.reserved = max(card.reserved, card.used)
-        return self._answer(memory.ctypes.data)
+        return self._dispatch(memory.ctypes.data)
 
     def cuMemFreeAsync(self, pointer: int, stream: int) -> tuple:
         del (self.card.allocations if pointer in self.card.allocations else self.card.earlier)[pointer]
-        return self._answer()
+        return self._dispatch()
 
     def cuMemcpyHtoD(self, target: int, source: int, size: int) -> tuple:
         self.card.moved += size
         ctypes.memmove(self.card.at(target, size), source, size)
-        return self._answer()
+        return self._dispatch()
 
     def cuMemcpyDtoH(self, target: int, source: int, size: int) -> tuple:
         self.card.moved += size
         ctypes.memmove(target, self.card.at(source, size), size)
-        return self._answer()
+        return self._dispatch()
 
     def cuMemcpyDtoDAsync(self, target: int, source: int, size: int, stream: int) -> tuple:
         ctypes.memmove(self.card.at(target, size), self.card.at(source, size), size)
-        return self._answer()
+        return self._dispatch()
 
     def cuMemsetD8Async(self, target: int, value: int, size: int, stream: int) -> tuple:
         ctypes.memset(self.card.at(target, size), value, size)
-        return self._answer()
+        return self._dispatch()
 
     def cuLaunchCooperativeKernel(self, function: int, *sizes: int) -> tuple:
         *grid, threads, y, z, shared, stream, values = sizes
@@ -148,7 +148,7 @@ class Driver(ModuleType):
         if not self.card.failing:
             self.card.grids.append((grid[0], grid[1], threads))
             self.card.functions[function].run(self.card, values, grid[0] * grid[1])
-        return self._answer()
+        return self._dispatch()
 
 
 class Compiled:
@@ -157,7 +157,7 @@ class Compiled:
     numbers = count(1)
 
     def __init__(self, card: Card, function: Any, types: tuple) -> None:
-        self.card, self.function, self.kinds = card, function, types
+        self.card, self.function, self.signature = card, function, types
         self.codegen = CODEGEN
         handle = next(self.numbers)
         card.functions[handle] = self
@@ -172,7 +172,7 @@ class Compiled:
     def run(self, card: Card, values: int, blocks: int) -> None:
         """What all blocks do, one after the other; arrivals go on from where the launch says they are."""
         words = _addresses(values)
-        team, *args = (_decoded(card, kind, words) for kind in self.kinds)
+        team, *args = (_decoded(card, kind, words) for kind in self.signature)
         assert int(team.arrivals[0]) == team.before, "blocks would wait for each other forever"
         active = getattr(team, "active", np.zeros(1, np.int32))
         left = np.zeros(1, np.int64)
@@ -232,7 +232,7 @@ class Cache:
         return True
 
     def reduce(self, compiled: Compiled) -> tuple:
-        return (compiled.kinds,)
+        return (compiled.signature,)
 
     def rebuild(self, context: Any, reduced: tuple) -> Compiled:
         return Compiled(self._card, self._py_func, *reduced)

@@ -34,7 +34,7 @@ BARRIERS = [name for name, kind in HAND_WRITTEN.items() if kind.barrier]
 FINITE = [name for name, kind in HAND_WRITTEN.items() if not kind.barrier]
 """Materials whose energy is finite for every F."""
 
-SELF_RIGHTING = ("corotated", "neo_hookean", "stable_neo_hookean")
+SELF_RECOVERING = ("corotated", "neo_hookean", "stable_neo_hookean")
 """Materials that return to rest from any start: what is inverted costs energy."""
 
 PBNGS = {

@@ -50,7 +50,7 @@ def judge(act: Callable[[], Any]) -> tuple[str, str]:
             warnings.simplefilter("always")
             result = act()
     except (ValueError, TypeError, OSError) as error:
-        return ("sentence", "") if is_told(error) else ("finding", last_words(error))
+        return ("sentence", "") if is_reported(error) else ("finding", last_words(error))
     except Exception as error:
         return "finding", last_words(error)
     raw = [str(w.message) for w in heard if issubclass(w.category, RuntimeWarning)]
@@ -58,7 +58,7 @@ def judge(act: Callable[[], Any]) -> tuple[str, str]:
     return ("finding", wrong) if wrong else ("answer", "")
 
 
-def is_told(error: BaseException) -> bool:
+def is_reported(error: BaseException) -> bool:
     """Whether our own code raises it, with a sentence; an OSError names its file."""
     if isinstance(error, OSError) and error.filename:
         return True

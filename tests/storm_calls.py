@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 from storm import Tally
-from storm_doors import further_doors
+from storm_doors import more_doors
 
 import supple
 from supple.materials import MATERIALS, MEMBRANES, Isotropic, examples_of
 from supple.solvers import SOLVERS
 
 
-class Thing:
+class Entry:
     """Nothing that anybody could want."""
 
     def __repr__(self) -> str:
@@ -28,7 +28,7 @@ class Thing:
 WRONG = [
     None, -1, 0, 1.5, math.nan, math.inf, 1e308, 1e-300, 10**30, True, "x", "", b"x", [], {}, (), [1, 2],
     [None], ["x", "y", "z"], [math.nan] * 3, [1e200] * 3, np.full((8, 3), np.nan), np.zeros((2, 2)),
-    np.zeros((8, 3), complex), np.array("x"), Thing(), supple.PBNG, lambda *given: 0, Path("nowhere.toml"),
+    np.zeros((8, 3), complex), np.array("x"), Entry(), supple.PBNG, lambda *given: 0, Path("nowhere.toml"),
 ]  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
                      "quasistatic": False, "initial": rest, "velocities": 0 * rest, "first_frame": 1,
                      "record_history": False, "callback": None, **run}),
         "equilibria": (many, {"scene": scene, "variations": [supple.Variation()], "solver": "pbng",
-                       "at_once": 1, "progress": None, **run}),
+                       "batch_size": 1, "progress": None, **run}),
         "compare": (supple.compare, {"scene": scene, "solvers": ["pbng"], "initial": rest, "frame": 1,
                     "velocities": 0 * rest, "progress": None, "callback": None, **run}),
         "inspect": (supple.inspect, {"scene": scene, "cluster_size": 2, "worst": 1}),
@@ -130,7 +130,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             table[f"{kind.__name__}.from_lame"] = kind.from_lame, {"mu": 1e3, "lam": 1e3}
     for name, solver in SOLVERS.items():
         table[name] = solver, {option.name: option.default for option in fields(solver)}  # type: ignore[arg-type]
-    return table | further_doors(folder)
+    return table | more_doors(folder)
 
 
 def _with_lists(scene: supple.Scene) -> supple.Scene:

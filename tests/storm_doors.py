@@ -149,7 +149,7 @@ def obstacles_and_loads() -> Doors:
     }  # fmt: skip
 
 
-def copies_gradients_and_pictures(folder: Path) -> Doors:
+def batches_gradients_and_pictures(folder: Path) -> Doors:
     scene = supple.Scene(gravity=(0, -1, 0), quasistatic=False, dt=0.1)
     body = scene.add_solid(supple.block(1), supple.Corotated(young=1e3, poisson=0.3), density=1.0)
     left = body.where(lambda X: X[:, 0] <= 0)
@@ -199,7 +199,7 @@ def copies_gradients_and_pictures(folder: Path) -> Doors:
         "simulate from a state": (lambda **given: list(supple.simulate(scene, max_iterations=1, **given)),
                                   {"initial": state, "damping": 0.0, "integrator": "bdf2"}),
         "gradient": (supple.gradient, {"result": result, "loss": _height, **backend}),
-        "gradients": (many, {"results": [result], "loss": _height, "take": lambda gradient: gradient.gravity,
+        "gradients": (many, {"results": [result], "loss": _height, "transform": lambda gradient: gradient.gravity,
                       "batch_size": 2, **backend}),
         "motion_gradient": (supple.gradients.motion_gradient, motion),
         "render": (supple.render, {"result": result, "path": folder / "a.png", **appearance,
@@ -219,5 +219,5 @@ def _height(x: np.ndarray) -> np.ndarray:
     return slope
 
 
-def further_doors(folder: Path) -> Doors:
-    return meshes_and_cloth() | obstacles_and_loads() | copies_gradients_and_pictures(folder)
+def more_doors(folder: Path) -> Doors:
+    return meshes_and_cloth() | obstacles_and_loads() | batches_gradients_and_pictures(folder)

@@ -99,7 +99,7 @@ def _scale(table: dict[str, Any], random: np.random.Generator) -> str:
     """A number becomes another one, of any magnitude or sign; so the file is right but for what it says."""
     locations = [
         (holder, key, name)
-        for holder, key, name in _places(table)
+        for holder, key, name in _locations(table)
         if isinstance(holder[key], int | float)
         and not isinstance(holder[key], bool)
         and not any(size in name for size in (*SIZES, "where"))
@@ -112,7 +112,7 @@ def _scale(table: dict[str, Any], random: np.random.Generator) -> str:
 
 
 def _change(table: dict[str, Any], random: np.random.Generator) -> str:
-    locations = list(_places(table))
+    locations = list(_locations(table))
     if not locations:
         return "nothing is left"
     holder, key, name = locations[random.integers(len(locations))]
@@ -138,12 +138,12 @@ def _change(table: dict[str, Any], random: np.random.Generator) -> str:
     return f"{name} = {str(holder[key])[:60]}"
 
 
-def _places(value: Any, name: str = "") -> Iterator[tuple[Any, Any, str]]:
+def _locations(value: Any, name: str = "") -> Iterator[tuple[Any, Any, str]]:
     """(holder, key, name) of everything in a table."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         yield value, key, f"{name}.{key}".lstrip(".")
-        yield from _places(item, f"{name}.{key}".lstrip("."))
+        yield from _locations(item, f"{name}.{key}".lstrip("."))
 
 
 def to_toml(table: dict[str, Any]) -> str:

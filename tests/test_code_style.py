@@ -143,7 +143,7 @@ def names_in(node: ast.AST) -> set[str]:
     }
 
 
-def kinds_of_terms() -> set[str]:
+def term_base_classes() -> set[str]:
     """Classes of terms and of their rows, and those that they have in common."""
     classes = [n for name in TREES if name.startswith("terms/") for n in ast.walk(TREES[name])]
     bases = {n.name: {ast.unparse(base) for base in n.bases} for n in classes if isinstance(n, ast.ClassDef)}
@@ -193,7 +193,7 @@ def test_only_kernel_packages_have_functions_without_types():
 
 def test_nobody_asks_what_class_a_term_has():
     """A term says itself what others need to know of it, see `terms.Term`."""
-    term_classes, violations, seen = kinds_of_terms(), [], 0
+    term_classes, violations, seen = term_base_classes(), [], 0
     assert {"TetElasticity", "Springs", "WeakConstraints", "PenaltyContacts", "TetRows"} <= term_classes
     for name, tree in TREES.items():
         for line, classes in questions(tree):
@@ -279,21 +279,21 @@ def test_numbers_with_names_say_where_they_come_from():
     """A constant of a module is followed by a text."""
     silent, seen = [], 0
     for name, tree in TREES.items():
-        for node, following in zip(tree.body, [*tree.body[1:], None], strict=True):
+        for node, expression in zip(tree.body, [*tree.body[1:], None], strict=True):
             if (
                 isinstance(node, ast.Assign)
                 and ast.unparse(node.targets[0]).isupper()
                 and is_number(node.value)
             ):
                 seen += 1
-                is_explained = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+                is_explained = isinstance(expression, ast.Expr) and isinstance(expression.value, ast.Constant)
                 if not is_explained:
                     silent.append(f"{name}:{node.lineno} {ast.unparse(node)}")
     assert seen > 200
     assert not silent, f"constants without a word: {silent}"
 
 
-def test_contributors_are_reported_of_every_folder():
+def test_contributing_describes_every_folder():
     text = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert len(folders) > 15

@@ -19,11 +19,11 @@ PAGES = Path(__file__).parents[1]
 GRAMMAR_WORDS = frozenset(
     """a about after all also although among an and another any anybody anything are as at be because been
     before being below between both but by can could did do does done each either else even every for from
-    had has have having he here how i if in into is it its itself just less like many may might more most much must
-    neither no nobody none nor not nothing of off often on once one only onto or other our out over own per same shall
-    she should so some somebody something still such than that the their them then there these they this those though
-    through to too under unless until up upon was we were what whatever when where whether which while who whoever whom
-    whose why will with within without would yet you your""".split()
+    had has have having he here how i if in into is it its itself just less like many may might more most
+    much must neither no nobody none nor not nothing of off often on once one only onto or other our out over own per
+    same shall she should so some somebody something still such than that the their them then there these they this
+    those though through to too under unless until up upon was we were what whatever when where whether which while who
+    whoever whom whose why will with within without would yet you your""".split()
 )
 
 MAX_GRAMMAR_SHARE = 0.36

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from storm import is_told, judge
+from storm import is_reported, judge
 from storm_calls import doors, storm_of_calls
 from storm_doors import ELSEWHERE, NO_DOORS
 from storm_scenes import small_scenes, solve_scene, storm_of_scenes, to_toml
@@ -56,10 +56,10 @@ def test_findings_are_detected(act):
     assert judge(act)[0] == "finding"
 
 
-def test_sentences_are_reported_from_tracebacks():
+def test_sentences_are_distinguished_from_tracebacks():
     with pytest.raises(ValueError, match="young must be positive") as raised:
         supple.Corotated(young=-1, poisson=0.3)
-    assert is_told(raised.value)
+    assert is_reported(raised.value)
 
 
 def test_unchanged_scenes_are_answered(tmp_path):

@@ -13,14 +13,14 @@ import supple
 from supple.materials import MATERIALS
 from supple.meshes import TriMesh
 
-COPIES = {
-    "pickle": lambda thing: pickle.loads(pickle.dumps(thing)),
+COPY_METHODS = {
+    "pickle": lambda value: pickle.loads(pickle.dumps(value)),
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
 }
 
 
-@pytest.fixture(params=COPIES.values(), ids=COPIES.keys())
+@pytest.fixture(params=COPY_METHODS.values(), ids=COPY_METHODS.keys())
 def copied(request):
     return request.param
 

@@ -95,7 +95,7 @@ def test_an_array_of_forces_may_be_used_again():
 
 
 @pytest.mark.parametrize("substeps", [1, 4])
-def test_pins_arrive_where_they_are_reported_at_constant_velocity(substeps):
+def test_pins_reach_their_targets_at_constant_velocity(substeps):
     """As they would with a motion of the scene."""
     scene, moved = swinging(), swinging()
     pin, offset = scene.pins[0].on, np.array([0, 0.1, 0])
@@ -142,9 +142,9 @@ def test_the_frame_of_a_copy_is_complete(quasistatic):
         assert frames[copy].step.dt == frame.step.dt
         assert np.array_equal(frames[copy].step.anchor, frame.step.anchor)
         assert np.array_equal(frames[copy].step.force, frame.step.force)
-    several = frames[1:]
-    assert isinstance(several, list)
-    assert [f.report for f in several] == frames.reports[1:]
+    batch_frames = frames[1:]
+    assert isinstance(batch_frames, list)
+    assert [f.report for f in batch_frames] == frames.reports[1:]
 
 
 def test_steppers_and_their_frames_are_printed_in_a_line():

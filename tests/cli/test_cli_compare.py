@@ -82,8 +82,8 @@ def test_json_is_complete_and_is_what_the_file_says(tmp_path):
         with_multipliers = [curves.pop("primal_residual"), curves.pop("dual_residual")]
         assert curves.keys() == {"iterations", "seconds", "residual", "relative_residual", "energy"}
         assert {len(curve) for curve in curves.values()} == {trial["iterations"] + 1}
-        has_some = trial["label"] in ("xpbd", "block_xpbd", "bpxpbd")
-        assert {len(curve) for curve in with_multipliers} == {trial["iterations"] + 1 if has_some else 0}
+        has_entries = trial["label"] in ("xpbd", "block_xpbd", "bpxpbd")
+        assert {len(curve) for curve in with_multipliers} == {trial["iterations"] + 1 if has_entries else 0}
         assert trial["ms_per_iteration"] == pytest.approx(1e3 * trial["seconds"] / trial["iterations"])
         assert isinstance(trial["notes"], list)
         assert trial["picture"] is None
@@ -97,10 +97,10 @@ def test_budget_and_iterations_are_respected(tmp_path):
     assert timed["stop"]["time_limit"] == pytest.approx(0.02)
     for trial in timed["trials"]:
         assert trial["history"]["seconds"][-11:][0] < 0.02 <= trial["seconds"]  # read every 10 iterations
-    counted = supple_json(
+    iteration_counts = supple_json(
         "compare", scene, "--solvers", "pbng,fpxpbd", "--max-iterations", "5", "--no-picture", "--overwrite"
     )
-    assert [trial["iterations"] for trial in counted["trials"]] == [5, 5]
+    assert [trial["iterations"] for trial in iteration_counts["trials"]] == [5, 5]
 
 
 def test_a_tolerance_that_none_reaches_gives_exit_code_1(tmp_path):

@@ -53,9 +53,9 @@ def test_a_defect_has_its_own_exit_code_and_a_traceback(tmp_path):
     assert result.exit_code == 70
     assert "Traceback (most recent call last)" in result.stderr
     assert "this is a defect of supple" in result.stderr
-    answer = json.loads(result.stdout)
-    assert answer["exit_code"] == 70
-    assert "ZeroDivisionError: division by zero" in answer["error"]
+    output = json.loads(result.stdout)
+    assert output["exit_code"] == 70
+    assert "ZeroDivisionError: division by zero" in output["error"]
     assert supple_json("run", scene, "--no-picture")["totals"]["ok"]  # no lock is left
 
 
@@ -213,7 +213,7 @@ def test_a_file_system_that_is_read_only_names_no_hidden_file(tmp_path, monkeypa
     assert "unfinished" not in said
 
 
-def test_a_start_file_is_reported_what_is_wrong_with_it(tmp_path):
+def test_mistakes_of_a_start_file_are_reported(tmp_path):
     scene = write_scene(tmp_path, SAG + "[initial]\nfile = 'start.npz'\n")
     start = tmp_path / "start.npz"
     assert "start.npz cannot be read: No such file" in refused("run", scene)

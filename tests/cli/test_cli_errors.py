@@ -25,9 +25,9 @@ def test_a_bad_scene_file_is_named_with_all_its_wrong_fields(tmp_path):
 def test_with_json_a_mistake_is_one_object_too(tmp_path):
     result = supple("run", write_scene(tmp_path, "frames = 0"), "--json")
     assert result.exit_code == 2
-    answer = json.loads(result.stdout)
-    assert answer["exit_code"] == 2
-    assert "frames" in answer["error"]
+    output = json.loads(result.stdout)
+    assert output["exit_code"] == 2
+    assert "frames" in output["error"]
 
 
 def test_a_missing_scene_file_suggests_one_that_is_there(tmp_path):

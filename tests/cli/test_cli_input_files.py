@@ -48,10 +48,10 @@ def make(path, kind):
             one.bind(path.name)
 
 
-KINDS = ["a pipe", "a folder", "a device", "a socket"]
+FILE_TYPES = ["a pipe", "a folder", "a device", "a socket"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FILE_TYPES)
 @pytest.mark.parametrize("command", [("run",), ("inspect",), ("compare",), ("dataset", "run")])
 def test_scenes_and_specs_are_regular_files(tmp_path, kind, command):
     make(tmp_path / "input.toml", kind)
@@ -59,7 +59,7 @@ def test_scenes_and_specs_are_regular_files(tmp_path, kind, command):
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FILE_TYPES)
 def test_starts_are_regular_files(tmp_path, kind):
     make(tmp_path / "start.npz", kind)
     assert f"start.npz is {kind}; only regular files are read." in refused(
@@ -67,7 +67,7 @@ def test_starts_are_regular_files(tmp_path, kind):
     )
 
 
-@pytest.mark.parametrize("kind", KINDS[:3])
+@pytest.mark.parametrize("kind", FILE_TYPES[:3])
 def test_meshes_and_fabrics_are_regular_files(tmp_path, kind):
     block = "mesh = { block = { cells = [3, 3, 3] } }"
     make(tmp_path / "a.vtu", kind)

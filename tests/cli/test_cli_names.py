@@ -89,8 +89,8 @@ def test_bench_sweep_covers_every_solver(solver):
     colors = {"pbng": 5, "mpbng": 5, "hybrid": 5, "newton": 0}.get(solver)
     assert rows["colors"] == colors if colors is not None else 30 < rows["colors"] < 50
     assert 0 < rows["relative_residual"] < 1
-    free_visits = 4 * 320 - 2 * visits_of_a_face(4)
-    assert rows["visits"] == free_visits
+    free_updates = 4 * 320 - 2 * updates_of_a_face(4)
+    assert rows["visits"] == free_updates
     assert rows["threads"] >= 1
     assert 0 < rows["ms_min"] <= rows["ms_per_sweep"]
     assert rows["setup_seconds"] > 0
@@ -106,7 +106,7 @@ def test_bench_sweep_takes_options_of_the_solver():
     assert "ms per sweep" in supple("bench", "sweep", *small).stdout
 
 
-def visits_of_a_face(cells: int) -> int:
+def updates_of_a_face(cells: int) -> int:
     mesh = library.block(cells)
     return int((mesh.points[mesh.tets][..., 0] == 0).sum())
 

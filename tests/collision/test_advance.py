@@ -95,7 +95,7 @@ def test_parts_of_paths_to_obstacles():
     np.testing.assert_array_equal(advanced, touching + 1)
 
 
-def crowd(rng, count=6):
+def crowded_bodies(rng, count=6):
     """Surfaces of bodies near to each other."""
     ball = supple.ball(0.3, 2)
     used, faces = np.unique(ball.surface, return_inverse=True)
@@ -113,7 +113,7 @@ def test_what_flies_passes_nothing_on_its_way(seed, fast):
     """By an independent library's continuous detection, from one stop of a body to the next."""
     ipctk = pytest.importorskip("ipctk")
     rng = np.random.default_rng(seed)
-    surfaces, x = crowd(rng)
+    surfaces, x = crowded_bodies(rng)
     goals = fast * np.array([(1, 0.5, 0.2)] * 4 + [(1, 1, 5), (3, 1, -4)])
     step = (goals - x[np.searchsorted(surfaces.body, range(6))])[surfaces.body]
     step = step + 0.02 * rng.normal(size=x.shape)
@@ -132,7 +132,7 @@ def test_what_flies_passes_nothing_on_its_way(seed, fast):
 
 def test_bodies_approach_each_other_by_no_more_than_that():
     rng = np.random.default_rng(2)
-    surfaces, x = crowd(rng)
+    surfaces, x = crowded_bodies(rng)
     step = (0.1 * rng.normal(size=(6, 3)))[surfaces.body] + 0.01 * rng.normal(size=x.shape)
     most = approach(surfaces, x, step, 0.5)
     before = dict(zip(*(lambda g: (g.keys, g.distance))(gaps(surfaces, x, 0.5)), strict=True))
@@ -145,7 +145,7 @@ def test_bodies_approach_each_other_by_no_more_than_that():
 
 def test_within_bodies_that_turn_nothing_approaches_anything():
     rng = np.random.default_rng(3)
-    surfaces, x = crowd(rng)
+    surfaces, x = crowded_bodies(rng)
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     turn *= np.sign(np.linalg.det(turn))
     assert stretch(surfaces, x, x @ turn + 3.0).max() == pytest.approx(0, abs=1e-12)

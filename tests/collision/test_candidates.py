@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from test_flying import crowd
+from test_flying import crowded_bodies
 from test_grid import soup
 
 import supple
@@ -18,10 +18,10 @@ from supple.collision.narrow_phase.proximity import gaps
 from supple.kernels import HOST
 
 
-@pytest.mark.parametrize("pace", [0.003, 0.03, 0.3])
-def test_proximity_pairs_are_those_of_a_new_search(pace):
+@pytest.mark.parametrize("speed", [0.003, 0.03, 0.3])
+def test_proximity_pairs_are_those_of_a_new_search(speed):
     rng = np.random.default_rng(1)
-    surfaces, x = crowd(rng)
+    surfaces, x = crowded_bodies(rng)
     centers = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
     x = x - 0.45 * centers[surfaces.body]
     known, near = Candidates(surfaces), 0
@@ -30,7 +30,7 @@ def test_proximity_pairs_are_those_of_a_new_search(pace):
         for a, b in zip(pairs, expected, strict=True):
             np.testing.assert_array_equal(a, b)
         near += len(expected.distance)
-        x = x + pace * rng.normal(size=(6, 3))[surfaces.body] + 0.1 * pace * rng.normal(size=x.shape)
+        x = x + speed * rng.normal(size=(6, 3))[surfaces.body] + 0.1 * speed * rng.normal(size=x.shape)
     assert near > 100
 
 
@@ -38,17 +38,17 @@ def test_proximity_pairs_are_those_of_a_new_search(pace):
 def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
     """By which way triangles face and whose they are; against pairs that know of neither."""
     rng = np.random.default_rng(3)
-    surfaces, x = crowd(rng)
+    surfaces, x = crowded_bodies(rng)
     surfaces.flat[:2] = flat
     centers = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
     x = x - 0.5 * centers[surfaces.body]
     points, body, own = Points.at(x), surfaces.body, 0.02
     normal = normals_of(x, surfaces.triangles, HOST)
-    looking = Looking(surfaces, clear=False)
+    broad_phase = Looking(surfaces, clear=False)
     one, two = find(x, surfaces.triangles, surfaces.triangles, 0.1)[1:]
     cosine = -(normal[one] * normal[two]).sum(axis=1)
     faces = (cosine > 0.5) | ((cosine < -0.5) & (surfaces.free[one] | surfaces.free[two]))
-    pairs = looking.triangles(points, 0.1, normal)
+    pairs = broad_phase.triangles(points, 0.1, normal)
     assert faces.sum() > 50
     np.testing.assert_array_equal(pairs, (one[faces], two[faces]))
     for kind, seek, other in (
@@ -59,7 +59,7 @@ def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
         others = body[seek[one, 0]] != body[other[two, 0]]
         near = set(zip(*find(x, seek, other, own)[1:], strict=True))
         every = set(zip(one, two, strict=True))
-        pairs = set(zip(*getattr(looking, kind)(points, 0.1, HOST, own), strict=True))
+        pairs = set(zip(*getattr(broad_phase, kind)(points, 0.1, HOST, own), strict=True))
         assert pairs <= every
         assert pairs >= near | set(zip(one[others], two[others], strict=True))
         assert others.sum() > 0
@@ -70,21 +70,21 @@ def test_large_primitives_are_paired_within_a_body_from_cells_that_are_far():
     x, triangles = soup(60, seed=5)
     x[:30] = x.mean(axis=0) + 8 * (x[:30] - x.mean(axis=0))
     surfaces = Surfaces(triangles, np.zeros(len(x), int), x, 0.0, np.zeros(1, bool))
-    looking, points = Looking(surfaces, clear=False), Points.at(x)
+    broad_phase, points = Looking(surfaces, clear=False), Points.at(x)
     surfaces.edge = 0.1
     for kind, seek, other in (
         ("vertices", surfaces.vertices, surfaces.triangles),
         ("edges", surfaces.edges, surfaces.edges),
     ):
         near = set(zip(*find(x, seek, other, 0.02)[1:], strict=True))
-        pairs = list(zip(*getattr(looking, kind)(points, 0.3, HOST, 0.02), strict=True))
+        pairs = list(zip(*getattr(broad_phase, kind)(points, 0.3, HOST, 0.02), strict=True))
         assert len(near) > 3
         assert near <= set(pairs)
         assert len(pairs) == len(set(pairs))
 
 
 def test_they_are_searched_again_only_where_bodies_have_approached_each_other():
-    surfaces, x = crowd(np.random.default_rng(0))
+    surfaces, x = crowded_bodies(np.random.default_rng(0))
     known = pickle.loads(pickle.dumps(Candidates(surfaces)))
     known.vertices(Points.at(x), 0.1)
     cached = dict(known._known)
@@ -98,7 +98,7 @@ def test_they_are_searched_again_only_where_bodies_have_approached_each_other():
 def test_bodies_that_deform_are_searched_again_separately(monkeypatch):
     """The pairs within others stay; all are those that are found anew."""
     rng, requests = np.random.default_rng(2), []
-    surfaces, x = crowd(rng)
+    surfaces, x = crowded_bodies(rng)
     known = Candidates(surfaces)
 
     def watched(*given):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from fake_device import fake_device  # noqa: F401
-from test_flying import crowd
+from test_flying import crowded_bodies
 from test_grid import CASES, edges_of
 
 import supple
@@ -36,9 +36,9 @@ def searches(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_device_finds_what_the_host_finds(name, fake_device):  # noqa: F811
-    for things in searches(name):
+    for primitives in searches(name):
         for radius in (0.02, 0.2):
-            pairs, expected = (find(*things, radius, runner) for runner in (card(), HOST))
+            pairs, expected = (find(*primitives, radius, runner) for runner in (card(), HOST))
             for a, b in zip(pairs, expected, strict=True):
                 np.testing.assert_array_equal(a, b)
     assert fake_device.launched.count("search_all") >= 8
@@ -47,25 +47,25 @@ def test_a_device_finds_what_the_host_finds(name, fake_device):  # noqa: F811
 @pytest.mark.parametrize("where", ["card", "one", "several"])
 def test_the_capacity_suffices_for_all_pairs(where, monkeypatch):
     """However few were expected: none are dropped."""
-    things, runner = list(searches("crumpled"))[1], {"one": HOST, "several": Host(3)}.get(where) or card()
-    expected = find(*things, 0.3)
+    primitives, runner = list(searches("crumpled"))[1], {"one": HOST, "several": Host(3)}.get(where) or card()
+    expected = find(*primitives, 0.3)
     monkeypatch.setattr(grid, "ROOM", 0)
-    pairs = find(*things, 0.3, runner)
-    assert len(pairs.one) > 2 * len(things[1])
+    pairs = find(*primitives, 0.3, runner)
+    assert len(pairs.one) > 2 * len(primitives[1])
     for a, b in zip(pairs, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
-def close_together():
+def nearby_bodies():
     """Six bodies, some of which are inside of others."""
-    surfaces, x = crowd(np.random.default_rng(1))
+    surfaces, x = crowded_bodies(np.random.default_rng(1))
     centers = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
     surfaces.clear = 0.05
     return surfaces, x - 0.45 * centers[surfaces.body]
 
 
 def test_what_meets_while_bodies_move_is_detected_by_a_device(fake_device):  # noqa: F811
-    rng, runner, (surfaces, x) = np.random.default_rng(1), card(), close_together()
+    rng, runner, (surfaces, x) = np.random.default_rng(1), card(), nearby_bodies()
     known, candidates, pairs = Looking(surfaces), Candidates(surfaces), 0
     for _ in range(6):
         actual, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
@@ -84,7 +84,7 @@ def test_what_meets_while_bodies_move_is_detected_by_a_device(fake_device):  # n
 
 def test_pairs_that_a_device_detected_serve_the_host():
     """As where a frame is evaluated after it was solved elsewhere."""
-    surfaces, x = close_together()
+    surfaces, x = nearby_bodies()
     known, detected = Candidates(surfaces), []
     for runner in (card(), HOST, card(), Host(2)):
         detected.append(known.vertices(Points.at(x), 0.1, runner))
@@ -103,7 +103,7 @@ def test_problems_on_a_device_have_the_contacts_of_those_on_the_host(contact, do
     block = supple.block(1, size=(0.5, 0.5, 0.5)).rotated((1, 0, 0.3), 0.1).translated((0.2, 1.06, 0.2))
     scene.add_solid(block, elastic, density=100)
     model = supple.scene.build_model(scene, quasistatic=False)
-    ((_, follower),) = model.dynamic_terms
+    ((_, dynamic_term),) = model.dynamic_terms
     from supple.problem.cuda import Cuda
 
     lower = down * (np.arange(model.vertices) >= 27)[:, None] * (0, -1, 0)
@@ -111,7 +111,7 @@ def test_problems_on_a_device_have_the_contacts_of_those_on_the_host(contact, do
     for device in (Cuda(model.vertices + 1), None):
         problem = Problem(model, "float64", 1, device)
         problem.positions = model.rest + lower
-        terms.append(follower.update(problem, 0.0))
+        terms.append(dynamic_term.update(problem, 0.0))
     assert len(terms[1].vertices) > 0
     for name in ("vertices", "keys"):
         np.testing.assert_array_equal(getattr(terms[0], name), getattr(terms[1], name))

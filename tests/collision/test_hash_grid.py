@@ -49,12 +49,12 @@ def pair_list(start, pairs):
     return np.column_stack([np.repeat(np.arange(len(start) - 1), np.diff(start)), pairs])
 
 
-def apart_vertex(x, v, t):
+def vertex_distance(x, v, t):
     weights = np.array(on_triangle(*map(tuple, x[[v, *t]])))
     return np.linalg.norm(x[v] - weights @ x[t])
 
 
-def apart_edges(x, e, f):
+def edge_distance(x, e, f):
     a, b, c, d = map(tuple, x[[*e, *f]])
     s, t = on_edges(a, b, c, d)
     return np.linalg.norm(np.subtract(between(s, a, b), between(t, c, d)))
@@ -69,7 +69,7 @@ def test_vertices_near_triangles_are_those_of_brute_force(name, radius):
     expected = [
         (i, k)
         for i, k in itertools.product(range(len(vertices)), range(len(triangles)))
-        if vertices[i, 0] not in triangles[k] and apart_vertex(x, vertices[i, 0], triangles[k]) < radius
+        if vertices[i, 0] not in triangles[k] and vertex_distance(x, vertices[i, 0], triangles[k]) < radius
     ]
     assert_array_equal(pairs, np.array(expected, int).reshape(-1, 2))
 
@@ -83,7 +83,7 @@ def test_edges_near_edges_are_those_of_brute_force(name, radius):
     expected = [
         (i, k)
         for i, k in itertools.combinations(range(len(edges)), 2)
-        if not set(edges[i]) & set(edges[k]) and apart_edges(x, edges[i], edges[k]) < radius
+        if not set(edges[i]) & set(edges[k]) and edge_distance(x, edges[i], edges[k]) < radius
     ]
     assert_array_equal(pairs, np.array(expected, int).reshape(-1, 2))
 

@@ -22,10 +22,10 @@ def closest_by_brute_force(points, corners):
             continue
         normal /= np.linalg.norm(normal)
         height = (points - a) @ normal
-        foot = points - height[:, None] * normal
+        closest_point = points - height[:, None] * normal
         inside = np.ones(len(points), bool)
         for p, q in ((a, b), (b, c), (c, a)):
-            inside &= np.cross(q - p, foot - p) @ normal >= 0
+            inside &= np.cross(q - p, closest_point - p) @ normal >= 0
         distances = np.where(inside, np.minimum(distances, np.abs(height)), distances)
     return distances
 
@@ -145,8 +145,8 @@ def test_distances_are_those_to_the_triangles(name):
     assert (d <= truth + 0.1 * outside + 1e-12).all()
     np.testing.assert_allclose(np.linalg.norm(n, axis=1), 1, atol=1e-12)
     clear = np.abs(truth) > 1e-5
-    foot = points[clear] - d[clear, None] * n[clear]
-    assert closest_by_brute_force(foot, corners).max() < 1e-9, "gradients lead to the closest point"
+    closest_point = points[clear] - d[clear, None] * n[clear]
+    assert closest_by_brute_force(closest_point, corners).max() < 1e-9, "gradients lead to the closest point"
 
 
 def test_distances_far_away_are_within_a_tenth_of_that_from_the_bounding_box():
@@ -162,8 +162,8 @@ def test_distances_hold_far_from_the_origin_and_for_obstacles_that_turn():
     mesh = extruded(FIN)
     points, offset = sample_points(mesh), np.array([2e3, -1e3, 5e3])
     distances_near, _ = distances_of(supple.SurfaceShape(mesh), points)
-    distances_far, _ = distances_of(supple.SurfaceShape(mesh.translated(offset)), points + offset)
-    np.testing.assert_allclose(distances_far, distances_near, atol=1e-11)
+    distant, _ = distances_of(supple.SurfaceShape(mesh.translated(offset)), points + offset)
+    np.testing.assert_allclose(distant, distances_near, atol=1e-11)
     motion = supple.Rotate(axis=(0, 1, 1), center=(1, 0, 0), angle=2.0)
     moved = motion(points, 0.7)
     turned, _ = distances_of(supple.SurfaceShape(mesh), moved, 0.7, motion)
@@ -276,7 +276,7 @@ def test_what_begins_inside_a_thin_part_is_refused_with_its_depth():
 
 
 @pytest.mark.parametrize("solver", [None, supple.PBNG(iterations=40)])
-def test_cloth_that_passes_a_thin_part_is_reported_of(solver):
+def test_cloth_that_passes_a_thin_part_is_reported(solver):
     """The 2 mm part goes through cells of 9 cm, whose vertices do not feel it."""
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False)
     sheet = supple.sheet(cells=(8, 8), size=(0.7, 0.7), plane="zx", origin=(-0.4, 0.42, -0.35))

@@ -103,8 +103,8 @@ def test_an_equilibrium_is_balanced_by_friction():
     """Without it there would be none."""
     result = supple.equilibrium(on_slope(0.7, quasistatic=True), tolerance=1e-5, position_tolerance=None)
     assert result.report.ok, result.report
-    normal_force, rub = result.report.met.bodies["block"][1], result.report.met.bodies["block"][0]
-    assert -rub / normal_force == pytest.approx(np.tan(ANGLE), rel=1e-3)
+    normal_force, friction_force = result.report.met.bodies["block"][1], result.report.met.bodies["block"][0]
+    assert -friction_force / normal_force == pytest.approx(np.tan(ANGLE), rel=1e-3)
     evaluation = supple.evaluate(on_slope(0.7, quasistatic=True), result.positions)
     assert np.isfinite(evaluation.energy)
 
@@ -149,7 +149,7 @@ def test_saved_frames_have_the_friction_of_the_run():
     np.testing.assert_allclose(force, frame.report.met.bodies["block"], rtol=1e-6)
 
 
-def rubbing_alone(mu, crossing, seed=0, count=8):
+def friction_contacts_only(mu, crossing, seed=0, count=8):
     """Barriers that share no vertex, some of them stretched."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(400, 4, 3))
@@ -174,7 +174,7 @@ def rubbing_alone(mu, crossing, seed=0, count=8):
 @pytest.mark.parametrize("crossing", [False, True], ids=["faces", "edges"])
 @pytest.mark.parametrize("mu", [0.3, 1e6], ids=["sliding", "sticking"])
 def test_kernels_and_host_agree_and_no_force_is_outside_the_cone(crossing, mu):
-    model = rubbing_alone(mu, crossing)
+    model = friction_contacts_only(mu, crossing)
     (term,), problem = model.terms, Problem(model, "float64")
     problem.positions = model.rest + 0.01 * np.random.default_rng(5).normal(size=model.rest.shape)
     problem.balance()
@@ -182,10 +182,12 @@ def test_kernels_and_host_agree_and_no_force_is_outside_the_cone(crossing, mu):
     expected = term.forces(problem.positions)
     np.testing.assert_allclose(forces, expected, atol=1e-10 * np.abs(expected).max())
     contacts = term.active_contacts(problem.positions)
-    rub = term.friction_response(problem.positions, contacts)
-    rubbing = rub.tangential_stiffness * np.linalg.norm(rub.slip, axis=1)
-    assert (rubbing <= mu * contacts.normal_force * (1 + 1e-12)).all()
-    assert rub.slides.any() == (mu < 1)
+    friction_response = term.friction_response(problem.positions, contacts)
+    tangential_forces = friction_response.tangential_stiffness * np.linalg.norm(
+        friction_response.slip, axis=1
+    )
+    assert (tangential_forces <= mu * contacts.normal_force * (1 + 1e-12)).all()
+    assert friction_response.slides.any() == (mu < 1)
     four = forces.reshape(-1, 4, 3).sum(axis=1)
     np.testing.assert_allclose(four, 0, atol=1e-10 * np.abs(forces).max())
     torques = np.cross(problem.positions, forces).reshape(-1, 4, 3).sum(axis=1)

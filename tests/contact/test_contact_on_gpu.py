@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cards import on_a_card
-from test_finding_on_devices import close_together, searches
+from test_finding_on_devices import nearby_bodies, searches
 from test_grid import CASES
 
 import supple
@@ -24,15 +24,15 @@ def card():
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_card_finds_what_the_host_finds(name):
-    for things in searches(name):
+    for primitives in searches(name):
         for radius in (0.02, 0.2):
-            pairs, expected = (find(*things, radius, runner) for runner in (card(), HOST))
+            pairs, expected = (find(*primitives, radius, runner) for runner in (card(), HOST))
             for a, b in zip(pairs, expected, strict=True):
                 np.testing.assert_array_equal(a, b)
 
 
 def test_what_meets_while_bodies_move():
-    rng, runner, (surfaces, x) = np.random.default_rng(1), card(), close_together()
+    rng, runner, (surfaces, x) = np.random.default_rng(1), card(), nearby_bodies()
     known, candidates = Looking(surfaces), Candidates(surfaces)
     for _ in range(6):
         actual, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)

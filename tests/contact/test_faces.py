@@ -111,7 +111,7 @@ def block(obstacle, motion, size=1.0, origin=(0, 0, 0), cells=2, **options):
     return scene
 
 
-def things(size, origin):
+def obstacle_shapes(size, origin):
     """Of a third of a cell of such a block, above the middle of one of its faces."""
     s, (x, y, z) = size, np.array(origin, float) + size * np.array([0.35, 1.0, 0.2])
     return {
@@ -122,7 +122,7 @@ def things(size, origin):
     }
 
 
-PLACES = {
+PLACEMENTS = {
     "here": (1.0, (0, 0, 0)),
     "tiny": (1e-3, (0, 0, 0)),
     "huge": (1e3, (0, 0, 0)),
@@ -130,11 +130,11 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("placement", PLACES)
-@pytest.mark.parametrize("obstacle_shape", things(1.0, (0, 0, 0)))
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("obstacle_shape", obstacle_shapes(1.0, (0, 0, 0)))
 def test_inspect_tells_of_what_is_small(obstacle_shape, placement):
-    size, origin = PLACES[placement]
-    scene = block(things(size, origin)[obstacle_shape], None, size, origin)
+    size, origin = PLACEMENTS[placement]
+    scene = block(obstacle_shapes(size, origin)[obstacle_shape], None, size, origin)
     (finding,) = supple.inspect(scene)["small_obstacles"]
     assert "'thing'" in finding
     assert "'solid0'" in finding
@@ -150,11 +150,11 @@ def placed(scene, **backend):
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("placement", PLACES)
-@pytest.mark.parametrize("obstacle_shape", things(1.0, (0, 0, 0)))
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("obstacle_shape", obstacle_shapes(1.0, (0, 0, 0)))
 def test_what_has_passed_a_face_is_reported(obstacle_shape, placement, precision):
-    size, origin = PLACES[placement]
-    shape = things(size, origin)[obstacle_shape]
+    size, origin = PLACEMENTS[placement]
+    shape = obstacle_shapes(size, origin)[obstacle_shape]
     for depth, passes in ((0.0, False), (0.03, True)):
         scene = block(shape, supple.Translate((0, -depth * size, 0)), size, origin)
         problem = placed(scene, precision=precision)
@@ -223,7 +223,7 @@ def test_a_device_finds_the_faces_that_the_host_finds(fake_device):  # noqa: F81
     """Of two copies of the state, one of which has moved away."""
     from supple.problem.cuda import Cuda
 
-    scene = block(things(1.0, (0, 0, 0))["ball"], supple.Translate((0, -0.03, 0)))
+    scene = block(obstacle_shapes(1.0, (0, 0, 0))["ball"], supple.Translate((0, -0.03, 0)))
     model = supple.scene.build_model(scene)
     problem = Problem(model, "float64", 1, Cuda(model.vertices + 1))
     problem.set_batch_size(2)

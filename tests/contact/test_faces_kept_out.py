@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from fake_device import fake_device  # noqa: F401
-from test_faces import PLACES, block, bowl, things
+from test_faces import PLACEMENTS, block, bowl, obstacle_shapes
 
 import supple
 from supple.collision.obstacles.face_contacts import FacePoints, distances_of, foot_towards
@@ -15,18 +15,18 @@ from supple.scene.shapes.surfaces import SurfaceShape
 GRAVITY = np.array([0, -9.81, 0])
 
 
-def pressed(shape, place="here", depth=0.03, **options):
+def pressed(shape, placement="here", depth=0.03, **options):
     """A block into whose face something is pushed by so many of its sizes."""
-    size, origin = PLACES[place]
-    scene = block(things(size, origin)[shape], supple.Translate((0, -depth * size, 0)), size, origin)
+    size, origin = PLACEMENTS[placement]
+    scene = block(obstacle_shapes(size, origin)[shape], supple.Translate((0, -depth * size, 0)), size, origin)
     return supple.equilibrium(scene, tolerance=1e-6, **options)
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("shape", things(1.0, (0, 0, 0)))
-def test_what_is_small_is_excluded_of_faces(shape, place):
-    size, _ = PLACES[place]
-    result, reference = pressed(shape, place), pressed(shape)
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("shape", obstacle_shapes(1.0, (0, 0, 0)))
+def test_small_obstacles_do_not_enter_faces(shape, placement):
+    size, _ = PLACEMENTS[placement]
+    result, reference = pressed(shape, placement), pressed(shape)
     (each,) = result.report.contact.obstacles
     assert result.report.outcome is supple.Outcome.CONVERGED
     assert each.passed is None
@@ -69,7 +69,7 @@ def test_threads_and_precisions_agree():
     assert np.abs(single.positions - one.positions).max() < 1e-4
 
 
-def test_a_closed_surface_is_excluded_by_its_rim():
+def test_a_closed_surface_does_not_enter_faces_along_its_rim():
     """A bowl upside down, much smaller than a face, whose rim is sharp and whose inside is not."""
     mesh = bowl().scaled(0.08)
     points = mesh.points * np.array([1, -1, -1])
@@ -138,13 +138,15 @@ def test_only_scenes_with_small_obstacles_have_it():
         block(supple.Plane(point=(0, 1, 0), normal=(0, -1, 0)), None)
     ).dynamic_terms
     assert not supple.scene.build_model(block(supple.Sphere(1.0, (0.5, 2.0, 0.5)), None)).dynamic_terms
-    assert supple.scene.build_model(block(things(1.0, (0, 0, 0))["ball"], None)).dynamic_terms
+    assert supple.scene.build_model(block(obstacle_shapes(1.0, (0, 0, 0))["ball"], None)).dynamic_terms
 
 
 def test_a_device_has_the_points_that_the_host_has(fake_device):  # noqa: F811
     from supple.problem.cuda import Cuda
 
-    model = supple.scene.build_model(block(things(1.0, (0, 0, 0))["rod"], supple.Translate((0, -0.03, 0))))
+    model = supple.scene.build_model(
+        block(obstacle_shapes(1.0, (0, 0, 0))["rod"], supple.Translate((0, -0.03, 0)))
+    )
     points = []
     for device in (Cuda(model.vertices + 1), None):
         problem = Problem(model, "float64", 1, device)

@@ -12,7 +12,7 @@ from supple.terms import PenaltyContacts
 ANGLE = np.radians(26.565)
 """Whose tangent is 0.5, but for rounding."""
 
-RUBBING = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "block_xpbd", "gpbd")]
+FRICTION_SOLVERS = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "block_xpbd", "gpbd")]
 """Solvers that arrive at a small relative residual with contacts this stiff in some hundred sweeps."""
 
 
@@ -76,8 +76,8 @@ def test_forces_of_bodies_on_each_other_are_opposite():
     for frame in supple.simulate(on_slope(0.3), solver=supple.PBNG(), frames=12, tolerance=1e-6):
         forces = np.array(list(frame.report.met.bodies.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
-    normal_force, rub = forces[1, 1], forces[1, 0]
-    assert abs(rub) == pytest.approx(0.3 * normal_force, rel=1e-2), (
+    normal_force, friction_force = forces[1, 1], forces[1, 0]
+    assert abs(friction_force) == pytest.approx(0.3 * normal_force, rel=1e-2), (
         "it slides, so friction is all there is of it"
     )
 
@@ -97,7 +97,7 @@ def test_a_motion_goes_on_from_a_state_bit_by_bit():
         next(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=6, initial=bad, first_frame=4))
 
 
-@pytest.mark.parametrize("name", RUBBING)
+@pytest.mark.parametrize("name", FRICTION_SOLVERS)
 def test_all_solvers_agree_on_friction(name):
     limits = {"tolerance": 1e-6, "max_iterations": 600, "frames": 3}
     scene = on_slope(0.4)
@@ -114,7 +114,7 @@ def test_newton_refuses_friction_between_bodies():
         next(supple.simulate(on_slope(0.4), solver="newton", frames=1))
 
 
-def contacts_alone(mu):
+def contacts_only(mu):
     """Some contacts of random stencils, without bodies."""
     random, n = np.random.default_rng(0), 12
     rest = random.normal(size=(n, 3))
@@ -131,7 +131,7 @@ def contacts_alone(mu):
 
 @pytest.mark.parametrize("mu", [0.0, 1e9], ids=["smooth", "sticking"])
 def test_forces_are_the_derivative_of_the_energy_where_nothing_slides(mu):
-    problem = Problem(contacts_alone(mu), "float64")
+    problem = Problem(contacts_only(mu), "float64")
     u, random = 0.2 * np.random.default_rng(1).normal(size=(12, 3)), np.random.default_rng(2)
     problem.positions = problem.model.rest + u
     problem.balance()
@@ -148,7 +148,7 @@ def test_forces_are_the_derivative_of_the_energy_where_nothing_slides(mu):
 
 
 def test_kernels_and_host_agree_on_forces_and_none_is_outside_the_cone():
-    model = contacts_alone(0.3)
+    model = contacts_only(0.3)
     problem, (term,) = Problem(model, "float64"), model.terms
     u = 0.3 * np.random.default_rng(3).normal(size=(12, 3))
     problem.positions = model.rest + u
@@ -157,10 +157,10 @@ def test_kernels_and_host_agree_on_forces_and_none_is_outside_the_cone():
     np.add.at(expected, term.vertices, term.weights[:, :, None] * forces[:, None])
     np.testing.assert_allclose(problem.states.vectors(problem.states.net)[0], expected, atol=1e-12)
     normal_forces = (forces * term.numbers[:, :3]).sum(axis=1)
-    rub = np.linalg.norm(forces - normal_forces[:, None] * term.numbers[:, :3], axis=1)
+    friction_force = np.linalg.norm(forces - normal_forces[:, None] * term.numbers[:, :3], axis=1)
     assert (normal_forces >= 0).all()
     assert (normal_forces > 0).any()
-    assert (rub <= 0.3 * normal_forces * (1 + 1e-12)).all()
+    assert (friction_force <= 0.3 * normal_forces * (1 + 1e-12)).all()
     assert term.response(u).slides[normal_forces > 0].any()
 
 

@@ -37,7 +37,7 @@ def mat(angle=2.0, duration=0.1, cells=8, against=True):
 @pytest.fixture
 def slow(monkeypatch):
     """No iterations but those that are given, as where pins push something ahead of them."""
-    monkeypatch.setattr(leading, "SLOW", np.inf)
+    monkeypatch.setattr(leading, "MIN_PIN_FRACTION", np.inf)
 
 
 @pytest.fixture

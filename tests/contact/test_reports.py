@@ -31,7 +31,7 @@ def pile(contact="none"):
     return scene
 
 
-def settled(device="cpu", contact="none", precision="float32", steps=8):
+def balanced_problem(device="cpu", contact="none", precision="float32", steps=8):
     problem = make_problem(pile(contact), False, Backend(device=device, precision=precision))
     problem.loads.set_time_step(0.01)
     for k in range(1, steps + 1):
@@ -42,7 +42,7 @@ def settled(device="cpu", contact="none", precision="float32", steps=8):
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_what_obstacles_do_is_what_vertices_have(device, fake_device):  # noqa: F811
-    problem = settled(device)
+    problem = balanced_problem(device)
     (report,) = contact_reports(problem)
     model, contacts = problem.model, problem.contacts
     normals, feet, forces, which = contacts.get_planes(0)
@@ -75,7 +75,7 @@ def test_a_report_of_a_solve_has_the_forces_where_that_has_ended():
 
 
 def test_forces_that_were_evaluated_stay_when_somebody_asks_how_stiff_the_rest_is():
-    problem = settled(steps=4)
+    problem = balanced_problem(steps=4)
     problem.diagnostics.balances()
     forces = problem.states.net[:-1], problem.contacts.planes.reaction[:, :-1]
     before = [array.copy() for array in forces]
@@ -88,7 +88,7 @@ def test_forces_that_were_evaluated_stay_when_somebody_asks_how_stiff_the_rest_i
 
 def weak():
     """Contacts of bodies with friction, where they are, and displacements a little away."""
-    problem = settled(contact=supple.Contact("weak", friction=0.3), precision="float64")
+    problem = balanced_problem(contact=supple.Contact("weak", friction=0.3), precision="float64")
     term = next(term for term in problem.model.terms if term.name == "contacts")
     assert len(term.vertices) > 5
     u = problem.states.vectors(problem.u)[0]
@@ -104,18 +104,18 @@ def test_forces_of_bodies_on_each_other_are_those_of_all_contacts():
     np.testing.assert_allclose(forces_on_vertices(term, u), expected, rtol=1e-9, atol=1e-9)
     contact = problem.model.dynamic_terms[0][1]
     rest, names = problem.model.rest, problem.model.body_vertices
-    forces, carried = forces_on_bodies(term, u, rest, contact.surfaces.body, len(names))
+    forces, work = forces_on_bodies(term, u, rest, contact.surfaces.body, len(names))
     sums = [expected[own].sum(axis=0) for _, own in names]
     np.testing.assert_allclose(forces, sums, atol=1e-9 * np.abs(sums).max())
-    assert carried == pytest.approx((actual.normal_force * np.abs(term.distances(rest + u))).sum())
+    assert work == pytest.approx((actual.normal_force * np.abs(term.distances(rest + u))).sum())
 
 
 def test_changes_of_contacts_are_seen_once_at_every_vertex():
     _, term, u = weak()
-    some = type(term)(term.vertices[3:], term.weights[3:], 0.5 * term.numbers[3:])
-    before, now = forces_on_vertices(term, u), forces_on_vertices(some, u)
+    changed_term = type(term)(term.vertices[3:], term.weights[3:], 0.5 * term.numbers[3:])
+    before, now = forces_on_vertices(term, u), forces_on_vertices(changed_term, u)
     expected = np.abs(now - before).max(), np.abs(now).max(), np.linalg.norm(now - before)
-    assert force_change(term, some, u) == pytest.approx(expected)
+    assert force_change(term, changed_term, u) == pytest.approx(expected)
     assert force_change(term, term, u)[0] == 0
 
 

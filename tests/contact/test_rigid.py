@@ -100,7 +100,7 @@ def test_equilibria_refuse_what_falls():
         supple.equilibrium(collision())
 
 
-def held_box(mass, dt=0.01, pressed=2e-4, cells=(1, 3, 2), **options):
+def padded_box(mass, dt=0.01, pressed=2e-4, cells=(1, 3, 2), **options):
     """A stepper of a box between two pads that press on it with friction, and where pins hold these."""
     scene = supple.Scene(quasistatic=False)
     for x0, back in ((-0.04, -0.04), (0.02, 0.04)):
@@ -120,7 +120,7 @@ def held_box(mass, dt=0.01, pressed=2e-4, cells=(1, 3, 2), **options):
 def test_a_box_that_pads_hold_gains_their_contact_force_in_few_iterations(mass, solver):
     """50 g sticks, which took 1,000 sweeps a step; with 20 it gained 1 % of the force. 500 g slides."""
     options = {} if solver == "default" else {"solver": supple.PBNG(iterations=20)}
-    sim, pins = held_box(mass, cells=(2, 6, 4), **options)
+    sim, pins = padded_box(mass, cells=(2, 6, 4), **options)
     before = 0.0
     for step in range(4):
         frame = sim.step(pins=pins)
@@ -135,14 +135,14 @@ def test_a_box_that_pads_hold_gains_their_contact_force_in_few_iterations(mass, 
 
 def test_a_box_that_sticks_to_pads_does_not_creep():
     """It rose by 3.6 µm/s: the last correction of a step moved it, and not what stuck to it."""
-    sim, pins = held_box(0.05, dt=0.005)
+    sim, pins = padded_box(0.05, dt=0.005)
     heights = [sim.step(pins=pins).state.history[RIGID][0, 1] for _ in range(80)]
     assert abs(heights[-1] - heights[40]) < 2e-9
 
 
 def test_a_step_with_a_large_residual_says_so_of_rigid_bodies():
     """One sweep finds next to nothing of the friction."""
-    sim, pins = held_box(0.05, solver=supple.PBNG(iterations=1))
+    sim, pins = padded_box(0.05, solver=supple.PBNG(iterations=1))
     report = sim.step(pins=pins).report
     assert not report.ok
     assert report.relative_residual > 0.01
@@ -157,7 +157,7 @@ def test_what_is_not_finite_is_refused_with_a_sentence():
 
 def test_a_box_between_pads_gains_the_friction_that_the_report_has():
     mass, dt = 0.5, 0.01
-    sim, pins = held_box(mass, dt)
+    sim, pins = padded_box(mass, dt)
     before = 0.0
     for _ in range(3):
         frame = sim.step(pins=pins)

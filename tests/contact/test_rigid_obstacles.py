@@ -100,9 +100,9 @@ def test_two_that_meet_in_the_air_keep_their_momentum():
 
 
 def test_a_hollow_box_holds_them():
-    room = supple.Box(size=(1, 1, 1), center=(0, 0.5, 0), hollow=True)
+    hollow_box = supple.Box(size=(1, 1, 1), center=(0, 0.5, 0), hollow=True)
     ball = supple.Sphere(radius=0.1, center=(0.2, 0.5, 0.1)), {"velocity": (4, 0, 3)}
-    moved = numbers_of(scene_of(ball, obstacles=(room,), away=(-0.45, 0.8, -0.45)), 60)[:, 0]
+    moved = numbers_of(scene_of(ball, obstacles=(hollow_box,), away=(-0.45, 0.8, -0.45)), 60)[:, 0]
     assert np.abs(moved[:, [0, 2]]).max() < 0.4 + 1e-6
     assert moved[:, 1].min() > 0.1 - 1e-6
 
@@ -190,7 +190,7 @@ def test_a_box_does_not_creep_down_a_slope_just_below_the_angle_of_friction():
 @pytest.mark.parametrize(
     "shape", [supple.Sphere(0.1, (0, 0.12, 0)), supple.Box((0.2, 0.2, 0.2), (0, 0.12, 0))]
 )
-def test_a_rigid_body_in_a_pinned_block_is_reported_of(shape):
+def test_a_rigid_body_in_a_pinned_block_is_reported(shape):
     """Pinned vertices do not push it: no step that ends in the block is called converged."""
     scene = supple.Scene(quasistatic=False)
     rubber = supple.NeoHookean(young=1e5, poisson=0.3)

@@ -97,7 +97,7 @@ def test_the_same_spec_goes_on_with_its_store(tmp_path, monkeypatch):
         make_store(load_spec(spec | {"count": 3}), store.path)
 
 
-def test_the_command_is_reported_without_folders(tmp_path):
+def test_the_command_is_stored_without_folders(tmp_path):
     command = ["/home/me/bin/supple", "dataset", "run", "/home/me/secret/bars.toml", "--output=/data/x.zarr"]
     spec = load_spec(spec_of(tmp_path, count=2))
     store = make_store(spec, tmp_path / "set.zarr", command=[*command, "specs/bars.toml"])

@@ -206,7 +206,7 @@ class DeadRay:
 
 
 @pytest.mark.parametrize("where", ["wait", "get"])
-def test_a_ray_cluster_that_is_gone_is_reported_as_that(tmp_path, monkeypatch, where):
+def test_a_ray_cluster_that_is_gone_is_reported(tmp_path, monkeypatch, where):
     store = make_store(load_spec(spec_of(tmp_path, count=2, shard=1)), tmp_path / "set.zarr")
     dead = DeadRay(where)
     dead.remote = lambda *given, **options: (lambda function: dead) if options else "task"

@@ -50,11 +50,11 @@ def test_samples_keep_their_values_ids_and_parts(tmp_path, design):
     assert not list(tmp_path.glob(".*.zarr"))
     again = make_store(spec, store.path)
     assert again.facts["identity"] == extended.facts["identity"], "the spec is that of the grown store"
-    further = make_store(
+    extended_again = make_store(
         load_spec(spec_of(tmp_path, count=17, shard=4, design=design)), store.path, grow=True
     )
-    assert (further.previous_counts, further.finished()) == ([10, 15], [0, 1, 2])
-    assert np.array_equal(further.inputs["g"][:15], data.inputs["g"])
+    assert (extended_again.previous_counts, extended_again.finished()) == ([10, 15], [0, 1, 2])
+    assert np.array_equal(extended_again.inputs["g"][:15], data.inputs["g"])
 
 
 def test_the_last_shard_goes_on_where_it_was(tmp_path, monkeypatch):

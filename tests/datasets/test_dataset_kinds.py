@@ -36,7 +36,7 @@ tension = 50
 [[pressure]]
 pressure = 100.0
 """
-STANDING = """
+STANDING_SCENE = """
 gravity = [0, -9.8, 0]
 
 [contact]
@@ -63,7 +63,7 @@ solid = "above"
 where = { side = "y+" }
 motion = [{ translate = { offset = [0.02, -0.05, 0] } }]
 """
-FURTHER = """
+MORE_LOADS = """
 [[body_force]]
 force = [0, -500, 0]
 
@@ -122,17 +122,17 @@ TISSUE = SCENE.replace(
     'fiber = { between = ["x-", "x+"] } }',
 )
 SILICONE = SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "ecoflex_0010" }')
-GROWN = SCENE.replace(
+PRESTRAINED = SCENE.replace(
     "density = 100", "density = 100\nswelling = 0.1\nrest_deformation = [[1.1, 0, 0], [0, 1, 0], [0, 0, 1]]"
 )
 BELOW = SCENE + "\n[[obstacle]]\nshape = { plane = { normal = [0, 1, 0], point = [0, -0.02, 0] } }\n"
 
-KINDS = {
+CASES = {
     "keyframed pose": (KEYED, "pin.end.motion.keyframes.offsets.1.y", [-0.2, 0.2]),
-    "body force": (SCENE + FURTHER, "body_force[0].force.y", [-2000.0, 500.0]),
-    "traction": (SCENE + FURTHER, "traction[0].traction", [-800.0, 100.0]),
-    "spring": (SCENE + FURTHER, "spring[0].stiffness", [10.0, 500.0]),
-    "attachment": (SCENE + FURTHER, "attach[0].stiffness", [10.0, 1000.0]),
+    "body force": (SCENE + MORE_LOADS, "body_force[0].force.y", [-2000.0, 500.0]),
+    "traction": (SCENE + MORE_LOADS, "traction[0].traction", [-800.0, 100.0]),
+    "spring": (SCENE + MORE_LOADS, "spring[0].stiffness", [10.0, 500.0]),
+    "attachment": (SCENE + MORE_LOADS, "attach[0].stiffness", [10.0, 1000.0]),
     "chamber": (HOLLOW, "cavity[0].pressure", [1e3, 3e4]),
     "cable": (HOLLOW, "cable[0].tension", [10.0, 500.0]),
     "pressure": (HOLLOW, "pressure[0].pressure", [-2000.0, 2000.0]),
@@ -140,18 +140,18 @@ KINDS = {
     "activation": (MUSCLE, "solid.bar.material.activation", [0.1, 0.9]),
     "activation of tissue": (TISSUE, "solid.bar.material.measured.activation", [0.1, 0.9]),
     "stiffness of silicone": (SILICONE, "solid.bar.material.poisson", [0.1, 0.4]),
-    "swelling": (GROWN, "solid.bar.swelling", [-0.1, 0.2]),
-    "rest shape": (GROWN, "solid.bar.rest_deformation.0.0", [0.9, 1.2]),
+    "swelling": (PRESTRAINED, "solid.bar.swelling", [-0.1, 0.2]),
+    "rest shape": (PRESTRAINED, "solid.bar.rest_deformation.0.0", [0.9, 1.2]),
     "creased cloth": (CREASED, "cloth.strip.membrane.young", [2e3, 5e4]),
     "obstacle": (BELOW, "obstacle[0].shape.plane.point.y", [-0.1, -0.01]),
-    "friction": (STANDING, "contact.friction", [0.0, 0.8]),
-    "thickness": (STANDING, "contact.thickness", [0.02, 0.05]),
+    "friction": (STANDING_SCENE, "contact.friction", [0.0, 0.8]),
+    "thickness": (STANDING_SCENE, "contact.thickness", [0.02, 0.05]),
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CASES)
 def test_what_varies_leads_to_the_equilibrium_of_its_scene(tmp_path, kind):
-    text, path, between = KINDS[kind]
+    text, path, between = CASES[kind]
     file = tmp_path / "scene.toml"
     file.write_text(text)
     changes = {"vary": [{"path": path, "name": "value", "values": between}], "design": "grid", "count": None}
@@ -216,7 +216,7 @@ def test_what_a_measured_material_has(tmp_path):
 
 
 def test_every_table_is_tried_somewhere():
-    tried = {path.partition(".")[0].partition("[")[0] for _, path, _ in KINDS.values()}
+    tried = {path.partition(".")[0].partition("[")[0] for _, path, _ in CASES.values()}
     tested_tables = {"gravity", "solid", "cloth", "pin", "force"}  # in test_dataset_solving
     assert tried | tested_tables | {"wind"} >= set(VARIABLE_TABLES)
 
@@ -231,7 +231,7 @@ def test_wind_has_no_equilibria_and_that_is_said(tmp_path):
 
 QUICK = {
     "all at once": (
-        SCENE + FURTHER,
+        SCENE + MORE_LOADS,
         [
             ("gravity", [[-3, -9, -3], [3, -1, 3]]),
             ("force[0].force.z", [-3, 3]),

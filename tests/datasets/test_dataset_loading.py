@@ -69,9 +69,9 @@ def test_pairs_are_normalized_inputs_and_outputs(data):
     assert np.array_equal(x, pairs[1][0])
     assert np.array_equal(y["displacements"], pairs[1][1])
     assert np.array_equal(y["positions"], data.pairs("train", output="positions")[1][1])
-    _, several = both.batch(np.array([1, 0]))
-    assert np.array_equal(several["positions"][0], y["positions"])
-    restored = both.restored(several)
+    _, multiple_outputs = both.batch(np.array([1, 0]))
+    assert np.array_equal(multiple_outputs["positions"][0], y["positions"])
+    restored = both.restored(multiple_outputs)
     assert np.allclose(restored["positions"][0], data["positions"][int(both.ids[1])], atol=1e-6)
     for wrong in ([], [3], 3):
         with pytest.raises((DatasetError, TypeError), match="output is"):
@@ -93,8 +93,8 @@ def test_pairs_and_streams_feed_pytorch(data):
         batches = list(torch.utils.data.DataLoader(stream, batch_size=None, num_workers=workers))
         xs = torch.cat([x for x, _ in batches])
         assert sorted(xs[:, 0].tolist()) == sorted(data.pairs()._x[:, 0].tolist())
-    several = data.pairs(output=["positions", "displacements"])
-    _x, y = next(iter(torch.utils.data.DataLoader(several, batch_size=5)))
+    multiple_outputs = data.pairs(output=["positions", "displacements"])
+    _x, y = next(iter(torch.utils.data.DataLoader(multiple_outputs, batch_size=5)))
     assert {name: tuple(part.shape) for name, part in y.items()} == dict.fromkeys(y, (5, 12, 3))
     stream = data.stream(batch=20, shuffle=False, output=["positions", "displacements"])
     _, open_matching = next(iter(torch.utils.data.DataLoader(stream, batch_size=None)))

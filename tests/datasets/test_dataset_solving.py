@@ -13,7 +13,7 @@ from supple.datasets.run.warm_start import Neighbors
 from supple.datasets.spec.dataset_spec import load_spec
 
 SIZE = 1.0
-PLACES = [
+VARIED_PATHS = [
     ("gravity", [[-3, -9, -3], [3, -1, 3]]),
     ("solid.bar.material.young", [5e3, 5e4]),
     ("solid.bar.material.poisson", [0.1, 0.45]),
@@ -39,7 +39,7 @@ def text_with(store, sample):
     return tomli_w.dumps(tables)
 
 
-@pytest.mark.parametrize(("path", "between"), PLACES)
+@pytest.mark.parametrize(("path", "between"), VARIED_PATHS)
 def test_every_kind_of_quantity_leads_to_the_equilibrium_of_its_scene(tmp_path, path, between):
     store = solved(tmp_path, count=3, shard=3, vary=[{"path": path, "range": between}])
     data = supple.data.open(store.path)

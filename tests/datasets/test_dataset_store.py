@@ -239,14 +239,14 @@ def test_what_killed_workers_left_is_cleared_and_what_others_write_is_not(tmp_pa
     dead = mine.with_name(mine.name.replace(f"_{process}_", "_999999999_"))
     elsewhere = mine.with_name(mine.name.replace(f"_{host}_", "_another_"))
     old = elsewhere.with_name(elsewhere.name.replace("000000", "000001"))
-    beside = replacing.temporary_path(store.path).name.replace(f"_{process}_", "_999999999_")
-    (tmp_path / beside).mkdir()
+    leftover = replacing.temporary_path(store.path).name.replace(f"_{process}_", "_999999999_")
+    (tmp_path / leftover).mkdir()
     for path in (mine, dead, elsewhere, old):
         path.touch()
     os.utime(old, (0, 0))
     run_store(store, Share(), workers=1)
     assert [path.exists() for path in (mine, dead, elsewhere, old)] == [True, False, True, False]
-    assert not (tmp_path / beside).exists()
+    assert not (tmp_path / leftover).exists()
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")

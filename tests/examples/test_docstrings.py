@@ -18,7 +18,7 @@ import supple
 from supple.meshes.skinning import VisibleSurface
 
 
-def public_things() -> dict[str, object]:
+def public_members() -> dict[str, object]:
     """What users find in `supple` and in its namespaces for scenes."""
     public = {name: getattr(supple, name) for name in supple.__all__}
     for space in (supple.io, supple.loads, supple.materials, supple.meshes, supple.motions, supple.shapes):
@@ -28,7 +28,7 @@ def public_things() -> dict[str, object]:
 
 def documented() -> Iterator[str]:
     """The docstrings of all public names and of what they have."""
-    for public_value in public_things().values():
+    for public_value in public_members().values():
         members = vars(public_value).items() if inspect.isclass(public_value) else ()
         public = [value for key, value in members if not key.startswith("_")]
         yield from filter(None, (inspect.getdoc(one) for one in (public_value, *public)))
@@ -65,7 +65,7 @@ def test_example(code, tmp_path, monkeypatch):
     scene.pin(body.where(face(0, 0)))
     trimesh.creation.box().export(tmp_path / "armadillo.obj")
     monkeypatch.chdir(tmp_path)
-    known = public_things()
+    known = public_members()
     known |= {"supple": supple, "np": np, "VisibleSurface": VisibleSurface, "tets": body.mesh.tets}
     known |= {"scene": scene, "body": body, "where": body.where, "top": body.where(face(1, 1))}
     known |= {"result": supple.equilibrium(scene), "point_data": {}, "a": supple.Translate((1, 0, 0))}

@@ -22,8 +22,8 @@ def pulled_bar(kind, cells=(2, 1, 1)):
     return scene, body
 
 
-SOME = [*HAND_WRITTEN, "ogden", "holzapfel_gasser_ogden", "muscle", "plastic_stvk"]
-TRIED = list(MATERIALS) if "SUPPLE_EVERY_MATERIAL" in os.environ else SOME
+SELECTED = [*HAND_WRITTEN, "ogden", "holzapfel_gasser_ogden", "muscle", "plastic_stvk"]
+TRIED = list(MATERIALS) if "SUPPLE_EVERY_MATERIAL" in os.environ else SELECTED
 """Those that are ψ alone have the same kernels, whose compilation takes minutes for all of them."""
 
 
@@ -285,13 +285,13 @@ def test_numbers_that_motions_are_made_of():
 def test_an_unconverged_result_is_polished():
     scene = twisted(material("neo_hookean"), cells=3, stretch=0.3)
     loss = Loss(64)
-    rough = supple.equilibrium(
+    unconverged = supple.equilibrium(
         scene, solver=supple.PBNG(), max_iterations=3, tolerance=1e-9, position_tolerance=None
     )
-    assert rough.report.relative_residual > 1e-3
+    assert unconverged.report.relative_residual > 1e-3
     fine = supple.equilibrium(scene, solver="newton", tolerance=1e-10)
-    a, b = supple.gradient(rough, loss.gradient), supple.gradient(fine, loss.gradient)
-    assert a.report.before == pytest.approx(rough.report.relative_residual)
+    a, b = supple.gradient(unconverged, loss.gradient), supple.gradient(fine, loss.gradient)
+    assert a.report.before == pytest.approx(unconverged.report.relative_residual)
     assert a.report.relative_residual < 1e-9
     assert a.report.moved > 1e-3
     np.testing.assert_allclose(a.pins["pin1"], b.pins["pin1"], atol=1e-7 * np.abs(b.pins["pin1"]).max())

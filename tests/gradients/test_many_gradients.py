@@ -107,10 +107,10 @@ def test_several_bodies_and_rollers_at_once(at_once, monkeypatch):
     sizes = []
     made = System.__init__
     monkeypatch.setattr(
-        System, "__init__", lambda self, p, copies=1: (sizes.append(copies), made(self, p, copies))[1]
+        System, "__init__", lambda self, p, copies=1: (sizes.append(batch_size), made(self, p, batch_size))[1]
     )
 
-    def take(gradient):
+    def read_value(gradient):
         report = gradient.report
         assert report.relative_residual < 1e-11
         assert report.residual < 1e-9
@@ -121,14 +121,14 @@ def test_several_bodies_and_rollers_at_once(at_once, monkeypatch):
             [gradient.gravity, gradient.pins["plane first"].ravel(), gradient.rest.ravel(), by]
         )
 
-    gradients = list(supple.gradients.gradients(results, weights, take, batch_size=at_once))
+    gradients = list(supple.gradients.gradients(results, weights, read_value, batch_size=at_once))
     assert max(sizes) == (at_once or 3)
     for result, gradient in zip(results, gradients, strict=True):
-        expected = take(supple.gradient(result, weights))
+        expected = read_value(supple.gradient(result, weights))
         np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
 
 
-def test_those_that_are_not_stable_are_reported_from_the_others():
+def test_those_that_are_not_stable_are_marked():
     """A straight column under too large a load among others, and a state that is far from balance."""
     scene = supple.Scene(gravity=(0, 0, 0))
     mesh = supple.block((12, 1, 1), size=(1, 0.05, 0.05))
@@ -154,10 +154,12 @@ def test_those_that_are_not_stable_are_reported_from_the_others():
         assert slope == pytest.approx(expected, rel=1e-5, abs=1e-12)
 
 
-@pytest.mark.parametrize(("loss", "take", "message"), [(3, len, "one for each"), (len, 3, "transform is a")])
-def test_what_cannot_be_is_refused_at_the_call(loss, take, message):
+@pytest.mark.parametrize(
+    ("loss", "read_value", "message"), [(3, len, "one for each"), (len, 3, "transform is a")]
+)
+def test_what_cannot_be_is_refused_at_the_call(loss, read_value, message):
     with pytest.raises(TypeError, match=message):
-        supple.gradients.gradients([], loss, take)
+        supple.gradients.gradients([], loss, read_value)
 
 
 @pytest.mark.parametrize(

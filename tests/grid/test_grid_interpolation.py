@@ -12,7 +12,7 @@ from supple.terms import TetElasticity
 RNG = np.random.default_rng(4)
 
 
-def some_points(count=200, away=0.0, spacing=0.3):
+def sample_points(count=200, away=0.0, spacing=0.3):
     """At random in cells, not right beside their faces."""
     cells = RNG.integers(-5, 5, (count, 3))
     return (
@@ -23,7 +23,7 @@ def some_points(count=200, away=0.0, spacing=0.3):
 @pytest.mark.parametrize("away", [0.0, 300.0])
 def test_affine_motions_are_exact(away):
     """Interpolated as they are, with their gradients; and there and back with them."""
-    x = some_points(away=away)
+    x = sample_points(away=away)
     at = interpolate(x, 0.3)
     A, b = RNG.normal(size=(3, 3)), RNG.normal(size=3)
     size = np.abs(x).max()
@@ -39,7 +39,7 @@ def test_affine_motions_are_exact(away):
 
 def test_mass_and_momentum_are_conserved():
     """Also where vertices lie on nodes, edges and faces of cells."""
-    x = np.concatenate([some_points(), (RNG.integers(-3, 3, (50, 3)) + ORIGIN) * 0.3])
+    x = np.concatenate([sample_points(), (RNG.integers(-3, 3, (50, 3)) + ORIGIN) * 0.3])
     at = interpolate(x, 0.3)
     mass, v = RNG.uniform(0.1, 1, len(x)), RNG.normal(size=(len(x), 3))
     C = RNG.normal(size=(len(x), 3, 3))
@@ -53,7 +53,7 @@ def test_mass_and_momentum_are_conserved():
 
 def test_angular_momentum_is_that_of_vertices_and_of_their_gradients():
     """Σ m x × v + Σ m w (xᵢ - x) × C (xᵢ - x), for which APIC is made."""
-    x = some_points()
+    x = sample_points()
     at = interpolate(x, 0.3)
     mass, v = RNG.uniform(0.1, 1, len(x)), RNG.normal(size=(len(x), 3))
     C = RNG.normal(size=(len(x), 3, 3))
@@ -76,12 +76,12 @@ def test_elements_deform_as_the_mesh_does(spacing):
     term = TetElasticity.from_mesh(mesh.points, mesh.cells, material)
     u = RNG.normal(size=mesh.points.shape) * 0.02
     at = interpolate(mesh.points + u, spacing)
-    carried = embedded(term, at, u, material)
+    embedded_cells = embedded(term, at, u, material)
     moved = RNG.normal(size=at.nodes.shape) * 0.1
     expected = term.deformations(u + at.gather(moved))
-    np.testing.assert_allclose(carried.deformations(moved), expected, atol=1e-12)
-    assert carried.vertices.shape[1] <= 32
-    np.testing.assert_allclose(carried.gradients.sum(axis=1), 0, atol=1e-12)
-    for ids, gradients in zip(carried.vertices, carried.gradients, strict=True):
+    np.testing.assert_allclose(embedded_cells.deformations(moved), expected, atol=1e-12)
+    assert embedded_cells.vertices.shape[1] <= 32
+    np.testing.assert_allclose(embedded_cells.gradients.sum(axis=1), 0, atol=1e-12)
+    for ids, gradients in zip(embedded_cells.vertices, embedded_cells.gradients, strict=True):
         assert len(np.unique(ids)) == (ids != ids[0]).sum() + 1
         assert not gradients[1:][ids[1:] == ids[0]].any()

@@ -48,8 +48,8 @@ def test_momentum_is_conserved(solver):
     options = {"tolerance": 1e-10} if isinstance(solver, supple.Newton) else {}
     for frame in supple.simulate(scene, solver=solver, frames=5, velocities=v, **options):
         np.testing.assert_allclose(mass @ frame.velocities, began[0], atol=1e-8 * mass.sum())
-        turning = mass @ np.cross(frame.positions, frame.velocities)
-    assert np.linalg.norm(turning - began[1]) < 0.15 * np.linalg.norm(began[1])
+        rotation = mass @ np.cross(frame.positions, frame.velocities)
+    assert np.linalg.norm(rotation - began[1]) < 0.15 * np.linalg.norm(began[1])
 
 
 def test_a_step_is_no_longer_than_a_part_of_a_cell():
@@ -254,9 +254,9 @@ def test_a_mesh_that_is_coarser_than_its_grid_is_warned_about(caplog, tmp_path):
     assert "'solid0' has edges of 0.569 m, and the cells of the grid are" in message
     assert supple.inspect(scene)["open_on_grid"] == [message.removesuffix(".")]
     caplog.clear()
-    for alike in (of(2), of(8, spacing=0.57), falling(contact=supple.Contact("grid", spacing=0.1))):
-        assert not supple.inspect(alike)["open_on_grid"], (
+    for similar_scene in (of(2), of(8, spacing=0.57), falling(contact=supple.Contact("grid", spacing=0.1))):
+        assert not supple.inspect(similar_scene)["open_on_grid"], (
             "nobody else is there, or cells are as wide as edges"
         )
-        next(supple.simulate(alike, solver=BLENDED, frames=1))
+        next(supple.simulate(similar_scene, solver=BLENDED, frames=1))
     assert not caplog.messages

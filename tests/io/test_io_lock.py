@@ -30,7 +30,7 @@ def holder(tmp_path):
         process.kill()
 
 
-def test_the_second_is_reported_who_the_first_is(tmp_path, holder):
+def test_the_second_process_learns_who_the_first_is(tmp_path, holder):
     sentence = rf"is being written by process {holder.pid} on \S+, since 2"
     with pytest.raises(ResultsError, match=sentence), hold_lock(tmp_path):
         pass

@@ -37,9 +37,9 @@ print(json.dumps(compiled.seconds))
 """
 
 
-def printed_by(script, cache_home):
+def printed_by(script, kernel_folder):
     """What a script in a process of its own prints, and its log."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache_home), "HOME": str(cache_home)}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(kernel_folder), "HOME": str(kernel_folder)}
     command = [sys.executable, "-c", script]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
     return json.loads(run.stdout), run.stderr
@@ -126,7 +126,7 @@ def measure():
         density(Mine(young=2.6, poisson=0.3), (1.0,) * 9, out)
     return bool(compiled.seconds), round(out[0], 9)
 """
-HERE = (
+LOCAL_MATERIAL = (
     DENSITY
     + """
 if __name__ == "__main__":
@@ -159,28 +159,28 @@ def measured(path, text, *arguments):
 @needs_xdg
 def test_classes_of_users_are_known_by_what_they_compute(tmp_path):
     script = tmp_path / "script.py"
-    assert measured(script, HERE) == (True, 3.0)
-    assert measured(script, HERE) == (False, 3.0)
+    assert measured(script, LOCAL_MATERIAL) == (True, 3.0)
+    assert measured(script, LOCAL_MATERIAL) == (False, 3.0)
     assert measured(script, SPAWNED) == (False, 3.0)  # where __main__ is __mp_main__
-    assert measured(tmp_path / "another.py", HERE) == (False, 3.0)
-    assert measured(script, HERE + "# a remark") == (False, 3.0)
-    edited = HERE.replace("3.0 * x", "4.0 * x")
+    assert measured(tmp_path / "another.py", LOCAL_MATERIAL) == (False, 3.0)
+    assert measured(script, LOCAL_MATERIAL + "# a remark") == (False, 3.0)
+    edited = LOCAL_MATERIAL.replace("3.0 * x", "4.0 * x")
     assert measured(script, edited) == (True, 4.0)  # in what the implementation calls
     assert measured(script, edited, "2") == (True, 8.0)  # in a global that it reads
     assert measured(script, edited, "2") == (False, 8.0)
-    assert measured(script, HERE) == (False, 3.0)
+    assert measured(script, LOCAL_MATERIAL) == (False, 3.0)
 
 
 @needs_xdg
 def test_texts_that_are_unrolled_are_part_of_what_a_class_computes(tmp_path):
     """So are implementations that are chosen by type."""
     three = "@device_function\ndef three(x):\n    return 3.0 * x\n"
-    assert three in HERE
-    unrolled = HERE.replace(
+    assert three in LOCAL_MATERIAL
+    unrolled = LOCAL_MATERIAL.replace(
         three, "from supple.kernels import total\nthrice = total('v', '3.0 * v[i]', over='v')\n"
     )
     unrolled = unrolled.replace("three(material.mu)", "thrice((material.mu,))")
-    chosen = HERE.replace(
+    chosen = LOCAL_MATERIAL.replace(
         three,
         "from supple.kernels import overload_by_type\ndef three(x): pass\n"
         "@overload_by_type(three)\ndef _three(x):\n    return lambda x: 3.0 * x\n",
@@ -195,16 +195,18 @@ def test_texts_that_are_unrolled_are_part_of_what_a_class_computes(tmp_path):
 @needs_xdg
 def test_a_damaged_file_is_rebuilt(tmp_path):
     script = tmp_path / "script.py"
-    assert measured(script, HERE) == (True, 3.0)
+    assert measured(script, LOCAL_MATERIAL) == (True, 3.0)
     (cached_file,) = (tmp_path / "cache").rglob("density.*.nbc")
     cached_file.write_bytes(cached_file.read_bytes()[:100])
-    assert measured(script, HERE) == (True, 3.0)
-    assert measured(script, HERE) == (False, 3.0)
+    assert measured(script, LOCAL_MATERIAL) == (True, 3.0)
+    assert measured(script, LOCAL_MATERIAL) == (False, 3.0)
 
 
 @needs_xdg
 def test_the_log_says_what_cannot_be_cached(tmp_path):
-    text = HERE.replace("class Mine", "class Kind(__import__('enum').Enum):\n    ONE = 1\n\nclass Mine")
+    text = LOCAL_MATERIAL.replace(
+        "class Mine", "class Kind(__import__('enum').Enum):\n    ONE = 1\n\nclass Mine"
+    )
     text = text.replace("FACTOR * three", "Kind.ONE.value * three")
     for _ in range(2):
         printed, log = run_file(tmp_path / "script.py", text)
@@ -216,7 +218,7 @@ def test_the_log_says_what_cannot_be_cached(tmp_path):
 @needs_xdg
 def test_a_material_can_print(tmp_path):
     """Which takes something of Python that is not part of the machine code."""
-    text = HERE.replace("    return FACTOR", "    print('seen', 1)\n    return FACTOR")
+    text = LOCAL_MATERIAL.replace("    return FACTOR", "    print('seen', 1)\n    return FACTOR")
     for _ in range(2):
         assert run_file(tmp_path / "script.py", text)[0].startswith("seen 1\n")
 
@@ -258,7 +260,7 @@ with compilation""",
 @pytest.mark.parametrize(
     ("setting", "silent"), [("", False), ("SUPPLE_QUIET", True), ("level", True), ("log", True)]
 )
-def test_a_person_at_a_terminal_is_reported_once(tmp_path, setting, silent):
+def test_a_terminal_gets_one_message(tmp_path, setting, silent):
     script = NOTE
     if setting == "level":
         script = "import logging; logging.getLogger('supple').setLevel('WARNING')" + script
@@ -285,10 +287,10 @@ def test_nothing_is_said_where_stderr_is_no_terminal(tmp_path):
     assert log == ""
 
 
-def command(cache_home, *arguments):
+def command(kernel_folder, *arguments):
     """A run of `supple compile` with a cache of its own."""
     code = "from supple.cli import main; main()"
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache_home), "HOME": str(cache_home)}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(kernel_folder), "HOME": str(kernel_folder)}
     return subprocess.run(
         [sys.executable, "-c", code, "compile", *arguments],
         env=environment,

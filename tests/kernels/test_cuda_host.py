@@ -131,17 +131,17 @@ def test_few_tuples_are_cached():
     assert len(mirror._tuples) <= MAX_CACHED_TUPLES
 
 
-def displace(mirror, arrivals, u, drift, copies=1, active=(0,), widest=None):
+def displace(mirror, arrivals, u, drift, batch_size=1, active=(0,), widest=None):
     from supple.kernels.cuda import FAT, launch
 
-    records = len(u) // copies
+    records = len(u) // batch_size
     operations = (Displace(u, drift, 0),)
-    state = copies, np.array(active, np.int32), records
+    state = batch_size, np.array(active, np.int32), records
     launch(mirror, arrivals, on_records, 1, FAT, widest, *state, (records,), operations)
 
 
-def records_of(n, copies=1):
-    u = np.zeros((copies * n, 4))
+def records_of(n, batch_size=1):
+    u = np.zeros((batch_size * n, 4))
     drift = np.zeros((n, 4))
     drift[:, :3] = np.arange(3 * n).reshape(n, 3)
     return u, drift
@@ -175,16 +175,16 @@ def test_arrivals_survive_their_32_bits():
     np.testing.assert_array_equal(pulled(mirror, u), 3 * drift)
 
 
-@pytest.mark.parametrize("copies", [2, 9])
-def test_only_active_members_are_worked_on(copies, fake_device):  # noqa: F811
+@pytest.mark.parametrize("batch_size", [2, 9])
+def test_only_active_members_are_worked_on(batch_size, fake_device):  # noqa: F811
     """Also where there are more of them than rows fit on the card."""
     from supple.kernels.cuda import Arrivals
 
-    mirror, (u, drift) = new_mirror(), records_of(7, copies)
-    active = [k for k in range(copies) if k != 1]
-    displace(mirror, Arrivals(), u, drift, copies, active)
-    moved = pulled(mirror, u).reshape(copies, 7, 4)
-    for copy in range(copies):
+    mirror, (u, drift) = new_mirror(), records_of(7, batch_size)
+    active = [k for k in range(batch_size) if k != 1]
+    displace(mirror, Arrivals(), u, drift, batch_size, active)
+    moved = pulled(mirror, u).reshape(batch_size, 7, 4)
+    for copy in range(batch_size):
         np.testing.assert_array_equal(moved[copy], drift if copy in active else 0 * drift)
     columns, rows, _ = fake_device.grids[-1]
     assert rows == min(len(active), fake_device.blocks)
@@ -282,15 +282,15 @@ def test_the_card_has_a_name():
 
 
 @pytest.mark.parametrize("items", [0, 1, 5, 37])
-@pytest.mark.parametrize(("copies", "rows"), [(1, 1), (3, 3), (5, 2)])
-def test_threads_of_a_grid_do_everything_once(items, copies, rows, monkeypatch):
+@pytest.mark.parametrize(("batch_size", "rows"), [(1, 1), (3, 3), (5, 2)])
+def test_threads_of_a_grid_do_everything_once(items, batch_size, rows, monkeypatch):
     """Every lane of every item of every copy, whatever the size of the grid."""
     from supple.kernels.cuda import work_items as grid
     from supple.kernels.parallel.thread_team import first_item, next_item
 
     first, columns = 2, 2
-    active = np.array([2 * k + 1 for k in range(copies)], np.int32)
-    team = grid.Grid(10, None, 0) if copies == 1 else grid.BatchGrid(10, None, 0, active)
+    active = np.array([2 * k + 1 for k in range(batch_size)], np.int32)
+    team = grid.Grid(10, None, 0) if batch_size == 1 else grid.BatchGrid(10, None, 0, active)
     done: Counter = Counter()
     for warp, lane, row in product(range(columns), range(WARP), range(rows)):
         monkeypatch.setattr(grid, "_warp", lambda warp=warp: warp)
@@ -303,6 +303,6 @@ def test_threads_of_a_grid_do_everything_once(items, copies, rows, monkeypatch):
             assert item.offset == 10 * item.copy
             done[int(item.number), int(item.lane), int(item.copy)] += 1
             item = next_item(team, 0, item, first, first + items)
-    expected = {0} if copies == 1 else {int(copy) for copy in active}
+    expected = {0} if batch_size == 1 else {int(copy) for copy in active}
     assert set(done) == set(product(range(first, first + items), range(WARP), expected))
     assert set(done.values()) <= {1}

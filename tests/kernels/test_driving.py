@@ -144,8 +144,8 @@ def test_colors_follow_each_other(team, color_order, sizes):
     order = np.random.default_rng(0).permutation(n) if color_order else np.arange(n)
     color = nothing(n)
     color[order] = np.repeat(np.arange(len(sizes)), sizes)
-    room = np.append(start, [-1, -1])
-    colors = ListedColors(len(sizes), room, order) if color_order else start
+    slots = np.append(start, [-1, -1])
+    colors = ListedColors(len(sizes), slots, order) if color_order else start
     done, seen, phases = nothing(n), nothing(n), nothing(1)
     on(team, count_colors, sweeps * len(sizes), colors, Order(color, done, seen), sweeps, phases)
     np.testing.assert_array_equal(done, sweeps)

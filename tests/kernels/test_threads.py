@@ -47,7 +47,7 @@ def test_every_chunk_is_done_exactly_once_and_in_its_phase(threads):
 
 
 @njit(nogil=True)
-def take_all(done, counters):
+def claim_all(done, counters):
     chunk = claim_chunk(counters, 0, len(done))
     while chunk >= 0:
         done[chunk] += 1
@@ -59,14 +59,14 @@ def test_no_chunk_is_lost_or_taken_twice_in_a_rush():
     """Chunks without work, so that threads meet at the counters all the time."""
     done = np.zeros(5_000_000, np.int8)
     counters = counters_for(1)
-    take_all(done[:0], counters_for(1))
+    claim_all(done[:0], counters_for(1))
     barrier = threading.Barrier(4, timeout=20)
 
-    def together(done, counters):
+    def concurrent(done, counters):
         barrier.wait()
-        take_all(done, counters)
+        claim_all(done, counters)
 
-    run(together, 4, done, counters)
+    run(concurrent, 4, done, counters)
     np.testing.assert_array_equal(done, 1)
     assert counters[1] == len(done)
 

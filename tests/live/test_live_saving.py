@@ -173,10 +173,10 @@ def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "value", "kept"),
+    ("text", "value", "is_unchanged"),
     [("$MM/b.mesh", "{folder}/meshes", True), ("$MM/b.mesh", "meshes", False), ("~/b.mesh", "", True)],
 )
-def test_paths_of_variables_and_of_home_folders_stay_true(tmp_path, monkeypatch, text, value, kept):
+def test_paths_of_variables_and_of_home_folders_stay_true(tmp_path, monkeypatch, text, value, is_unchanged):
     meshes = tmp_path / "meshes"
     meshes.mkdir()
     supple.meshes.save_mesh(supple.block(2), meshes / "b.mesh")
@@ -187,7 +187,7 @@ def test_paths_of_variables_and_of_home_folders_stay_true(tmp_path, monkeypatch,
     (tmp_path / "saved").mkdir()
     path = save_scene(Simulation(file), tmp_path / "saved")
     (solid,) = tomllib.loads(path.read_text(encoding="utf-8"))["solid"]
-    assert (solid["mesh"]["file"] == text) is kept
+    assert (solid["mesh"]["file"] == text) is is_unchanged
     assert supple.load_scene(path).scene.bodies[0].mesh.n_tets == file.scene.bodies[0].mesh.n_tets
 
 

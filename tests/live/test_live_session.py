@@ -76,24 +76,24 @@ def test_reset_returns_to_the_start(begin):
 
 def test_a_solver_that_diverges_is_reported_and_the_session_goes_on(begin):
     session = begin()
-    sound = session.snapshot.settings
-    session.change(replace(sound, solvers=(Exploding(),)))
+    valid_settings = session.snapshot.settings
+    session.change(replace(valid_settings, solvers=(Exploding(),)))
     session.play()
     until(session, lambda s: s.status == "Paused after an error.")
     assert [notice.kind for notice in session.notices] == ["error"]
     assert "Went back to the last good state" in session.notices[0].text
-    session.change(sound)
+    session.change(valid_settings)
     session.play()
     until(session, lambda s: s.updates > 1)
 
 
 def test_refused_settings_are_reported_and_undone(begin):
     session = begin(LOOSE)
-    sound = session.snapshot.settings
-    session.change(replace(sound, quasistatic=True))
+    valid_settings = session.snapshot.settings
+    session.change(replace(valid_settings, quasistatic=True))
     until(session, lambda s: bool(session.notices))
     assert "Nothing holds" in session.notices[0].text
-    assert until(session, lambda s: s.settings is sound).shapes
+    assert until(session, lambda s: s.settings is valid_settings).shapes
     session.step()
     until(session, lambda s: s.updates == 1)
 

@@ -171,11 +171,11 @@ def test_a_second_solver_starts_where_the_first_is(tmp_path):
 
 def test_settings_that_cannot_be_used_are_undone(tmp_path):
     live = simulation(tmp_path, LOOSE)
-    sound = live.settings
-    live.change(replace(sound, quasistatic=True))
+    valid_settings = live.settings
+    live.change(replace(valid_settings, quasistatic=True))
     with pytest.raises(ValueError, match="Nothing holds"):
         live.prepare()
-    assert live.settings is sound
+    assert live.settings is valid_settings
     live.prepare()
     live.update()
     assert live.updates == 1
@@ -253,13 +253,13 @@ def test_a_refused_material_of_the_same_numbers_is_undone(tmp_path):
     live = simulation(
         tmp_path, solvers=(supple.BlockXPBD(),), materials=(supple.Corotated(young=1e4, poisson=0.3),)
     )
-    sound = live.settings
-    live.change(replace(sound, materials=(supple.StableNeoHookean(young=1e4, poisson=0.3),)))
+    valid_settings = live.settings
+    live.change(replace(valid_settings, materials=(supple.StableNeoHookean(young=1e4, poisson=0.3),)))
     with pytest.raises(ValueError, match="block_xpbd needs"):
         live.prepare()
     assert live.needs_preparation
     live.prepare()
-    assert live.settings is sound
+    assert live.settings is valid_settings
     assert type(live.model.terms[0].material) is supple.Corotated
     live.update()
 

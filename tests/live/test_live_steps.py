@@ -128,10 +128,10 @@ def test_chosen_sweeps_are_made_and_their_lag_is_reported(tmp_path):
 
 def test_a_solver_that_cannot_make_the_steps_is_refused_and_undone(tmp_path):
     live = simulation(tmp_path, SCENES["bdf2"])
-    sound = live.settings
-    live.change(replace(sound, solvers=(supple.PBD(),)))
+    valid_settings = live.settings
+    live.change(replace(valid_settings, solvers=(supple.PBD(),)))
     with pytest.raises(ValueError, match="bdf2"):
         live.prepare()
-    assert live.settings is sound
+    assert live.settings is valid_settings
     live.prepare()
     live.update()

@@ -59,11 +59,11 @@ def knock(page, host, origin, query=None, **headers):
 
 def fetch(page, *headers, path=None):
     """Status and text of the page, asked for with these headers and no others."""
-    response = answer(page, *headers, path=path)
+    response = http_status(page, *headers, path=path)
     return response.status, response.read().decode()
 
 
-def answer(page, *headers, path=None):
+def http_status(page, *headers, path=None):
     connection = http.client.HTTPConnection(LOCAL, page.server.get_port(), timeout=20)
     path = f"/{page.query}" if path is None else path
     connection.putrequest("GET", path, skip_host=True, skip_accept_encoding=True)
@@ -145,7 +145,7 @@ def test_who_does_not_know_the_token_is_refused(page, query):
 
 def test_a_browser_keeps_the_token_as_a_cookie(page):
     """viser's client opens its WebSocket without the query of the page."""
-    cookie = answer(page, ("Host", get_page(page))).getheader("Set-Cookie")
+    cookie = http_status(page, ("Host", get_page(page))).getheader("Set-Cookie")
     token_pair, *attributes = cookie.split("; ")
     assert attributes == ["HttpOnly", "SameSite=Strict", "Path=/"]
     assert (
@@ -153,7 +153,7 @@ def test_a_browser_keeps_the_token_as_a_cookie(page):
     )
     assert fetch(page, ("Host", get_page(page)), ("Cookie", token_pair), path="/")[0] == 200
     assert (
-        answer(page, ("Host", get_page(page)), ("Cookie", token_pair), path="/").getheader("Set-Cookie")
+        http_status(page, ("Host", get_page(page)), ("Cookie", token_pair), path="/").getheader("Set-Cookie")
         is None
     )
     name, _, value = token_pair.partition("=")

@@ -10,7 +10,7 @@ import supple
 from supple.problem import Problem
 from supple.scene import build_model, load_scene
 
-KINDS = ["gent", "muscle"]
+MATERIAL_NAMES = ["gent", "muscle"]
 
 
 def cube(kind, *held, cells=1):
@@ -90,7 +90,7 @@ def test_swelling_may_vary_in_time_and_from_element_to_element():
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", MATERIAL_NAMES)
 def test_forces_are_those_of_the_energy(name, precision):
     random = np.random.default_rng(0)
     shape = np.eye(3) + 0.1 * random.uniform(-1, 1, (3, 3))

@@ -346,8 +346,8 @@ def test_within_its_confinement_a_vertex_may_go_anywhere(name):
         near += 1
         assert vertex_response(kind, flat(F), tuple(g))[2] == pytest.approx(q) if name in DERIVED else q > 0
         cofactor = np.linalg.det(F) * np.linalg.inv(F).T
-        ways = [*random.normal(size=(6, 3)), -cofactor @ g, F @ g]
-        for way in ways:
+        directions = [*random.normal(size=(6, 3)), -cofactor @ g, F @ g]
+        for way in directions:
             step = way / np.linalg.norm(way) / np.sqrt(q)
             assert step_limit(kind, flat(F), tuple(g), tuple(step)) > 1 - 1e-9
             assert np.isfinite(energy_or_infinity(kind, F + np.outer(step, g)))

@@ -18,8 +18,8 @@ from supple.materials import (
 )
 from supple.terms import TetElasticity, TriangleElasticity
 
-KINDS = {name: material(name) for name in MEMBRANES} | {"bias": BIAS}
-ANY = pytest.mark.parametrize("name", KINDS)
+MEMBRANE_MATERIALS = {name: material(name) for name in MEMBRANES} | {"bias": BIAS}
+ANY = pytest.mark.parametrize("name", MEMBRANE_MATERIALS)
 ISOTROPIC = {"plane_stress_stvk": "stvk", "plane_stress_neo_hookean": "neo_hookean"}
 
 
@@ -41,7 +41,7 @@ def project_to_plane(count=5):
 
 @ANY
 def test_derivatives(name):
-    kind, h = KINDS[name], 1e-5
+    kind, h = MEMBRANE_MATERIALS[name], 1e-5
     size = np.abs(tangent(kind, np.eye(3))).max()
     for F, D in zip([*sheets(), *deformations(4)], [*rotations(12, seed=7)], strict=True):
         slope = (psi(kind, flat(F + h * D)) - psi(kind, flat(F - h * D))) / (2 * h)
@@ -53,7 +53,7 @@ def test_derivatives(name):
 
 @ANY
 def test_rest_has_no_energy_and_rotation_costs_none(name):
-    kind = KINDS[name]
+    kind = MEMBRANE_MATERIALS[name]
     size = np.abs(tangent(kind, np.eye(3))).max()
     np.testing.assert_allclose(P(kind, np.eye(3)), 0, atol=1e-12 * size)
     for F, Q in zip(sheets(), rotations(8, seed=5), strict=True):
@@ -65,13 +65,13 @@ def test_rest_has_no_energy_and_rotation_costs_none(name):
 @ANY
 def test_the_stiffest_is_about_the_largest_eigenvalue(name):
     for F in (np.eye(3), *sheets(seed=3)):
-        largest = np.linalg.eigvalsh(tangent(KINDS[name], F))[-1]
-        assert 0.7 * largest < stiffest(KINDS[name], flat(F)) < 5 * largest
+        largest = np.linalg.eigvalsh(tangent(MEMBRANE_MATERIALS[name], F))[-1]
+        assert 0.7 * largest < stiffest(MEMBRANE_MATERIALS[name], flat(F)) < 5 * largest
 
 
 @ANY
 def test_bounds_are_positive_definite_and_above_the_exact_block(name):
-    kind = KINDS[name]
+    kind = MEMBRANE_MATERIALS[name]
     for F in sheets(seed=3):
         exact, above = tangent(kind, F), bound(kind, F)
         np.testing.assert_allclose(above, above.T, atol=1e-9 * np.abs(above).max())
@@ -84,7 +84,7 @@ def test_bounds_are_positive_definite_and_above_the_exact_block(name):
 @ANY
 @pytest.mark.parametrize("values", [(1, 0, 1), (0, 0, 1), (3, 0, 1)], ids=str)
 def test_collapsed_sheets_have_finite_energies_and_positive_bounds(name, values):
-    kind = KINDS[name]
+    kind = MEMBRANE_MATERIALS[name]
     for F in stretches(values, 4):
         assert np.isfinite([psi(kind, flat(F)), *P(kind, F).ravel(), *tangent(kind, F).ravel()]).all()
         for g in rotations(4)[:, 0]:
@@ -158,7 +158,7 @@ def test_an_even_weave_is_isotropic():
 
 @pytest.mark.parametrize("name", MEMBRANES)
 def test_parameters_survive(name):
-    kind = KINDS[name]
+    kind = MEMBRANE_MATERIALS[name]
     for key, value in kind.given().items():
         np.testing.assert_allclose(value, type(kind).example().given()[key] if "orth" in name else value)
     again = type(kind)(**kind.given())
@@ -176,7 +176,7 @@ def test_ratios_that_contradict_each_other_are_refused():
 def test_solids_refuse_materials_of_sheets(name):
     mesh = supple.block(1)
     with pytest.raises(ValueError, match="material of thin sheets"):
-        TetElasticity.from_mesh(mesh.points, mesh.tets, KINDS[name])
+        TetElasticity.from_mesh(mesh.points, mesh.tets, MEMBRANE_MATERIALS[name])
 
 
 def test_directions_are_projected_into_the_sheet():

@@ -8,7 +8,7 @@ import pytest
 
 from supple.materials import MATERIALS, Material, Parameter
 
-TOGETHER = ("ogden", "transverse_stvk", "orthotropic_stvk")
+COUPLED = ("ogden", "transverse_stvk", "orthotropic_stvk")
 """Materials whose parameters have to suit each other, so that none goes to its own bounds alone."""
 
 DECLARED = [(name, p) for name, kind in MATERIALS.items() for p in kind.parameters]
@@ -42,11 +42,11 @@ def test_open_bounds_are_excluded_and_closed_ones_are_not(case):
         if bound is not None:
             with pytest.raises(ValueError, match=rf"^{p.name} must "):
                 kind.example(**{p.name: bound})
-            if name not in TOGETHER:
+            if name not in COUPLED:
                 kind.example(**{p.name: bound + (1e-6 if bound == p.above else -1e-6)})
     for bound in (p.at_least, p.at_most):
         if bound is not None:
-            if name not in TOGETHER:
+            if name not in COUPLED:
                 kind.example(**{p.name: bound})
             with pytest.raises(ValueError, match=rf"^{p.name} must "):
                 kind.example(**{p.name: bound + (-1e-6 if bound == p.at_least else 1e-6)})
@@ -112,12 +112,12 @@ def test_each_kind_is_stored_as_kernels_see_it():
     )
     np.testing.assert_array_equal(made.given()["stretch"], T)
     np.testing.assert_array_equal(made.given()["growth"], S)
-    several = Everything(way=np.ones((5, 3)), growth=np.tile(S, (5, 1, 1)))
-    assert several.way.shape == (5, 3)
-    assert several.growth.shape == (5, 6)
-    assert several.number == 0.5
-    np.testing.assert_allclose(np.linalg.norm(several.way, axis=1), 1)
-    np.testing.assert_array_equal(several.given()["growth"][3], S)
+    vectors = Everything(way=np.ones((5, 3)), growth=np.tile(S, (5, 1, 1)))
+    assert vectors.way.shape == (5, 3)
+    assert vectors.growth.shape == (5, 6)
+    assert vectors.number == 0.5
+    np.testing.assert_allclose(np.linalg.norm(vectors.way, axis=1), 1)
+    np.testing.assert_array_equal(vectors.given()["growth"][3], S)
 
 
 @pytest.mark.parametrize(

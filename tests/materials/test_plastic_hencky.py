@@ -47,9 +47,9 @@ def test_a_cycle_of_pure_shear_is_the_closed_form(precision):
     np.testing.assert_allclose(q[:26], np.minimum(2 * root * MU * forth, y + H * alpha), atol=eps * 1e3)
     top = alpha[-1]
     trial = y + H * top - 2 * root * MU * (0.1 - back)
-    further = np.maximum(0, (-trial - y - H * top) / (3 * MU + H))
-    np.testing.assert_allclose(flowed[25:], top + further, atol=eps)
-    np.testing.assert_allclose(q[25:], np.maximum(trial, -(y + H * (top + further))), atol=eps * 1e3)
+    second_cycle = np.maximum(0, (-trial - y - H * top) / (3 * MU + H))
+    np.testing.assert_allclose(flowed[25:], top + second_cycle, atol=eps)
+    np.testing.assert_allclose(q[25:], np.maximum(trial, -(y + H * (top + second_cycle))), atol=eps * 1e3)
     assert flowed[-1] > 2 * top > 0
 
 
@@ -182,14 +182,14 @@ def test_shorter_steps_change_what_turns_on_its_way_by_the_first_order():
     def path(X, t):
         return X * [1 + 0.03 * min(t, 1), 1, 1] + 0.05 * max(t - 1, 0) * X[:, [1]] * [1, 0, 0]
 
-    def turning(n):
+    def rotated_bar(n):
         scene = supple.Scene(gravity=(0, 0, 0), dt=2 / n, frames=n)
         kind = supple.materials.PlasticHencky(young=E, poisson=NU, yield_stress=Y)
         body = scene.add_solid(supple.block(2), kind)
         scene.pin(body.where(lambda X: (np.abs(X - 0.5) > 0.4).any(axis=1)), motion=path)
         return list(supple.simulate(scene, solver="newton", tolerance=1e-9))[-1].evaluate().cauchy[0]
 
-    exact, *step_errors = (turning(n) for n in (512, 8, 16, 32))
+    exact, *step_errors = (rotated_bar(n) for n in (512, 8, 16, 32))
     errors = [np.abs(one - exact).max() / Y for one in step_errors]
     assert errors[0] < 0.05
     assert errors[1] < 0.6 * errors[0]

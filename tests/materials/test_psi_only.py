@@ -28,7 +28,7 @@ from supple.materials.autodiff.trace import TraceError
 YOUNG, POISSON = 1e3, 0.3
 
 
-def twin_of(name):
+def derived_class(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if name == "linear_elastic" else "error")
         return TWINS[name](young=YOUNG, poisson=POISSON)
@@ -37,7 +37,7 @@ def twin_of(name):
 @pytest.mark.parametrize("name", TWINS)
 @pytest.mark.parametrize("inverted", [False, True])
 def test_derived_functions_agree_with_formulas_to_rounding(name, inverted):
-    one, other = material(name), twin_of(name)
+    one, other = material(name), derived_class(name)
     if inverted and one.barrier:
         pytest.skip("it cannot be inverted")
     g = (0.3, -0.7, 0.4)
@@ -50,9 +50,9 @@ def test_derived_functions_agree_with_formulas_to_rounding(name, inverted):
 
 @pytest.mark.parametrize("name", TWINS)
 def test_what_is_derived_is_what_formulas_declare(name):
-    kind, twin = type(material(name)), TWINS[name]
-    assert (twin.barrier, twin.objective) == (kind.barrier, kind.objective)
-    assert twin.isotropic == (kind.isotropic and kind.objective)
+    kind, derived = type(material(name)), TWINS[name]
+    assert (derived.barrier, derived.objective) == (kind.barrier, kind.objective)
+    assert derived.isotropic == (kind.isotropic and kind.objective)
 
 
 def test_stretches_give_the_same_as_invariants():
@@ -321,6 +321,6 @@ def test_matrices_of_derived_materials_are_symmetric_in_python_too():
         np.testing.assert_allclose(cauchy, cauchy.T, atol=1e-9 * 1e3)
 
 
-def test_linear_elasticity_of_ones_own_is_reported_to_be_for_small_rotations():
+def test_custom_linear_elasticity_warns_of_large_rotations():
     with pytest.warns(UserWarning, match="changes when the body turns"):
         LinearElastic(young=1e3, poisson=0.3)

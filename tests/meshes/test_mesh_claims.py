@@ -104,22 +104,22 @@ def test_numbers_of_gmsh_nodes_far_beyond_their_count(tmp_path, version, binary)
     writer = {"2.2": meshio.gmsh._gmsh22, "4.0": meshio.gmsh._gmsh40, "4.1": meshio.gmsh._gmsh41}[version]
     writer.write(path, content, binary=binary)
     assert load_mesh(path).n_tets == mesh.n_tets
-    number, far_number = mesh.n_vertices, 2_000_000_000
+    number, large_number = mesh.n_vertices, 2_000_000_000
     if binary and version == "2.2":  # meshio reads no such numbers
         return
     data = path.read_bytes()
     kind = {"4.0": "<i4", "4.1": "<u8"}[version] if binary else None
     at = data.index(b"$Nodes")
     if binary:
-        old, new = (np.array([k], kind).tobytes() for k in (number, far_number))
+        old, new = (np.array([k], kind).tobytes() for k in (number, large_number))
         if version == "4.1":  # all numbers, and then all points
-            old, new = (np.array([number - 1, k], kind).tobytes() for k in (number, far_number))
+            old, new = (np.array([number - 1, k], kind).tobytes() for k in (number, large_number))
         else:
             old, new = (
-                np.array([k], kind).tobytes() + mesh.points[-1].tobytes() for k in (number, far_number)
+                np.array([k], kind).tobytes() + mesh.points[-1].tobytes() for k in (number, large_number)
             )
     else:
-        old, new = f"\n{number}".encode(), f"\n{far_number}".encode()
+        old, new = f"\n{number}".encode(), f"\n{large_number}".encode()
         at = data.rindex(old, at, data.index(b"$EndNodes"))
     assert old in data[at:]
     path.write_bytes(data[:at] + data[at:].replace(old, new, 1))

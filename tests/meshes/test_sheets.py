@@ -188,7 +188,7 @@ def twisted_band(half_turns, joined=True, around=12, across=2):
 
 
 @pytest.mark.parametrize("half_turns", [0, 1, 2, 3])
-def test_bands_of_one_side_are_reported_from_those_of_two(half_turns):
+def test_bands_of_one_side_differ_from_those_of_two(half_turns):
     mesh = twisted_band(half_turns)
     said = list(find_problems(mesh))
     assert Edges(mesh.triangles).one_sided == bool(half_turns % 2)

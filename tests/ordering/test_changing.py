@@ -23,7 +23,7 @@ EVERY = pytest.mark.parametrize("name", MODELS)
 def stencils(n, corners):
     """Any number of tuples of different vertices."""
     tuples = st.lists(st.integers(0, n - 1), min_size=corners, max_size=corners, unique=True)
-    return st.lists(tuples, max_size=30).map(lambda found: np.array(found, np.int32).reshape(-1, corners))
+    return st.lists(tuples, max_size=30).map(lambda entries: np.array(entries, np.int32).reshape(-1, corners))
 
 
 def springs(model, pairs, capacity=None):
@@ -121,7 +121,7 @@ def test_any_number_of_colors():
     np.testing.assert_array_equal(colors_with(before, [pairs[:1]])[2:], np.zeros(148))
 
 
-def visits_of(own, width, rows, n):
+def incidence_of(own, width, rows, n):
     """What every vertex finds in its lanes, sorted: the numbers of all arrays of the rows; but for rows that
     hold nothing but ids."""
     incidence = {v: [] for v in range(n + 1)}
@@ -156,8 +156,8 @@ def test_vertices_keep_their_incidences(name, at_once, runner):
         ids = np.concatenate([own[b, 0, :w] for b, w in enumerate(width)])
         np.testing.assert_array_equal(np.sort(ids[ids < n]), np.flatnonzero(model.free))
         for rows, expected in zip(layout.batches.terms, rebuilt.terms, strict=True):
-            incidence = visits_of(own, width, rows, n)
-            assert incidence == visits_of(rebuilt.own, rebuilt.width, expected, n)
+            incidence = incidence_of(own, width, rows, n)
+            assert incidence == incidence_of(rebuilt.own, rebuilt.width, expected, n)
             assert not incidence[n]
             assert sum(map(len, incidence.values())) > 0 or not count
     for rows, before in zip(layout.batches.terms[:-1], begun, strict=True):

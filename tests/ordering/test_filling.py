@@ -27,7 +27,7 @@ def pull_batch(random, count):
     return NodalForces(stencils(random, count, 1), random.normal(size=(count, 3)), 40)
 
 
-def rubbing(random, count):
+def frictional(random, count):
     """Some of which have a vertex twice."""
     vertices = stencils(random, count, 6)
     vertices[::3, 5] = vertices[::3, 0]
@@ -41,13 +41,13 @@ def barriers(random, count, rubs=None):
     return Barriers(stencils(random, count, 4), crossing, *numbers, POINTS, 40, rubs)
 
 
-def rubbing_barriers(random, count):
+def frictional_barriers(random, count):
     began, slip = random.normal(size=(count, 4, 3)), random.normal(size=(count, 3))
     return barriers(random, count, FrictionData(began, slip, random.random(count), random.random(count)))
 
 
-KINDS = {f.__name__: f for f in (springs, pull_batch, rubbing, barriers, rubbing_barriers)}
-EVERY = pytest.mark.parametrize("kind", KINDS)
+TERM_MAKERS = {f.__name__: f for f in (springs, pull_batch, frictional, barriers, frictional_barriers)}
+EVERY = pytest.mark.parametrize("kind", TERM_MAKERS)
 PRECISIONS = pytest.mark.parametrize("precision", ["float32", "float64"])
 
 
@@ -56,19 +56,19 @@ PRECISIONS = pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_incidences_anywhere_are_those_of_the_terms_rows(kind, precision):
     """Bit by bit; also where there is none."""
     random, rows, lanes = np.random.default_rng(1), 12, 8
-    term = KINDS[kind](random, 20)
+    term = TERM_MAKERS[kind](random, 20)
     corners = term.vertices.shape[1]
     chosen = random.permutation(20 * corners)[:60]
     slots = random.permutation(rows * lanes)[: len(chosen)]
     (row, lane), own = np.divmod(slots, lanes), random.integers(0, N, (rows, lanes)).astype(np.int32)
-    visits = Incidence(chosen // corners, chosen % corners, row, lane, own, np.dtype(precision))
-    expected = row_arrays(term.rows(visits, np.zeros(1, np.int64)))
+    incidences = Incidence(chosen // corners, chosen % corners, row, lane, own, np.dtype(precision))
+    expected = row_arrays(term.rows(incidences, np.zeros(1, np.int64)))
     slot = np.zeros((rows, lanes), np.int8)
-    slot[row, lane] = visits.slot
+    slot[row, lane] = incidences.slot
     start, batches = np.arange(0, rows + 1, 1), np.arange(rows, dtype=np.int32)
     arrays = tuple(np.full_like(array, 7) for array in expected)
     tables = stencil_tables(term, np.dtype(precision))
-    work = Fill(arrays, tables, start, own[:, None], visits.elements, slot, batches)
+    work = Fill(arrays, tables, start, own[:, None], incidences.elements, slot, batches)
     HOST.run(fill_rows, 1, work)
     for array, values in zip(arrays, expected, strict=True):
         np.testing.assert_array_equal(array, values)
@@ -78,9 +78,9 @@ def test_incidences_anywhere_are_those_of_the_terms_rows(kind, precision):
 def test_elements_are_those_that_there_are(kind):
     """Whatever there was before."""
     random, how = np.random.default_rng(2), (np.dtype("float32"), N, 16)
-    changing = DynamicElements(KINDS[kind](random, 5), *how)
+    changing = DynamicElements(TERM_MAKERS[kind](random, 5), *how)
     for count in (37, 40, 11, 0, 20):
-        term = KINDS[kind](random, count)
+        term = TERM_MAKERS[kind](random, count)
         changing.set_term(term, HOST)
         expected, actual = batch_elements(term, *how), changing.elements
         np.testing.assert_array_equal(actual.own, expected.own)

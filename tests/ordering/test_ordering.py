@@ -95,7 +95,7 @@ def test_batches_do_not_mix_colors(name):
         assert set(color[own[own < model.vertices]].tolist()) == {c}
 
 
-def tet_visits(own_of_row, rows, padding):
+def tet_incidence(own_of_row, rows, padding):
     """(visiting vertex, the three others, volume) of every visit with a volume."""
     incidence = []
     for row, lane in zip(*np.nonzero(rows.rest[:, 9] > 0), strict=True):
@@ -123,9 +123,9 @@ def test_lanes_share_vertices_as_the_widths_say(name, at_once):
 def test_widths_follow_from_what_can_be_done_at_once():
     """One batch after the other should be full; where all run at once, each vertex takes as many lanes as it
     has visits."""
-    for visits in ([8], [32], [32, 3]):
-        assert best_width(1000, visits, 32, 1) == 32
-        assert best_width(1000, visits, 32, 10**6) == 32 // max(visits)
+    for incidences in ([8], [32], [32, 3]):
+        assert best_width(1000, incidences, 32, 1) == 32
+        assert best_width(1000, incidences, 32, 10**6) == 32 // max(incidences)
     widths = [best_width(4000, [32], 32, at_once) for at_once in (1, 100, 1000, 10**5)]
     assert widths == sorted(widths, reverse=True)
     assert len(set(widths)) > 2
@@ -149,7 +149,7 @@ def test_every_incidence_appears_once(name, precision, at_once):
             for v in tet
             if model.free[v]
         )
-        assert tet_visits(own_of_row, rows, model.vertices) == expected
+        assert tet_incidence(own_of_row, rows, model.vertices) == expected
 
 
 @EVERY

@@ -142,12 +142,12 @@ def test_verdicts_are_brought_up_to_the_criteria_of_today(tmp_path):
 
 def test_the_list_of_items_counts_itself():
     text = (SHIPPED / "audit.md").read_text(encoding="utf-8")
-    ways = ("there", "differently", "in part", "missing")
+    paths = ("there", "differently", "in part", "missing")
     for section in text.split("\n## ")[1:]:
         paper, *lines = section.splitlines()
         now = [line.split("|")[4].strip() for line in lines if line[2:3].isdigit()]
-        counted = "|".join(str(now.count(way)) for way in ways)
-        assert f"|{paper}, of {len(now)}|{counted}|" in text
+        item_counts = "|".join(str(now.count(way)) for way in paths)
+        assert f"|{paper}, of {len(now)}|{item_counts}|" in text
 
 
 def test_the_list_of_items_names_files_that_are_there():

@@ -12,13 +12,13 @@ from supple_papers.measurements import Claim, Measurements, brief, plain, run_ro
 from supple_papers.registry import experiment, find_rows, rows, shows, titles
 from supple_papers.results_page import WORDS, row_status, write_page
 
-FIGURES = {"pbng": (20, 4), "pbcm": (11, 1), "bnh": (8, 3), "gpbd": (10, 5), "pxpbd": (12, 1)}
+PAPER_COUNTS = {"pbng": (20, 4), "pbcm": (11, 1), "bnh": (8, 3), "gpbd": (10, 5), "pxpbd": (12, 1)}
 """How many figures and tables each paper has."""
 
 
-@pytest.mark.parametrize("paper", FIGURES)
+@pytest.mark.parametrize("paper", PAPER_COUNTS)
 def test_no_figure_and_no_table_is_left_out(paper):
-    plots, tables = FIGURES[paper]
+    plots, tables = PAPER_COUNTS[paper]
     expected = {f"{paper}-fig{k + 1}" for k in range(plots)} | {
         f"{paper}-table{k + 1}" for k in range(tables)
     }

@@ -36,16 +36,16 @@ def test_points_of_two_bodies_meet(solver):
     result = supple.equilibrium(
         scene, solver=solver, tolerance=1e-3, max_iterations=3000, position_tolerance=None
     )
-    attached, holding = ends(result).swapaxes(0, 1)
-    np.testing.assert_allclose(attached, holding, atol=1e-4)
+    attached, anchors = ends(result).swapaxes(0, 1)
+    np.testing.assert_allclose(attached, anchors, atol=1e-4)
     assert abs(attached[:, 1].mean() - 1.05) < 0.1
 
 
 def test_the_offset_is_preserved_and_fixed_points_hold():
     scene, upper, lower = blocks(gap=0.05)
     scene.attach(lower, upper, stiffness=1e6, at=POINTS, keep_offset=True)
-    attached, holding = ends(supple.equilibrium(scene, solver="newton", tolerance=1e-6)).swapaxes(0, 1)
-    np.testing.assert_allclose(holding - attached, np.tile([0, 0.05, 0], (4, 1)), atol=1e-4)
+    attached, anchors = ends(supple.equilibrium(scene, solver="newton", tolerance=1e-6)).swapaxes(0, 1)
+    np.testing.assert_allclose(anchors - attached, np.tile([0, 0.05, 0], (4, 1)), atol=1e-4)
     anchored = supple.Scene(gravity=(0, -1, 0))
     body = anchored.add_solid(supple.block(2), material("corotated"), density=10)
     anchored.attach(body, None, stiffness=1e7, at=POINTS)

@@ -160,9 +160,9 @@ def test_the_distance_knows_the_stiffness_of_the_gas():
         scene.pin(scene.bodies[0].where(lambda X: X[:, 0] < 1e-9))
         return supple.equilibrium(scene, solver="pbng", **options)
 
-    tight = solve(tolerance=1e-10)
+    converged = solve(tolerance=1e-10)
     near = solve(max_iterations=25)
-    distance = np.linalg.norm(near.positions - tight.positions, axis=1).max()
+    distance = np.linalg.norm(near.positions - converged.positions, axis=1).max()
     assert distance > 1e-6
     assert near.report.error_estimate.worst.position_error_m == pytest.approx(distance, rel=0.1)
 

@@ -80,9 +80,9 @@ def test_on_a_closed_surface_it_is_a_pressure():
         add(scene, body)
         return supple.equilibrium(scene, solver="newton", tolerance=1e-8).positions
 
-    turning = block(lambda scene, body: scene.add_traction(body, 2e4, following=True))
+    rotation = block(lambda scene, body: scene.add_traction(body, 2e4, following=True))
     energy = block(lambda scene, body: scene.add_pressure(body, 2e4))
-    np.testing.assert_allclose(turning, energy, atol=2e-6)
+    np.testing.assert_allclose(rotation, energy, atol=2e-6)
 
 
 def test_frames_of_a_motion_have_the_part_of_their_time():

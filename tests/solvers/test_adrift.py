@@ -152,10 +152,10 @@ def hung(pins, gravity=9.8):
     return scene
 
 
-@pytest.mark.parametrize(("pins", "ways", "in_gravity"), [(1, 3, 1), (2, 1, 0), (3, 0, 0)])
-def test_bodies_may_turn_about_what_holds_them(pins, ways, in_gravity):
+@pytest.mark.parametrize(("pins", "axes", "in_gravity"), [(1, 3, 1), (2, 1, 0), (3, 0, 0)])
+def test_bodies_may_turn_about_what_holds_them(pins, axes, in_gravity):
     """About a point in three ways, about a line in one; in gravity only about the vertical."""
-    for gravity, expected in ((0.0, ways), (9.8, in_gravity)):
+    for gravity, expected in ((0.0, axes), (9.8, in_gravity)):
         problem, linear = problem_at(
             hung(pins, gravity), lambda X: X + 0.01 * np.sin(5 * X[:, ::-1]) * X[:, 1:2]
         )

@@ -36,7 +36,7 @@ def wrung(gravity=0.0):
     return scene
 
 
-def soft_beside_stiff():
+def soft_next_to_stiff():
     """Two bodies that have nothing to do with each other; the forces in one are ten thousand times larger."""
     scene = supple.Scene(gravity=(0, -0.1, 0))
     stiff = scene.add_solid(supple.block(3), material("corotated", young=1e8), density=1000, name="stiff")
@@ -60,7 +60,7 @@ def missing(scene, result, **options):
 CASES = {
     "cantilever": bar,
     "wrung": wrung,
-    "soft beside stiff": soft_beside_stiff,
+    "soft beside stiff": soft_next_to_stiff,
     "tied": lambda: tied_blocks(material("corotated"), material("neo_hookean"), stiffness=1e6),
     "twisted": lambda: twisted(material("stable_neo_hookean")),
     "membrane": membrane,
@@ -112,7 +112,7 @@ def test_a_warm_start_with_gravity_added():
 
 def test_a_soft_body_next_to_a_stretched_stiff_one():
     """Each is judged by its own forces."""
-    scene = soft_beside_stiff()
+    scene = soft_next_to_stiff()
     for solver in (PBNG(), Hybrid()):
         result = supple.equilibrium(scene, solver=solver)
         assert result.report.outcome is Outcome.CONVERGED
@@ -195,7 +195,7 @@ def test_limits_come_first():
 
 
 def test_reports_are_plain():
-    report = supple.equilibrium(soft_beside_stiff()).report
+    report = supple.equilibrium(soft_next_to_stiff()).report
     error_estimate = json.loads(json.dumps(report.to_dict()))["error_estimate"]
     assert [body["body"] for body in error_estimate["bodies"]] == ["stiff", "soft"]
     assert error_estimate["bodies"][1]["position_error"] == pytest.approx(

@@ -49,11 +49,11 @@ def test_solvers_agree_lane_by_lane(solver, block):
     """The kernels as a device's threads see them, one lane at a time, without a device."""
     model = supple.scene.build_model(block("corotated"))
     x, reduction, energy = after_sweeps(Problem(model, "float64"), solver, 6)
-    y, reduction_there, energy_there = after_sweeps(lanewise_problem(model, "float64"), solver, 6)
+    y, device_reduction, device_energy = after_sweeps(lanewise_problem(model, "float64"), solver, 6)
     assert np.abs(x - model.rest).max() > 1e-4
     assert np.abs(x - y).max() < 1e-12
-    assert reduction_there == pytest.approx(reduction, rel=1e-3, abs=1e-11)
-    assert energy_there == pytest.approx(energy, rel=1e-6)
+    assert device_reduction == pytest.approx(reduction, rel=1e-3, abs=1e-11)
+    assert device_energy == pytest.approx(energy, rel=1e-6)
 
 
 def test_shared_incidences_add_up():
@@ -61,12 +61,12 @@ def test_shared_incidences_add_up():
     model = supple.scene.build_model(falling_block("corotated"))
     shared, single = lanewise_problem(model, "float64", at_once=200), lanewise_problem(model, "float64")
     assert shared.loads.rows.width.max() < 32 == single.loads.rows.width.min()
-    visits = [sorted(visits_of(problem)) for problem in (shared, single)]
-    assert visits[0] == visits[1]
-    assert len(visits[0]) == np.isin(model.terms[0].vertices, np.flatnonzero(model.free)).sum()
+    incidences = [sorted(incidences_of(problem)) for problem in (shared, single)]
+    assert incidences[0] == incidences[1]
+    assert len(incidences[0]) == np.isin(model.terms[0].vertices, np.flatnonzero(model.free)).sum()
 
 
-def visits_of(problem):
+def incidences_of(problem):
     """(vertex, element) of every visit to the first term."""
     own, rows, element = (
         problem.loads.rows.own,
@@ -88,14 +88,14 @@ def test_solvers_agree_with_the_cpu(name, precision, block):
     model = supple.scene.build_model(block("corotated"))
     x, reduction, energy = after_sweeps(Problem(model, precision), SOLVERS[name](), 12)
     device_problem = make_problem(model, True, supple.Backend("cuda", precision))
-    y, reduction_there, energy_there = after_sweeps(device_problem, SOLVERS[name](), 12)
+    y, device_reduction, device_energy = after_sweeps(device_problem, SOLVERS[name](), 12)
     close = (1e-12 if precision == "float64" else 2e-5) * (10 if name == "pbd" else 1)
     assert np.abs(x - model.rest).max() > 1e-4
     assert np.abs(x - y).max() < close
-    assert reduction_there == pytest.approx(
+    assert device_reduction == pytest.approx(
         reduction, rel=1e-2 if name == "pbd" else 1e-3, abs=1e-11 if precision == "float64" else 3e-5
     )
-    assert energy_there == pytest.approx(energy, rel=1e-6 if precision == "float64" else 1e-2)
+    assert device_energy == pytest.approx(energy, rel=1e-6 if precision == "float64" else 1e-2)
 
 
 @on_a_card

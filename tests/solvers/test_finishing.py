@@ -233,11 +233,11 @@ def test_error_estimates_are_computed_in_batches(monkeypatch):
     """Bars that arrive one after the other; without patience each would have a linear solve of its own."""
     requests = []
 
-    def counted(problem, balances):
+    def record_call(problem, balances):
         requests.append(len(balances))
         return estimate_errors(problem, balances)
 
-    monkeypatch.setattr("supple.solve.error_control.estimate_errors", counted)
+    monkeypatch.setattr("supple.solve.error_control.estimate_errors", record_call)
     scene = wrung(0)
     chosen = [supple.Variation(gravity=(0, -g, 0)) for g in (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)]
     results = list(supple.equilibria(scene, chosen, device="cuda", tolerance=1e-5, position_tolerance=1e-2))
@@ -334,11 +334,11 @@ def test_only_those_that_are_not_stable_get_sequential_error_estimates(monkeypat
     """Straight columns, not yet in balance: what two of them have of negative curvature tells them apart."""
     estimated = []
 
-    def counted(problem, copy):
+    def record_call(problem, copy):
         estimated.append(copy)
         return estimate_error(problem, copy)
 
-    monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.estimate_error", counted)
+    monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.estimate_error", record_call)
     problem = problem_of(*columns(0.1, -0.1, 0.05, -0.12, 0.12))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=60))
     estimates = estimate_errors(problem, problem.diagnostics.balances())

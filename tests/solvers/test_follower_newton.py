@@ -137,8 +137,8 @@ def test_it_is_the_equilibrium_of_an_independent_load_stepping(solver):
 @pytest.mark.parametrize("q", [2.4, 12.0, 18.0, 40.0])
 def test_error_estimates_are_the_true_distance(q):
     scene, _ = cantilever(q)
-    tight = supple.equilibrium(scene, tolerance=1e-10, position_tolerance=1e-9)
-    assert tight.report.outcome is supple.Outcome.CONVERGED
+    strict = supple.equilibrium(scene, tolerance=1e-10, position_tolerance=1e-9)
+    assert strict.report.outcome is supple.Outcome.CONVERGED
     cases = [
         (None, {}),
         ("newton", {}),
@@ -149,15 +149,15 @@ def test_error_estimates_are_the_true_distance(q):
     for solver, options in cases:
         result = supple.equilibrium(scene, solver=solver, **options)
         assert result.report.outcome is supple.Outcome.CONVERGED
-        true = np.linalg.norm(result.positions - tight.positions, axis=1).max()
+        true = np.linalg.norm(result.positions - strict.positions, axis=1).max()
         assert 0.5 < result.report.error_estimate.worst.position_error_m / true < 2
 
 
 def test_sweeps_that_are_far_from_the_equilibrium_say_so():
     scene, _ = cantilever(12.0)
-    tight = supple.equilibrium(scene, tolerance=1e-8)
+    strict = supple.equilibrium(scene, tolerance=1e-8)
     report = (swept := supple.equilibrium(scene, solver="pbng", tolerance=1e-3, max_iterations=500)).report
-    true = np.linalg.norm(swept.positions - tight.positions, axis=1).max()
+    true = np.linalg.norm(swept.positions - strict.positions, axis=1).max()
     assert true > 1
     assert report.outcome is not supple.Outcome.CONVERGED
     assert report.error_estimate.worst.position_error_m > 0.3 * true

@@ -39,9 +39,9 @@ class Ropes:
         return self.springs(problem.positions, problem.model.rest)
 
 
-def followed(model, follower):
+def followed(model, dynamic_term):
     none = Springs(np.empty((0, 2), np.int32), np.empty(0), np.empty((0, 1)), model.rest, capacity=64)
-    return replace(model, terms=(*model.terms, none), dynamic_terms=((len(model.terms), follower),))
+    return replace(model, terms=(*model.terms, none), dynamic_terms=((len(model.terms), dynamic_term),))
 
 
 def sagging():
@@ -55,7 +55,7 @@ def test_a_solve_ends_with_the_stencils_of_where_it_ends(name, every, precision)
     """Which is an equilibrium of the model that has had them from the beginning."""
     if precision not in SOLVERS[name].precisions:
         pytest.skip(f"{name} does not compute in {precision}")
-    model, follower = sagging(), Ropes(every)
+    model, dynamic_term = sagging(), Ropes(every)
     tolerance = 1e-6 if precision == "float64" else 2e-4
     options = {
         "tolerance": tolerance,
@@ -63,23 +63,23 @@ def test_a_solve_ends_with_the_stencils_of_where_it_ends(name, every, precision)
         "max_iterations": 3000,
         "precision": precision,
     }
-    result = supple.equilibrium(followed(model, follower), solver=name, **options)
+    result = supple.equilibrium(followed(model, dynamic_term), solver=name, **options)
     assert result.report.ok, result.report
-    springs = follower.springs(result.positions, model.rest)
+    springs = dynamic_term.springs(result.positions, model.rest)
     assert 0 < len(springs.vertices) < model.vertices - 1
     still = replace(model, terms=(*model.terms, springs))
     problem = Problem(still, "float64")
     problem.begin_step(np.inf)
     problem.positions = result.positions
     assert problem.balance().relative_residual <= 1.5 * tolerance
-    assert len(follower.looks) > 2
+    assert len(dynamic_term.looks) > 2
 
 
 def test_who_never_refreshes_keeps_the_stencils_of_the_beginning():
-    model, follower = sagging(), Ropes(None)
-    result = supple.equilibrium(followed(model, follower), tolerance=1e-6)
+    model, dynamic_term = sagging(), Ropes(None)
+    result = supple.equilibrium(followed(model, dynamic_term), tolerance=1e-6)
     assert result.report.ok
-    assert follower.looks == [np.inf]
+    assert dynamic_term.looks == [np.inf]
     reference = supple.equilibrium(model, tolerance=1e-6)
     np.testing.assert_allclose(result.positions, reference.positions, atol=1e-9)
 
@@ -88,8 +88,10 @@ def test_a_verdict_waits_for_the_stencils_of_the_present_positions():
     """From an equilibrium without springs, all forces balance until somebody looks."""
     model = sagging()
     reference = supple.equilibrium(model, tolerance=1e-8)
-    follower = Ropes(1000)
-    report = supple.equilibrium(followed(model, follower), initial=reference.positions, tolerance=1e-6).report
+    dynamic_term = Ropes(1000)
+    report = supple.equilibrium(
+        followed(model, dynamic_term), initial=reference.positions, tolerance=1e-6
+    ).report
     assert report.ok
     assert report.iterations > 0
 
@@ -101,8 +103,8 @@ def test_motions_refresh_in_every_step(name, every):
     model, schedule = sagging(), StepSchedule(0.04, 2, 0.0, False)
     iterations = []
     for watched in (False, True):
-        follower = Ropes(every if name in WITHIN_A_STEP else None, slack=1.001)
-        problem = make_problem(followed(model, follower), False, supple.Backend())
+        dynamic_term = Ropes(every if name in WITHIN_A_STEP else None, slack=1.001)
+        problem = make_problem(followed(model, dynamic_term), False, supple.Backend())
         watch = (lambda *_: None) if watched else None
         stepping = TimeLoop(
             problem, SOLVERS[name](), StopCriteria(max_iterations=6), schedule, callback=watch
@@ -110,9 +112,9 @@ def test_motions_refresh_in_every_step(name, every):
         for _ in range(4):
             stepping.advance()
         iterations.append(problem.positions)
-        steps = sorted(set(follower.looks))
+        steps = sorted(set(dynamic_term.looks))
         np.testing.assert_allclose(steps, 0.02 * np.arange(1, 9))
-        assert len(follower.springs(problem.positions, model.rest).vertices) > 0
+        assert len(dynamic_term.springs(problem.positions, model.rest).vertices) > 0
     np.testing.assert_allclose(*iterations, atol=1e-12)
 
 

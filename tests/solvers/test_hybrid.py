@@ -199,13 +199,13 @@ def test_nothing_to_do():
 def test_straight_paths():
     """They arrive, too, if later."""
     scene = slender(material("corotated"))
-    turning, straight = (
+    rotation, straight = (
         supple.equilibrium(scene, solver=Hybrid(max_predicted_sweeps=0, path=path), tolerance=1e-8).report
         for path in ("rotation", "straight")
     )
     assert straight.ok
-    assert straight.energy == pytest.approx(turning.energy, rel=1e-9)
-    assert turning.iterations < straight.iterations
+    assert straight.energy == pytest.approx(rotation.energy, rel=1e-9)
+    assert rotation.iterations < straight.iterations
 
 
 @pytest.mark.parametrize(

@@ -56,9 +56,9 @@ def test_in_rounding_other_means_may_tell_that_the_first_step_was_good():
     """Only there, and only of the first: further in, and where energies tell, they are not asked."""
     requests = []
 
-    def nearer(answer):
-        requests.append(answer)
-        return answer
+    def nearer(solution):
+        requests.append(solution)
+        return solution
 
     flat = {"rounding": 1.0, "residual": 0.3, "residual_at": lambda x: 5.0}
     assert search(lambda x: 1e-3 * x, 1.0, nearer=lambda: nearer(True), **flat)[1].t == 1.0
@@ -71,7 +71,7 @@ def test_in_rounding_other_means_may_tell_that_the_first_step_was_good():
 def test_steps_are_doubled_as_long_as_that_pays(optimum):
     valley, reached = search(lambda x: (x - optimum) ** 2, 2 * optimum)
     start = Start(optimum**2, 1e-12, 1.0)
-    further = expand(valley, valley.move, start, reached)
-    assert valley.x == further.t >= reached.t
-    assert further.energy <= reached.energy
-    assert further.t == {1.0: 1.0, 10.0: 8.0, 1e6: 64.0}[optimum]
+    longer = expand(valley, valley.move, start, reached)
+    assert valley.x == longer.t >= reached.t
+    assert longer.energy <= reached.energy
+    assert longer.t == {1.0: 1.0, 10.0: 8.0, 1e6: 64.0}[optimum]

@@ -9,9 +9,9 @@ from supple.problem import Balances
 from supple.solvers.newton_methods.rate_estimate import FIT_POINTS, BatchRateEstimates, RateEstimate
 
 
-def some_figures(copies, bodies, seed=0):
+def random_sums(members, bodies, seed=0):
     rng = np.random.default_rng(seed)
-    quantities = rng.uniform(0, 1, (copies, bodies, 5)) ** 8
+    quantities = rng.uniform(0, 1, (members, bodies, 5)) ** 8
     quantities[1::7, 0, 0] = np.inf
     quantities[2::7, :, 1] = 0
     quantities[3::7, -1, 0] = np.nan
@@ -22,7 +22,7 @@ def some_figures(copies, bodies, seed=0):
 @pytest.mark.parametrize("bodies", [1, 3])
 @pytest.mark.parametrize("acting", ["each", "all", "none"])
 def test_balances_of_a_batch_are_those_of_each(bodies, acting):
-    quantities = some_figures(40, bodies)
+    quantities = random_sums(40, bodies)
     rng = np.random.default_rng(1)
     acts = {"each": rng.random((40, bodies)) < 0.5, "all": np.ones((1, bodies), bool)}
     acts["none"] = ~acts["all"]
@@ -37,7 +37,7 @@ def test_balances_of_a_batch_are_those_of_each(bodies, acting):
 
 
 def test_sums_that_change_later_are_not_those_of_before():
-    quantities = some_figures(3, 1)
+    quantities = random_sums(3, 1)
     balances = Balances(quantities, np.ones((1, 1), bool), 0.1, 1e-3, np.arange(3, dtype=np.int32))
     before = quantities[0, 0, 0]
     quantities[:] = 0
@@ -53,11 +53,11 @@ def test_forecasts_of_many_are_those_of_each():
     many, each = BatchRateEstimates(9), [RateEstimate(target) for target in targets]
     many.target[:] = targets
     assert not many.remaining.any()
-    for look, row in enumerate(relative_residuals):
-        many.record(10 * look, row)
+    for check, row in enumerate(relative_residuals):
+        many.record(10 * check, row)
         for one, relative_residual in zip(each, row, strict=True):
-            one.record(10 * look, float(relative_residual))
-        expected = [one.remaining if look + 1 >= FIT_POINTS else 0.0 for one in each]
+            one.record(10 * check, float(relative_residual))
+        expected = [one.remaining if check + 1 >= FIT_POINTS else 0.0 for one in each]
         np.testing.assert_allclose(many.remaining, expected, rtol=1e-12)
     assert np.isinf(many.remaining[3])
 
@@ -65,6 +65,6 @@ def test_forecasts_of_many_are_those_of_each():
 def test_a_rise_in_the_first_sweeps_is_no_reason_to_leave():
     """As seen of 32,768 vertices, which arrive at 1e-4 after 550 sweeps."""
     estimates = BatchRateEstimates(1)
-    for look, relative_residual in enumerate((5.8e-2, 6.3e-2, 4.5e-2, 3.6e-2, 2.9e-2), 1):
-        estimates.record(10 * look, np.array([relative_residual]))
+    for check, relative_residual in enumerate((5.8e-2, 6.3e-2, 4.5e-2, 3.6e-2, 2.9e-2), 1):
+        estimates.record(10 * check, np.array([relative_residual]))
         assert estimates.remaining[0] < 1000

@@ -189,11 +189,11 @@ def test_without_cloth_it_is_pbng_and_says_so():
 def test_motions_are_the_same_when_observed():
     scene = hanging(12, quasistatic=False)
     scene.frames = 3
-    some = list(supple.simulate(scene, solver=MPBNG(), max_iterations=6, substeps=2))
+    unobserved = list(supple.simulate(scene, solver=MPBNG(), max_iterations=6, substeps=2))
     watched = list(
         supple.simulate(scene, solver=MPBNG(), max_iterations=6, substeps=2, callback=lambda *_: None)
     )
-    for a, b in zip(some, watched, strict=True):
+    for a, b in zip(unobserved, watched, strict=True):
         np.testing.assert_array_equal(a.positions, b.positions)
 
 

@@ -6,7 +6,7 @@ from problems import (
     BARRIERS,
     HAND_WRITTEN,
     PBNGS,
-    SELF_RIGHTING,
+    SELF_RECOVERING,
     cantilever,
     flattened,
     material,
@@ -165,7 +165,7 @@ def test_without_links_stiff_ties_converge_slowly():
     assert not without.report.ok
 
 
-@pytest.mark.parametrize("name", SELF_RIGHTING)
+@pytest.mark.parametrize("name", SELF_RECOVERING)
 @pytest.mark.parametrize("start", [scrambled, flattened], ids=["scrambled", "flattened"])
 @ACCELERATIONS
 def test_terrible_starts_return_to_rest(name, start, solver):

@@ -195,15 +195,15 @@ def test_element_wise_methods_begin_a_step_again_with_other_springs(name, model)
 def test_a_net_may_consist_of_nothing_else():
     """Of springs alone, all of which may come and go."""
     points, _ = sheet()
-    net_alone = net()
-    (term,) = net_alone.terms
+    net_only = net()
+    (term,) = net_only.terms
     empty = Springs(term.vertices[:0], term.stiffness[:0], term.rest[:0], points, capacity=4)
-    problem = Problem(model_of(points, empty, pinned=net_alone.pinned, stretch=1.1), "float64")
+    problem = Problem(model_of(points, empty, pinned=net_only.pinned, stretch=1.1), "float64")
     problem.refresh(0, term)
-    problem.positions = net_alone.rest * [1.1, 1.1, 1]
+    problem.positions = net_only.rest * [1.1, 1.1, 1]
     problem.begin_step(0.0)
     assert solve(problem, supple.PBNG(), StopCriteria(1e-8)).ok
-    expected = supple.equilibrium(net_alone, tolerance=1e-8, initial=net_alone.rest * [1.1, 1.1, 1])
+    expected = supple.equilibrium(net_only, tolerance=1e-8, initial=net_only.rest * [1.1, 1.1, 1])
     np.testing.assert_allclose(problem.positions, expected.positions, atol=1e-6)
 
 

@@ -121,11 +121,11 @@ def test_ties_hold_on_the_way():
     center = np.array([0.5, 1.0, 0.5])
     d = ((problem.model.rest - center) @ spin([0, 0, 0.8]).T)[free]
     along(problem, d).go(1.0)
-    elastic, gaps = (
+    elastic, tie_gaps = (
         problem.diagnostics.stored_energies()[0][:-1].sum(),
         problem.diagnostics.stored_energies()[0][-1],
     )
-    assert gaps < 1e-2 * elastic
+    assert tie_gaps < 1e-2 * elastic
 
 
 def test_inertia_holds_what_nothing_else_does():

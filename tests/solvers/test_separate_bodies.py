@@ -18,7 +18,7 @@ BARS = {"soft": (1e3, 0.01), "stiff": (1e9, 1e4)}
 """E [Pa] and density [kg/m³] of bars that bend equally far."""
 
 
-def beside(slow):
+def next_to(slow):
     """A soft and a stiff bar, of which one is slender and nearly incompressible: slow to solve for."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     for k, (name, (young, density)) in enumerate(BARS.items()):
@@ -39,7 +39,7 @@ def after_sweeps(scene, count=30):
 
 @pytest.mark.parametrize("slow", BARS)
 def test_distances_of_soft_and_stiff_bodies_are_true(slow):
-    scene = beside(slow)
+    scene = next_to(slow)
     problem = after_sweeps(scene)
     estimate = estimate_error(problem)
     truth = supple.equilibrium(
@@ -56,7 +56,7 @@ def test_distances_of_soft_and_stiff_bodies_are_true(slow):
 @pytest.mark.parametrize("slow", BARS)
 def test_every_body_is_solved_for_to_the_accuracy_requested(slow):
     """Against one exact solve: also of the body that has a millionth of the energy."""
-    problem = after_sweeps(beside(slow))
+    problem = after_sweeps(next_to(slow))
     linear = Linearization(problem)
     direction = linear.direction(ACCURACY, 0.0, probe=True)
     assert linear.parts.count == len(direction.left) == 2
@@ -70,7 +70,7 @@ def test_every_body_is_solved_for_to_the_accuracy_requested(slow):
         assert error < (10 * ACCURACY) ** 2 * size
 
 
-def held_and_free(stretch=1.1):
+def pinned_and_free(stretch=1.1):
     """A held bar that bends, and a block that nothing holds; where both begin."""
     scene = supple.Scene(gravity=(0, 0, 0))
     pinned_bar = scene.add_solid(
@@ -95,7 +95,7 @@ def aligned(points, like):
 
 
 def test_the_distance_of_a_free_body_next_to_a_pinned_one_leaves_out_how_it_drifts():
-    scene, start = held_and_free(1.02)
+    scene, start = pinned_and_free(1.02)
     problem = Problem(build_model(scene), "float64")
     problem.positions = start
     problem.balance()
@@ -110,7 +110,7 @@ def test_the_distance_of_a_free_body_next_to_a_pinned_one_leaves_out_how_it_drif
 
 
 def test_a_free_body_stays_where_it_was_next_to_a_pinned_one():
-    scene, start = held_and_free()
+    scene, start = pinned_and_free()
     for solver in (Hybrid(), Hybrid(max_predicted_sweeps=0)):
         result = supple.equilibrium(scene, solver=solver, initial=start)
         own = scene.bodies[1].vertices

@@ -105,7 +105,7 @@ def spring_step(model, dt, v):
     return problem
 
 
-def linear_answer(model, K, dt, v):
+def linear_solution(model, K, dt, v):
     """Backward Euler for linear springs: (M/Δt² + Σ w wᵀ K) x = M/Δt² (x + Δt v) + f + Σ w K target."""
     term, n = model.terms[0], model.vertices
     A = diags(np.repeat(model.mass / dt**2, 3)).tolil()
@@ -132,7 +132,7 @@ def test_linear_constraints_converge_to_the_exact_solution(solver):
     v[-1] = 0
     problem = spring_step(model, 0.02, v)
     family.swept(problem, solver, 400)
-    np.testing.assert_allclose(problem.positions, linear_answer(model, K, 0.02, v), atol=1e-12)
+    np.testing.assert_allclose(problem.positions, linear_solution(model, K, 0.02, v), atol=1e-12)
 
 
 def small_deflection(solver, kind, gravity):

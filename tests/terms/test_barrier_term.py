@@ -11,7 +11,7 @@ from supple.terms import Barriers
 REACH = 0.5
 
 
-def apart(x, crossing):
+def separated(x, crossing):
     from supple.terms.contact.barrier_hessian import closest
 
     return closest(x, crossing)[1]
@@ -22,7 +22,7 @@ def random_stencils(count, seed, crossing):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(40 * count, 4, 3))
     edges = np.full(len(x), crossing)
-    d = apart(x, edges)
+    d = separated(x, edges)
     return x[(d < 0.9 * REACH) & (d > 0.1 * REACH)][:count]
 
 

@@ -54,7 +54,7 @@ MODELS = {
     "plate": plate,
 }
 ANY = pytest.mark.parametrize("name", MODELS)
-KINDS = pytest.mark.parametrize("make", [net, membrane, plate], ids=["springs", "membrane", "plate"])
+ELEMENTS = pytest.mark.parametrize("make", [net, membrane, plate], ids=["springs", "membrane", "plate"])
 
 
 @ANY
@@ -130,7 +130,7 @@ def test_the_force_of_a_triangle_is_the_stress_of_its_gradient(name):
         np.testing.assert_allclose(net_forces(problem), expected, atol=1e-9 * np.abs(expected).max())
 
 
-@KINDS
+@ELEMENTS
 def test_equilibria_of_pbng_and_newton_agree(make):
     """From where all is taut: a slack sheet has no stiffness across itself, and Newton no direction."""
     model, solvers = make(), ("pbng", "newton")
@@ -167,7 +167,7 @@ ERRORS = {"pbng": 1e-6, "bpxpbd": 1e-3, "fpxpbd": 1e-3, "gpbd": 0.1, "xpbd": 0.2
 """How far from Newton's, beside how far they move, methods may end; XPBD leaves out how gradients turn."""
 
 
-@KINDS
+@ELEMENTS
 @pytest.mark.parametrize("name", ERRORS)
 def test_every_method_finds_the_step_that_newton_finds(name, make):
     model, solver = make(), SOLVERS[name]()
@@ -181,7 +181,7 @@ def test_every_method_finds_the_step_that_newton_finds(name, make):
     assert np.abs(stepped(model, solver) - truth).max() < ERRORS[name] * moved
 
 
-@KINDS
+@ELEMENTS
 def test_pbd_brings_elements_back_to_rest(make):
     model = make(stretch=1.0, gravity=(0, 0, 0))
     problem = perturbed(Problem(model, "float64"), 0.02)
@@ -191,7 +191,7 @@ def test_pbd_brings_elements_back_to_rest(make):
     assert problem.diagnostics.stored_energies().sum() < 1e-3 * before
 
 
-@KINDS
+@ELEMENTS
 @pytest.mark.parametrize("name", ["pbng", "xpbd", "gpbd"])
 def test_devices_do_the_same(name, make):
     """Lane by lane, as a CUDA thread does it, against packs."""

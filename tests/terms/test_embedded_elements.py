@@ -21,7 +21,7 @@ MATERIALS = {
 DT = 5e-3
 
 
-def carried(material, precision="float64", spacing=0.35, speed=1.0):
+def embedded_problem(material, precision="float64", spacing=0.35, speed=1.0):
     """The nodes that make_grid_model a block, squeezed a little, that moves, turns and stretches."""
     scene = supple.Scene(quasistatic=False)
     scene.add_solid(supple.block(cells=(2, 2, 2), size=(1, 1, 1)), material, density=100)
@@ -37,7 +37,7 @@ def carried(material, precision="float64", spacing=0.35, speed=1.0):
 
 def step_of(material, precision="float64", **options):
     """The step of these nodes."""
-    actual = carried(material, precision, **options)
+    actual = embedded_problem(material, precision, **options)
     problem = Problem(actual.model, precision)
     problem.loads.set_time_step(DT)
     problem.states.set_velocities(actual.velocities)
@@ -47,11 +47,11 @@ def step_of(material, precision="float64", **options):
 
 @pytest.mark.parametrize("name", MATERIALS)
 def test_forces_are_the_derivative_of_the_energy(name):
-    check_forces(Problem(carried(MATERIALS[name]).model, "float64"), amount=0.02)
+    check_forces(Problem(embedded_problem(MATERIALS[name]).model, "float64"), amount=0.02)
 
 
 def test_hessians_are_derivatives_of_forces():
-    problem = perturbed(Problem(carried(MATERIALS["stable_neo_hookean"]).model, "float64"), 0.02)
+    problem = perturbed(Problem(embedded_problem(MATERIALS["stable_neo_hookean"]).model, "float64"), 0.02)
     assembly, u = Assembly(problem), problem.u.copy()
     H = assembly.hessian("exact").toarray()
     np.testing.assert_allclose(H, H.T, atol=1e-8 * np.abs(H).max())
@@ -74,7 +74,9 @@ def test_hessians_are_derivatives_of_forces():
 @pytest.mark.parametrize("kind", ["exact", "projected", "bound"])
 def test_hessians_are_those_of_corners_carried_by_nodes(spacing, kind):
     """Summed up element by element over all pairs of nodes, which is what corners by pairs must give."""
-    problem = perturbed(Problem(carried(MATERIALS["corotated"], spacing=spacing).model, "float64"), 0.02)
+    problem = perturbed(
+        Problem(embedded_problem(MATERIALS["corotated"], spacing=spacing).model, "float64"), 0.02
+    )
     assembly, (term,) = Assembly(problem), problem.model.terms
     K = term.hessian_blocks(problem.layout.elements[0], problem.u, kind, 1)
     weight = np.zeros((len(term.vertices), 4, problem.model.vertices))
@@ -94,7 +96,7 @@ def test_hessians_are_those_of_corners_carried_by_nodes(spacing, kind):
 
 def test_updates_of_nodes_are_of_nodes_that_carry_something():
     """Elements with fewer nodes than others repeat one of theirs, which is not visited for that."""
-    problem = Problem(carried(MATERIALS["corotated"], spacing=0.4).model, "float64")
+    problem = Problem(embedded_problem(MATERIALS["corotated"], spacing=0.4).model, "float64")
     (term,), (rows,) = problem.model.terms, problem.layout.terms
     different = sum(len(np.unique(nodes)) for nodes in term.vertices)
     assert term.vertices.size > different == int((rows.rest[:, 3] > 0).sum())
@@ -103,7 +105,7 @@ def test_updates_of_nodes_are_of_nodes_that_carry_something():
 @pytest.mark.parametrize("spacing", [0.2, 0.35, 1.5])
 def test_elements_of_a_color_share_no_node(spacing):
     """[PXPBD Fig. 6]: elements have the color that no node of theirs knows."""
-    (term,) = carried(MATERIALS["corotated"], spacing=spacing).model.terms
+    (term,) = embedded_problem(MATERIALS["corotated"], spacing=spacing).model.terms
     colors = color_elements(term.vertices, int(term.vertices.max()) + 1)
     for color in range(colors.max() + 1):
         nodes = [np.unique(stencil) for stencil in term.vertices[colors == color]]

@@ -203,7 +203,7 @@ def test_angles_are_what_they_are_until_folds_close():
 @pytest.mark.parametrize("curl", [-2.5, 1.2])
 def test_fabrics_that_curl_more_than_triangles_can_follow_have_an_equilibrium(curl):
     """They fold shut, and stay on their side; where angles jump at 180 degrees, nothing ends."""
-    model = free_but_held(fabric(curl=curl), size=0.15)
+    model = curling_sheet(fabric(curl=curl), size=0.15)
     result = supple.equilibrium(model, precision="float64", max_iterations=400)
     assert result.report.ok
     (term,) = model.terms
@@ -242,14 +242,14 @@ def test_fabrics_hang(name, solver):
 
 def test_what_curls_is_not_flat_at_rest():
     flat, curled = (
-        supple.equilibrium(free_but_held(fabric(curl=c)), precision="float64").positions[:, 2]
+        supple.equilibrium(curling_sheet(fabric(curl=c)), precision="float64").positions[:, 2]
         for c in (0.0, 5.0)
     )
     assert np.ptp(flat) < 1e-9
     assert np.ptp(curled) > 1e-4
 
 
-def free_but_held(kind, size=0.05):
+def curling_sheet(kind, size=0.05):
     model = shirt(kind, size=size, pinned=(0, 1, 4))
     return replace(model, force=0 * model.force)
 
@@ -323,9 +323,9 @@ def test_gpbd_never_raises_what_it_minimises():
     """½ |x - x̃|²_{W⁻¹} + E after every sweep is below that before, from a rough start."""
     model, dt = shirt(fabric("invented"), cells=4), 2e-3
     problem = Problem(model, "float64")
-    rough = 0.002 * np.random.default_rng(0).standard_normal(model.rest.shape) * model.free[:, None]
-    problem.positions = model.rest + rough
-    problem.set_inertia(dt, model.rest + rough)
+    coarse_steps = 0.002 * np.random.default_rng(0).standard_normal(model.rest.shape) * model.free[:, None]
+    problem.positions = model.rest + coarse_steps
+    problem.set_inertia(dt, model.rest + coarse_steps)
     run = supple.GPBD(newton_steps=3).begin(problem)
     energies = [problem.energy()]
     for _ in range(20):

@@ -73,7 +73,7 @@ def test_the_rate_of_decay_is_half_of_beta_times_omega_squared():
     assert rate == pytest.approx((beta + dt) / 2 * omega**2, rel=0.04)
 
 
-def held_bar(viscosity, stretch=0.1):
+def pinned_bar(viscosity, stretch=0.1):
     """A unit cube with ν = 0, stretched in no time and held."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.1, frames=8)
     body = scene.add_solid(supple.block(1), supple.StVK(young=1e3, poisson=0.0), viscosity=viscosity)
@@ -88,7 +88,7 @@ def test_stress_relaxes_exponentially(precision):
     """Each Maxwell branch holds g E ε e^(-t/τ), where g is for a strain that was taken up in one step."""
     branches = [supple.Maxwell(young=2e3, poisson=0.0, time=0.3), supple.Maxwell(5e2, 0.0, 2.0)]
     frames = supple.simulate(
-        held_bar(branches), solver="pbng", tolerance=1e-6, max_iterations=2000, precision=precision
+        pinned_bar(branches), solver="pbng", tolerance=1e-6, max_iterations=2000, precision=precision
     )
     evaluation = np.array([frame.evaluate().reactions["pull"].force[0] for frame in frames])
     E, dt, F = 0.5 * (1.1**2 - 1), 0.1, 1.1
@@ -100,7 +100,7 @@ def test_stress_relaxes_exponentially(precision):
 
 
 def test_files_and_pictures_have_the_full_stress():
-    frames = list(supple.simulate(held_bar(supple.Maxwell(2e3, 0.0, 0.3)), solver="newton", tolerance=1e-8))
+    frames = list(supple.simulate(pinned_bar(supple.Maxwell(2e3, 0.0, 0.3)), solver="newton", tolerance=1e-8))
     for frame in (frames[0], frames[-1]):
         evaluation = frame.evaluate()
         force = evaluation.reactions["pull"].force[0]
@@ -164,7 +164,7 @@ def test_a_motion_goes_on_from_a_file_bit_by_bit(name, precision, tmp_path):
 
 
 def test_an_equilibrium_has_no_viscosity():
-    scenes = held_bar(()), held_bar(supple.KelvinVoigt(9.0))
+    scenes = pinned_bar(()), pinned_bar(supple.KelvinVoigt(9.0))
     result = [supple.equilibrium(scene, solver="newton", tolerance=1e-8).positions for scene in scenes]
     np.testing.assert_allclose(*result, atol=1e-9)
 

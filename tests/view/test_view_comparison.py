@@ -86,8 +86,8 @@ def test_names_do_not_overlap_and_stay_near(count, spread):
 
 def test_names_in_one_column_keep_the_order_of_their_curves():
     desired = np.array([300.0, 302.0, 301.0, 500.0])
-    same_place = np.full(4, 10.0), np.full(4, 60.0)
-    y = place_labels(desired, *same_place, 20.0, np.empty((0, 2)), (0.0, 1000.0))
+    same_position = np.full(4, 10.0), np.full(4, 60.0)
+    y = place_labels(desired, *same_position, 20.0, np.empty((0, 2)), (0.0, 1000.0))
     assert list(np.argsort(y)) == list(np.argsort(desired))
     assert y[3] == 500
 

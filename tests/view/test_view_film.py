@@ -20,8 +20,8 @@ def model():
 
 @pytest.fixture(scope="module")
 def shapes(model):
-    ways = np.linspace(0, 1, 5)
-    return [Shape(model.rest + way * (bent(model.rest) - model.rest), f"picture {way}") for way in ways]
+    directions = np.linspace(0, 1, 5)
+    return [Shape(model.rest + way * (bent(model.rest) - model.rest), f"picture {way}") for way in directions]
 
 
 @pytest.mark.filterwarnings(

@@ -29,8 +29,8 @@ def texts_of(model, shapes, camera=(0, 4)):
     layout = layout_for(SIZE)
     names = BodyLabels(Figure(), layout, LIGHT, view.named)
     names.follow(view.camera)
-    room = np.array([1 - layout.side, 1 - layout.header])
-    seen = [room * (view.camera.project(body.seen)[0] + 1) / 2 for body in view.named]
+    free_area = np.array([1 - layout.side, 1 - layout.header])
+    seen = [free_area * (view.camera.project(body.seen)[0] + 1) / 2 for body in view.named]
     return [
         (text.get_text(), np.array(text.get_position()), body)
         for text, body in zip(names._texts, seen, strict=True)

@@ -123,8 +123,8 @@ def test_nothing_around_the_body_is_clipped_or_covers_it(size, name):
     assert not np.concatenate([ink[:3].ravel(), ink[-3:].ravel(), ink[:, 0], ink[:, -1]]).any()
     body = ink[round(layout.header * size[1]) + 1 : -round(0.15 * size[1] + 60), : int(0.7 * size[0])]
     assert not body.any() or not layout.side
-    beside = ink[round(layout.header * size[1]) + 1 :, round((1 - layout.side) * size[0]) :]
-    assert beside.any() == (layout.side > 0)
+    surroundings = ink[round(layout.header * size[1]) + 1 :, round((1 - layout.side) * size[0]) :]
+    assert surroundings.any() == (layout.side > 0)
 
 
 def test_captions_lose_full_parts_and_do_not_come_and_go():
@@ -138,7 +138,7 @@ def test_captions_lose_full_parts_and_do_not_come_and_go():
     assert seen[0] == CAPTION.split(" · ")[:3]
 
 
-def test_things_that_are_reported_apart_are_not_blended(model):
+def test_categories_are_not_blended(model):
     field = FIELDS["ordering"]
     values = field.values(model, model.rest, None)
     drawing = make_drawing(model, model.rest, field, field.limits(values))
@@ -166,9 +166,9 @@ def test_a_skin_takes_separate_values_of_the_vertices_it_follows():
     numbers = np.arange(coarse.n_vertices)
     picked = surface.values(numbers, separate=True)
     corners, vertices = surface.corners(coarse.points), coarse.points[picked]
-    gaps = np.linalg.norm(corners[:, None] - coarse.points, axis=2).min(axis=1)
+    separations = np.linalg.norm(corners[:, None] - coarse.points, axis=2).min(axis=1)
     assert picked.dtype == numbers.dtype
-    assert (np.linalg.norm(corners - vertices, axis=1) <= gaps + 0.25).all()
+    assert (np.linalg.norm(corners - vertices, axis=1) <= separations + 0.25).all()
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)

@@ -50,15 +50,17 @@ def test_marked_pins_are_pinned_and_separate():
     pins = surface_of(model).pins
     assert np.isin(pins, model.pinned).all()
     assert 20 < len(pins) < len(model.pinned)
-    gaps = np.linalg.norm(model.rest[pins][:, None] - model.rest[pins], axis=2) + 10 * np.eye(len(pins))
-    assert gaps.min() > 0.045 * np.sqrt(3)
+    separations = np.linalg.norm(model.rest[pins][:, None] - model.rest[pins], axis=2) + 10 * np.eye(
+        len(pins)
+    )
+    assert separations.min() > 0.045 * np.sqrt(3)
 
 
 def test_attachments_join_what_they_hold():
     model = supple.scene.build_model(bar_and_ball(attached=True))
-    attached, holding = np.moveaxis(attachment_lines(model, model.rest), 1, 0)
+    attached, anchors = np.moveaxis(attachment_lines(model, model.rest), 1, 0)
     assert (attached[:, 1] < 1.6).all()
-    assert holding[:, 1] == pytest.approx(1.0)
+    assert anchors[:, 1] == pytest.approx(1.0)
 
 
 def test_attachments_to_fixed_points_end_there():

@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     from supple.contact.obstacle_contact import Contacts
 
 
-SLIGHT, FELT, HALFWAY = 0.01, 0.125, 0.25
+MIN_DEPTH, RESOLVED_DISTANCE, HALFWAY_DEPTH = 0.01, 0.125, 0.25
 """Thresholds of depth and distance.
 
-SLIGHT and FELT are fractions of the longest edge of a face. SLIGHT is the depth above which an obstacle
-counts, equal to the thickness of weak contact. FELT is the distance within which vertices resolve an
-obstacle; vertices on a round obstacle exceed it only if its radius is less than an edge. HALFWAY is half of
+MIN_DEPTH and RESOLVED_DISTANCE are fractions of the longest edge of a face. MIN_DEPTH is the depth above which an obstacle
+counts, equal to the thickness of weak contact. RESOLVED_DISTANCE is the distance within which vertices resolve an
+obstacle; vertices on a round obstacle exceed it only if its radius is less than an edge. HALFWAY_DEPTH is half of
 the way to the middle of an obstacle, as a fraction of its thickness.
 """
 
-FINE = 0.5
+RESOLVING_EDGE = 0.5
 """Edge length that resolves an obstacle, as a fraction of its thickness or of the present edge."""
 
 DEPTH, SHAPE, EDGE, PASSED, FIELDS = range(5)
@@ -68,7 +68,7 @@ class Faces(NamedTuple):
         shapes: Obstacle shapes.
         thick: (r,) thickness of the shapes [m].
         thin: (r,) thickness of their thin parts [m].
-        found: (batch t, FIELDS) deepest shape of each triangle, written.
+        results: (batch t, FIELDS) deepest shape of each triangle, written.
         count: (batch,) number of triangles with a shape inside, incremented.
     """
 
@@ -79,7 +79,7 @@ class Faces(NamedTuple):
     shapes: Any
     thick: Any
     thin: Any
-    found: Any
+    results: Any
     count: Any
 
 
@@ -109,12 +109,12 @@ def _nearest(shapes, k, a, b, c):
     p, _ = distance(shapes, k, a.x)
     q, _ = distance(shapes, k, b.x)
     r, _ = distance(shapes, k, c.x)
-    held = (p < 0.0 and not a.free) or (q < 0.0 and not b.free) or (r < 0.0 and not c.free)
-    return min(min(p, q), r), held
+    ignored_inside = (p < 0.0 and not a.free) or (q < 0.0 and not b.free) or (r < 0.0 and not c.free)
+    return min(min(p, q), r), ignored_inside
 
 
 @act.of(Faces)
-def _look(faces, item, i):
+def _measure_face(faces, item, i):
     at = member_of(item) * len(faces.triangles) + i
     a, b, c = _corner(faces, item, i, 0), _corner(faces, item, i, 1), _corner(faces, item, i, 2)
     edge = longest(a.x, b.x, c.x)
@@ -124,8 +124,8 @@ def _look(faces, item, i):
             depth, passed = _depth(faces, k, a, b, c, edge)
             if passed > through or (passed == through and depth > worst):
                 worst, shape, through = depth, k, passed
-    faces.found[at, DEPTH], faces.found[at, SHAPE] = worst, 1.0 * shape
-    faces.found[at, EDGE], faces.found[at, PASSED] = edge, through
+    faces.results[at, DEPTH], faces.results[at, SHAPE] = worst, 1.0 * shape
+    faces.results[at, EDGE], faces.results[at, PASSED] = edge, through
     if shape >= 0:
         atomic_add(faces.count, member_of(item), 1)
 
@@ -140,30 +140,30 @@ def _depth(faces, k, a, b, c, edge):
     Returns:
         (depth [m], passed); 0 if it is no deeper than at the corners.
     """
-    shapes, slight = faces.shapes, min(SLIGHT * edge, HALFWAY * faces.thin[k])
+    shapes, min_depth = faces.shapes, min(MIN_DEPTH * edge, HALFWAY_DEPTH * faces.thin[k])
     middle, least = bounded(shapes, k, a.x, b.x, c.x)
-    if least > -slight:
+    if least > -min_depth:
         return 0.0, 0.0
-    near, held = _nearest(shapes, k, a, b, c)
-    if near <= FELT * edge:
-        slight = SLIGHT * edge
-    limit, halfway = min(near, 0.0) - slight, HALFWAY * faces.thick[k]
-    if held:
+    near, ignored_inside = _nearest(shapes, k, a, b, c)
+    if near <= RESOLVED_DISTANCE * edge:
+        min_depth = MIN_DEPTH * edge
+    limit, halfway = min(near, 0.0) - min_depth, HALFWAY_DEPTH * faces.thick[k]
+    if ignored_inside:
         return 0.0, 0.0
-    if near > FELT * edge or least < -halfway:
+    if near > RESOLVED_DISTANCE * edge or least < -halfway:
         middle = min(middle, deepest(shapes, k, a.x, b.x, c.x, limit, DEPTHS).distance)
     if middle >= limit:
         return 0.0, 0.0
-    return -middle, 1.0 if near > FELT * edge or middle < -halfway else 0.0
+    return -middle, 1.0 if near > RESOLVED_DISTANCE * edge or middle < -halfway else 0.0
 
 
 @kernel
-def look_at_faces(team, faces):
+def measure_faces(team, faces):
     for_each(team, 0, (len(faces.triangles),), (faces,))
 
 
 @dataclass(frozen=True)
-class Passed:
+class PenetratedFace:
     """Surface triangle penetrated by an obstacle.
 
     Attributes:
@@ -202,7 +202,7 @@ class FacePenetrationSearch:
         self._device, self._obstacle, self._model = device, obstacles.obstacle, model
         thick = thicknesses(contacts.shapes)
         triangles = surface_triangles(model) if np.isfinite(thick).any() else np.empty((0, 3), np.int32)
-        found = device.zeros((device.batch_size * len(triangles), FIELDS), np.dtype(float))
+        results = device.zeros((device.batch_size * len(triangles), FIELDS), np.dtype(float))
         count = device.zeros((device.batch_size,), np.dtype(np.int64))
         self._faces = Faces(
             contacts.states.u,
@@ -212,11 +212,11 @@ class FacePenetrationSearch:
             contacts.shapes,
             thick,
             thin_parts(contacts.shapes),
-            found,
+            results,
             count,
         )
 
-    def found(self, copies: int, obstacles: int) -> list[list[tuple[float, Passed | None]]]:
+    def search(self, batch_size: int, obstacles: int) -> list[list[tuple[float, PenetratedFace | None]]]:
         """Find the deepest faces in each obstacle.
 
         Args:
@@ -227,32 +227,34 @@ class FacePenetrationSearch:
             For each batch member and obstacle, the depth [m] of the deepest face inside, 0 if none is deeper
             than its vertices, and the deepest face that the obstacle has passed, or None.
         """
-        nothing: list[list[tuple[float, Passed | None]]] = [[(0.0, None)] * obstacles for _ in range(copies)]
+        nothing: list[list[tuple[float, PenetratedFace | None]]] = [
+            [(0.0, None)] * obstacles for _ in range(batch_size)
+        ]
         faces, device = self._faces, self._device
         if not len(faces.triangles):
             return nothing
         faces.count[:] = 0
         device.upload(faces.count)
-        device.run(look_at_faces, 1, faces)
+        device.run(measure_faces, 1, faces)
         device.download(faces.count)
         if not faces.count.any():
             return nothing
-        device.download(faces.found)
-        of_copies = faces.found.reshape(copies, -1, FIELDS)
-        return [[self._of_obstacle(each, k) for k in range(obstacles)] for each in of_copies]
+        device.download(faces.results)
+        by_member = faces.results.reshape(batch_size, -1, FIELDS)
+        return [[self._of_obstacle(each, k) for k in range(obstacles)] for each in by_member]
 
-    def _of_obstacle(self, found: np.ndarray, obstacle: int) -> tuple[float, Passed | None]:
-        shape = found[:, SHAPE].astype(int)
+    def _of_obstacle(self, results: np.ndarray, obstacle: int) -> tuple[float, PenetratedFace | None]:
+        shape = results[:, SHAPE].astype(int)
         own = np.flatnonzero((shape >= 0) & (self._obstacle[shape] == obstacle))
-        depth = float(found[own, DEPTH].max(initial=0.0))
-        through = own[found[own, PASSED] > 0]
+        depth = float(results[own, DEPTH].max(initial=0.0))
+        through = own[results[own, PASSED] > 0]
         if not len(through):
             return depth, None
-        face = int(through[found[through, DEPTH].argmax()])
-        vertex, edge = int(self._faces.triangles[face, 0]), float(found[face, EDGE])
+        face = int(through[results[through, DEPTH].argmax()])
+        vertex, edge = int(self._faces.triangles[face, 0]), float(results[face, EDGE])
         body = next(name for name, v in self._model.body_vertices if v.start <= vertex < v.stop)
-        finer = FINE * min(edge, float(self._faces.thin[shape[face]]))
-        return depth, Passed(body, float(found[face, DEPTH]), edge, finer)
+        finer = RESOLVING_EDGE * min(edge, float(self._faces.thin[shape[face]]))
+        return depth, PenetratedFace(body, float(results[face, DEPTH]), edge, finer)
 
 
 def face_search_of(contacts: Contacts) -> FacePenetrationSearch:
@@ -312,14 +314,14 @@ def find_pinned_overlaps(contacts: Contacts) -> list[tuple[int, PinnedOverlap]]:
         row = motion.body.row
         depths = np.zeros(len(faces))
         _measure_depths(contacts.shapes, row, x[faces], depths)
-        holding = tets[_contains(x[tets], motion.center)]
+        containing = tets[_contains(x[tets], motion.center)]
         depth, vertex = 0.0, -1
-        if len(faces) and depths.max() > SLIGHT * model.mean_edge:
+        if len(faces) and depths.max() > MIN_DEPTH * model.mean_edge:
             depth, vertex = float(depths.max()), int(faces[depths.argmax(), 0])
-        if len(holding):
+        if len(containing):
             inside = np.zeros(1)
             _depth_at(contacts.shapes, row, motion.center, inside)
-            depth, vertex = max(depth, float(inside[0])), int(holding[0, 0])
+            depth, vertex = max(depth, float(inside[0])), int(containing[0, 0])
         if vertex >= 0:
             body = next(name for name, own in model.body_vertices if own.start <= vertex < own.stop)
             overlaps.append((int(contacts.obstacles.obstacle[row]), PinnedOverlap(body, depth)))

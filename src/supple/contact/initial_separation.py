@@ -16,14 +16,14 @@ from supple.model.model import Model
 from supple.problem import Problem
 from supple.solvers import PBNG
 
-SWEEPS, LOOKS = 20, 100
+SWEEPS_PER_CHECK, MAX_CHECKS = 20, 100
 """Sweeps between two intersection checks, and maximum number of checks."""
 
-APART = 2.0
+SEPARATION_FACTOR = 2.0
 """Separation distance in units of the barrier thickness."""
 
 
-TOUCHING = 1e-6
+ZERO_GAP = 1e-6
 """Relative gap, in units of the thickness, that counts as zero; barrier forces there would be unbounded."""
 
 
@@ -45,35 +45,43 @@ def separate_bodies(
     Returns:
         (n, 3) positions [m].
     """
-    clear = Surfaces(surfaces.triangles, surfaces.body, surfaces.rest, 2 * APART * thickness, surfaces.flat)
+    clear = Surfaces(
+        surfaces.triangles, surfaces.body, surfaces.rest, 2 * SEPARATION_FACTOR * thickness, surfaces.flat
+    )
     bodies = len(model.body_vertices)
     stiffness, nothing = STIFFNESS * young * surfaces.edge, np.zeros((2, bodies, bodies))
     contact = WeakContact(
-        clear, APART * thickness, stiffness, DEPTHS * surfaces.edge, model.rest, nothing, SWEEPS
+        clear,
+        SEPARATION_FACTOR * thickness,
+        stiffness,
+        DEPTHS * surfaces.edge,
+        model.rest,
+        nothing,
+        SWEEPS_PER_CHECK,
     )
-    held = x[model.pinned]
+    pinned = x[model.pinned]
     intersection_free = {
         k for k, dynamic_term in model.dynamic_terms if getattr(dynamic_term, "intersection_free", False)
     }
-    alone = replace(
+    isolated = replace(
         model,
         force=np.zeros_like(model.rest),
         varying=(),
         velocities=None,
         obstacles=None,
         winds=(),
-        prescribed=lambda time: held,
+        prescribed=lambda time: pinned,
         terms=(*(t for k, t in enumerate(model.terms) if k not in intersection_free), no_contacts(64, False)),
         dynamic_terms=((len(model.terms) - len(intersection_free), contact),),
         changing=(),
     )
-    problem = Problem(alone, "float64", threads)
+    problem = Problem(isolated, "float64", threads)
     problem.positions = x
     problem.begin_step(np.inf)
     run = PBNG().begin(problem)
-    for _ in range(LOOKS):
-        run.advance(SWEEPS)
-        exchanged = problem.dynamic_terms.count_and_update(SWEEPS)
+    for _ in range(MAX_CHECKS):
+        run.advance(SWEEPS_PER_CHECK)
+        exchanged = problem.dynamic_terms.count_and_update(SWEEPS_PER_CHECK)
         run.observe(problem.balance())
         y = problem.positions
         finder = problem.device
@@ -87,6 +95,6 @@ def touching(
     surfaces: Surfaces, x: np.ndarray, thickness: float, runner: Runner = HOST
 ) -> list[tuple[int, int]]:
     """Find pairs of bodies with a zero gap, relative to a barrier thickness [m]; no self-contact."""
-    found = gaps(surfaces, x, TOUCHING * thickness, runner)
-    bodies = surfaces.body[found.vertices[found.distance <= TOUCHING * thickness][:, [0, -1]]]
+    pairs = gaps(surfaces, x, ZERO_GAP * thickness, runner)
+    bodies = surfaces.body[pairs.vertices[pairs.distance <= ZERO_GAP * thickness][:, [0, -1]]]
     return sorted({(int(a), int(b)) for a, b in np.sort(bodies, axis=1) if a != b})

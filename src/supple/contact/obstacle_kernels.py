@@ -102,7 +102,7 @@ def vector_at(records, k):
 
 
 @device_function
-def _put(records, k, v, like):
+def _store_vector(records, k, v, like):
     store_record(records, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
 
 
@@ -110,47 +110,47 @@ def _put(records, k, v, like):
 def _detect(operation, item, i):
     o, k = operation, i + vector_offset(item)
     X = vector_at(o.rest, i)
-    found = nearest_planes(o.shapes, add(X, vector_at(o.u, k)), len(o.planes.normal))
+    nearest = nearest_planes(o.shapes, add(X, vector_at(o.u, k)), len(o.planes.normal))
     for j in range(len(o.planes.normal)):
-        shape, d, n = found[j]
+        shape, d, n = nearest[j]
         if o.which[k, j] != shape:  # the force belongs to another shape
-            _put(o.planes.force[j], k, (0.0, 0.0, 0.0), record_at(o.u, k)[0])
+            _store_vector(o.planes.force[j], k, (0.0, 0.0, 0.0), record_at(o.u, k)[0])
         o.which[k, j] = shape
-        _take_plane(o, j, shape, d, n, i, k, X)
+        _store_plane(o, j, shape, d, n, i, k, X)
     clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.stick_distance)
 
 
 @device_function
-def _take_plane(operation, j, shape, d, n, i, k, X):
+def _store_plane(operation, j, shape, d, n, i, k, X):
     u, planes = vector_at(operation.u, k), operation.planes
     like = record_at(operation.u, k)[0]
     none = (0.0, 0.0, 0.0)
     if shape < 0 or i == operation.free.shape[0] - 1:
-        _put(planes.normal[j], k, none, like)
-        _put(planes.foot[j], k, none, like)
+        _store_vector(planes.normal[j], k, none, like)
+        _store_vector(planes.foot[j], k, none, like)
     else:
-        _put(planes.normal[j], k, n, like)
-        _put(planes.foot[j], k, sub(u, scale(d, n)), like)
-        take_friction(planes.friction, operation, j, shape, k, X, n, like)
+        _store_vector(planes.normal[j], k, n, like)
+        _store_vector(planes.foot[j], k, sub(u, scale(d, n)), like)
+        store_friction(planes.friction, operation, j, shape, k, X, n, like)
 
 
-def take_friction(
+def store_friction(
     friction: Any, operation: Any, j: int, shape: int, k: int, X: Any, n: Any, like: Any
 ) -> None:
     """Write stick point and friction coefficient, if there is friction."""
 
 
-@overload_by_type(take_friction)
-def _take_friction(friction, operation, j, shape, k, X, n, like):
+@overload_by_type(store_friction)
+def _store_friction(friction, operation, j, shape, k, X, n, like):
     if len(friction) == 0:
         return lambda friction, operation, j, shape, k, X, n, like: None
 
     def anchored(friction, operation, j, shape, k, X, n, like):
         start = add(X, vector_at(operation.start, k))
-        there = carried(operation.shapes, shape, start)
+        advected = carried(operation.shapes, shape, start)
         mu = coefficient(operation.sliding, operation.shapes, shape, start, sub(start, X), k, n)
-        _put(friction.anchor[j], k, sub(there, X), like)
-        _put(friction.coefficient[j], k, (mu, 0.0, 0.0), like)
+        _store_vector(friction.anchor[j], k, sub(advected, X), like)
+        _store_vector(friction.coefficient[j], k, (mu, 0.0, 0.0), like)
 
     return anchored
 
@@ -244,7 +244,7 @@ def _copy_to_mirrors(mirrors, u, k):
     return first_then_rest
 
 
-class Press(NamedTuple):
+class ProjectOntoPlane(NamedTuple):
     """Contact with one plane in element-wise methods: u += W Δr with r = C(r - (g n + o)/W).
 
     Attributes:
@@ -262,8 +262,8 @@ class Press(NamedTuple):
     memory: Any
 
 
-@act.of(Press)
-def _press(operation, item, i):
+@act.of(ProjectOntoPlane)
+def _project_onto_plane(operation, item, i):
     o, k = operation, i + vector_offset(item)
     W = o.weights[i]
     if W > 0.0:
@@ -274,16 +274,16 @@ def _press(operation, item, i):
         store_record(o.u, k, add(x, scale(W, sub(force, before))))
 
 
-class Exert(NamedTuple):
-    """Operation u += W r with the forces accumulated by `Press`."""
+class ApplyStoredForces(NamedTuple):
+    """Operation u += W r with the forces accumulated by `ProjectOntoPlane`."""
 
     u: Any
     weights: Any
     memory: Any
 
 
-@act.of(Exert)
-def _exert(operation, item, i):
+@act.of(ApplyStoredForces)
+def _apply_stored_forces(operation, item, i):
     o, k = operation, i + vector_offset(item)
     store_record(o.u, k, add(record_at(o.u, k), scale(o.weights[i], record_at(o.memory, k))))
 

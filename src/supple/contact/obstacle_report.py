@@ -15,7 +15,12 @@ import numpy as np
 from supple.algebra.matrix3 import dot, sub
 from supple.collision import distance, nearest
 from supple.collision.obstacles.signed_distance import OBSTACLE
-from supple.contact.face_penetration import Passed, PinnedOverlap, face_search_of, find_pinned_overlaps
+from supple.contact.face_penetration import (
+    PenetratedFace,
+    PinnedOverlap,
+    face_search_of,
+    find_pinned_overlaps,
+)
 from supple.contact.obstacle_kernels import vector_at
 from supple.kernels import (
     do,
@@ -245,7 +250,7 @@ class ObstacleContactReport:
     depth: float
     gap: float
     pierced: float = 0.0
-    passed: Passed | PinnedOverlap | None = None
+    passed: PenetratedFace | PinnedOverlap | None = None
 
 
 @dataclass(frozen=True)
@@ -329,10 +334,10 @@ def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactRe
 
 
 def _with_pinned(
-    faces: list[list[tuple[float, Passed | None]]], overlaps: list[tuple[int, PinnedOverlap]]
-) -> list[list[tuple[float, Passed | PinnedOverlap | None]]]:
+    faces: list[list[tuple[float, PenetratedFace | None]]], overlaps: list[tuple[int, PinnedOverlap]]
+) -> list[list[tuple[float, PenetratedFace | PinnedOverlap | None]]]:
     """Add overlaps of rigid bodies with pinned parts to the passed faces."""
-    entries: list[list[tuple[float, Passed | PinnedOverlap | None]]] = [list(each) for each in faces]
+    entries: list[list[tuple[float, PenetratedFace | PinnedOverlap | None]]] = [list(each) for each in faces]
     for shape, inside in overlaps:
         depth, _ = entries[0][shape]
         entries[0][shape] = max(depth, inside.depth), inside
@@ -357,7 +362,7 @@ def _member_report(
     obstacles: Sequence[str],
     on_bodies: list[Sums],
     on_obstacles: list[Sums],
-    faces: list[tuple[float, Passed | PinnedOverlap | None]],
+    faces: list[tuple[float, PenetratedFace | PinnedOverlap | None]],
 ) -> ContactReport:
     """Assemble the report of one batch member from sums, see `ContactSums`, and face depths."""
     reports = []

@@ -11,7 +11,7 @@ from supple.collision.obstacles.render_meshes import Outline, outlines, placed
 from supple.live.gltf_surface import Scale, encode_surface
 from supple.live.snapshot import Shape, Snapshot
 from supple.model.model import Model
-from supple.view.camera import OPENING, fit_camera
+from supple.view.camera import OPENING_ANGLE, fit_camera
 from supple.view.contacts import contact_points
 from supple.view.fields import FIELDS
 from supple.view.render.surface import Surface, surface_of
@@ -241,6 +241,6 @@ class Viewport:
         center = (points.min(axis=0) + points.max(axis=0)) / 2
         position = center + CAMERA_DISTANCE * (camera.position - center)
         start = self._server.initial_camera
-        start.position, start.look_at, start.fov = position, center, OPENING
+        start.position, start.look_at, start.fov = position, center, OPENING_ANGLE
         for client in self._server.get_clients().values():
             client.camera.position, client.camera.look_at = position, center

@@ -298,7 +298,7 @@ def vertex_means(
     problem.positions = positions
     if any(getattr(term.material, "dissipates", False) for term in model.terms):
         return _sum_vertex_means(model, positions, quantity_name, step)
-    quantity = Stored if quantity_name == "energy" else ScalarQuantities
+    quantity = StoredEnergy if quantity_name == "energy" else ScalarQuantities
     values, cells, volume = [], [], []
     for k, term in enumerate(model.terms):
         if is_deformed(problem, k):

@@ -26,7 +26,7 @@ from supple.problem.vertex_kernels import Displace
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
 
-ALIKE = 1e-9
+MAX_DRIFT_DIFFERENCE = 1e-9
 """Relative difference of the drifts of neighbors up to which they move as one."""
 
 INITIAL_GUESSES = ("adaptive", "inertial", "coast")
@@ -45,8 +45,8 @@ def predict_fall(problem: Problem, guess: str, time: float) -> None:
     drift = body_drifts(problem, guess, time)
     if guess == "adaptive":
         drift[:, supported_bodies(problem)[owners(problem)]] = 0
-        drift = without_touched(problem, drift)
-        drift = without_neighbors(problem, drift)
+        drift = stop_at_obstacles(problem, drift)
+        drift = stop_mixed_groups(problem, drift)
     if not drift.any():
         return
     records = np.zeros((len(drift), problem.model.vertices + 1, RECORD), problem.dtype)
@@ -103,27 +103,27 @@ def supported_bodies(problem: Problem) -> np.ndarray:
         joins = ((bodies != first[:, None]) & real).any(axis=1)
         if term.ties and term.capacity is None and term.vertices.shape[1] != 2:
             joins[:] = True  # attachments to points, cables and similar connectors
-        found = bodies[joins]
-        supported[found[found >= 0]] = True
+        joined = bodies[joins]
+        supported[joined[joined >= 0]] = True
     return supported
 
 
-def without_touched(problem: Problem, drift: np.ndarray) -> np.ndarray:
+def stop_at_obstacles(problem: Problem, drift: np.ndarray) -> np.ndarray:
     """Zero the drift of bodies that would reach an obstacle."""
     if problem.contacts.obstacles is None or not drift.any():
         return drift
     positions, shapes = problem.states.positions, problem.contacts.shapes
     drift = np.broadcast_to(drift, positions.shape).copy()
-    for copy, x in enumerate(positions):
+    for member, x in enumerate(positions):
         for _, own in problem.model.body_vertices:
-            if drift[copy, own].any():
-                gap = distances_to(shapes, x[own] + drift[copy, own])[0]
-                if (gap < np.linalg.norm(drift[copy, own], axis=1)).any():
-                    drift[copy, own] = 0
+            if drift[member, own].any():
+                gap = distances_to(shapes, x[own] + drift[member, own])[0]
+                if (gap < np.linalg.norm(drift[member, own], axis=1)).any():
+                    drift[member, own] = 0
     return drift
 
 
-def without_neighbors(problem: Problem, drift: np.ndarray) -> np.ndarray:
+def stop_mixed_groups(problem: Problem, drift: np.ndarray) -> np.ndarray:
     """Keep the drift of groups of neighboring bodies that move alike; set that of the others to 0.
 
     It applies to scenes with contact between bodies. Only positions are used, not the contacts of the
@@ -140,21 +140,24 @@ def without_neighbors(problem: Problem, drift: np.ndarray) -> np.ndarray:
         for number in np.unique(group):
             members = np.flatnonzero(group == number)
             common = of_bodies[members].mean(axis=0)
-            apart = np.abs(of_bodies[members] - common).max()
-            alike = apart <= ALIKE * np.abs(common).max() and of_bodies[members].any(axis=1).all()
+            deviation = np.abs(of_bodies[members] - common).max()
+            moves_as_one = (
+                deviation <= MAX_DRIFT_DIFFERENCE * np.abs(common).max()
+                and of_bodies[members].any(axis=1).all()
+            )
             for member in members:
-                moves[bodies[member]] = common if alike else 0.0
+                moves[bodies[member]] = common if moves_as_one else 0.0
     return drift
 
 
-def neighbor_groups(places: list[tuple[np.ndarray, ...]], margin: float) -> np.ndarray:
+def neighbor_groups(paths: list[tuple[np.ndarray, ...]], margin: float) -> np.ndarray:
     """(bodies,) numbers of groups of bodies whose bounding boxes are within a margin [m] of each other.
 
     Args:
-        places: For each body, positions (n, 3) [m] that its box has to hold.
+        paths: For each body, positions (n, 3) [m] that its box has to hold.
         margin: Gap between boxes below which bodies are neighbors.
     """
-    low = np.stack([np.min([x.min(axis=0) for x in each], axis=0) for each in places])
-    high = np.stack([np.max([x.max(axis=0) for x in each], axis=0) for each in places])
+    low = np.stack([np.min([x.min(axis=0) for x in each], axis=0) for each in paths])
+    high = np.stack([np.max([x.max(axis=0) for x in each], axis=0) for each in paths])
     gaps = np.maximum(low[:, None] - high[None], low[None] - high[:, None]).max(axis=2)
     return np.asarray(connected_components(csr_matrix(gaps < margin), directed=False)[1])

@@ -103,10 +103,10 @@ class Layout:
 
     def set_conditions(self, conditions: Sequence[Conditions]) -> bool:
         """Set materials of conditions; return False if already in use."""
-        wanted = self._condition_materials(conditions)
-        known = not self.varied and wanted[0] == self.materials[0]
+        materials = self._condition_materials(conditions)
+        known = not self.varied and materials[0] == self.materials[0]
         if not known:
-            self.set_materials(wanted)
+            self.set_materials(materials)
         return not known
 
     def _condition_materials(self, conditions: Sequence[Conditions]) -> list[tuple]:
@@ -177,7 +177,7 @@ class Layout:
                 "materials of their own; solve them one after the other"
             )
         self.model = with_term(self.model, index, term)
-        self._colored = {key: found for key, found in self._colored.items() if key[0] != index}
+        self._colored = {key: batches for key, batches in self._colored.items() if key[0] != index}
         if (
             self.__dict__.get("_links") is not None
         ):  # None stays None: links do not depend on dynamic stencils

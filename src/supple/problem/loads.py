@@ -154,11 +154,11 @@ def _gather(vertices, by_vertex, inertia_by_vertex, none, force, inertia):
     """Gather forces and inertia of vertices; indices beyond the last vertex are padding."""
     for k in range(len(vertices)):
         v = vertices[k]
-        some = v < len(inertia_by_vertex)
-        inertia[k, 0] = inertia_by_vertex[v] if some else none
+        exists = v < len(inertia_by_vertex)
+        inertia[k, 0] = inertia_by_vertex[v] if exists else none
         for block in range(len(force)):
             for axis in range(3):
-                force[block, k, axis] = by_vertex[min(block, len(by_vertex) - 1), v, axis] if some else 0.0
+                force[block, k, axis] = by_vertex[min(block, len(by_vertex) - 1), v, axis] if exists else 0.0
 
 
 def share_or_stack(forces: list[np.ndarray]) -> Any:

@@ -53,7 +53,7 @@ def changing_materials(model: Model) -> dict[int, Any] | None:
 def valid_prefixes(problem: Problem) -> list[str]:
     """Names of prepared solver data that remains valid for the present material values.
 
-    It is kept only if the problem has `keeps_prepared`. Block-diagonal batches with varied materials read
+    It is names only if the problem has `keeps_prepared`. Block-diagonal batches with varied materials read
     their materials each time.
     """
     if problem.layout.varied:
@@ -62,5 +62,5 @@ def valid_prefixes(problem: Problem) -> list[str]:
     assembly, levels = prepared.get("assembly"), prepared.get("multilevel")
     if assembly is None or not assembly.update_materials():
         return []
-    kept = ["assembly", "parts", "noise"]
-    return [*kept, "multilevel"] if levels is None or levels.update_materials(assembly) else kept
+    names = ["assembly", "parts", "noise"]
+    return [*names, "multilevel"] if levels is None or levels.update_materials(assembly) else names

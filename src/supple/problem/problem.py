@@ -174,13 +174,13 @@ class Problem:
         forces = share_or_stack([c.force for c in conditions])
         self.loads.resize(len(forces) if forces.ndim == 3 else 1)
         self.loads.set(forces)
-        aims = [c.pinned for c in conditions]
+        targets = [c.pinned for c in conditions]
         if self.trust_region:
-            aims[:1] = [self.trust_region.begin(conditions[0])]
+            targets[:1] = [self.trust_region.begin(conditions[0])]
         else:
             self.states.begin(conditions)
         if self.model.constraint_projection is not None:
-            self.states.set_targets(np.stack(aims))
+            self.states.set_targets(np.stack(targets))
         self.contacts.begin_equilibria([c.time for c in conditions])
         self._upload()
         self.history.clear()
@@ -255,23 +255,23 @@ class Problem:
         else:
             refresh(self, index, term)
 
-    def invalidate_except(self, *beginnings: str) -> None:
+    def invalidate_except(self, *prefixes: str) -> None:
         """Discard prepared solver data, except names with one of the given prefixes."""
-        self._shared = {name: found for name, found in self._shared.items() if name.startswith(beginnings)}
+        self._shared = {name: data for name, data in self._shared.items() if name.startswith(prefixes)}
 
     def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
         """Allocate zeroed memory in the working precision."""
         return self.device.zeros(shape, self.dtype)
 
-    def shared(self, name: str, make: Callable[[], Any], anew: bool = False) -> Any:
+    def shared(self, name: str, make: Callable[[], Any], recompute: bool = False) -> Any:
         """Return cached solver data, computed once for all steps of this problem.
 
         Args:
             name: Key of the data.
             make: Function that computes the data.
-            anew: True to compute the data again.
+            recompute: True to compute the data again.
         """
-        if anew or name not in self._shared:
+        if recompute or name not in self._shared:
             self._shared[name] = make()
         return self._shared[name]
 

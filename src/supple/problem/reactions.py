@@ -75,9 +75,9 @@ class ObstacleContacts:
 
 def reaction_of(positions: np.ndarray, vertices: np.ndarray, forces: np.ndarray) -> Reaction:
     """Reaction from forces (k, 3) [N] on vertices (k,), at positions (n, 3) [m]."""
-    places = positions[vertices]
-    center = places.mean(axis=0) if len(places) else np.zeros(3)
-    moment = np.cross(places - center, forces).sum(axis=0)
+    points = positions[vertices]
+    center = points.mean(axis=0) if len(points) else np.zeros(3)
+    moment = np.cross(points - center, forces).sum(axis=0)
     return Reaction(forces.sum(axis=0), moment, center, vertices, forces)
 
 

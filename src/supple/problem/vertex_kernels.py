@@ -170,17 +170,17 @@ def _update_velocity(operation, item, i):
 
 
 class Displace(NamedTuple):
-    """Displacement u += drift; `several` is true for a separate drift per batch member."""
+    """Displacement u += drift; `per_member` is true for a separate drift per batch member."""
 
     u: Any
     drift: Any
-    several: Any
+    per_member: Any
 
 
 @act.of(Displace)
 def _displace(operation, item, i):
     k = i + vector_offset(item)
-    drift = record_at(operation.drift, k if operation.several else i)
+    drift = record_at(operation.drift, k if operation.per_member else i)
     store_record(operation.u, k, add(record_at(operation.u, k), drift))
 
 

@@ -95,7 +95,7 @@ def _steps_at_the_end(degree):
 
 @device_function
 def chebyshev_start(radius):
-    """(1/θ, σ, δ) of the interval [radius/SPREAD, radius]; the first step is D⁻¹ r/θ."""
+    """(1/θ, σ, δ) of the interval [radius/SMOOTHED_SPECTRUM_RATIO, radius]; the first step is D⁻¹ r/θ."""
     low = radius / SMOOTHED_SPECTRUM_RATIO
     theta, delta = 0.5 * (radius + low), 0.5 * (radius - low)
     return 1.0 / theta, theta / delta, delta

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numba import types
 
-from supple.contact.obstacle_kernels import Exert, Press
+from supple.contact.obstacle_kernels import ApplyStoredForces, ProjectOntoPlane
 from supple.kernels import RECORD, do, item_number, lane_range, overload_by_type, row_address
 from supple.model.model import Model
 from supple.ordering import ElementBatches, color_bounds, each_color, is_dynamic
@@ -205,7 +205,10 @@ def contact_projections(problem: Problem, weights: np.ndarray) -> list[ContactPr
     planes = problem.contacts.planes
     for k in range(len(planes.normal) if planes else 0):
         memory = problem.zeros(problem.u.shape)
-        update_forces, apply_forces = Press(problem.u, W, planes, k, memory), Exert(problem.u, W, memory)
+        update_forces, apply_forces = (
+            ProjectOntoPlane(problem.u, W, planes, k, memory),
+            ApplyStoredForces(problem.u, W, memory),
+        )
         projections.append(ContactProjection(elements, (memory,), vertices, update_forces, apply_forces))
     return projections
 

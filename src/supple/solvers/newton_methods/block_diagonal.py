@@ -106,7 +106,7 @@ def _cached_block_problem(problem: Problem, members: int, materials: tuple) -> P
 
     block_problem: Problem = problem.shared(f"block-diagonal {members}", make)
     if not have_same_layout(block_problem.model, materials):
-        return problem.shared(f"block-diagonal {members}", make, anew=True)
+        return problem.shared(f"block-diagonal {members}", make, recompute=True)
     if problem.layout.varied:
         block_problem.use_materials([materials])
     return block_problem

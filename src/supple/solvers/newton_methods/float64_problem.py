@@ -48,7 +48,7 @@ def _cached_shadow(problem: Problem, materials: tuple) -> Problem:
     if not problem.layout.varied:
         return shadow
     if not have_same_layout(shadow.model, materials):
-        return problem.shared("float64 problem", make, anew=True)
+        return problem.shared("float64 problem", make, recompute=True)
     if shadow.layout.materials != [materials]:
         shadow.use_materials([materials])
     return shadow
