@@ -101,7 +101,7 @@ def _free_corners(N, a):
 
 
 def free_corner(constrained: Any, row: Any, corner: int, v: Any) -> Any:
-    """v - N v: vector of one corner without components along constrained directions (`constrained` holds N)."""
+    """v - N v: vector of one corner without its components along the constrained directions."""
 
 
 @overload_by_type(free_corner)
