@@ -66,7 +66,7 @@ def papers(
         else:
             for key, verdict in measured.items():
                 say(f"{key}: {verdict}")
-            _say_skipped(skipped, len(measured))
+            _print_skipped(skipped, len(measured))
             say(where)
         if skipped:
             raise typer.Exit(NOT_CONVERGED)
@@ -104,7 +104,7 @@ def _measure(
     return verdicts, skipped
 
 
-def _say_skipped(skipped: list[str], rows: int) -> None:
+def _print_skipped(skipped: list[str], rows: int) -> None:
     """Print the number of skipped rows and the command to measure them later."""
     from supple.support.text import pluralize
 

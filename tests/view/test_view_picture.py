@@ -116,7 +116,7 @@ def test_nothing_around_the_body_is_clipped_or_covers_it(size, name):
     names = {number: f"a body with a long name, {number}" for number in range(40)}
     furniture = Annotations(size, LIGHT, TITLE, FIELDS[name], (1e-3, 39.5), names)
     blank = np.zeros((size[1], size[0], 3), np.uint8)
-    ink = furniture.around(blank, CAPTION, camera).any(axis=2)
+    ink = furniture.annotate_image(blank, CAPTION, camera).any(axis=2)
     if not layout.header:
         assert not ink.any()
         return
@@ -132,7 +132,7 @@ def test_captions_lose_full_parts_and_do_not_come_and_go():
     furniture = Annotations((480, 360), LIGHT, "", DISPLACEMENT, (0.0, 1.0), {})
     blank, seen = np.zeros((360, 480, 3), np.uint8), []
     for iterations in ("1,110", "9", "1,110"):
-        furniture.around(blank, CAPTION.replace("1,110", iterations), camera)
+        furniture.annotate_image(blank, CAPTION.replace("1,110", iterations), camera)
         seen.append(furniture._caption.get_text().split(" · "))
     assert [len(parts) for parts in seen] == [3, 3, 3]
     assert seen[0] == CAPTION.split(" · ")[:3]

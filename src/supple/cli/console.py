@@ -187,13 +187,13 @@ class CompilationHandler(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
-        self._said = False
+        self._has_announced = False
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.WARNING:
             note(record.getMessage())
-        elif not self._said and str(record.msg).startswith("compiling"):
-            self._said = True
+        elif not self._has_announced and str(record.msg).startswith("compiling"):
+            self._has_announced = True
             errors.print("Compiling kernels, once on this machine…")
 
 

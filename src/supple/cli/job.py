@@ -54,7 +54,7 @@ class TetrahedralizationHandler(logging.Handler):
 
     def __init__(self, status: Status) -> None:
         super().__init__(logging.INFO)
-        self._status, self._said, self._began = status, False, perf_counter()
+        self._status, self._has_announced, self._began = status, False, perf_counter()
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
@@ -63,9 +63,9 @@ class TetrahedralizationHandler(logging.Handler):
         elif errors.is_terminal:
             self._status.start()
             self._status.update(Text(f"{text} ({format_duration(perf_counter() - self._began)})"))
-        elif not self._said:
+        elif not self._has_announced:
             errors.print(f"{text} …")
-            self._said = True
+            self._has_announced = True
 
 
 @contextmanager

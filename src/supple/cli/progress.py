@@ -140,7 +140,7 @@ class RunProgress(_Bar):
     def __init__(self, frames: int, done: int, stop: StopCriteria, quiet: bool) -> None:
         self.frames, self.done, self.stop, self.quiet = frames, done, stop, quiet
         self._first, self._seconds = done, 0.0
-        self._in_lines, self._said = not (quiet or errors.is_terminal), perf_counter()
+        self._in_lines, self._last_line_time = not (quiet or errors.is_terminal), perf_counter()
         self._estimate = TimeEstimate(stop)
         super().__init__(self._frame, quiet)
 
@@ -157,15 +157,15 @@ class RunProgress(_Bar):
         if seconds_left is not None:
             status += f"  {self._time_left(seconds_left)}"
         self.show(self._frame, (self.done + self._estimate.fraction) / self.frames, status)
-        if self._in_lines and perf_counter() > self._said + LINE_INTERVAL:
-            self._said = perf_counter()
+        if self._in_lines and perf_counter() > self._last_line_time + LINE_INTERVAL:
+            self._last_line_time = perf_counter()
             errors.print(f"{self._frame}: {status}")
 
     def finish_frame(self, report: Report) -> None:
         self.done += 1
         self._seconds += report.seconds
         if self._in_lines and self.frames > 1:
-            self._said = perf_counter()
+            self._last_line_time = perf_counter()
             errors.print(f"frame {self.done}/{self.frames}: {_brief(report)}{self._outlook()}")
 
     def _outlook(self) -> str:

@@ -204,7 +204,7 @@ class DynamicTerms:
         self._iterations += iterations
 
     def _update(self, beginning: bool) -> bool:
-        if self._problem.copies > 1:
+        if self._problem.batch_size > 1:
             raise ValueError(
                 "stencils that follow the vertices, and rigid bodies, need one copy of the state"
             )

@@ -176,7 +176,7 @@ def _coefficient(sliding, shapes, shape, start, u, k, n):
 
 @device_function
 def clamp(planes, u, k, free, stick_distance):
-    """Project vector k of u out of all planes, then onto its stick point if within the stick_distance distance."""
+    """Project vector k of u out of all planes, then onto its stick point if within the stick distance."""
     x = record_at(u, k)
     for _ in range(3 if len(planes.normal) > 1 else 1):
         for j in range(len(planes.normal)):

@@ -4,4 +4,4 @@ from supple.grid.embedded_elements import Forces, GridModel, make_grid_model
 from supple.grid.interpolation import Interpolation, interpolate
 from supple.grid.node_planes import NodePlanes
 
-__all__ = ["GridModel", "Forces", "Interpolation", "NodePlanes", "make_grid_model", "interpolate"]
+__all__ = ["Forces", "GridModel", "Interpolation", "NodePlanes", "interpolate", "make_grid_model"]

@@ -47,7 +47,7 @@ class Checksums:
     def is_intact(self, name: str) -> bool:
         """True for an existing file with one of its recorded digests."""
         path = self.folder / name
-        return path.is_file() and digest_of(path) in self.digests.get(name, ())
+        return path.is_file() and compute_digest(path) in self.digests.get(name, ())
 
 
 def start_checksums(folder: Path) -> None:
@@ -82,7 +82,7 @@ def _parse_checksums(path: Path, time: int, size: int) -> Checksums:
     return Checksums(path.parent, digests, tuple(broken))
 
 
-def digest_of(path: Path) -> str:
+def compute_digest(path: Path) -> str:
     """Return the SHA-256 digest of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -106,9 +106,9 @@ def add_checksum(path: Path, content: Path) -> None:
         of_folder = [old for old in known.digests if old.startswith(f"{name}/")] if known else []
         inside = {file.relative_to(content).as_posix(): file for file in _files_in(content)}
         lines += [f"{REMOVED_PREFIX}{old}" for old in of_folder if old.removeprefix(f"{name}/") not in inside]
-        lines += [f"{digest_of(file)}  {name}/{rest}" for rest, file in inside.items()]
+        lines += [f"{compute_digest(file)}  {name}/{rest}" for rest, file in inside.items()]
     else:
-        lines.append(f"{digest_of(content)}  {name}")
+        lines.append(f"{compute_digest(content)}  {name}")
     _append(folder / CHECKSUMS, lines)
 
 
@@ -136,7 +136,7 @@ def compact_checksums(folder: Path, keep_missing: bool = True) -> None:
             continue
         digest = digests[-1]
         if len(set(digests)) > 1 and (folder / name).is_file():
-            now = digest_of(folder / name)
+            now = compute_digest(folder / name)
             digest = now if now in digests else digest
         lines.append(f"{digest}  {name}\n")
     temporary = folder / f".unfinished_{uuid4().hex}_{CHECKSUMS}"

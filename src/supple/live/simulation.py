@@ -299,7 +299,9 @@ class Simulation:
     def _constrained_model(self) -> Model:
         pins = self.pins
         obstacles = self.offset_obstacles.of(self._bare.obstacles)
-        model = replace(self._bare, pinned=pins.pinned, prescribed=pins.prescribed, held=pins.directions)
+        model = replace(
+            self._bare, pinned=pins.pinned, prescribed=pins.prescribed, constraint_projection=pins.directions
+        )
         return model if obstacles is None else replace(model, obstacles=obstacles)
 
     def _arrange_tracks(self) -> None:

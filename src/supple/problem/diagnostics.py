@@ -138,7 +138,7 @@ class Diagnostics:
         parts: np.ndarray,
         statistics: np.ndarray,
     ) -> None:
-        """Evaluate forces at displacements u, and their statistics (batch, bodies, 5), see `reduce_statistics`."""
+        """Evaluate forces at displacements u, and their statistics, see `reduce_statistics`."""
         p = self.problem
         memory = p.states.net, sizes, softness, self._cuts, parts, statistics
         if works := p.layout.deforms(u):

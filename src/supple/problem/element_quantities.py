@@ -34,7 +34,7 @@ class StoredEnergy(NamedTuple):
 
 
 class ScalarQuantities(NamedTuple):
-    """Energy of elements [J], and scalar measures of F and of the Cauchy stress [Pa], see `scalar_quantities`."""
+    """Energy of elements [J], and scalar measures of F and stress [Pa], see `scalar_quantities`."""
 
     term: Any
 

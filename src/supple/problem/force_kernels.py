@@ -128,7 +128,7 @@ def deform_elements(team, works):
 
 @kernel
 def evaluate_balance(team, terms, vertices, u, anchor, net, sizes, softness, cuts, parts, statistics):
-    """Write net forces to `net`, s and tr A to `sizes`, and their statistics to `statistics`; see `reduce_statistics`."""
+    """Write net forces to `net`, s and tr A to `sizes`, and `statistics`, see `reduce_statistics`."""
     parallel_for(team, 0, 0, len(vertices.own), Forces(terms, vertices, u, anchor, net, sizes))
     reduce_statistics(team, 1, net, u, sizes, softness, cuts, parts, statistics)
 

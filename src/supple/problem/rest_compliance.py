@@ -96,7 +96,7 @@ class RestCompliance:
         """Activate one batch member of each material set."""
         device = self._problem.device
         device.wait()  # pending kernels are for the present active set
-        active, device.active = device.active, np.arange(self._problem.kinds, dtype=np.int32)
+        active, device.active = device.active, np.arange(self._problem.material_batch_size, dtype=np.int32)
         try:
             yield
         finally:

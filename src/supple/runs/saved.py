@@ -63,8 +63,8 @@ class SavedRun:
     folder: ResultsFolder
     manifest: dict[str, Any]
     file: SceneFile
-    built: Model | None = None
-    in_hand: Mapping[int, SavedFrame] = field(default_factory=dict)
+    prebuilt_model: Model | None = None
+    loaded_frames: Mapping[int, SavedFrame] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         done, scene = len(self.manifest["frames"]), self.manifest["scene"]
@@ -75,14 +75,14 @@ class SavedRun:
 
     @cached_property
     def model(self) -> Model:
-        model = build_model(self.file.scene) if self.built is None else self.built
+        model = build_model(self.file.scene) if self.prebuilt_model is None else self.prebuilt_model
         if model.obstacles is None or not model.obstacles.rigid:
             return model
         obstacles = with_known_poses(model.obstacles, [self.frame(index) for index in self.indices])
         return replace(model, obstacles=obstacles)
 
     def frame(self, index: int) -> SavedFrame:
-        known = self.in_hand.get(index)
+        known = self.loaded_frames.get(index)
         return read_frame(self.folder.path, index) if known is None else known
 
     @property

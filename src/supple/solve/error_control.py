@@ -150,13 +150,13 @@ class ErrorControl:
     def _leaves_saddle(self, member: int) -> bool:
         """True if the run continues from an unstable state, at most once per energy level."""
         own, float64_problem = self._members[member], self._run.float64_problem
-        measures, number = (
+        diagnostics, number = (
             (self._problem.diagnostics, member)
             if float64_problem is None
             else (float64_problem.diagnostics, 0)
         )
-        energy = measures.energy_of(number)
-        lower = energy < own.saddle - measures.energy_rounding(number)
+        energy = diagnostics.energy_of(number)
+        lower = energy < own.saddle - diagnostics.energy_rounding(number)
         own.saddle, own.below = min(energy, own.saddle), math.inf
         return lower and self._run.leave_saddle(member)
 

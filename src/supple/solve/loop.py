@@ -117,11 +117,11 @@ class _BatchSolve:
     ) -> None:
         self.problem, self.solver, self.stop = problem, solver, stop
         self.callback, self.compiled, self.device = callback, compiled, problem.device
-        self.measures = problem.diagnostics
+        self.diagnostics = problem.diagnostics
         self.limit = stop.max_iterations or (NO_LIMIT if stop.tolerance is None else DEFAULT_ITERATIONS)
         self._activate_all()  # an interrupted solve may have left some inactive
         self.history = History() if record_history else None
-        self.first = self.measures.balances()
+        self.first = self.diagnostics.balances()
         self.latest, self.progress = self.first, Progress(problem.batch_size)
         self.ended: MemberOutcomes = {}
         self.sequential_reports: dict[int, Report] = {}
@@ -166,7 +166,7 @@ class _BatchSolve:
             )
         self._activate_all()
         if dynamic_terms.finish_step():
-            self.latest = self.measures.balances()
+            self.latest = self.diagnostics.balances()
         if self.method.refines_sequentially:
             self._refine()
 
@@ -180,7 +180,7 @@ class _BatchSolve:
         self.sequential_reports = refine_sequential(
             self.problem, self.ended, resume, self.callback, self.history
         )
-        self.latest = self.measures.balances()
+        self.latest = self.diagnostics.balances()
         for member, report in self.sequential_reports.items():
             outcome = round_outcome(
                 self.problem, report.outcome, self.latest[member].relative_residual, self.stop.tolerance
@@ -197,7 +197,7 @@ class _BatchSolve:
 
     def _restart_records(self) -> None:
         """Restart convergence records after a change of stencils and therefore energy."""
-        self.latest = self.measures.balances()
+        self.latest = self.diagnostics.balances()
         self.method.start_at(self.latest)
         self.progress = Progress(self.problem.batch_size, self.iteration)
         self.error_control = ErrorControl(self.problem, self.stop, self.method, prepared=False)
@@ -270,9 +270,9 @@ class _BatchSolve:
             self.clock += perf_counter() - tick - (self.compiled.seconds - compiling)
         self.evaluated = self.checking or self.iteration >= self.limit or self.stop.time_limit is not None
         if self.evaluated:
-            self.latest = self.measures.balances()
+            self.latest = self.diagnostics.balances()
             if self.iteration == target and self.method.observe_all(self.latest, self.device.active).any():
-                self.latest = self.measures.balances()
+                self.latest = self.diagnostics.balances()
             if not self.method.needs_monitoring:
                 save_finite_states(self.problem, self.method, self.latest, self.checkpoint)
         if self.history is None:
@@ -285,7 +285,7 @@ class _BatchSolve:
         ]
         for member in undone:
             self.device.assign(self.problem.u, self.checkpoint, member)
-        return self.measures.balances() if undone else self.latest
+        return self.diagnostics.balances() if undone else self.latest
 
     def reports(self) -> list[Report]:
         """Reports of all batch members; failed ones are reset to their last finite state."""
@@ -295,7 +295,7 @@ class _BatchSolve:
         error_estimates |= {
             member: report.error_estimate for member, report in self.sequential_reports.items()
         }
-        energies, inverted = self.measures.energies(), self.measures.inversions()
+        energies, inverted = self.diagnostics.energies(), self.diagnostics.inversions()
         contact, rejected = make_contact_reports(problem, self.stop, self.evaluated), run.collect_rejected()
         between = report_penalty_contact(problem) or report_barrier_contact(problem)
         norms = self.first.residual, latest.residual, latest.relative_residual

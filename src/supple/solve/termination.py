@@ -13,7 +13,7 @@ from supple.contact.obstacle_contact import rigid_relative_residual
 from supple.contact.obstacle_report import ContactReport, contact_reports
 from supple.contact.weak import PenaltyContactReport
 from supple.problem import Balance, Balances, Problem
-from supple.problem.diagnostics import Measures
+from supple.problem.diagnostics import Diagnostics
 from supple.solve.batch_refinement import round_outcome
 from supple.solve.error_control import ErrorControl
 from supple.solve.report import Outcome
@@ -68,14 +68,20 @@ class Progress:
         return stalled
 
     def outcome(
-        self, measures: Measures, member: int, latest: Balance, stop: StopCriteria, run: Run, iteration: int
+        self,
+        diagnostics: Diagnostics,
+        member: int,
+        latest: Balance,
+        stop: StopCriteria,
+        run: Run,
+        iteration: int,
     ) -> Outcome | None:
         """Outcome of a solve without progress.
 
         Iterations that the user requested are made all the same, unless they could only change rounding.
 
         Args:
-            measures: Diagnostics of the states.
+            diagnostics: Diagnostics of the states.
             member: Batch member.
             latest: Latest residual.
             stop: Termination criteria.
@@ -89,8 +95,8 @@ class Progress:
             return None
         if latest.is_rounding(ROUNDING_FACTOR):
             return Outcome.ROUNDING_LIMIT
-        energy = measures.energy_of(member)
-        falls = energy < self.energy[member] - measures.energy_rounding(member)
+        energy = diagnostics.energy_of(member)
+        falls = energy < self.energy[member] - diagnostics.energy_rounding(member)
         self.energy[member], self.at[member] = energy, iteration
         continues = falls or stop.max_iterations is not None or run.is_moving(member)
         return None if continues else Outcome.STAGNATED
@@ -177,10 +183,10 @@ def check_stagnation(
         The outcome, or None to continue.
     """
     reached, float64_problem = float64_balance(balance, run), run.float64_problem
-    measures, number = (
+    diagnostics, number = (
         (problem.diagnostics, member) if float64_problem is None else (float64_problem.diagnostics, 0)
     )
-    outcome = progress.outcome(measures, number, reached, stop, run, iteration)
+    outcome = progress.outcome(diagnostics, number, reached, stop, run, iteration)
     outcome = error_control.judge_outcome(outcome, reached, member)
     return outcome and round_outcome(problem, outcome, balance.relative_residual, stop.tolerance)
 

@@ -18,9 +18,9 @@ positions of its neighbors, as in a serial sweep.
 The paper's method is acceleration=None, tied_groups=False; its section 7.3 is `PaperSOR` and
 `PaperChebyshev`. Our own additions are Anderson acceleration, the default; tied groups; and t ≤ 1, which
 keeps the energy finite. ω is 1 except with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or the material's own
-bound. Obstacles add a contact force rᵢ, with which the vertex ends at an admissible position: Δuᵢ = Aᵢ⁻¹ (fᵢ +
-rᵢ). Section 7.2 instead removes the part of Aᵢ⁻¹ fᵢ that points into the obstacle, which comes to rest at fᵢ ∥
-Aᵢ n.
+bound. Obstacles add a contact force rᵢ, with which the vertex ends at an admissible position: Δuᵢ =
+Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 instead removes the part of Aᵢ⁻¹ fᵢ that points into the obstacle, which comes to
+rest at fᵢ ∥ Aᵢ n.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Camera:
 
     def rotate_about_y(self, angle: float, center: np.ndarray) -> Camera:
         """Rotate the camera by an angle [rad] about the vertical line through a point."""
-        turn = turn_about_y(angle)
+        turn = rotation_about_y(angle)
         return Camera(center + turn @ (self.position - center), self.axes @ turn.T, self.aspect)
 
 
@@ -116,7 +116,7 @@ def turntable(points: np.ndarray, aspect: float, angles: Angles, count: int) -> 
     points = outline([points])
     center = (points.min(axis=0) + points.max(axis=0)) / 2
     turns = 2 * math.pi * np.arange(count) / count
-    swept = np.concatenate([(points - center) @ turn_about_y(-turn).T + center for turn in turns])
+    swept = np.concatenate([(points - center) @ rotation_about_y(-turn).T + center for turn in turns])
     first = fit_camera(swept, aspect, angles)
     return [first.rotate_about_y(turn, center) for turn in turns]
 
@@ -139,7 +139,7 @@ def _hull(points: np.ndarray) -> np.ndarray:
         return points
 
 
-def turn_about_y(angle: float) -> np.ndarray:
+def rotation_about_y(angle: float) -> np.ndarray:
     """Rotation matrix (3, 3) about the y axis by an angle [rad]."""
     cos, sin = math.cos(angle), math.sin(angle)
     return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])

@@ -169,7 +169,7 @@ class Artist:
         scene = make_drawing(
             self.model, positions, self.field, limits, shape.step, ground, shape.time, thickness
         )
-        return self._annotations.around(self._renderer.render(scene, camera), shape.caption, camera)
+        return self._annotations.annotate_image(self._renderer.render(scene, camera), shape.caption, camera)
 
 
 def picture(

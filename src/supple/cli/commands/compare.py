@@ -109,7 +109,7 @@ def compare(
                 raise typer.Exit(code) from None
             manifest = new_comparison_manifest(file, comparison, stop, backend, warmup, warmup_converged)
             begin_results(results, file)
-            _illustrate(comparison, file, manifest, results, picture)
+            _draw_results(comparison, file, manifest, results, picture)
             results.write_report(manifest)
         code = _exit_code(comparison, stop.tolerance, named=solvers is not None)
         if json:
@@ -204,7 +204,7 @@ def _run(
         )
 
 
-def _illustrate(
+def _draw_results(
     comparison: Comparison,
     file: SceneFile,
     manifest: dict[str, Any],

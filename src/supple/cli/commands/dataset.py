@@ -146,7 +146,7 @@ def _solve(
     if json:
         print_json(statistics | {"exit_code": code})
     elif not quiet:
-        _say(statistics)
+        _print_statistics(statistics)
     if code:
         raise typer.Exit(code)
 
@@ -159,10 +159,10 @@ def status(store: StorePath, json: Json = False) -> None:
         from supple.datasets.store.status import status as store_status
 
         statistics = store_status(Store(store))
-        print_json(statistics) if json else _say(statistics)
+        print_json(statistics) if json else _print_statistics(statistics)
 
 
-def _say(statistics: dict[str, Any]) -> None:
+def _print_statistics(statistics: dict[str, Any]) -> None:
     from supple.support.text import format_duration, pluralize
 
     outcomes = ", ".join(
@@ -249,7 +249,7 @@ def merge(
         from supple.datasets.store.status import status as store_status
 
         statistics = store_status(merge_stores(target, sources))
-        print_json(statistics) if json else _say(statistics)
+        print_json(statistics) if json else _print_statistics(statistics)
 
 
 @dataset.command()

@@ -138,14 +138,14 @@ def run(
             try:
                 if last is not None:
                     repair_results(job, results, manifest, note)
-                saved = _perform(job, results, manifest, last, quiet)
+                saved = _compute_frames(job, results, manifest, last, quiet)
                 if written:
                     export_own(results.path, written, fields_of(saved, chosen), saved.model.obstacles)
-                _illustrate(saved, appearance, picture, film and count > 1, gif, quiet)
+                _draw_results(saved, appearance, picture, film and count > 1, gif, quiet)
                 code = DONE if manifest["totals"]["ok"] else NOT_CONVERGED
             except KeyboardInterrupt as error:
                 code, word = interruption(error)
-                _say_interrupted(word, len(manifest["frames"]), count, results.path)
+                _print_interruption(word, len(manifest["frames"]), count, results.path)
             compact_checksums(results.path, keep_missing=False)
         _report(manifest, results, code, json, quiet)
     raise typer.Exit(code)
@@ -179,7 +179,7 @@ def _prepare(
     return read_frame(folder.path, done) if done else None
 
 
-def _perform(
+def _compute_frames(
     job: Job, folder: ResultsFolder, manifest: dict[str, Any], last: SavedFrame | None, quiet: bool
 ) -> SavedRun:
     """Compute and write the missing frames."""
@@ -191,10 +191,10 @@ def _perform(
     from supple.runs.manifest import CurveRecorder, add_frame
     from supple.runs.saved import SavedRun
 
-    _say_if_long(manifest["scene"], quiet)
+    _note_long_setup(manifest["scene"], quiet)
     rest = joined(job.file.scene.bodies)
     recorder, model = CurveRecorder(), None
-    in_hand = {} if last is None else {last.index: last}
+    loaded_frames = {} if last is None else {last.index: last}
     with ExitStack() as stack:
         progress = stack.enter_context(RunProgress(job.frames, len(manifest["frames"]), job.stop, quiet))
         if not quiet:
@@ -206,7 +206,7 @@ def _perform(
 
         for frame in job.solve(last, show_and_record):
             if not manifest["frames"]:  # keep old results until the first new frame
-                _begin(job, folder, manifest)
+                _start_results(job, folder, manifest)
             if not frame_path(folder.path, 0, ".npz").exists():
                 write_frame(folder.path, job.initial, rest, job.fields_at_start(frame.model))
             velocities = np.zeros_like(frame.positions) if frame.velocities is None else frame.velocities
@@ -217,12 +217,12 @@ def _perform(
             folder.write_report(manifest)
             write_pvd(folder.path, [0.0, *(entry["time"] for entry in manifest["frames"])], first=0)
             progress.finish_frame(frame.report)
-            before = {index: known for index, known in in_hand.items() if index == saved.index - 1}
-            model, in_hand = frame.model, {**before, saved.index: saved}
-    return SavedRun(folder, manifest, job.file, model, in_hand)
+            before = {index: known for index, known in loaded_frames.items() if index == saved.index - 1}
+            model, loaded_frames = frame.model, {**before, saved.index: saved}
+    return SavedRun(folder, manifest, job.file, model, loaded_frames)
 
 
-def _say_if_long(scene: dict[str, Any], quiet: bool) -> None:
+def _note_long_setup(scene: dict[str, Any], quiet: bool) -> None:
     from supple.cli.progress import setup_seconds
     from supple.support.text import format_cell_counts
 
@@ -234,7 +234,7 @@ def _say_if_long(scene: dict[str, Any], quiet: bool) -> None:
         )
 
 
-def _begin(job: Job, folder: ResultsFolder, manifest: dict[str, Any]) -> None:
+def _start_results(job: Job, folder: ResultsFolder, manifest: dict[str, Any]) -> None:
     """Replace old results by the scene, its render surfaces, mesh data and a report without frames."""
     from supple.io import write_data, write_skins
     from supple.runs.saved import begin_results
@@ -245,7 +245,7 @@ def _begin(job: Job, folder: ResultsFolder, manifest: dict[str, Any]) -> None:
     folder.write_report(manifest)
 
 
-def _illustrate(
+def _draw_results(
     run: SavedRun, appearance: Appearance, picture: bool, film: bool, gif: bool, quiet: bool
 ) -> None:
     """Draw the picture of the last frame, the film and, if recorded, the plots of residual histories."""
@@ -271,7 +271,7 @@ def _illustrate(
         note(problem)
 
 
-def _say_interrupted(word: str, done: int, frames: int, folder: Path) -> None:
+def _print_interruption(word: str, done: int, frames: int, folder: Path) -> None:
 
     if done == frames:
         errors.print(
@@ -327,20 +327,20 @@ def repair_results(
         write_frame(path, job.initial, joined(bodies), fields)
     text = job.file.path.read_bytes()
     if not (path / SCENE_COPY).is_file() or (path / SCENE_COPY).read_bytes() != text:
-        _say(note, path / SCENE_COPY)
+        _note_rewrite(note, path / SCENE_COPY)
         with replacing(path / SCENE_COPY) as copy:
             copy.write_bytes(text)
     for name, write in ((SKINS, write_skins), (DATA, write_data)):
         if _is_damaged(path / name):
-            _say(note, path / name)
+            _note_rewrite(note, path / name)
             write(path, bodies)
     times = [0.0, *(frame["time"] for frame in manifest["frames"])]
     if not _has_text(path / PVD, pvd_text(path, times, first=0)):
-        _say(note, path / PVD)
+        _note_rewrite(note, path / PVD)
         write_pvd(path, times, first=0)
 
 
-def _say(note: Callable[[str], None], path: Path) -> None:
+def _note_rewrite(note: Callable[[str], None], path: Path) -> None:
     note(f"{path} is {'damaged' if path.exists() else 'missing'} and is written again.")
 
 

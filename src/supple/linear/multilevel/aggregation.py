@@ -18,7 +18,8 @@ MAX_COARSEST_ROWS = 40
 """Number of rows at or below which a level is not coarsened further."""
 
 STRENGTH_THRESHOLD = 0.1
-"""Rows i and j are strongly connected if wᵢⱼ ≥ STRENGTH_THRESHOLD √(mᵢ mⱼ), where mᵢ is the largest weight of row i."""
+"""Rows i and j are strongly connected if wᵢⱼ ≥ STRENGTH_THRESHOLD √(mᵢ mⱼ), where mᵢ is the largest weight of
+row i."""
 
 FREE, ISOLATED = -1, -2
 """Markers of rows without an aggregate: not assigned yet, and excluded from aggregation."""

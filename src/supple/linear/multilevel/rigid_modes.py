@@ -14,7 +14,8 @@ from supple.kernels import device_function, do, kernel
 from supple.kernels.parallel.tiles import parallel_for_rows
 
 PLANARITY_TOLERANCE = 1e-8
-"""Rotations about an axis that move vertices by less than √PLANARITY_TOLERANCE of the radius count as zero."""
+"""Rotations about an axis that move vertices by less than √PLANARITY_TOLERANCE of the radius count as
+zero."""
 
 
 class Bodies(NamedTuple):

@@ -330,12 +330,12 @@ class RotationPath:
     def __init__(self, problem: Problem) -> None:
         self.problem, self._device = problem, problem.device
         self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
-        item_number = np.full(problem.model.vertices, -1)
-        item_number[self.assembly.free] = np.arange(len(self.assembly.free))
+        free_index = np.full(problem.model.vertices, -1)
+        free_index[self.assembly.free] = np.arange(len(self.assembly.free))
         terms: Any = problem.model.terms
         pairs = zip(terms, problem.layout.elements, strict=True)
         self._rotating_terms = [
-            _make_rotating_term(term, elements, item_number, problem)
+            _make_rotating_term(term, elements, free_index, problem)
             for term, elements in pairs
             if term.deforms and term.material.objective and hasattr(elements.rows, "corners")
         ]

@@ -66,7 +66,7 @@ class Annotations:
         elif self.layout.side:
             self._add_color_bar(field, limits)
 
-    def around(self, image: np.ndarray, caption: str, camera: Camera) -> np.ndarray:
+    def annotate_image(self, image: np.ndarray, caption: str, camera: Camera) -> np.ndarray:
         """Return the image (height, width, 3) uint8 with all annotations."""
         if not self.layout.header:
             return image
