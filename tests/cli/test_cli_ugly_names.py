@@ -59,7 +59,7 @@ def test_a_page_says_its_title_as_it_is(scene, monkeypatch):
 
 def test_sentences_about_folders_show_them_as_they_are(capsys):
     for done in (0, 1, 2):
-        import_module("supple.cli.commands.run")._say_interrupted("Interrupted", done, 2, Path(FOLDER))
+        import_module("supple.cli.commands.run")._print_interruption("Interrupted", done, 2, Path(FOLDER))
     note(f"about {FOLDER}")
     errors.print(TITLE)
     said = capsys.readouterr().err

@@ -45,9 +45,9 @@ MIN_DEPTH, RESOLVED_DISTANCE, HALFWAY_DEPTH = 0.01, 0.125, 0.25
 """Thresholds of depth and distance.
 
 MIN_DEPTH and RESOLVED_DISTANCE are fractions of the longest edge of a face. MIN_DEPTH is the depth above
-which an obstacle counts, equal to the thickness of weak contact. RESOLVED_DISTANCE is the distance within which
-vertices resolve an obstacle; vertices on a round obstacle exceed it only if its radius is less than an edge.
-HALFWAY_DEPTH is half of the way to the middle of an obstacle, as a fraction of its thickness.
+which an obstacle counts, equal to the thickness of weak contact. RESOLVED_DISTANCE is the distance within
+which vertices resolve an obstacle; vertices on a round obstacle exceed it only if its radius is less than an
+edge. HALFWAY_DEPTH is half of the way to the middle of an obstacle, as a fraction of its thickness.
 """
 
 RESOLVING_EDGE = 0.5
