@@ -30,7 +30,7 @@ import numpy as np
 from contact_cases import CASES, FULL, Size
 
 import supple
-from supple.collision.ccd.intersections import crossings
+from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.contact.dynamic_terms import DynamicTerms
 from supple.io.machine import machine
@@ -59,7 +59,8 @@ def depth_of(scene: supple.Scene, positions: np.ndarray) -> float:
     flat = np.array([body.kind != "solid" for body in scene.bodies])
     rest = np.concatenate([body.points for body in scene.bodies])
     return max(
-        (each.depth for each in crossings(Surfaces(triangles, body, rest, 0.0, flat), positions)), default=0.0
+        (each.depth for each in find_crossings(Surfaces(triangles, body, rest, 0.0, flat), positions)),
+        default=0.0,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from supple import PBNG, Hybrid, Newton
 from supple import _public as supple
-from supple.collision.ccd.intersections import crossings
+from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
@@ -97,7 +97,7 @@ def depth(scene: supple.Scene, result: supple.Result) -> float:
     triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in bodies])
     owner = np.repeat(np.arange(len(bodies)), [len(body.points) for body in bodies])
     surfaces = Surfaces(triangles, owner, result.model.rest, 0.0, np.zeros(len(bodies), bool))
-    return max((each.depth for each in crossings(surfaces, result.positions)), default=0.0)
+    return max((each.depth for each in find_crossings(surfaces, result.positions)), default=0.0)
 
 
 def measure_convergence(measurements: Measurements, contact: str, name: str) -> Quantities:

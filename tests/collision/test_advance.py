@@ -7,10 +7,10 @@ import pytest
 from test_barrier import intersects
 
 import supple
-from supple.collision.broad_phase.candidates import approach, stretch
-from supple.collision.ccd.advance import flown, halted
+from supple.collision.broad_phase.candidates import max_approach, stretch
+from supple.collision.ccd.advance import advance_to_contact, stop_at_obstacles
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import gaps
+from supple.collision.narrow_phase.proximity import proximity_pairs
 from supple.collision.obstacles.signed_distance import POSE, STEP
 
 
@@ -80,16 +80,16 @@ def test_parts_of_paths_to_obstacles():
     ball.add_solid(supple.block(1), supple.NeoHookean(young=1e5, poisson=0.3))
     ball.add_obstacle(supple.Sphere(0.5, (2.5, 0, 0)))
     obstacles = supple.scene.build_model(ball).obstacles
-    advanced = halted(obstacles, obstacles.shapes(0.0), x, goal, body, np.arange(6), 0.01)
+    advanced = stop_at_obstacles(obstacles, obstacles.shapes(0.0), x, goal, body, np.arange(6), 0.01)
     np.testing.assert_allclose(advanced[:2, 0], [2.0, 1.5], atol=0.011)
     np.testing.assert_array_equal(advanced[2:], goal[2:])
     shapes = obstacles.shapes(0.0)
     shapes.rows[:, POSE + 9] += 1.0
     shapes.rows[:, STEP + 9] = 1.0
-    advanced = halted(obstacles, shapes, x, goal, body, np.arange(6), 0.01)
+    advanced = stop_at_obstacles(obstacles, shapes, x, goal, body, np.arange(6), 0.01)
     np.testing.assert_allclose(advanced[:2, 0], [3.0, 2.5], atol=0.011)
     touching = np.array([(2.5, 0.5, 0)])
-    advanced = halted(
+    advanced = stop_at_obstacles(
         obstacles, obstacles.shapes(0.0), touching, touching + 1, np.zeros(1, int), np.arange(1), 0.01
     )
     np.testing.assert_array_equal(advanced, touching + 1)
@@ -117,7 +117,7 @@ def test_what_flies_passes_nothing_on_its_way(seed, fast):
     goals = fast * np.array([(1, 0.5, 0.2)] * 4 + [(1, 1, 5), (3, 1, -4)])
     step = (goals - x[np.searchsorted(surfaces.body, range(6))])[surfaces.body]
     step = step + 0.02 * rng.normal(size=x.shape)
-    part = flown(surfaces, x, step, 0.01)
+    part = advance_to_contact(surfaces, x, step, 0.01)
     assert (part > 0).all()
     mesh = ipctk.CollisionMesh(x, np.asarray(ipctk.edges(surfaces.triangles)), surfaces.triangles)
     stops = np.unique([0.0, *part])
@@ -134,12 +134,12 @@ def test_bodies_approach_each_other_by_no_more_than_that():
     rng = np.random.default_rng(2)
     surfaces, x = crowded_bodies(rng)
     step = (0.1 * rng.normal(size=(6, 3)))[surfaces.body] + 0.01 * rng.normal(size=x.shape)
-    most = approach(surfaces, x, step, 0.5)
-    before = dict(zip(*(lambda g: (g.keys, g.distance))(gaps(surfaces, x, 0.5)), strict=True))
-    after = gaps(surfaces, x + step, 0.5)
+    most = max_approach(surfaces, x, step, 0.5)
+    before = dict(zip(*(lambda g: (g.keys, g.distance))(proximity_pairs(surfaces, x, 0.5)), strict=True))
+    after = proximity_pairs(surfaces, x + step, 0.5)
     lost = [before.get(key, 0.5) - distance for key, distance in zip(after.keys, after.distance, strict=True)]
     assert 0.02 < max(lost) <= most
-    approached = approach(surfaces, x, np.broadcast_to((0.0, 7.0, 0.0), x.shape), 0.5)
+    approached = max_approach(surfaces, x, np.broadcast_to((0.0, 7.0, 0.0), x.shape), 0.5)
     assert approached == pytest.approx(0, abs=1e-12)
 
 
@@ -150,7 +150,7 @@ def test_within_bodies_that_turn_nothing_approaches_anything():
     turn *= np.sign(np.linalg.det(turn))
     assert stretch(surfaces, x, x @ turn + 3.0).max() == pytest.approx(0, abs=1e-12)
     y = x @ turn + 0.01 * rng.normal(size=x.shape)
-    before, after = gaps(surfaces, x, 0.3), gaps(surfaces, y, 0.25)
+    before, after = proximity_pairs(surfaces, x, 0.3), proximity_pairs(surfaces, y, 0.25)
     own = surfaces.body[after.vertices[:, 0]] == surfaces.body[after.vertices[:, -1]]
     known = dict(zip(before.keys, before.distance, strict=True))
     lost = [known[k] - d for k, d in zip(after.keys[own], after.distance[own], strict=True)]

@@ -9,12 +9,12 @@ from test_grid import soup
 
 import supple
 from supple.collision.broad_phase.candidates import Candidates
-from supple.collision.broad_phase.detector import Looking
+from supple.collision.broad_phase.detector import BroadPhase
 from supple.collision.broad_phase.positions import Points
-from supple.collision.broad_phase.search import find
+from supple.collision.broad_phase.search import find_pairs
 from supple.collision.geometry.surfaces import normals_of
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import gaps
+from supple.collision.narrow_phase.proximity import proximity_pairs
 from supple.kernels import HOST
 
 
@@ -26,7 +26,7 @@ def test_proximity_pairs_are_those_of_a_new_search(speed):
     x = x - 0.45 * centers[surfaces.body]
     known, near = Candidates(surfaces), 0
     for _ in range(12):
-        pairs, expected = (gaps(surfaces, x, 0.1, HOST, k) for k in (known, None))
+        pairs, expected = (proximity_pairs(surfaces, x, 0.1, HOST, k) for k in (known, None))
         for a, b in zip(pairs, expected, strict=True):
             np.testing.assert_array_equal(a, b)
         near += len(expected.distance)
@@ -44,8 +44,8 @@ def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
     x = x - 0.5 * centers[surfaces.body]
     points, body, own = Points.at(x), surfaces.body, 0.02
     normal = normals_of(x, surfaces.triangles, HOST)
-    broad_phase = Looking(surfaces, clear=False)
-    one, two = find(x, surfaces.triangles, surfaces.triangles, 0.1)[1:]
+    broad_phase = BroadPhase(surfaces, clear=False)
+    one, two = find_pairs(x, surfaces.triangles, surfaces.triangles, 0.1)[1:]
     cosine = -(normal[one] * normal[two]).sum(axis=1)
     faces = (cosine > 0.5) | ((cosine < -0.5) & (surfaces.free[one] | surfaces.free[two]))
     pairs = broad_phase.triangles(points, 0.1, normal)
@@ -55,9 +55,9 @@ def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
         ("vertices", surfaces.vertices, surfaces.triangles),
         ("edges", surfaces.edges, surfaces.edges),
     ):
-        one, two = find(x, seek, other, 0.1)[1:]
+        one, two = find_pairs(x, seek, other, 0.1)[1:]
         others = body[seek[one, 0]] != body[other[two, 0]]
-        near = set(zip(*find(x, seek, other, own)[1:], strict=True))
+        near = set(zip(*find_pairs(x, seek, other, own)[1:], strict=True))
         every = set(zip(one, two, strict=True))
         pairs = set(zip(*getattr(broad_phase, kind)(points, 0.1, HOST, own), strict=True))
         assert pairs <= every
@@ -70,13 +70,13 @@ def test_large_primitives_are_paired_within_a_body_from_cells_that_are_far():
     x, triangles = soup(60, seed=5)
     x[:30] = x.mean(axis=0) + 8 * (x[:30] - x.mean(axis=0))
     surfaces = Surfaces(triangles, np.zeros(len(x), int), x, 0.0, np.zeros(1, bool))
-    broad_phase, points = Looking(surfaces, clear=False), Points.at(x)
+    broad_phase, points = BroadPhase(surfaces, clear=False), Points.at(x)
     surfaces.edge = 0.1
     for kind, seek, other in (
         ("vertices", surfaces.vertices, surfaces.triangles),
         ("edges", surfaces.edges, surfaces.edges),
     ):
-        near = set(zip(*find(x, seek, other, 0.02)[1:], strict=True))
+        near = set(zip(*find_pairs(x, seek, other, 0.02)[1:], strict=True))
         pairs = list(zip(*getattr(broad_phase, kind)(points, 0.3, HOST, 0.02), strict=True))
         assert len(near) > 3
         assert near <= set(pairs)
@@ -103,7 +103,7 @@ def test_bodies_that_deform_are_searched_again_separately(monkeypatch):
 
     def watched(*given):
         requests.append(given[5].late.copy())
-        return find(*given)
+        return find_pairs(*given)
 
     monkeypatch.setattr("supple.collision.broad_phase.candidates.find", watched)
     known.edges(Points.at(x), 0.1)

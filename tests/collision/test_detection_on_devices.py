@@ -9,10 +9,10 @@ from test_grid import CASES, edges_of
 import supple
 from supple.collision.broad_phase import search as grid
 from supple.collision.broad_phase.candidates import Candidates
-from supple.collision.broad_phase.detector import Looking
+from supple.collision.broad_phase.detector import BroadPhase
 from supple.collision.broad_phase.positions import Points
-from supple.collision.broad_phase.search import find
-from supple.collision.narrow_phase.proximity import gaps
+from supple.collision.broad_phase.search import find_pairs
+from supple.collision.narrow_phase.proximity import proximity_pairs
 from supple.kernels import HOST, Host
 from supple.problem import Problem
 
@@ -38,7 +38,7 @@ def searches(name):
 def test_a_device_finds_what_the_host_finds(name, fake_device):  # noqa: F811
     for primitives in searches(name):
         for radius in (0.02, 0.2):
-            pairs, expected = (find(*primitives, radius, runner) for runner in (card(), HOST))
+            pairs, expected = (find_pairs(*primitives, radius, runner) for runner in (card(), HOST))
             for a, b in zip(pairs, expected, strict=True):
                 np.testing.assert_array_equal(a, b)
     assert fake_device.launched.count("search_all") >= 8
@@ -48,9 +48,9 @@ def test_a_device_finds_what_the_host_finds(name, fake_device):  # noqa: F811
 def test_the_capacity_suffices_for_all_pairs(where, monkeypatch):
     """However few were expected: none are dropped."""
     primitives, runner = list(searches("crumpled"))[1], {"one": HOST, "several": Host(3)}.get(where) or card()
-    expected = find(*primitives, 0.3)
+    expected = find_pairs(*primitives, 0.3)
     monkeypatch.setattr(grid, "ROOM", 0)
-    pairs = find(*primitives, 0.3, runner)
+    pairs = find_pairs(*primitives, 0.3, runner)
     assert len(pairs.one) > 2 * len(primitives[1])
     for a, b in zip(pairs, expected, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -66,12 +66,15 @@ def nearby_bodies():
 
 def test_what_meets_while_bodies_move_is_detected_by_a_device(fake_device):  # noqa: F811
     rng, runner, (surfaces, x) = np.random.default_rng(1), card(), nearby_bodies()
-    known, candidates, pairs = Looking(surfaces), Candidates(surfaces), 0
+    known, candidates, pairs = BroadPhase(surfaces), Candidates(surfaces), 0
     for _ in range(6):
         actual, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
         for name, values in vars(expected).items():
             np.testing.assert_allclose(vars(actual)[name], values, atol=1e-12)
-        near, expected = gaps(surfaces, x, 0.1, runner, candidates), gaps(surfaces, x, 0.1)
+        near, expected = (
+            proximity_pairs(surfaces, x, 0.1, runner, candidates),
+            proximity_pairs(surfaces, x, 0.1),
+        )
         np.testing.assert_array_equal(near.keys, expected.keys)
         np.testing.assert_allclose(near.distance, expected.distance, atol=1e-14)
         pairs += len(near.keys)

@@ -9,7 +9,7 @@ import supple
 from supple.collision.broad_phase.search import near
 from supple.collision.geometry.surfaces import areas
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.face_face import MOST, shared
+from supple.collision.narrow_phase.face_face import MAX_CORNERS, overlap
 
 
 def square(cells, seed, height, up):
@@ -70,7 +70,7 @@ def test_the_part_that_two_triangles_share_is_that_of_samples():
         x = np.zeros((6, 3))
         x[:, :2] = rng.uniform(0, 1, (6, 2))
         weights = np.zeros(6)
-        area = shared(np.ascontiguousarray(x[:, :2]), np.zeros((2, MOST, 2)), weights)
+        area = overlap(np.ascontiguousarray(x[:, :2]), np.zeros((2, MAX_CORNERS, 2)), weights)
         points = rng.uniform(0, 1, (40_000, 2))
         inside = inside_of(points, x[:3]) & inside_of(points, x[3:])
         assert area == pytest.approx(inside.mean(), abs=0.01)

@@ -5,7 +5,7 @@ import pytest
 
 import supple
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import PART, gaps, rooms
+from supple.collision.narrow_phase.proximity import SAFE_FRACTION, displacement_bounds, proximity_pairs
 from supple.scene.build import assemble_model
 
 RUBBER = supple.Corotated(young=1e5, poisson=0.3)
@@ -200,8 +200,8 @@ def test_nothing_passes_anything_within_the_rooms_of_vertices():
     body = np.repeat([0, 1], len(points))
     surfaces = Surfaces(faces, body, x, 0.0, np.zeros(2, bool))
     radius = 0.2
-    room = rooms(surfaces, gaps(surfaces, x, radius), radius)
-    assert room.max() <= PART * radius
+    room = displacement_bounds(surfaces, proximity_pairs(surfaces, x, radius), radius)
+    assert room.max() <= SAFE_FRACTION * radius
     mesh = ipctk.CollisionMesh(x, np.asarray(ipctk.edges(faces)), faces)
     rng = np.random.default_rng(0)
     for _ in range(5):
@@ -219,7 +219,7 @@ def test_proximity_pairs_are_those_of_an_independent_library():
     x = rng.uniform(-1, 1, (60, 3))
     faces = np.arange(60).reshape(-1, 3)
     surfaces = Surfaces(faces, np.arange(60) // 3, x, 0.0, np.ones(20, bool))
-    pairs = gaps(surfaces, x, 0.4)
+    pairs = proximity_pairs(surfaces, x, 0.4)
     for stencil, crossing, distance in zip(pairs.vertices, pairs.crossing, pairs.distance, strict=True):
         measure = ipctk.edge_edge_distance if crossing else ipctk.point_triangle_distance
         assert distance == pytest.approx(np.sqrt(measure(*x[stencil])), rel=1e-9, abs=1e-12)

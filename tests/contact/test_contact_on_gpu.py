@@ -8,9 +8,9 @@ from test_grid import CASES
 
 import supple
 from supple.collision.broad_phase.candidates import Candidates
-from supple.collision.broad_phase.detector import Looking
-from supple.collision.broad_phase.search import find
-from supple.collision.narrow_phase.proximity import gaps
+from supple.collision.broad_phase.detector import BroadPhase
+from supple.collision.broad_phase.search import find_pairs
+from supple.collision.narrow_phase.proximity import proximity_pairs
 from supple.kernels import HOST
 
 pytestmark = on_a_card
@@ -26,19 +26,22 @@ def card():
 def test_a_card_finds_what_the_host_finds(name):
     for primitives in searches(name):
         for radius in (0.02, 0.2):
-            pairs, expected = (find(*primitives, radius, runner) for runner in (card(), HOST))
+            pairs, expected = (find_pairs(*primitives, radius, runner) for runner in (card(), HOST))
             for a, b in zip(pairs, expected, strict=True):
                 np.testing.assert_array_equal(a, b)
 
 
 def test_what_meets_while_bodies_move():
     rng, runner, (surfaces, x) = np.random.default_rng(1), card(), nearby_bodies()
-    known, candidates = Looking(surfaces), Candidates(surfaces)
+    known, candidates = BroadPhase(surfaces), Candidates(surfaces)
     for _ in range(6):
         actual, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
         for name, values in vars(expected).items():
             np.testing.assert_allclose(vars(actual)[name], values, atol=1e-12)
-        near, expected = gaps(surfaces, x, 0.1, runner, candidates), gaps(surfaces, x, 0.1)
+        near, expected = (
+            proximity_pairs(surfaces, x, 0.1, runner, candidates),
+            proximity_pairs(surfaces, x, 0.1),
+        )
         np.testing.assert_array_equal(near.keys, expected.keys)
         np.testing.assert_allclose(near.distance, expected.distance, atol=1e-14)
         x = x + 5e-3 * rng.normal(size=(6, 3))[surfaces.body] + 5e-4 * rng.normal(size=x.shape)

@@ -5,7 +5,7 @@ import pytest
 from fake_device import fake_device  # noqa: F401
 
 import supple
-from supple.collision.obstacles.face_distance import DEPTHS, deepest, thicknesses
+from supple.collision.obstacles.face_distance import DEPTH_STEPS, deepest, thicknesses
 from supple.collision.obstacles.signed_distance import POSE, SIZE, Shapes, distances_to
 from supple.contact.obstacle_report import contact_reports
 from supple.kernels import kernel
@@ -23,7 +23,7 @@ def deepest_of_all(shapes, triangles, by_triangle):
         a = triangles[m, 0, 0], triangles[m, 0, 1], triangles[m, 0, 2]
         b = triangles[m, 1, 0], triangles[m, 1, 1], triangles[m, 1, 2]
         c = triangles[m, 2, 0], triangles[m, 2, 1], triangles[m, 2, 2]
-        at = deepest(shapes, 0, a, b, c, 1e9, DEPTHS)
+        at = deepest(shapes, 0, a, b, c, 1e9, DEPTH_STEPS)
         by_triangle[m, 0], by_triangle[m, 1], by_triangle[m, 2] = at.distance, at.second, at.third
 
 

@@ -6,7 +6,7 @@ from fake_device import fake_device  # noqa: F401
 from test_faces import PLACEMENTS, block, bowl, obstacle_shapes
 
 import supple
-from supple.collision.obstacles.face_contacts import FacePoints, distances_of, foot_towards
+from supple.collision.obstacles.face_contacts import FacePoints, distances_of, exit_points
 from supple.collision.obstacles.signed_distance import Shapes
 from supple.problem import Problem
 from supple.problem.history import RIGID
@@ -177,6 +177,6 @@ def test_the_way_out_ends_on_the_surface(shape):
     assert len(inside) > 3
     ways = rng.normal(size=inside.shape)
     ways /= np.linalg.norm(ways, axis=1)[:, None]
-    foot = foot_towards(shapes, which[: len(inside)], inside, ways)
+    foot = exit_points(shapes, which[: len(inside)], inside, ways)
     assert np.abs(distances_of(shapes, which[: len(inside)], foot)[0]).max() < 1e-7
     assert (((foot - inside) * ways).sum(axis=1) > 0).all()

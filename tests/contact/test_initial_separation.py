@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import supple
-from supple.collision.ccd.intersections import crossings
+from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 
 
@@ -22,7 +22,7 @@ def overlapping(depth=0.05, **options):
 def intersects(scene, x):
     triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
     body = np.repeat([0, 1], [len(body.points) for body in scene.bodies])
-    return crossings(Surfaces(triangles, body, x, 0.0, np.zeros(2, bool)), x)
+    return find_crossings(Surfaces(triangles, body, x, 0.0, np.zeros(2, bool)), x)
 
 
 def test_bodies_are_separated_where_that_is_requested():

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import supple
 from supple.cli import app
-from supple.collision.obstacles.render_meshes import obstacle_triangles, outlines
+from supple.collision.obstacles.render_meshes import obstacle_meshes, obstacle_triangles
 from supple.live.viewport import BodyView
 from supple.scene import build_model
 from supple.scene.shapes.obstacle_motion import obstacles_of
@@ -191,7 +191,7 @@ def test_the_live_page_shows_a_deforming_surface_at_its_time(tmp_path):
     server = Scenery()
     shape = SimpleNamespace(positions=model.rest)
     figure = BodyView(server, 0, surface_of(model), shape, np.zeros(3))
-    visible_outlines = outlines(model.obstacles, model.rest)
+    visible_outlines = obstacle_meshes(model.obstacles, model.rest)
     for time in (0.0, 0.1, 0.2, 1.0):
         figure.surround(visible_outlines, model, time)
         vertices = server.drawn["/solver1/obstacle0"].vertices

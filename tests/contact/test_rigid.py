@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import supple
-from supple.collision.obstacles.rigid_body import Rigid, RigidMotion
+from supple.collision.obstacles.rigid_body import RigidBody, RigidMotion
 from supple.problem.history import RIGID
 
 MASS = 20.0
@@ -149,7 +149,7 @@ def test_a_step_with_a_large_residual_says_so_of_rigid_bodies():
 
 
 def test_what_is_not_finite_is_refused_with_a_sentence():
-    body = Rigid(0, 1.0, np.ones(3), np.zeros(3), np.zeros(3), np.zeros(3))
+    body = RigidBody(0, 1.0, np.ones(3), np.zeros(3), np.zeros(3), np.zeros(3))
     motion = RigidMotion(body, np.zeros(3), np.eye(3), np.zeros(3), np.array([np.nan, 0, 0]))
     with pytest.raises(ValueError, match="infinite or NaN"):
         motion.begin(0.01)
@@ -171,7 +171,7 @@ def test_a_box_between_pads_gains_the_friction_that_the_report_has():
 def test_a_spinning_box_keeps_its_angular_momentum_and_energy():
     size, spin = np.array([0.1, 0.2, 0.3]), np.array([15, 15, 0.5])
     moments = ((size**2).sum() - size**2) / 12
-    body = Rigid(0, 1.0, moments, np.zeros(3), np.zeros(3), spin)
+    body = RigidBody(0, 1.0, moments, np.zeros(3), np.zeros(3), spin)
     motion = RigidMotion(body, np.zeros(3), np.eye(3), np.zeros(3), spin.copy())
     for _ in range(300):
         motion.begin(0.01)

@@ -24,7 +24,7 @@ STRETCHES = {
     "pbng with Anderson: stretch": 1.2,
 }
 MUSCLES = {
-    "relative_residual": 1e-6, "converged": True, "contacts": 90, "iterations": 9, "overlap [m]": 0.0,
+    "relative residual": 1e-6, "converged": True, "contacts": 90, "iterations": 9, "overlap [m]": 0.0,
     "from Newton": 1e-4,
 }  # fmt: skip
 SPINDLES = dict.fromkeys([f"contact = weak, {name}" for name in ("newton", "pbng", "hybrid")], MUSCLES)

@@ -1,12 +1,12 @@
 """Contact with obstacles (shapes, signed distances, Coulomb contact law) and between surfaces."""
 
-from supple.collision.obstacles.contact_planes import Friction, Planes, touch_of
-from supple.collision.obstacles.friction_cone import allowed, respond, support
+from supple.collision.obstacles.contact_planes import Friction, Planes, plane_contact_at
+from supple.collision.obstacles.friction_cone import add_reactions, contact_step, project_to_cone
 from supple.collision.obstacles.obstacles import Obstacles
 from supple.collision.obstacles.signed_distance import (
     Shapes,
-    carried,
-    carried_before,
+    advect,
+    advect_previous,
     distance,
     distances_to,
     nearest,
@@ -18,14 +18,14 @@ __all__ = [
     "Obstacles",
     "Planes",
     "Shapes",
-    "allowed",
-    "carried",
-    "carried_before",
+    "project_to_cone",
+    "advect",
+    "advect_previous",
     "distance",
     "distances_to",
     "nearest",
     "nearest_planes",
-    "respond",
-    "support",
-    "touch_of",
+    "contact_step",
+    "add_reactions",
+    "plane_contact_at",
 ]

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.collision.broad_phase.hash_grid import BLOCK, own_part
-from supple.collision.narrow_phase.vertex_edge import Met
+from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
+from supple.collision.narrow_phase.vertex_edge import PairContacts
 from supple.kernels import (
     Runner,
     atomic_add,
@@ -28,31 +28,31 @@ from supple.kernels import (
     parallel_for,
 )
 
-CHUNK = 64
+CHUNK_LENGTH = 64
 """Numbers that one thread adds sequentially."""
 
-CHUNKS = 32
+CHUNKS_PER_ITEM = 32
 """Chunks per work item: one for each lane of a GPU warp."""
 
-PHASES = 5
-"""Phases of `add_up`."""
+PREFIX_SUM_PHASES = 5
+"""Phases of `prefix_sum`."""
 
 
-class Sum(NamedTuple):
+class SumChunks(NamedTuple):
     """Work: sums (c,) of the chunks of numbers (m,)."""
 
     numbers: Any
     sums: Any
 
 
-class Alone(NamedTuple):
+class SerialScan(NamedTuple):
     """Work: exclusive prefix sum before (m + 1,) of numbers (m,), by a single thread."""
 
     numbers: Any
     before: Any
 
 
-class Fill(NamedTuple):
+class FillChunks(NamedTuple):
     """Work: exclusive prefix sum of all numbers from the offsets of the chunks.
 
     Attributes:
@@ -66,7 +66,7 @@ class Fill(NamedTuple):
     chunk_before: Any
 
 
-class Starts(NamedTuple):
+class PrefixSum(NamedTuple):
     """Exclusive prefix sum of counts, with its scratch memory.
 
     Attributes:
@@ -83,37 +83,37 @@ class Starts(NamedTuple):
     all_before: Any
 
     @staticmethod
-    def of(count: np.ndarray, runner: Runner) -> Starts:
+    def of(count: np.ndarray, runner: Runner) -> PrefixSum:
         """Allocate device memory for the prefix sum of counts (m,)."""
         sizes = [len(count)]
         for _ in range(2):
-            sizes.append(-(-sizes[-1] // CHUNK))
+            sizes.append(-(-sizes[-1] // CHUNK_LENGTH))
         start, sums_before, all_before = (runner.empty((size + 1,), np.int64) for size in sizes)
         sums, sums_of_sums = (runner.empty((size,), np.int64) for size in sizes[1:])
-        return Starts(count, start, sums, sums_before, sums_of_sums, all_before)
+        return PrefixSum(count, start, sums, sums_before, sums_of_sums, all_before)
 
 
 @device_function
-def _own_chunks(chunks, place):
+def _chunk_range(chunks, place):
     """(first, last, step): range of chunks of this thread."""
     first, step = lane_stride(place)
-    begin = item_number(place) * CHUNKS
-    return begin + first, min(chunks, begin + CHUNKS), step
+    begin = item_number(place) * CHUNKS_PER_ITEM
+    return begin + first, min(chunks, begin + CHUNKS_PER_ITEM), step
 
 
-@do.of(Sum)
+@do.of(SumChunks)
 def _sum(work, place):
-    first, last, step = _own_chunks(len(work.sums), place)
+    first, last, step = _chunk_range(len(work.sums), place)
     for c in range(first, last, step):
         total = 0
-        for k in range(CHUNK * c, min(len(work.numbers), CHUNK * (c + 1))):
+        for k in range(CHUNK_LENGTH * c, min(len(work.numbers), CHUNK_LENGTH * (c + 1))):
             total += work.numbers[k]
         work.sums[c] = total
 
 
-@do.of(Alone)
+@do.of(SerialScan)
 def _alone(work, place):
-    first, last, step = _own_chunks(1, place)
+    first, last, step = _chunk_range(1, place)
     for _ in range(first, last, step):
         total = 0
         for k in range(len(work.numbers)):
@@ -122,12 +122,12 @@ def _alone(work, place):
         work.before[len(work.numbers)] = total
 
 
-@do.of(Fill)
+@do.of(FillChunks)
 def _fill(work, place):
-    first, last, step = _own_chunks(len(work.chunk_before) - 1, place)
+    first, last, step = _chunk_range(len(work.chunk_before) - 1, place)
     for c in range(first, last, step):
         total = work.chunk_before[c]
-        for k in range(CHUNK * c, min(len(work.numbers), CHUNK * (c + 1))):
+        for k in range(CHUNK_LENGTH * c, min(len(work.numbers), CHUNK_LENGTH * (c + 1))):
             work.before[k] = total
             total += work.numbers[k]
         if c == len(work.chunk_before) - 2:
@@ -135,22 +135,22 @@ def _fill(work, place):
 
 
 @inline_control
-def add_up(team, phase, starts):
-    """Compute the prefix sum of `starts` in `PHASES` phases."""
-    chunks, more = -(-len(starts.sums) // CHUNKS), -(-len(starts.sums_of_sums) // CHUNKS)
-    parallel_for(team, phase, 0, chunks, Sum(starts.count, starts.sums))
-    parallel_for(team, phase + 1, 0, more, Sum(starts.sums, starts.sums_of_sums))
-    parallel_for(team, phase + 2, 0, 1, Alone(starts.sums_of_sums, starts.all_before))
-    parallel_for(team, phase + 3, 0, more, Fill(starts.sums, starts.sums_before, starts.all_before))
-    parallel_for(team, phase + 4, 0, chunks, Fill(starts.count, starts.start, starts.sums_before))
+def prefix_sum(team, phase, starts):
+    """Compute the prefix sum of `starts` in `PREFIX_SUM_PHASES` phases."""
+    chunks, more = -(-len(starts.sums) // CHUNKS_PER_ITEM), -(-len(starts.sums_of_sums) // CHUNKS_PER_ITEM)
+    parallel_for(team, phase, 0, chunks, SumChunks(starts.count, starts.sums))
+    parallel_for(team, phase + 1, 0, more, SumChunks(starts.sums, starts.sums_of_sums))
+    parallel_for(team, phase + 2, 0, 1, SerialScan(starts.sums_of_sums, starts.all_before))
+    parallel_for(team, phase + 3, 0, more, FillChunks(starts.sums, starts.sums_before, starts.all_before))
+    parallel_for(team, phase + 4, 0, chunks, FillChunks(starts.count, starts.start, starts.sums_before))
 
 
-LONG = 64
+HEAPSORT_LENGTH = 64
 """Row length above which a row is sorted by heapsort, for example the row of a floor below fine cloth. In
 shorter rows the rank of each entry is counted directly."""
 
 
-class Arranging(NamedTuple):
+class ScatterRows(NamedTuple):
     """Work: scatter pairs into CSR rows.
 
     Attributes:
@@ -168,14 +168,14 @@ class Arranging(NamedTuple):
     second: Any
 
 
-class Ranking(NamedTuple):
+class RankRows(NamedTuple):
     """Work: write each entry of a short row to its sorted position.
 
     Attributes:
         start: (m + 1,) row offsets.
         first: (p,) row of each entry.
         second: (p,) entries, unsorted within a row.
-        ordered: (p,) output. Entries of rows longer than `LONG` keep their position.
+        ordered: (p,) output. Entries of rows longer than `HEAPSORT_LENGTH` keep their position.
     """
 
     start: Any
@@ -184,41 +184,41 @@ class Ranking(NamedTuple):
     ordered: Any
 
 
-class Sort(NamedTuple):
-    """Work: sort the entries of rows longer than `LONG`; start (m + 1,) are row offsets."""
+class SortRows(NamedTuple):
+    """Work: sort the entries of rows longer than `HEAPSORT_LENGTH`; start (m + 1,) are row offsets."""
 
     start: Any
     numbers: Any
 
 
-@do.of(Arranging)
+@do.of(ScatterRows)
 def _into_rows(work, place):
-    first, last, step = own_part(len(work.first), place)
+    first, last, step = thread_range(len(work.first), place)
     for p in range(first, last, step):
         m = work.one[p]
         at = work.start[m + 1] - atomic_add(work.left, m, -1)
         work.first[at], work.second[at] = m, work.two[p]
 
 
-@do.of(Ranking)
+@do.of(RankRows)
 def _rank(work, place):
     second = work.second
-    first, last, step = own_part(len(second), place)
+    first, last, step = thread_range(len(second), place)
     for p in range(first, last, step):
         begin, end, at = work.start[work.first[p]], work.start[work.first[p] + 1], p
-        if end - begin <= LONG:
+        if end - begin <= HEAPSORT_LENGTH:
             at = begin
             for k in range(begin, end):
                 at += 1 if second[k] < second[p] else 0
         work.ordered[at] = second[p]
 
 
-@do.of(Sort)
+@do.of(SortRows)
 def _sort(work, place):
-    first, last, step = own_part(len(work.start) - 1, place)
+    first, last, step = thread_range(len(work.start) - 1, place)
     for m in range(first, last, step):
         begin, count = work.start[m], work.start[m + 1] - work.start[m]
-        if count > LONG:
+        if count > HEAPSORT_LENGTH:
             _sort_heap(work.numbers, begin, count)
 
 
@@ -248,28 +248,32 @@ def _sink(numbers, begin, count, top):
 
 
 @kernel
-def arrange(team, starts, rows, ordered):
-    """Sort pairs into CSR rows: prefix sum, scatter and sort in `PHASES` + 3 phases."""
-    add_up(team, 0, starts)
+def sort_into_rows(team, starts, rows, ordered):
+    """Sort pairs into CSR rows: prefix sum, scatter and sort in `PREFIX_SUM_PHASES` + 3 phases."""
+    prefix_sum(team, 0, starts)
     pairs = -(-len(ordered) // BLOCK)
-    parallel_for(team, PHASES, 0, pairs, rows)
-    parallel_for(team, PHASES + 1, 0, pairs, Ranking(rows.start, rows.first, rows.second, ordered))
-    parallel_for(team, PHASES + 2, 0, -(-(len(rows.start) - 1) // BLOCK), Sort(rows.start, ordered))
+    parallel_for(team, PREFIX_SUM_PHASES, 0, pairs, rows)
+    parallel_for(
+        team, PREFIX_SUM_PHASES + 1, 0, pairs, RankRows(rows.start, rows.first, rows.second, ordered)
+    )
+    parallel_for(
+        team, PREFIX_SUM_PHASES + 2, 0, -(-(len(rows.start) - 1) // BLOCK), SortRows(rows.start, ordered)
+    )
 
 
-WHOLE, REAL = 8, 11
+CONTACT_INTEGERS, CONTACT_REALS = 8, 11
 """Numbers per contact: integers (six vertices, two primitives) and reals (six weights, normal, distance,
 strength)."""
 
 
-class Counting(NamedTuple):
+class CountActive(NamedTuple):
     """Work: count (m,) = 1 for pairs with strength (m,) > 0, otherwise 0."""
 
     strength: Any
     count: Any
 
 
-class Taking(NamedTuple):
+class CompactContacts(NamedTuple):
     """Work: copy active contacts to compact arrays.
 
     Attributes:
@@ -290,17 +294,17 @@ class Taking(NamedTuple):
     real: Any
 
 
-@do.of(Counting)
+@do.of(CountActive)
 def _count(work, place):
-    first, last, step = own_part(len(work.count), place)
+    first, last, step = thread_range(len(work.count), place)
     for m in range(first, last, step):
         work.count[m] = 1 if work.strength[m] > 0.0 else 0
 
 
-@do.of(Taking)
+@do.of(CompactContacts)
 def _take(work, place):
     met = work.met
-    first, last, step = own_part(len(work.count), place)
+    first, last, step = thread_range(len(work.count), place)
     for m in range(first, last, step):
         if work.count[m] > 0:
             at = work.start[m]
@@ -313,19 +317,21 @@ def _take(work, place):
 
 
 @kernel
-def count_chosen(team, counting, starts):
+def count_active(team, counting, starts):
     """Count active contacts and compute their output indices."""
     parallel_for(team, 0, 0, -(-len(counting.count) // BLOCK), counting)
-    add_up(team, 1, starts)
+    prefix_sum(team, 1, starts)
 
 
 @kernel
-def take_chosen(team, taking):
+def compact_active(team, taking):
     """Copy active contacts to compact arrays."""
     parallel_for(team, 0, 0, -(-len(taking.count) // BLOCK), taking)
 
 
-def chosen(met: Met, one: np.ndarray, two: np.ndarray, runner: Runner) -> tuple[np.ndarray, np.ndarray]:
+def compact_contacts(
+    met: PairContacts, one: np.ndarray, two: np.ndarray, runner: Runner
+) -> tuple[np.ndarray, np.ndarray]:
     """Compact the active contacts of pairs.
 
     Args:
@@ -338,15 +344,15 @@ def chosen(met: Met, one: np.ndarray, two: np.ndarray, runner: Runner) -> tuple[
         Integers (k, WHOLE) and reals (k, REAL) of the active contacts, on the host.
     """
     if len(one) == 0:
-        return np.zeros((0, WHOLE), np.int64), np.zeros((0, REAL))
+        return np.zeros((0, CONTACT_INTEGERS), np.int64), np.zeros((0, CONTACT_REALS))
     count = runner.empty((len(one),), np.int64)
-    starts = Starts.of(count, runner)
-    runner.run(count_chosen, 1 + PHASES, Counting(met.strength, count), starts)
+    starts = PrefixSum.of(count, runner)
+    runner.run(count_active, 1 + PREFIX_SUM_PHASES, CountActive(met.strength, count), starts)
     runner.download(starts.start, len(one))
     kept = int(starts.start[-1])
-    whole, real = runner.empty((kept, WHOLE), np.int64), runner.empty((kept, REAL), float)
+    whole, real = runner.empty((kept, CONTACT_INTEGERS), np.int64), runner.empty((kept, CONTACT_REALS), float)
     if kept:
-        runner.run(take_chosen, 1, Taking(met, one, two, count, starts.start, whole, real))
+        runner.run(compact_active, 1, CompactContacts(met, one, two, count, starts.start, whole, real))
         runner.download(whole)
         runner.download(real)
     return whole, real

@@ -1,7 +1,7 @@
 """Intersection-free contact: a barrier energy, and a trust region of step bounds for all vertices.
 
 The energy of `Barriers` repels surfaces closer than h. Each contact update computes a bound on the
-displacement of every vertex within which no intersection can occur (`contact.gaps`), for any solver. The
+displacement of every vertex within which no intersection can occur (`contact.proximity_pairs`), for any solver. The
 energy term receives all pairs that can get closer than h within these bounds. The energy is therefore exact
 between two updates, and continuous across an update.
 
@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.collision.broad_phase.candidates import Candidates, approach
-from supple.collision.ccd.advance import flown, halted
-from supple.collision.ccd.intersections import crossings
-from supple.collision.ccd.time_of_impact import first_touch
+from supple.collision.broad_phase.candidates import Candidates, max_approach
+from supple.collision.ccd.advance import advance_to_contact, stop_at_obstacles
+from supple.collision.ccd.intersections import find_crossings
+from supple.collision.ccd.time_of_impact import earliest_impact
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.collision.narrow_phase.proximity import (
-    ANYWHERE,
-    PART,
-    Gaps,
+    SAFE_FRACTION,
+    UNLIMITED_RADIUS,
     Neighbors,
+    ProximityPairs,
     distances_at,
-    gaps,
+    proximity_pairs,
     within_reach,
 )
 from supple.contact.friction_state import BarrierFrictionState, owners, rows_from
@@ -52,7 +52,7 @@ def rest_gaps(surfaces: Surfaces, thickness: float) -> np.ndarray:
     Returns:
         (bodies, bodies) gaps [m].
     """
-    pairs = gaps(surfaces, surfaces.rest, thickness)
+    pairs = proximity_pairs(surfaces, surfaces.rest, thickness)
     body = surfaces.body[pairs.vertices[:, [0, -1]]]
     gap = np.full((len(surfaces.flat), len(surfaces.flat)), thickness)
     others = body[:, 0] != body[:, 1]
@@ -62,7 +62,7 @@ def rest_gaps(surfaces: Surfaces, thickness: float) -> np.ndarray:
 
 def start_notes(
     surfaces: Surfaces,
-    pairs: Gaps,
+    pairs: ProximityPairs,
     reach: np.ndarray,
     stiffness: np.ndarray,
     thickness: np.ndarray,
@@ -184,7 +184,7 @@ class BarrierContact:
         )
         neighbors = None if cached is None else cached.at(x, least, finder)
         if neighbors is None:
-            pairs = gaps(self.surfaces, x, self.radius, finder, self._candidates)
+            pairs = proximity_pairs(self.surfaces, x, self.radius, finder, self._candidates)
             neighbors = region.neighbors = Neighbors(self.surfaces, pairs, self._reach(pairs), self.radius, x)
         return neighbors
 
@@ -203,7 +203,9 @@ class BarrierContact:
         self._stop_at_obstacles(problem, x)
         cached: Neighbors | None = None if region.neighbors is None else region.neighbors.at(x, 0.0, finder)
         for candidate in region.pins.candidates(u - start, self.surfaces.body, region.radii):
-            part = flown(self.surfaces, x, candidate.step, self.thickness, finder, cached, self._candidates)
+            part = advance_to_contact(
+                self.surfaces, x, candidate.step, self.thickness, finder, cached, self._candidates
+            )
             if (part[candidate.must_complete] >= 1).all():
                 break
         u[:] = start + part[self.surfaces.body, None] * candidate.step
@@ -219,7 +221,7 @@ class BarrierContact:
             return
         target, free = surfaces.rest + u, unpinned(problem.model)
         free_vertices = surfaces.vertices[free[surfaces.vertices]]
-        stopped = halted(
+        stopped = stop_at_obstacles(
             contacts.obstacles, contacts.shapes, x, target, surfaces.body, free_vertices, self.thickness
         )
         stop = free & (stopped != target).any(axis=1)
@@ -242,25 +244,27 @@ class BarrierContact:
         states = problem.states
         u, x = states.vectors(problem.u)[0], self.surfaces.rest + states.vectors(start)[0]
         step = u - states.vectors(start)[0]
-        nearer = approach(self.surfaces, x, step, self.thickness)
+        nearer = max_approach(self.surfaces, x, step, self.thickness)
         max_fraction = min(1.0, self.surfaces.edge / max(nearer, 1e-300))
         pairs = self._nearby_pairs(problem, start, x, max_fraction * nearer + self.thickness)
-        part = first_touch(x, step, *self._bounds(problem, pairs), max_fraction)
+        part = earliest_impact(x, step, *self._bounds(problem, pairs), max_fraction)
         if part < 1:
             u[:] = states.vectors(start)[0] + part * step
             problem.device.upload(problem.u)
         problem.trust_region.outdated = True
 
-    def _nearby_pairs(self, problem: Problem, start: np.ndarray, x: np.ndarray, radius: float) -> Gaps:
+    def _nearby_pairs(
+        self, problem: Problem, start: np.ndarray, x: np.ndarray, radius: float
+    ) -> ProximityPairs:
         """Pairs within at least a radius [m] at x (n, 3); cached by `start` for repeated trial steps."""
         cached = problem.trust_region.nearby_pairs
         if cached is None or cached[0] is not start or cached[1] < radius:
-            pairs = gaps(self.surfaces, x, radius, problem.device, self._candidates)
+            pairs = proximity_pairs(self.surfaces, x, radius, problem.device, self._candidates)
             cached = problem.trust_region.nearby_pairs = start, radius, pairs
-        nearby: Gaps = cached[2]
+        nearby: ProximityPairs = cached[2]
         return nearby
 
-    def _bounds(self, problem: Problem, pairs: Gaps) -> tuple[Gaps, np.ndarray]:
+    def _bounds(self, problem: Problem, pairs: ProximityPairs) -> tuple[ProximityPairs, np.ndarray]:
         """Pairs and their minimum separations: 0 for tracked and active pairs, else barrier distance [m]."""
         reach = self._reach(pairs)
         tracked = np.isin(pairs.keys, self._term_of(problem).keys)
@@ -271,7 +275,7 @@ class BarrierContact:
         region, near = problem.trust_region, self.near(problem)
         radii = near.rooms()
         region.set_bounds(radii)
-        moved = region.pins.advance(region.radii, self.thickness, PART * self.radius)
+        moved = region.pins.advance(region.radii, self.thickness, SAFE_FRACTION * self.radius)
         step_begun, region.step_begun = region.step_begun, False
         friction_state = (
             None if self.friction is None else problem.dynamic_terms.friction_states.get(self._index(problem))
@@ -303,20 +307,20 @@ class BarrierContact:
             ValueError: If surfaces intersect.
         """
         self._check_intersections(x)
-        pairs = gaps(self.surfaces, x, self.thickness)
+        pairs = proximity_pairs(self.surfaces, x, self.thickness)
         friction_state = None if self.friction is None else BarrierFrictionState(x, rows_from(history))
         return self.term(pairs, self._reach(pairs), np.zeros(len(x)), friction_state, max(1, len(pairs.keys)))
 
     def contact_points(self, x: np.ndarray) -> np.ndarray:
         """(m, 3) points of active contacts on the first surface [m], at positions x (n, 3) [m]."""
-        pairs = gaps(self.surfaces, x, self.thickness)
+        pairs = proximity_pairs(self.surfaces, x, self.thickness)
         pairs = pairs.where(pairs.distance < self._reach(pairs))
         weights, _ = closest(x[pairs.vertices], pairs.crossing)
         return np.einsum("mk,mki->mi", np.maximum(weights, 0.0), x[pairs.vertices])
 
     def term(
         self,
-        pairs: Gaps,
+        pairs: ProximityPairs,
         reach: np.ndarray,
         radii: np.ndarray,
         friction_state: BarrierFrictionState | None = None,
@@ -349,7 +353,7 @@ class BarrierContact:
             friction_data=friction_data,
         )
 
-    def _reach(self, pairs: Gaps) -> np.ndarray:
+    def _reach(self, pairs: ProximityPairs) -> np.ndarray:
         """(m,) barrier distances [m]: thickness of both bodies; less for self-contact pairs close at rest."""
         body = self.surfaces.body[pairs.vertices[:, [0, -1]]]
         reach = self.pair_thickness[body[:, 0], body[:, 1]]
@@ -363,7 +367,7 @@ class BarrierContact:
         """Reject initial intersections and touching bodies, or separate them if `separate_initial` is set."""
         finder, x = problem.device, problem.positions
         close = touching(self.surfaces, x, self.thickness, finder)
-        if self.separate_initial is not None and (close or crossings(self.surfaces, x, finder)):
+        if self.separate_initial is not None and (close or find_crossings(self.surfaces, x, finder)):
             how = self.thickness, self.separate_initial, problem.device.threads
             problem.positions = separate_bodies(problem.model, self.surfaces, x, *how)
             problem.dynamic_terms.record_friction()
@@ -377,13 +381,13 @@ class BarrierContact:
 
     def _start_notes(self, x: np.ndarray) -> list[str]:
         """Warnings about small initial gaps, for motions that start at the rest positions."""
-        pairs = gaps(self.surfaces, self.surfaces.rest, self.thickness)
+        pairs = proximity_pairs(self.surfaces, self.surfaces.rest, self.thickness)
         how = self._reach(pairs), self.stiffness, self.pair_thickness, self.names
         return start_notes(self.surfaces, pairs, *how) if np.array_equal(x, self.surfaces.rest) else []
 
     def _check_intersections(self, x: np.ndarray, runner: Runner = HOST) -> None:
         """Raise a ValueError if surfaces intersect at x (n, 3) [m]."""
-        intersections = crossings(self.surfaces, x, runner)
+        intersections = find_crossings(self.surfaces, x, runner)
         if intersections:
             raise ValueError(
                 intersection_message([each.sentence(list(self.names)) for each in intersections])
@@ -428,9 +432,9 @@ def with_barrier_contact(
     names = tuple(name for name, _ in model.body_vertices)
     separation_modulus = float(young.max()) if separate_initial else None
     contact = BarrierContact(surfaces, thick, stiff, names, friction, separation_modulus)
-    unbounded = np.full(len(model.rest), ANYWHERE)
+    unbounded = np.full(len(model.rest), UNLIMITED_RADIUS)
     capacity = max(64, len(surfaces.vertices))
-    pairs = Gaps(np.empty((0, 4), np.int64), np.empty(0, bool), np.empty(0), np.empty(0, np.int64))
+    pairs = ProximityPairs(np.empty((0, 4), np.int64), np.empty(0, bool), np.empty(0), np.empty(0, np.int64))
     none = contact.term(pairs, np.empty(0), unbounded, None, capacity)
     dynamic_terms = (*model.dynamic_terms, (len(model.terms), contact))
     return replace(model, terms=(*model.terms, none), dynamic_terms=dynamic_terms)

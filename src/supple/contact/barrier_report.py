@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import Gaps, distances_at
+from supple.collision.narrow_phase.proximity import ProximityPairs, distances_at
 from supple.contact.barrier import BarrierContact
 from supple.support.text import pluralize
 from supple.terms import Barriers
@@ -110,7 +110,7 @@ def strain_energy(problem: Problem) -> float:
     return float(problem.diagnostics.stored_energies()[0, bodies].sum())
 
 
-def counts_for_gap(surfaces: Surfaces, pairs: Gaps) -> np.ndarray:
+def counts_for_gap(surfaces: Surfaces, pairs: ProximityPairs) -> np.ndarray:
     """(m,) True for pairs of different bodies, and for pairs closer than half their rest distance."""
     body = surfaces.body[pairs.vertices[:, [0, -1]]]
     return (body[:, 0] != body[:, 1]) | (distances_at(surfaces.rest, pairs) > 2 * pairs.distance)

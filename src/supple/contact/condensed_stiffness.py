@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from supple.collision.obstacles.rigid_body import Hold, Response, RigidMotion, Touching
+from supple.collision.obstacles.rigid_body import BodyContacts, Coupling, Response, RigidMotion
 
 MOST_RISES = 3
 """Number of corrections per step that may increase the relative residual of rigid bodies above twice its
@@ -34,8 +34,8 @@ class Condensed:
     def responses(
         self,
         motions: Sequence[RigidMotion],
-        touching_vertices: Sequence[Touching],
-        condense: Callable[[Sequence[Hold]], list[Response] | None] | None,
+        touching_vertices: Sequence[BodyContacts],
+        condense: Callable[[Sequence[Coupling]], list[Response] | None] | None,
     ) -> Sequence[Response | None]:
         """Compute the response of soft bodies to each rigid body.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from supple.collision.obstacles.rigid_body import Hold, Response
+from supple.collision.obstacles.rigid_body import Coupling, Response
 from supple.contact.friction_state import friction_state_of, frictional_terms, owners
 from supple.contact.obstacle_contact import measure_rigid
 from supple.model.model import Model, with_term
@@ -93,7 +93,7 @@ class DynamicTerms:
         if problem.contacts.rigid:
             periods.append(RIGID_CORRECTION_INTERVAL)
         self._every = min(periods, default=None)
-        self.condense: Callable[[Problem, Sequence[Hold]], list[Response] | None] | None = None
+        self.condense: Callable[[Problem, Sequence[Coupling]], list[Response] | None] | None = None
         self.beginning = True
         self.balanced = False
         self.residual = math.inf

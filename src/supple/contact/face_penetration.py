@@ -24,8 +24,8 @@ import numpy as np
 from supple.algebra.matrix3 import add
 from supple.collision import distance
 from supple.collision.obstacles.face_distance import (
-    DEPTHS,
-    bounded,
+    DEPTH_STEPS,
+    bound_distance,
     bulges,
     deepest,
     longest,
@@ -141,7 +141,7 @@ def _depth(faces, k, a, b, c, edge):
         (depth [m], passed); 0 if it is no deeper than at the corners.
     """
     shapes, min_depth = faces.shapes, min(MIN_DEPTH * edge, HALFWAY_DEPTH * faces.thin[k])
-    middle, least = bounded(shapes, k, a.x, b.x, c.x)
+    middle, least = bound_distance(shapes, k, a.x, b.x, c.x)
     if least > -min_depth:
         return 0.0, 0.0
     near, ignored_inside = _nearest(shapes, k, a, b, c)
@@ -151,7 +151,7 @@ def _depth(faces, k, a, b, c, edge):
     if ignored_inside:
         return 0.0, 0.0
     if near > RESOLVED_DISTANCE * edge or least < -halfway:
-        middle = min(middle, deepest(shapes, k, a.x, b.x, c.x, limit, DEPTHS).distance)
+        middle = min(middle, deepest(shapes, k, a.x, b.x, c.x, limit, DEPTH_STEPS).distance)
     if middle >= limit:
         return 0.0, 0.0
     return -middle, 1.0 if near > RESOLVED_DISTANCE * edge or middle < -halfway else 0.0
@@ -291,7 +291,7 @@ def _measure_depths(shapes, k, corners, depths):
         a = (corners[i, 0, 0], corners[i, 0, 1], corners[i, 0, 2])
         b = (corners[i, 1, 0], corners[i, 1, 1], corners[i, 1, 2])
         c = (corners[i, 2, 0], corners[i, 2, 1], corners[i, 2, 2])
-        depths[i] = -deepest(shapes, k, a, b, c, 0.0, DEPTHS).distance
+        depths[i] = -deepest(shapes, k, a, b, c, 0.0, DEPTH_STEPS).distance
 
 
 @kernel

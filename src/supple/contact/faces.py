@@ -17,14 +17,14 @@ import numpy as np
 from supple.collision.broad_phase.positions import Points
 from supple.collision.obstacles.face_contacts import (
     FacePoints,
-    carried_points,
-    carried_ways,
+    advect_points,
     distances_of,
-    foot_towards,
+    exit_points,
     points_inside,
+    rotate_directions,
     sides_of,
 )
-from supple.collision.obstacles.rigid_body import Push
+from supple.collision.obstacles.rigid_body import ContactForces
 from supple.collision.obstacles.signed_distance import FRICTION, OBSTACLE, POSE, Shapes
 from supple.contact.face_penetration import surface_triangles
 from supple.contact.friction_state import owners
@@ -129,9 +129,11 @@ class FaceContact:
         o = -moved
         if start is not None:
             start_points = self._interpolate(points, w, start[0])
-            o += self._interpolate(points, w, x) - carried_points(shapes, which, start_points)
+            o += self._interpolate(points, w, x) - advect_points(shapes, which, start_points)
             side = sides_of(points, start[0], self.triangles, start[1])
-            d, n = _correct_sides(shapes, which, points_on_faces, d, n, carried_ways(shapes, which, side))
+            d, n = _correct_sides(
+                shapes, which, points_on_faces, d, n, rotate_directions(shapes, which, side)
+            )
         o -= (n * o).sum(axis=1)[:, None] * n
         numbers = np.empty((len(d), NUMBERS))
         numbers[:, NORMAL:SLIP], numbers[:, SLIP : SLIP + 3] = n, o
@@ -141,7 +143,7 @@ class FaceContact:
         vertices = self.triangles[points.triangle].astype(np.int32)
         return PenaltyContacts(vertices, points.weights, numbers, 0, False, keys)
 
-    def contact_force(self, problem: Problem, row: int, stiffness: np.ndarray) -> Push:
+    def contact_force(self, problem: Problem, row: int, stiffness: np.ndarray) -> ContactForces:
         """Contact forces of faces on a rigid body.
 
         Args:
@@ -159,7 +161,7 @@ class FaceContact:
         ways = np.broadcast_to(np.eye(3), (len(n), 3, 3)) if problem.contacts.has_friction else n
         through = (weights**2 * _softness(term, vertices, stiffness)[vertices]).sum(axis=1)
         yields = 1 / term.numbers[own, STIFFNESS] + through
-        return Push(points, -forces[own], ways, 1 / yields)
+        return ContactForces(points, -forces[own], ways, 1 / yields)
 
     def obstacle_contacts(self, model: Model, x: np.ndarray) -> ObstacleContacts:
         """Obstacle forces on the corners of faces, at positions x (n, 3) [m]."""
@@ -224,7 +226,7 @@ def _correct_sides(
         Distances (m,) [m] and normals (m, 3).
     """
     past = np.flatnonzero((d < 0) & ((n * side).sum(axis=1) < MIN_NORMAL_COSINE))
-    closest = foot_towards(shapes, which[past], points_on_faces[past], side[past])
+    closest = exit_points(shapes, which[past], points_on_faces[past], side[past])
     normal = distances_of(shapes, which[past], closest)[1]
     d, n = d.copy(), n.copy()
     d[past], n[past] = ((points_on_faces[past] - closest) * normal).sum(axis=1), normal

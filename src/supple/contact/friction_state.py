@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.collision.narrow_phase.contact_pairs import Meetings
-from supple.collision.narrow_phase.proximity import Gaps
+from supple.collision.narrow_phase.contact_pairs import ContactPairs
+from supple.collision.narrow_phase.proximity import ProximityPairs
 from supple.support.arguments import format_value, to_floats
 from supple.support.text import pluralize
 from supple.terms import Barriers, PenaltyContacts
@@ -51,7 +51,7 @@ class BarrierFrictionState:
     rows: np.ndarray
 
     def friction_data(
-        self, pairs: Gaps, stiffness: np.ndarray, body: np.ndarray, friction: np.ndarray
+        self, pairs: ProximityPairs, stiffness: np.ndarray, body: np.ndarray, friction: np.ndarray
     ) -> FrictionData:
         """Friction data of pairs in the current step.
 
@@ -178,7 +178,7 @@ class FrictionState:
             response.slides[is_active],
         )
 
-    def initial_slip(self, contacts: Meetings, body: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def initial_slip(self, contacts: ContactPairs, body: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Initial slip and sliding flags of the contacts in the current step.
 
         Args:
@@ -202,7 +202,7 @@ class FrictionState:
         return o - along[:, None] * contacts.normal, slides
 
     def _inherit_mean_elongation(
-        self, contacts: Meetings, body: np.ndarray, new: np.ndarray, o: np.ndarray, slides: np.ndarray
+        self, contacts: ContactPairs, body: np.ndarray, new: np.ndarray, o: np.ndarray, slides: np.ndarray
     ) -> None:
         """Initialize new contacts with the mean elongation of the same primitive on the same body."""
         primitives, old = np.unique(

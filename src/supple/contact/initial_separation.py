@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from supple.collision.ccd.intersections import DEPTHS, crossings
+from supple.collision.ccd.intersections import MAX_DEPTH, find_crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import gaps
+from supple.collision.narrow_phase.proximity import proximity_pairs
 from supple.contact.friction_state import no_contacts
 from supple.contact.weak import STIFFNESS, WeakContact
 from supple.kernels import HOST, Runner
@@ -54,7 +54,7 @@ def separate_bodies(
         clear,
         SEPARATION_FACTOR * thickness,
         stiffness,
-        DEPTHS * surfaces.edge,
+        MAX_DEPTH * surfaces.edge,
         model.rest,
         nothing,
         SWEEPS_PER_CHECK,
@@ -85,7 +85,7 @@ def separate_bodies(
         run.observe(problem.balance())
         y = problem.positions
         finder = problem.device
-        free = not crossings(surfaces, y, finder) and not touching(surfaces, y, thickness, finder)
+        free = not find_crossings(surfaces, y, finder) and not touching(surfaces, y, thickness, finder)
         if free and not exchanged:
             break
     return problem.positions.copy()
@@ -95,6 +95,6 @@ def touching(
     surfaces: Surfaces, x: np.ndarray, thickness: float, runner: Runner = HOST
 ) -> list[tuple[int, int]]:
     """Find pairs of bodies with a zero gap, relative to a barrier thickness [m]; no self-contact."""
-    pairs = gaps(surfaces, x, ZERO_GAP * thickness, runner)
+    pairs = proximity_pairs(surfaces, x, ZERO_GAP * thickness, runner)
     bodies = surfaces.body[pairs.vertices[pairs.distance <= ZERO_GAP * thickness][:, [0, -1]]]
     return sorted({(int(a), int(b)) for a, b in np.sort(bodies, axis=1) if a != b})

@@ -14,14 +14,14 @@ import numpy as np
 from supple.collision import Friction, Planes
 from supple.collision.obstacles.obstacles import Obstacles, between
 from supple.collision.obstacles.rigid_body import (
-    UNTOUCHED,
-    Hold,
-    Push,
+    NO_CONTACTS,
+    BodyContacts,
+    ContactForces,
+    Coupling,
     Response,
     RigidMotion,
-    Touching,
-    together,
-    touching,
+    classify_contacts,
+    concatenate_forces,
 )
 from supple.collision.obstacles.rigid_contacts import corrections
 from supple.collision.obstacles.signed_distance import POSE, STEP, Shapes, distances_to
@@ -213,7 +213,7 @@ class Contacts:
         self.obstacles.advance(self.shapes, now, time, dt)
         if np.isfinite(dt):
             weights = [[m.weight] if stays else [] for m, stays in zip(self.rigid, in_contact, strict=True)]
-            self._correct([UNTOUCHED] * len(self.rigid), weights)
+            self._correct([NO_CONTACTS] * len(self.rigid), weights)
             self.condensed = Condensed()
             self.rigid_residual = None if self.rigid else 0.0
         if self.obstacles.values_at is not None:
@@ -293,8 +293,8 @@ class Contacts:
     def correct_rigid_bodies(
         self,
         stiffness: np.ndarray,
-        others: Sequence[list[Push]],
-        condense: Callable[[Sequence[Hold]], list[Response] | None] | None = None,
+        others: Sequence[list[ContactForces]],
+        condense: Callable[[Sequence[Coupling]], list[Response] | None] | None = None,
     ) -> bool:
         """Correct the positions of rigid bodies by the last evaluated forces.
 
@@ -319,9 +319,9 @@ class Contacts:
 
     def _correct(
         self,
-        touching_vertices: list[Touching],
-        others: Sequence[list[Push]],
-        condense: Callable[[Sequence[Hold]], list[Response] | None] | None = None,
+        touching_vertices: list[BodyContacts],
+        others: Sequence[list[ContactForces]],
+        condense: Callable[[Sequence[Coupling]], list[Response] | None] | None = None,
     ) -> float:
         """Move rigid bodies to equilibrium under their contact forces.
 
@@ -341,12 +341,13 @@ class Contacts:
             return 0.0
         while True:
             pushes = [
-                together(each.push, *extra) for each, extra in zip(touching_vertices, others, strict=True)
+                concatenate_forces(each.push, *extra)
+                for each, extra in zip(touching_vertices, others, strict=True)
             ]
             responses = self.condensed.responses(self.rigid, touching_vertices, condense)
             if responses[0] is not None:
                 soft = [each.push._replace(stiffness=0 * each.push.stiffness) for each in touching_vertices]
-                pushes = [together(push, *extra) for push, extra in zip(soft, others, strict=True)]
+                pushes = [concatenate_forces(push, *extra) for push, extra in zip(soft, others, strict=True)]
             steps = corrections(self.rigid, pushes, self.shapes, responses)
             caught = [
                 each.caught(m.center, s)
@@ -443,7 +444,7 @@ def rigid_relative_residual(contacts: Contacts) -> float:
     return contacts.rigid_residual
 
 
-def measure_rigid(contacts: Contacts, stiffness: np.ndarray, others: Sequence[list[Push]]) -> None:
+def measure_rigid(contacts: Contacts, stiffness: np.ndarray, others: Sequence[list[ContactForces]]) -> None:
     """Update the residual of the rigid bodies from the last evaluated forces.
 
     Args:
@@ -452,7 +453,9 @@ def measure_rigid(contacts: Contacts, stiffness: np.ndarray, others: Sequence[li
         others: Further contact forces on each rigid body.
     """
     touching_vertices = [_touching(contacts, motion, stiffness) for motion in contacts.rigid]
-    pushes = [together(each.push, *extra) for each, extra in zip(touching_vertices, others, strict=True)]
+    pushes = [
+        concatenate_forces(each.push, *extra) for each, extra in zip(touching_vertices, others, strict=True)
+    ]
     steps = corrections(contacts.rigid, pushes, contacts.shapes, [None] * len(pushes))
     each = zip(contacts.rigid, pushes, steps, strict=True)
     contacts.rigid_residual = max(motion.relative_residual(push, step) for motion, push, step in each)
@@ -474,7 +477,7 @@ def _has_contact(contacts: Contacts, motion: RigidMotion) -> bool:
     return bool((gaps < CONTACT_GAP * contacts.model.mean_edge).any())
 
 
-def _touching(contacts: Contacts, motion: RigidMotion, stiffness: np.ndarray) -> Touching:
+def _touching(contacts: Contacts, motion: RigidMotion, stiffness: np.ndarray) -> BodyContacts:
     """Vertices in contact with a rigid body, given the stiffness (n,) [N/m] of all vertices."""
     x = contacts.model.rest + contacts.states.vectors(contacts.states.u)[0].astype(float)
     normals, _, forces, which = contacts.get_planes(0)
@@ -485,4 +488,4 @@ def _touching(contacts: Contacts, motion: RigidMotion, stiffness: np.ndarray) ->
         contacts.device.download(contacts.planes.friction.anchor)
         slips = x[v] - contacts.model.rest[v] - contacts.planes.friction.anchor[p, v, :3].astype(float)
     mu = contacts.coefficients(0)[p, v]
-    return touching(x[v], forces[p, v], normals[p, v], slips, mu, stiffness[v], v)
+    return classify_contacts(x[v], forces[p, v], normals[p, v], slips, mu, stiffness[v], v)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from numba import types
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.collision import allowed, carried, carried_before, nearest_planes, touch_of
-from supple.collision.obstacles.contact_planes import Touch, across
+from supple.collision import advect, advect_previous, nearest_planes, plane_contact_at, project_to_cone
+from supple.collision.obstacles.contact_planes import PlaneContact, across
 from supple.collision.obstacles.signed_distance import FRICTION, KINETIC
 from supple.kernels import (
     RECORD,
@@ -147,7 +147,7 @@ def _store_friction(friction, operation, j, shape, k, X, n, like):
 
     def anchored(friction, operation, j, shape, k, X, n, like):
         start = add(X, vector_at(operation.start, k))
-        advected = carried(operation.shapes, shape, start)
+        advected = advect(operation.shapes, shape, start)
         mu = coefficient(operation.sliding, operation.shapes, shape, start, sub(start, X), k, n)
         _store_vector(friction.anchor[j], k, sub(advected, X), like)
         _store_vector(friction.coefficient[j], k, (mu, 0.0, 0.0), like)
@@ -166,7 +166,7 @@ def _coefficient(sliding, shapes, shape, start, u, k, n):
 
     def by_sliding(sliding, shapes, shape, start, u, k, n):
         moved = scale(sliding.back, sub(vector_at(sliding.anchor, k), u))
-        slid = across(n, sub(start, carried_before(shapes, shape, sub(start, moved))))
+        slid = across(n, sub(start, advect_previous(shapes, shape, sub(start, moved))))
         if dot(slid, slid) > sliding.still * sliding.still:
             return shapes.rows[shape, KINETIC]
         return shapes.rows[shape, FRICTION]
@@ -180,7 +180,7 @@ def clamp(planes, u, k, free, stick_distance):
     x = record_at(u, k)
     for _ in range(3 if len(planes.normal) > 1 else 1):
         for j in range(len(planes.normal)):
-            at = touch_of(planes, j, k, x)
+            at = plane_contact_at(planes, j, k, x)
             x = sub(x, scale(free * min(at.gap, 0.0 * at.gap), at.normal))
             x = at_stick_point(at, x, free, stick_distance)
     store_record(u, k, x)
@@ -192,7 +192,7 @@ def at_stick_point(at: Any, x: Any, free: Any, stick_distance: Any) -> Any:
 
 @overload_by_type(at_stick_point)
 def _at_stick_point(at, x, free, stick_distance):
-    if isinstance(at[Touch._fields.index("mu")], types.BaseTuple):
+    if isinstance(at[PlaneContact._fields.index("mu")], types.BaseTuple):
         return lambda at, x, free, stick_distance: x
 
     def move_to_stick_point(at, x, free, stick_distance):
@@ -268,8 +268,8 @@ def _project_onto_plane(operation, item, i):
     W = o.weights[i]
     if W > 0.0:
         x, before = record_at(o.u, k), record_at(o.memory, k)
-        at = touch_of(o.planes, o.number, k, x)
-        force = allowed(at, sub(before, scale(1.0 / W, at.error)))
+        at = plane_contact_at(o.planes, o.number, k, x)
+        force = project_to_cone(at, sub(before, scale(1.0 / W, at.error)))
         store_record(o.memory, k, force)
         store_record(o.u, k, add(x, scale(W, sub(force, before))))
 

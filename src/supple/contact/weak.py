@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.collision.broad_phase.detector import Looking
+from supple.collision.broad_phase.detector import BroadPhase
 from supple.collision.broad_phase.positions import Points
-from supple.collision.ccd.intersections import crossings
-from supple.collision.narrow_phase.contact_pairs import Meetings, Surfaces
+from supple.collision.ccd.intersections import find_crossings
+from supple.collision.narrow_phase.contact_pairs import ContactPairs, Surfaces
 from supple.contact.friction_state import CONTACTS, FrictionState, contacts_from_state, no_contacts, owners
 from supple.kernels import HOST, Runner
 from supple.model.model import Model
@@ -102,10 +102,10 @@ class WeakContact:
         return (index, self) in model.dynamic_terms
 
     @cached_property
-    def _detector(self) -> Looking:
-        return Looking(self.surfaces)
+    def _detector(self) -> BroadPhase:
+        return BroadPhase(self.surfaces)
 
-    def detect(self, problem: Problem) -> Meetings:
+    def detect(self, problem: Problem) -> ContactPairs:
         """Find contacts at the positions of the problem, on its device."""
         device = problem.device
         if not device.is_remote:
@@ -114,7 +114,7 @@ class WeakContact:
         points = Points.displaced(self.rest, problem.u, device)
         return self.surfaces.meetings_at(points, self.thickness, self.reach, device, self._detector)
 
-    def detect_at(self, x: np.ndarray, runner: Runner = HOST) -> Meetings:
+    def detect_at(self, x: np.ndarray, runner: Runner = HOST) -> ContactPairs:
         """Find contacts at positions x (n, 3) [m]."""
         return self.surfaces.meetings(x, self.thickness, self.reach, runner, self._detector)
 
@@ -123,7 +123,7 @@ class WeakContact:
         flat = self.surfaces.flat
         if not flat.any():
             return 0
-        intersections = crossings(self.surfaces, problem.positions, problem.device)
+        intersections = find_crossings(self.surfaces, problem.positions, problem.device)
         return sum(each.count for each in intersections if flat[list(each.bodies)].any())
 
     def contact_points(self, x: np.ndarray) -> np.ndarray:
@@ -132,7 +132,7 @@ class WeakContact:
         return np.einsum("mk,mki->mi", np.maximum(contacts.weights, 0.0), x[contacts.vertices])
 
     def term(
-        self, contacts: Meetings, friction_state: FrictionState | None = None, capacity: int = 0
+        self, contacts: ContactPairs, friction_state: FrictionState | None = None, capacity: int = 0
     ) -> PenaltyContacts:
         """Contact energy term.
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from supple.api.simulate import Frame, Result
 from supple.collision import Obstacles
-from supple.collision.obstacles.render_meshes import Outline, outlines, placed
+from supple.collision.obstacles.render_meshes import ObstacleMesh, obstacle_meshes, transform_meshes
 from supple.contact.dynamic_terms import evaluate_dynamic_terms
 from supple.io.bodies import DATA, SKINS, SavedBody, read_bodies
 from supple.io.checksums import Checksums, check_unchanged, compact_checksums, read_checksums
@@ -52,7 +52,7 @@ class ObstacleSurfaces:
     """Obstacles of an export as additional bodies, with outlines."""
 
     obstacles: Obstacles
-    shapes: tuple[Outline, ...]
+    shapes: tuple[ObstacleMesh, ...]
     bodies: tuple[SavedBody, ...]
 
     @staticmethod
@@ -61,8 +61,10 @@ class ObstacleSurfaces:
         if obstacles is None:
             return None
         points = np.concatenate([body.mesh.points for body in context.bodies])
-        shapes = sorted(outlines(obstacles, points), key=lambda each: int(obstacles.obstacle[each.row]))
-        outline_points = placed(shapes, obstacles, 0.0)
+        shapes = sorted(
+            obstacle_meshes(obstacles, points), key=lambda each: int(obstacles.obstacle[each.row])
+        )
+        outline_points = transform_meshes(shapes, obstacles, 0.0)
         first, bodies = len(points), []
         for k, name in enumerate(obstacles.names):
             mine = [i for i, each in enumerate(shapes) if obstacles.obstacle[each.row] == k]
@@ -83,7 +85,7 @@ class ObstacleSurfaces:
 
     def add_to_frame(self, frame_data: FrameData, time: float) -> FrameData:
         """Append obstacle points at a time [s] to a frame; body fields are 0 there."""
-        points = placed(self.shapes, self.obstacles, time)
+        points = transform_meshes(self.shapes, self.obstacles, time)
         cells = sum(body.mesh.n_cells for body in self.bodies)
         vertices = sum(map(len, points))
         fields = Fields(

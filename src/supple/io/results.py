@@ -103,7 +103,7 @@ class ResultsFolder:
         again = "--overwrite starts again."
         check_unchanged(
             path,
-            f"figures in it may be wrong. Put back a copy of it, or run the scene again with --overwrite; "
+            f"its numbers may be wrong. Restore a copy, or run the scene again with --overwrite; "
             f"without {CHECKSUMS} it is read as it is.",
         )
         try:

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import bsr_matrix, csc_matrix
 from scipy.sparse.linalg import splu
 
-from supple.collision.obstacles.rigid_body import Hold, Response
+from supple.collision.obstacles.rigid_body import Coupling, Response
 from supple.linear.assembly.hessian import Assembly
 from supple.linear.conjugate_gradients import conjugate_gradients
 from supple.problem import Problem
@@ -35,7 +35,7 @@ ACCURACY, ITERATIONS = 1e-3, 2_000
 """
 
 
-def condense_stiffness(problem: Problem, holds: Sequence[Hold]) -> list[Response] | None:
+def condense_stiffness(problem: Problem, holds: Sequence[Coupling]) -> list[Response] | None:
     """Compute condensed stiffness and response of soft bodies for corrections of rigid bodies.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from supple.collision.obstacles.render_meshes import outlines, placed
+from supple.collision.obstacles.render_meshes import obstacle_meshes, transform_meshes
 from supple.live.pins import Placement
 from supple.live.session import Session
 from supple.live.snapshot import Handle, Snapshot, placed_handle
@@ -99,9 +99,9 @@ class ObstacleHandles:
         if obstacles is None:
             return
         free = {int(obstacles.obstacle[body.row]) for body in obstacles.rigid}
-        visible_outlines = outlines(obstacles, first.model.rest)
+        visible_outlines = obstacle_meshes(obstacles, first.model.rest)
         for outline, points in zip(
-            visible_outlines, placed(visible_outlines, obstacles, first.time), strict=True
+            visible_outlines, transform_meshes(visible_outlines, obstacles, first.time), strict=True
         ):
             number = int(obstacles.obstacle[outline.row])
             if number not in self._gizmos and number not in free:

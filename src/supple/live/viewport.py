@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.collision.obstacles.render_meshes import Outline, outlines, placed
+from supple.collision.obstacles.render_meshes import ObstacleMesh, obstacle_meshes, transform_meshes
 from supple.live.gltf_surface import Scale, encode_surface
 from supple.live.snapshot import Shape, Snapshot
 from supple.model.model import Model
@@ -98,12 +98,12 @@ class BodyView:
             dots.remove()
         self._marks[name] = kind, self._dots(name, points, color) if len(points) else None
 
-    def surround(self, outlines: list[Outline], model: Model, time: float) -> None:
+    def surround(self, obstacle_meshes: list[ObstacleMesh], model: Model, time: float) -> None:
         """Draw translucent obstacles at a time [s]."""
         if model.obstacles is None:
             return
         for k, (outline, pose) in enumerate(
-            zip(outlines, placed(outlines, model.obstacles, time), strict=True)
+            zip(obstacle_meshes, transform_meshes(obstacle_meshes, model.obstacles, time), strict=True)
         ):
             points = pose.astype(np.float32)
             if k < len(self._obstacles):
@@ -173,7 +173,7 @@ class Viewport:
         self.scale: Scale | None = None
         self._pins = self._surface.pins
         obstacles = first.model.obstacles
-        self._outlines = [] if obstacles is None else outlines(obstacles, rest)
+        self._outlines = [] if obstacles is None else obstacle_meshes(obstacles, rest)
         server.scene.set_up_direction("+y")
         server.scene.world_axes.visible = False
         self._arrange(first)

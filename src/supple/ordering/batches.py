@@ -142,7 +142,7 @@ def batch_elements(term: Term, dtype: np.dtype, padding: int, lanes: int | None 
     """Pack the stencils of a term, one incidence per stencil at its first vertex.
 
     Args:
-        term: Term whose stencils are packed; the arrays have room for its capacity.
+        term: Term whose stencils are packed; the arrays are allocated for its capacity.
         dtype: Floating-point type of the packed data.
         padding: Vertex id of empty lanes.
         lanes: Lanes per row; by default those of a CPU pack.

@@ -1,6 +1,6 @@
 """Greedy graph coloring: vertices of one color share no stencil and can be updated in parallel.
 
-Loops over colors: the batches of a color are consecutive, or listed if vertices may change color.
+Loops over colors run the batches of a color, which are consecutive, or listed if vertices may change color.
 """
 
 from __future__ import annotations

@@ -1,19 +1,16 @@
-"""Dynamic vertex batches for terms with changing stencils.
+"""Dynamic batches: vertices and elements of terms whose stencils change during a solve.
 
 Vertices are batched by the static stencils. If a new stencil connects a vertex to another of the same color,
 the vertex takes a new color: it leaves its default slot, which becomes empty, and moves with all its
 incidences to an overflow batch at the end. On a GPU, a vertex with many incidences of dynamic stencils also
 moves there, because all other vertices of its batch would wait for it; several lanes share each vertex of an
 overflow batch. Rows for terms with a capacity are allocated in advance and rewritten when stencils change. If
-the new stencils do not fit, the caller must build the batches again with more room.
+the new stencils do not fit, the caller must build the batches again with a larger capacity.
 
-Recoloring of vertices for dynamic stencils [PBNG section 10.1].
-
-A vertex keeps its color from the static stencils, unless a new stencil connects it to a vertex of the same
-color; then it takes the smallest available color. Colors therefore depend on the current stencils only, not
-on earlier ones. Vertices are processed in an order given by a hash of their numbers.
-
-Packed elements of a dynamic term, whose stencils change during a solve.
+Recoloring follows PBNG section 10.1. A vertex keeps its color from the static stencils, unless a new stencil
+connects it to a vertex of the same color; then it takes the smallest available color. Colors therefore depend
+on the current stencils only, not on earlier ones. Vertices are processed in an order given by a hash of their
+numbers.
 """
 
 from __future__ import annotations
@@ -249,7 +246,7 @@ class DynamicBatches:
         batches: Batches with overflow slots and spare rows.
         colors: Current colors.
         moved: Vertices outside their default slots.
-        growth: Factor on the estimated room.
+        growth: Factor on the estimated capacity.
     """
 
     def __init__(
@@ -328,7 +325,7 @@ class DynamicBatches:
         """Adopt terms with new stencils.
 
         Returns:
-            Updates to apply in device memory, or None if the room is insufficient; then nothing has changed.
+            Updates to apply in device memory, or None if the capacity is insufficient; then nothing has changed.
         """
         stencils = {k: as_ids(terms[k].vertices) for k in self._slots}
         before, known = self._slot_table.overflow, self._terms
@@ -357,7 +354,7 @@ class DynamicBatches:
     def _plan(self, stencils: dict[int, np.ndarray]) -> Plan | None:
         """Plan new colors and slots for the stencils of the dynamic terms and update the slot table.
 
-        Returns None if the room is insufficient.
+        Returns None if the capacity is insufficient.
         """
         displaced, color = recolor(self.static_colors, list(stencils.values()))
         if self._max_unshared is not None:
@@ -436,7 +433,7 @@ def _max_incidences(term: Any) -> int:
 
 
 class DynamicElements:
-    """Packed elements of a dynamic term, as in `batch_elements`, with room for its capacity.
+    """Packed elements of a dynamic term, as in `batch_elements`, allocated for its capacity.
 
     Attributes:
         elements: Packed elements; empty lanes refer to the vertex `padding`.

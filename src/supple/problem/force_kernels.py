@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from supple.algebra.matrix3 import dot, sub
 from supple.algebra.projector import free_bound, free_part
-from supple.collision import support
+from supple.collision import add_reactions
 from supple.kernels import (
     device_function,
     do,
@@ -115,7 +115,7 @@ def _forces(work, item):
     if is_leader(batch):
         s = s + load_magnitude(vertices, batch, anchor, ui)
         N = constrained_at(vertices.constrained, batch)
-        r, s = support(vertices.contact, vertices.own, batch, N, A, ui, r, s)
+        r, s = add_reactions(vertices.contact, vertices.own, batch, N, A, ui, r, s)
         scatter(work.net, vertices.own, batch, 0, r)
         scatter(work.sizes, vertices.own, batch, 0, (s, A[0] + A[1] + A[2], 0.0 * s))
 

@@ -91,7 +91,7 @@ def read_comparison(folder: Path) -> dict[str, Any]:
         ResultsError: The file is not a comparison.
     """
     path = folder / "comparison.json"
-    check_unchanged(path, "figures in it may be wrong. Compare again with --overwrite.")
+    check_unchanged(path, "its numbers may be wrong. Compare again with --overwrite.")
     try:
         manifest = json.loads(read_text(path, REPORT_LIMIT))
         manifest["scene"], manifest["trials"]

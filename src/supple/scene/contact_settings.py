@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from supple.collision.ccd.intersections import crossings
+from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.contact.barrier import intersection_message, with_barrier_contact
 from supple.contact.weak import EVERY, with_weak_contact
@@ -285,7 +285,7 @@ def intersections(scene: Scene) -> list[str]:
     for pin in scene.pins:
         if pin.motion is not None:
             x[pin.on.vertices] = pin.motion(pin.on.points, 0.0)
-    intersecting = crossings(_surfaces(scene, x), x)
+    intersecting = find_crossings(_surfaces(scene, x), x)
     return [each.sentence([body.name for body in scene.bodies]) for each in intersecting]
 
 

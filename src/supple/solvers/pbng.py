@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, scale
-from supple.collision import respond
+from supple.collision import contact_step
 from supple.contact.obstacle_kernels import clamp_all
 from supple.kernels import do, gather, shared_lane_min, split_lanes
 from supple.linear.condensed import condense_stiffness
@@ -93,7 +93,7 @@ def _update_vertices(update, item):
     f, A, _, q = net_force(terms, vertices, batch, u, update.anchor, ui)
     N = constrained_at(vertices.constrained, batch)  # projection onto constrained directions
     # ω Δuᵢ = ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
-    step = respond(vertices.contact, vertices.own, batch, N, A, f, ui, update.omega)
+    step = contact_step(vertices.contact, vertices.own, batch, N, A, f, ui, update.omega)
     t = shared_lane_min(batch, limit_step(terms, batch, u, ui, step, q))
     move(vertices, batch, u, ui, add(ui, scale(t, step)), update.rejected)  # [eq. 28]
     update_deformations(terms, vertices.own, batch, u, ui)  # F of grid-embedded elements

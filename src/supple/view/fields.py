@@ -49,7 +49,7 @@ def warp_strain(model: Model, positions: np.ndarray, step: Step | None = None) -
 
 
 def means(model: Model, positions: np.ndarray, figure: str) -> np.ndarray:
-    """Average a `CLOTH_QUANTITIES` quantity over the triangles of each vertex, weighted by rest area; (n,)."""
+    """Average a `CLOTH_QUANTITIES` quantity over the triangles of each vertex, by rest area; (n,)."""
     averages = np.full(model.vertices, np.nan)
     for body in model.bodies:
         x = positions[body.vertices]

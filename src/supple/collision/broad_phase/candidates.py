@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from supple.collision.broad_phase.detector import NOBODY_NEAR, Looking, Pairs
-from supple.collision.broad_phase.hash_grid import BETWEEN, ROUNDING, WITHIN, Wanted
-from supple.collision.broad_phase.pair_filter import merged, sift
+from supple.collision.broad_phase.detector import NO_NEIGHBORS, BroadPhase, Pairs
+from supple.collision.broad_phase.hash_grid import BETWEEN, ROUNDING, WITHIN, PairFilter
+from supple.collision.broad_phase.pair_filter import filter_pairs, merge_pairs
 from supple.collision.broad_phase.positions import Points
-from supple.collision.broad_phase.search import find
+from supple.collision.broad_phase.search import find_pairs
 from supple.kernels import HOST, Runner, kernel
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _most(x, step, own, body, margin, count, mean, away, lower, upper):
     return between
 
 
-def approaches(
+def approach_bounds(
     surfaces: Surfaces, x: np.ndarray, step: np.ndarray, margin: float
 ) -> tuple[np.ndarray, float]:
     """Bound the approach of surfaces within each body, and between any two bodies.
@@ -88,9 +88,9 @@ def approaches(
     return 2 * away, float(between)
 
 
-def approach(surfaces: Surfaces, x: np.ndarray, step: np.ndarray, margin: float) -> float:
-    """Bound the approach of all surfaces, within and between bodies [m]; see `approaches`."""
-    within, between = approaches(surfaces, x, step, margin)
+def max_approach(surfaces: Surfaces, x: np.ndarray, step: np.ndarray, margin: float) -> float:
+    """Bound the approach of all surfaces, within and between bodies [m]; see `approach_bounds`."""
+    within, between = approach_bounds(surfaces, x, step, margin)
     return max(float(within.max(initial=0)), between)
 
 
@@ -156,10 +156,10 @@ def stretch(surfaces: Surfaces, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return 2 * most
 
 
-def come_nearer(surfaces: Surfaces, x: np.ndarray, y: np.ndarray, margin: float, enough: float) -> float:
+def bound_approach(surfaces: Surfaces, x: np.ndarray, y: np.ndarray, margin: float, enough: float) -> float:
     """Bound the approach of surfaces from x to y, with rotations removed if that helps.
 
-    In contrast to `approach`, only the final positions count, not the path.
+    In contrast to `max_approach`, only the final positions count, not the path.
 
     Args:
         surfaces: Surfaces of all bodies.
@@ -172,7 +172,7 @@ def come_nearer(surfaces: Surfaces, x: np.ndarray, y: np.ndarray, margin: float,
     Returns:
         Largest decrease of any distance [m].
     """
-    within, between = approaches(surfaces, x, y - x, margin)
+    within, between = approach_bounds(surfaces, x, y - x, margin)
     if within.max(initial=0) > enough >= between:
         within = np.minimum(within, stretch(surfaces, x, y))
     return max(float(within.max(initial=0)), between)
@@ -205,7 +205,9 @@ def _neighbors(box, margin, start, others):
     start[len(box)] = count
 
 
-def crowd(surfaces: Surfaces, x: np.ndarray, margin: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def body_neighbors(
+    surfaces: Surfaces, x: np.ndarray, margin: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Compute bounding boxes and neighbor lists of all bodies.
 
     Args:
@@ -230,7 +232,7 @@ def crowd(surfaces: Surfaces, x: np.ndarray, margin: float) -> tuple[np.ndarray,
 MARGINS = 0.25, 0.5, 1.0
 """Smallest, initial and largest search margin in mean edge lengths."""
 
-FEW, MANY = 3, 12
+MIN_QUERIES, MAX_QUERIES = 3, 12
 """Queries served by one search below which the next margin is doubled, and above which it is halved."""
 
 
@@ -254,7 +256,7 @@ class Candidates:
     """
 
     def __init__(self, surfaces: Surfaces) -> None:
-        self._surfaces, self._anew = surfaces, Looking(surfaces, clear=False)
+        self._surfaces, self._anew = surfaces, BroadPhase(surfaces, clear=False)
         self._known: dict[tuple[str, bool], _Known] = {}
         self._served: dict[tuple[str, bool], int] = {}
         self._margin: dict[tuple[str, bool], float] = {}
@@ -306,9 +308,9 @@ class Candidates:
         inside, between = (self._near(kind, within, x, radius, runner) for within in (True, False))
         both = self._both.get(kind)
         if both is None or both[0] is not inside or both[1] is not between:
-            pairs = merged((inside.one, inside.two), (between.one, between.two))
+            pairs = merge_pairs((inside.one, inside.two), (between.one, between.two))
             both = self._both[kind] = inside, between, pairs
-        return sift((x, seek, other, *both[2]), radius, runner)
+        return filter_pairs((x, seek, other, *both[2]), radius, runner)
 
     def _near(self, kind: str, within: bool, x: np.ndarray, radius: float, runner: Runner) -> _Known:
         """Return the cached candidates within or between bodies; update them if they are outdated.
@@ -324,11 +326,11 @@ class Candidates:
         room = 0 if known is None else 2 * len(known.one)
         some = known is not None and not late.all() and known.radius < radius + 2 * MARGINS[1] * s.edge
         wide = known.radius if known and some else radius + self._next_margin(which) * s.edge
-        found = find(x, seek, other, wide, runner, self._wanted(within, x, wide, late), s.edge, room)
+        found = find_pairs(x, seek, other, wide, runner, self._wanted(within, x, wide, late), s.edge, room)
         pairs, then = (found.one, found.two), x
         if known and some:
             stay = ~late[s.body[seek[known.one, 0]]]
-            pairs = merged((known.one[stay], known.two[stay]), pairs)
+            pairs = merge_pairs((known.one[stay], known.two[stay]), pairs)
             then = self._renewed(known.x, late, x)
         self._known[which] = known = _Known(wide, then, *pairs)
         self._served[which] = 1
@@ -350,7 +352,7 @@ class Candidates:
             self._now, self._moved, self._then = x, {}, {}
         if then not in self._moved:
             widest = max(each.radius for each in self._known.values())
-            self._moved[then] = known.x, *approaches(s, known.x, x - known.x, widest)
+            self._moved[then] = known.x, *approach_bounds(s, known.x, x - known.x, widest)
         _, inside, between = self._moved[then]
         if not within:
             return nobody | (between > enough)
@@ -371,15 +373,15 @@ class Candidates:
         least, margin, most = MARGINS
         if which in self._margin and not which[1]:
             served, margin = self._served[which], self._margin[which]
-            margin = min(most, 2 * margin) if served < FEW else margin
-            margin = max(least, margin / 2) if served > MANY else margin
+            margin = min(most, 2 * margin) if served < MIN_QUERIES else margin
+            margin = max(least, margin / 2) if served > MAX_QUERIES else margin
         self._margin[which] = margin
         return margin
 
-    def _wanted(self, within: bool, x: np.ndarray, radius: float, late: np.ndarray) -> Wanted:
+    def _wanted(self, within: bool, x: np.ndarray, radius: float, late: np.ndarray) -> PairFilter:
         """Filter of the search: pairs within outdated bodies, or pairs between neighboring bodies."""
         s = self._surfaces
-        box, start, others = crowd(s, x, radius) if not within else NOBODY_NEAR
+        box, start, others = body_neighbors(s, x, radius) if not within else NO_NEIGHBORS
         box = box + (1 + ROUNDING) * radius * np.repeat([-1, 1], 3)
         which = WITHIN if within else BETWEEN
-        return Wanted(which, s.body, box, start, others, late, s.rest, -1.0)
+        return PairFilter(which, s.body, box, start, others, late, s.rest, -1.0)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.collision.broad_phase.hash_grid import ALL, NOTHING_FACES, Entered, Wanted, entered
+from supple.collision.broad_phase.hash_grid import ALL, NO_ORIENTATION, HashGrid, PairFilter, build_grid
 from supple.collision.broad_phase.positions import Points
 from supple.collision.broad_phase.search import search
 from supple.kernels import HOST, Runner
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 Pairs = tuple[np.ndarray, np.ndarray]
 """Indices (p,) of the first and second primitives of pairs, in device memory."""
 
-Facing = tuple[np.ndarray, np.ndarray]
+Orientation = tuple[np.ndarray, np.ndarray]
 """Normals (t, 3) of triangles and two-sided flags (t,)."""
 
 
-class Looking:
+class BroadPhase:
     """Broad phase of surfaces: triangle-triangle, vertex-triangle and edge-edge pairs.
 
     Attributes:
@@ -35,12 +35,12 @@ class Looking:
     def __init__(self, surfaces: Surfaces, clear: bool = True) -> None:
         self._surfaces, self._clear = surfaces, clear
         self.last: Any = None
-        self._table: tuple[Runner | None, Entered | None] = None, None
+        self._table: tuple[Runner | None, HashGrid | None] = None, None
         self._room: dict[str, int] = {}
-        self._wanted: dict[str, Wanted] = {}
+        self._wanted: dict[str, PairFilter] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Looking, (self._surfaces, self._clear)
+        return BroadPhase, (self._surfaces, self._clear)
 
     def triangles(self, points: Points, radius: float, normal: np.ndarray, runner: Runner = HOST) -> Pairs:
         """Opposing triangle pairs whose boxes are within a radius.
@@ -88,10 +88,10 @@ class Looking:
             Sorted indices (p,) of both edges.
         """
         s = self._surfaces
-        there = entered(points, s.edges, s.edge, self._all("edges"), runner) if len(s.edges) else None
+        there = build_grid(points, s.edges, s.edge, self._all("edges"), runner) if len(s.edges) else None
         return self._found("edges", there, s.edges, (radius, own or radius), runner)
 
-    def table(self, points: Points, runner: Runner, facing: Facing = NOTHING_FACES) -> Entered | None:
+    def table(self, points: Points, runner: Runner, facing: Orientation = NO_ORIENTATION) -> HashGrid | None:
         """Hash grid of all triangles; reuses the latest grid for the same positions and device.
 
         Args:
@@ -102,7 +102,7 @@ class Looking:
         s, (whose, there) = self._surfaces, self._table
         if whose is not runner or there is None or there.x is not points.x:
             size = TRIANGLES * s.edge
-            there = entered(points, s.triangles, size, self._all("triangles"), runner, facing)
+            there = build_grid(points, s.triangles, size, self._all("triangles"), runner, facing)
             self._table = runner, there
         return there
 
@@ -110,22 +110,22 @@ class Looking:
         """Release the device memory of the latest hash grid."""
         self._table = None, None
 
-    def _all(self, kind: str) -> Wanted:
+    def _all(self, kind: str) -> PairFilter:
         """Filter for pairs of all bodies; the same object for repeated kernel launches."""
         s = self._surfaces
         clear = float(s.clear if self._clear and kind != "triangles" else -1.0)
         if kind not in self._wanted or self._wanted[kind].clear != clear:
-            self._wanted[kind] = Wanted(ALL, s.body, *NOBODY_NEAR, np.zeros(0, bool), s.rest, clear)
+            self._wanted[kind] = PairFilter(ALL, s.body, *NO_NEIGHBORS, np.zeros(0, bool), s.rest, clear)
         return self._wanted[kind]
 
     def _found(
         self,
         kind: str,
-        there: Entered | None,
+        there: HashGrid | None,
         seek: np.ndarray,
         radii: tuple[float, float],
         runner: Runner,
-        facing: Facing = NOTHING_FACES,
+        facing: Orientation = NO_ORIENTATION,
     ) -> Pairs:
         """Query a hash grid, with the pair capacity of twice the previous result."""
         if there is None:
@@ -140,5 +140,5 @@ class Looking:
 TRIANGLES = 1.5
 """Cell size of triangle grids in mean edge lengths; a query then overlaps about ten cells."""
 
-NOBODY_NEAR = np.zeros((0, 6)), np.zeros(1, np.int64), np.zeros(0, np.int64)
+NO_NEIGHBORS = np.zeros((0, 6)), np.zeros(1, np.int64), np.zeros(0, np.int64)
 """Empty body boxes and neighbor lists, for filters without them."""

@@ -34,29 +34,29 @@ if TYPE_CHECKING:
 BLOCK = 32
 """Primitives, pairs or buckets per work item: one for each lane of a GPU warp."""
 
-ENTRIES = 32
+MAX_MEAN_CELLS = 32
 """Largest mean number of cells per primitive; cells grow if a few primitives are much larger than others."""
 
-FINEST = 2e-6
+MIN_CELL_SIZE = 2e-6
 """Smallest cell size relative to the largest coordinate; cell coordinates have 21 bits each."""
 
-TOO_MANY = 2.0**31
+MAX_CELLS = 2.0**31
 """Upper limit of the cell count of one primitive."""
 
-NOBODY = 1 << 60
+NO_BODY = 1 << 60
 """Sentinel above all body numbers."""
 
 ROUNDING = 1e-6
 """Relative enlargement of box margins against rounding errors."""
 
-NOTHING_FACES = np.zeros((0, 3)), np.zeros(0, bool)
+NO_ORIENTATION = np.zeros((0, 3)), np.zeros(0, bool)
 """Empty normals and two-sided flags, for primitives without an orientation test."""
 
 ALL, WITHIN, BETWEEN = 0, 1, 2
 """Pair filters: all pairs, pairs within a body, pairs between bodies."""
 
 
-class Wanted(NamedTuple):
+class PairFilter(NamedTuple):
     """Pair filter of the broad phase.
 
     Attributes:
@@ -80,7 +80,7 @@ class Wanted(NamedTuple):
     clear: Any
 
 
-ANY = Wanted(
+ANY_PAIR = PairFilter(
     ALL, np.zeros(0, np.int64), np.zeros((0, 6)), np.zeros(1, np.int64), np.zeros(0, np.int64),
     np.zeros(0, bool), np.zeros((0, 3)), -1.0,
 )  # fmt: skip
@@ -98,7 +98,7 @@ class Cells(NamedTuple):
         size: Cell size [m].
         box: (m, 6) output: lower and upper bounds without the margin [m].
         cells: (m, 6) output: first and last cell along each axis, an empty range for filtered primitives.
-        touched: (1,) output: cell count of all primitives, at most `TOO_MANY` for each.
+        touched: (1,) output: cell count of all primitives, at most `MAX_CELLS` for each.
     """
 
     x: Any
@@ -112,7 +112,7 @@ class Cells(NamedTuple):
 
 
 @device_function
-def own_part(count, place):
+def thread_range(count, place):
     """(first, last, step): index range of this thread among `count` items."""
     first, step = lane_stride(place)
     start = item_number(place) * BLOCK
@@ -145,7 +145,7 @@ def cell_of(at):
 
 @do.of(Cells)
 def _cells(work, place):
-    first, last, step = own_part(len(work.things), place)
+    first, last, step = thread_range(len(work.things), place)
     touched = 0
     for m in range(first, last, step):
         product, seeks = 1.0, _seeks(work, m)
@@ -156,19 +156,19 @@ def _cells(work, place):
             upper = cell_of((high + work.margin) / work.size) if seeks else lower - 1
             work.cells[m, axis], work.cells[m, 3 + axis] = lower, upper
             product *= upper - lower + 1.0
-        touched += int(min(product, TOO_MANY))
+        touched += int(min(product, MAX_CELLS))
     if touched > 0:
         atomic_add(work.touched, 0, touched)
 
 
 @kernel
-def touch_cells(team, work):
+def compute_cells(team, work):
     """Compute boxes and cell ranges of all primitives."""
     parallel_for(team, 0, 0, -(-len(work.things) // BLOCK), work)
 
 
-def touching(
-    x: np.ndarray, things: np.ndarray, radius: float, size: float, wanted: Wanted, runner: Runner
+def allocate_cells(
+    x: np.ndarray, things: np.ndarray, radius: float, size: float, wanted: PairFilter, runner: Runner
 ) -> Cells:
     """Allocate the cell ranges of primitives that search within a radius [m].
 
@@ -181,7 +181,7 @@ def touching(
         runner: Device of the search.
 
     Returns:
-        Work of `touch_cells`, not yet computed.
+        Work of `compute_cells`, not yet computed.
     """
     box, cells = runner.empty((len(things), 6), np.float64), runner.empty((len(things), 6), np.int32)
     touched, margin = runner.zeros((1,), np.int64), (1 + ROUNDING) * radius
@@ -217,7 +217,7 @@ class Table(NamedTuple):
 
 
 @device_function
-def place_of(i, j, k, places):
+def bucket_of(i, j, k, places):
     """Hash bucket of a cell."""
     return ((i * 73856093) ^ (j * 19349663) ^ (k * 83492791)) & (places - 1)
 
@@ -237,22 +237,22 @@ def cells_around(there, p, radius):
     return low, (cell_of((x + reach) / size), cell_of((y + reach) / size), cell_of((z + reach) / size))
 
 
-class Clear(NamedTuple):
+class ClearTable(NamedTuple):
     """Work: empty all buckets of a table."""
 
     table: Any
 
 
-@do.of(Clear)
+@do.of(ClearTable)
 def _clear(work, place):
     table = work.table
-    first, last, step = own_part(len(table.count), place)
+    first, last, step = thread_range(len(table.count), place)
     for at in range(first, last, step):
         table.count[at] = table.octants[at] = 0
-        table.least[at], table.most[at] = NOBODY, -1
+        table.least[at], table.most[at] = NO_BODY, -1
 
 
-class Enter(NamedTuple):
+class InsertPrimitives(NamedTuple):
     """Work: insert primitives into a table.
 
     Attributes:
@@ -272,10 +272,10 @@ class Enter(NamedTuple):
     counting: Any
 
 
-@do.of(Enter)
+@do.of(InsertPrimitives)
 def _enter(work, place):
     c, table = work.cells, work.table
-    first, last, step = own_part(len(c), place)
+    first, last, step = thread_range(len(c), place)
     for m in range(first, last, step):
         octants, own = octants_of(work.facing, m), 0
         if len(work.body) > 0:
@@ -283,7 +283,7 @@ def _enter(work, place):
         for i in range(c[m, 0], c[m, 3] + 1):
             for j in range(c[m, 1], c[m, 4] + 1):
                 for k in range(c[m, 2], c[m, 5] + 1):
-                    at = place_of(i, j, k, len(table.count))
+                    at = bucket_of(i, j, k, len(table.count))
                     if work.counting:
                         atomic_add(table.count, at, 1)
                         atomic_or(table.octants, at, octants)
@@ -299,7 +299,7 @@ def _enter(work, place):
 @do.of(Table)
 def _allot(table, place):
     """Assign a range of entries to each bucket, in any order."""
-    first, last, step = own_part(len(table.count), place)
+    first, last, step = thread_range(len(table.count), place)
     for at in range(first, last, step):
         if table.count[at] > 0:
             table.left[at] = table.count[at]
@@ -307,16 +307,16 @@ def _allot(table, place):
 
 
 @kernel
-def enter_all(team, cells, things, body, facing, table):
+def build_table(team, cells, things, body, facing, table):
     """Build a hash table: clear, count, allocate, insert."""
     blocks, places = -(-len(cells) // BLOCK), -(-len(table.count) // BLOCK)
-    parallel_for(team, 0, 0, places, Clear(table))
-    parallel_for(team, 1, 0, blocks, Enter(cells, things, body, facing, table, True))
+    parallel_for(team, 0, 0, places, ClearTable(table))
+    parallel_for(team, 1, 0, blocks, InsertPrimitives(cells, things, body, facing, table, True))
     parallel_for(team, 2, 0, places, table)
-    parallel_for(team, 3, 0, blocks, Enter(cells, things, body, facing, table, False))
+    parallel_for(team, 3, 0, blocks, InsertPrimitives(cells, things, body, facing, table, False))
 
 
-class Entered(NamedTuple):
+class HashGrid(NamedTuple):
     """Hash grid of target primitives.
 
     Attributes:
@@ -336,14 +336,14 @@ class Entered(NamedTuple):
     table: Table
 
 
-def entered(
+def build_grid(
     points: Points,
     things: np.ndarray,
     size: float,
-    wanted: Wanted,
+    wanted: PairFilter,
     runner: Runner,
-    facing: tuple[np.ndarray, np.ndarray] = NOTHING_FACES,
-) -> Entered | None:
+    facing: tuple[np.ndarray, np.ndarray] = NO_ORIENTATION,
+) -> HashGrid | None:
     """Build the hash grid of target primitives.
 
     Args:
@@ -365,19 +365,19 @@ def entered(
         raise ValueError(
             "contacts cannot be found, since some vertices are nowhere: their positions are no numbers"
         )
-    size = max(size, FINEST * (most + size), 1e-300)
+    size = max(size, MIN_CELL_SIZE * (most + size), 1e-300)
     while True:
-        found = touching(x, things, 0.0, size, wanted, runner)
-        runner.run(touch_cells, 1, found)
+        found = allocate_cells(x, things, 0.0, size, wanted, runner)
+        runner.run(compute_cells, 1, found)
         runner.download(found.touched)
-        if found.touched[0] <= ENTRIES * len(things):
+        if found.touched[0] <= MAX_MEAN_CELLS * len(things):
             break
         size *= 2
     if found.touched[0] == 0:
         return None
     table = _table(len(things), int(found.touched[0]), runner, len(facing[0]) > 0)
-    runner.run(enter_all, 4, found.cells, things, wanted.body, facing, table)
-    return Entered(x, things, size, found.box, found.cells, table)
+    runner.run(build_table, 4, found.cells, things, wanted.body, facing, table)
+    return HashGrid(x, things, size, found.box, found.cells, table)
 
 
 def _table(things: int, entries: int, runner: Runner, facing: bool) -> Table:

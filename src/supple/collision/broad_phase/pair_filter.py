@@ -6,17 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.collision.geometry.primitives import boxes_apart, things_apart
+from supple.collision.geometry.primitives import squared_box_distance, squared_distance
 from supple.kernels import Runner, device_function, do, item_number, kernel, lane_stride, parallel_for
 
-RUN = 16
+RUN_LENGTH = 16
 """Pairs per thread, processed in sequence, so that the filtered pairs keep their order."""
 
-RUNS = 32
+RUNS_PER_ITEM = 32
 """Runs per work item."""
 
 
-class Sifting(NamedTuple):
+class FilterPairs(NamedTuple):
     """Work: distance test of candidate pairs.
 
     Attributes:
@@ -38,7 +38,7 @@ class Sifting(NamedTuple):
     count: Any
 
 
-class Gathering(NamedTuple):
+class CompactPairs(NamedTuple):
     """Work: compaction of filtered pairs.
 
     Attributes:
@@ -57,52 +57,52 @@ class Gathering(NamedTuple):
 
 
 @device_function
-def _own_runs(place, runs):
+def _run_range(place, runs):
     """(first, last, step): range of runs of this thread."""
     first, step = lane_stride(place)
-    start = item_number(place) * RUNS
-    return start + first, min(runs, start + RUNS), step
+    start = item_number(place) * RUNS_PER_ITEM
+    return start + first, min(runs, start + RUNS_PER_ITEM), step
 
 
-@do.of(Sifting)
+@do.of(FilterPairs)
 def _sift(s, place):
     square = s.radius * s.radius
-    first, last, step = _own_runs(place, len(s.count))
+    first, last, step = _run_range(place, len(s.count))
     for r in range(first, last, step):
         kept = 0
-        for p in range(RUN * r, min(len(s.one), RUN * (r + 1))):
+        for p in range(RUN_LENGTH * r, min(len(s.one), RUN_LENGTH * (r + 1))):
             m, o = s.one[p], s.two[p]
-            near_by = boxes_apart(s.x, s.seek, s.other, m, o, square) < square
-            near_by = near_by and things_apart(s.x, s.seek, s.other, m, o) < square
+            near_by = squared_box_distance(s.x, s.seek, s.other, m, o, square) < square
+            near_by = near_by and squared_distance(s.x, s.seek, s.other, m, o) < square
             s.kept[p] = near_by
             kept += 1 if near_by else 0
         s.count[r] = kept
 
 
-@do.of(Gathering)
+@do.of(CompactPairs)
 def _gather(g, place):
-    first, last, step = _own_runs(place, len(g.begin))
+    first, last, step = _run_range(place, len(g.begin))
     for r in range(first, last, step):
         at = g.begin[r]
-        for p in range(RUN * r, min(len(g.one), RUN * (r + 1))):
+        for p in range(RUN_LENGTH * r, min(len(g.one), RUN_LENGTH * (r + 1))):
             if g.kept[p]:
                 g.first[at], g.second[at] = g.one[p], g.two[p]
                 at += 1
 
 
 @kernel
-def sift_all(team, sifting):
+def filter_all(team, sifting):
     """Test the distances of all pairs."""
-    parallel_for(team, 0, 0, -(-len(sifting.count) // RUNS), sifting)
+    parallel_for(team, 0, 0, -(-len(sifting.count) // RUNS_PER_ITEM), sifting)
 
 
 @kernel
-def gather_all(team, gathering):
+def compact_all(team, gathering):
     """Compact all filtered pairs."""
-    parallel_for(team, 0, 0, -(-len(gathering.begin) // RUNS), gathering)
+    parallel_for(team, 0, 0, -(-len(gathering.begin) // RUNS_PER_ITEM), gathering)
 
 
-def sift(
+def filter_pairs(
     pairs: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     radius: float,
     runner: Runner,
@@ -110,7 +110,7 @@ def sift(
     """Filter candidate pairs by distance.
 
     Args:
-        pairs: (x, seek, other, one, two) as in `Sifting`.
+        pairs: (x, seek, other, one, two) as in `FilterPairs`.
         radius: Largest distance [m].
         runner: Device of the computation.
 
@@ -120,13 +120,13 @@ def sift(
     _, _, _, one, two = pairs
     if len(one) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    kept, count = runner.zeros((len(one),), np.bool_), runner.zeros((-(-len(one) // RUN),), np.int64)
-    runner.run(sift_all, 1, Sifting(*pairs, float(radius), kept, count))
+    kept, count = runner.zeros((len(one),), np.bool_), runner.zeros((-(-len(one) // RUN_LENGTH),), np.int64)
+    runner.run(filter_all, 1, FilterPairs(*pairs, float(radius), kept, count))
     runner.download(count)
     ends = np.cumsum(count)
     first, second = (runner.zeros((int(ends[-1]),), np.int64) for _ in range(2))
     if len(first):
-        runner.run(gather_all, 1, Gathering(one, two, kept, ends - count, first, second))
+        runner.run(compact_all, 1, CompactPairs(one, two, kept, ends - count, first, second))
         runner.download(first)
         runner.download(second)
     return first, second
@@ -144,7 +144,7 @@ def _merge(a, b, c, d, first, second):
             j += 1
 
 
-def merged(
+def merge_pairs(
     some: tuple[np.ndarray, np.ndarray], others: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Merge two sorted lists of pairs into one."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.collision.broad_phase.hash_grid import BLOCK, own_part
+from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
 from supple.kernels import RECORD, Runner, do, kernel, number_at, parallel_for
 
 
@@ -33,11 +33,11 @@ class Points(NamedTuple):
         The host copy of u must be up to date, for the bound of the coordinates.
         """
         x = runner.empty(rest.shape, np.float64)
-        runner.run(place_all, 1, Placing(rest, u, x))
+        runner.run(displace_all, 1, Displace(rest, u, x))
         return Points(x, sum(map(_farthest, (rest, u))))
 
 
-class Placing(NamedTuple):
+class Displace(NamedTuple):
     """Work: x = rest + u, with x and rest (n, 3) and padded vectors u."""
 
     rest: Any
@@ -45,16 +45,16 @@ class Placing(NamedTuple):
     x: Any
 
 
-@do.of(Placing)
+@do.of(Displace)
 def _place(work, place):
-    first, last, step = own_part(len(work.x), place)
+    first, last, step = thread_range(len(work.x), place)
     for i in range(first, last, step):
         for axis in range(3):
             work.x[i, axis] = work.rest[i, axis] + number_at(work.u, RECORD * i + axis)
 
 
 @kernel
-def place_all(team, work):
+def displace_all(team, work):
     """Compute all positions."""
     parallel_for(team, 0, 0, -(-len(work.x) // BLOCK), work)
 

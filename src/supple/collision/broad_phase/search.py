@@ -13,32 +13,32 @@ import numpy as np
 
 from supple.collision.broad_phase.hash_grid import (
     ALL,
-    ANY,
+    ANY_PAIR,
     BLOCK,
-    NOTHING_FACES,
+    NO_ORIENTATION,
     ROUNDING,
     WITHIN,
-    Entered,
-    Wanted,
+    HashGrid,
+    PairFilter,
+    allocate_cells,
+    bucket_of,
+    build_grid,
     cell_of,
-    entered,
     key_of,
-    own_part,
-    place_of,
-    touching,
+    thread_range,
 )
 from supple.collision.broad_phase.positions import Points
 from supple.collision.geometry.primitives import (
-    face,
-    may_face,
-    octants_faced,
-    share_a_corner,
-    things_apart,
+    normals_may_oppose,
+    normals_oppose,
+    opposing_octants,
+    share_vertex,
+    squared_distance,
 )
-from supple.collision.parallel_primitives import PHASES, Arranging, Starts, arrange
+from supple.collision.parallel_primitives import PREFIX_SUM_PHASES, PrefixSum, ScatterRows, sort_into_rows
 from supple.kernels import HOST, Runner, atomic_add, device_function, do, kernel, parallel_for
 
-ROOM = 4
+INITIAL_CAPACITY = 4
 """Initial pair capacity per query primitive."""
 
 
@@ -88,7 +88,7 @@ def _wanted(s, m, o):
         same = s.wanted.body[s.seek[m, 0]] == s.wanted.body[s.other[o, 0]]
         if same != (s.wanted.which == WITHIN):
             return False
-    return not share_a_corner(s.seek, s.other, m, o)
+    return not share_vertex(s.seek, s.other, m, o)
 
 
 @device_function
@@ -130,7 +130,7 @@ def _near_by(s, m, o, i, j, k, low):
 
     `low` is the first cell within the search radius of pairs of one body.
     """
-    if not face(s.facing, m, o):
+    if not normals_oppose(s.facing, m, o):
         return False
     square, same, b = _boxes_apart(s, m, o), _same_body(s, m, o), s.hiding
     first = low if same else (s.seeking[m, 0], s.seeking[m, 1], s.seeking[m, 2])
@@ -142,12 +142,12 @@ def _near_by(s, m, o, i, j, k, low):
 @device_function
 def _meet(s, m, o):
     """Narrow phase: True for pairs within the radius, unless their rest distance is within `clear`."""
-    if not _wanted(s, m, o) or things_apart(s.x, s.seek, s.other, m, o) >= s.radius * s.radius:
+    if not _wanted(s, m, o) or squared_distance(s.x, s.seek, s.other, m, o) >= s.radius * s.radius:
         return False
     clear, body = s.wanted.clear, s.wanted.body
     if clear < 0.0 or body[s.seek[m, 0]] != body[s.other[o, 0]]:
         return True
-    return things_apart(s.wanted.rest, s.seek, s.other, m, o) > clear * clear
+    return squared_distance(s.wanted.rest, s.seek, s.other, m, o) > clear * clear
 
 
 @device_function
@@ -172,20 +172,20 @@ def _worth_a_look(s, m, at, faced, i, j, k, own):
 @do.of(Search)
 def _look_around(s, place):
     c, places, alike = s.seeking, len(s.table.count), s.seek.shape[1] == s.other.shape[1]
-    first, last, step = own_part(len(s.seek), place)
+    first, last, step = thread_range(len(s.seek), place)
     for m in range(first, last, step):
-        finds, faced, own = 0, octants_faced(s.facing, m), _own_cells(s, m)
+        finds, faced, own = 0, opposing_octants(s.facing, m), _own_cells(s, m)
         for i in range(c[m, 0], c[m, 3] + 1):
             for j in range(c[m, 1], c[m, 4] + 1):
                 for k in range(c[m, 2], c[m, 5] + 1):
-                    at, key = place_of(i, j, k, places), key_of(i, j, k)
+                    at, key = bucket_of(i, j, k, places), key_of(i, j, k)
                     begin, count = s.table.begin[at], s.table.count[at]
                     if count > 0 and not _worth_a_look(s, m, at, faced, i, j, k, own):
                         count = 0
                     for entry in range(begin, begin + count):
                         o = s.table.thing[entry]
                         later = o > m or not alike  # count pairs of the same primitives once
-                        later = later and may_face(s.facing, m, s.table.normal, entry)
+                        later = later and normals_may_oppose(s.facing, m, s.table.normal, entry)
                         here = later and _near_by(s, m, o, i, j, k, own[0]) and s.table.key[entry] == key
                         if here and _meet(s, m, o):
                             finds += 1
@@ -203,7 +203,7 @@ def search_all(team, cells, search):
     parallel_for(team, 1, 0, blocks, search)
 
 
-class Found(NamedTuple):
+class PairRows(NamedTuple):
     """Sorted pairs in CSR layout.
 
     Attributes:
@@ -216,16 +216,16 @@ class Found(NamedTuple):
     two: np.ndarray
 
 
-def find(
+def find_pairs(
     x: np.ndarray,
     seek: np.ndarray,
     other: np.ndarray,
     radius: float,
     runner: Runner = HOST,
-    wanted: Wanted = ANY,
+    wanted: PairFilter = ANY_PAIR,
     size: float | None = None,
     room: int = 0,
-) -> Found:
+) -> PairRows:
     """Find pairs of primitives within a radius.
 
     Args:
@@ -246,9 +246,9 @@ def find(
     there = None
     if len(seek) and len(other):
         size = _size(x, other) if size is None else size
-        there = entered(Points.at(x), other, size + radius, wanted, runner)
+        there = build_grid(Points.at(x), other, size + radius, wanted, runner)
     if there is None:
-        return Found(np.zeros(len(seek) + 1, np.int64), *(np.zeros(0, np.int32) for _ in range(2)))
+        return PairRows(np.zeros(len(seek) + 1, np.int64), *(np.zeros(0, np.int32) for _ in range(2)))
     found = search(there, seek, radius, runner, wanted, room)
     for array in found:
         runner.download(array)
@@ -261,16 +261,16 @@ def _size(x: np.ndarray, things: np.ndarray) -> float:
 
 
 def search(
-    there: Entered,
+    there: HashGrid,
     seek: np.ndarray,
     radius: float,
     runner: Runner,
-    wanted: Wanted = ANY,
+    wanted: PairFilter = ANY_PAIR,
     room: int = 0,
-    facing: tuple[np.ndarray, np.ndarray] = NOTHING_FACES,
+    facing: tuple[np.ndarray, np.ndarray] = NO_ORIENTATION,
     own_radius: float | None = None,
-) -> Found:
-    """Query a hash grid for pairs, like `find`, with results in device memory.
+) -> PairRows:
+    """Query a hash grid for pairs, like `find_pairs`, with results in device memory.
 
     Args:
         there: Hash grid of the target primitives.
@@ -285,8 +285,8 @@ def search(
     Returns:
         Sorted pairs in device memory.
     """
-    cells = touching(there.x, seek, radius, there.size, wanted, runner)
-    room = max(room, ROOM * len(seek))
+    cells = allocate_cells(there.x, seek, radius, there.size, wanted, runner)
+    room = max(room, INITIAL_CAPACITY * len(seek))
     while True:
         count, total = runner.empty((len(seek),), np.int64), runner.zeros((1,), np.int64)
         one, two = (runner.empty((room,), np.int32) for _ in range(2))
@@ -298,17 +298,17 @@ def search(
         if total[0] <= room:
             break
         room = int(total[0])
-    starts = Starts.of(count, runner)
+    starts = PrefixSum.of(count, runner)
     first, second, ordered = (runner.empty((int(total[0]),), np.int32) for _ in range(3))
-    rows = Arranging(one, two, starts.start, count, first, second)
-    runner.run(arrange, PHASES + 3, starts, rows, ordered)
-    return Found(starts.start, first, ordered)
+    rows = ScatterRows(one, two, starts.start, count, first, second)
+    runner.run(sort_into_rows, PREFIX_SUM_PHASES + 3, starts, rows, ordered)
+    return PairRows(starts.start, first, ordered)
 
 
 def near(
     x: np.ndarray, seek: np.ndarray, other: np.ndarray, radius: float, runner: Runner = HOST
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find all pairs within a radius [m], see `find`.
+    """Find all pairs within a radius [m], see `find_pairs`.
 
     Returns:
         Row offsets (m + 1,) and sorted target primitives (p,).
@@ -316,5 +316,5 @@ def near(
     x = np.ascontiguousarray(x, float)
     alike = seek is other
     other = np.ascontiguousarray(other, np.int64)
-    found = find(x, other if alike else np.ascontiguousarray(seek, np.int64), other, radius, runner)
+    found = find_pairs(x, other if alike else np.ascontiguousarray(seek, np.int64), other, radius, runner)
     return found.start, found.two

@@ -16,23 +16,23 @@ import math
 
 import numpy as np
 
-from supple.collision.broad_phase.candidates import Candidates, approach
-from supple.collision.ccd.time_of_impact import touch_times
+from supple.collision.broad_phase.candidates import Candidates, max_approach
+from supple.collision.ccd.time_of_impact import impact_times
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import Gaps, Neighbors, gaps
+from supple.collision.narrow_phase.proximity import Neighbors, ProximityPairs, proximity_pairs
 from supple.collision.obstacles.obstacles import Obstacles
 from supple.collision.obstacles.signed_distance import STEP, Shapes, distances_to
 from supple.kernels import HOST, Runner
 
-STATION, STATIONS = 0.5, 200
+MAX_STAGE_APPROACH, MAX_STAGES = 0.5, 200
 """Largest approach of surfaces in a stage, in mean edge lengths, and largest number of stages."""
 
-KEPT = 0.5
+REMAINING_DISTANCE = 0.5
 """Smallest remaining distance of a stopped pair, relative to the lesser of its distance at the start of the
 stage and the thickness."""
 
 
-def flown(
+def advance_to_contact(
     surfaces: Surfaces,
     x: np.ndarray,
     step: np.ndarray,
@@ -56,14 +56,14 @@ def flown(
         (bodies,) admissible fraction of the step of each body.
     """
     bodies, body = len(surfaces.flat), surfaces.body
-    nearer, part, going = approach(surfaces, x, step, thickness), np.zeros(bodies), np.ones(bodies, bool)
-    longest = STATION * surfaces.edge
-    count = min(STATIONS, max(1, math.ceil(nearer / longest)))
+    nearer, part, going = max_approach(surfaces, x, step, thickness), np.zeros(bodies), np.ones(bodies, bool)
+    longest = MAX_STAGE_APPROACH * surfaces.edge
+    count = min(MAX_STAGES, max(1, math.ceil(nearer / longest)))
     length = min(1.0, count * longest / max(nearer, 1e-300)) / count
     for _ in range(count):
         here = x + part[body, None] * step
         if count > 1 or known is None or known.radius < nearer + thickness:
-            pairs = gaps(surfaces, here, length * nearer + thickness, runner, candidates)
+            pairs = proximity_pairs(surfaces, here, length * nearer + thickness, runner, candidates)
         else:
             pairs = known.pairs
         reached = _reached(surfaces, here, np.where(going[body, None], length * step, 0.0), pairs, thickness)
@@ -75,13 +75,15 @@ def flown(
     return np.where(ends, 1.0, part)
 
 
-def _reached(surfaces: Surfaces, x: np.ndarray, way: np.ndarray, pairs: Gaps, thickness: float) -> np.ndarray:
+def _reached(
+    surfaces: Surfaces, x: np.ndarray, way: np.ndarray, pairs: ProximityPairs, thickness: float
+) -> np.ndarray:
     """(bodies,) time of impact of each body on its way (n, 3), 1 without contact."""
     reached = np.ones(len(surfaces.flat))
     own = surfaces.body[pairs.vertices]
     corners, ways = x[pairs.vertices], way[pairs.vertices]
-    least = KEPT * np.minimum(pairs.distance, thickness)
-    times = touch_times(corners, ways, pairs.crossing, least)
+    least = REMAINING_DISTANCE * np.minimum(pairs.distance, thickness)
+    times = impact_times(corners, ways, pairs.crossing, least)
     while times.min(initial=1.0) < 1:
         first = times.argmin()
         now = times[first]
@@ -90,14 +92,14 @@ def _reached(surfaces: Surfaces, x: np.ndarray, way: np.ndarray, pairs: Gaps, th
         stands = (reached[own[some]] <= now)[:, :, None]
         there = corners[some] + np.minimum(reached[own[some]], now)[:, :, None] * ways[some]
         rest = np.where(stands, 0.0, (1 - now) * ways[some])
-        times[some] = now + (1 - now) * touch_times(there, rest, pairs.crossing[some], least[some])
+        times[some] = now + (1 - now) * impact_times(there, rest, pairs.crossing[some], least[some])
     return reached
 
 
-OF_DISTANCE = 0.9
+DISTANCE_FRACTION = 0.9
 """Step relative to the distance, which may be 10 % too large far from a mesh."""
 
-OF_THICKNESS, ROUNDS = 0.25, 1000
+THICKNESS_FRACTION, MAX_STEPS = 0.25, 1000
 """Smallest step relative to the obstacle thickness, and maximum number of steps. A path that exceeds the
 maximum ends at its last point."""
 
@@ -105,7 +107,7 @@ ROUNDING = 1e-3
 """Tolerated penetration of a vertex in contact, relative to the smallest step."""
 
 
-def halted(
+def stop_at_obstacles(
     obstacles: Obstacles,
     shapes: Shapes,
     x: np.ndarray,
@@ -136,7 +138,7 @@ def halted(
     for k, row in enumerate(shapes.rows):
         alone = Shapes(shapes.rows[k : k + 1], shapes.values)
         start = _carried(row, x[some])
-        least = min(fine, OF_THICKNESS * thick[k])
+        least = min(fine, THICKNESS_FRACTION * thick[k])
         first = np.ones(len(part))
         np.minimum.at(first, body[some], _outside(alone, start, goal[some] - start, least))
         by[first < part] = k
@@ -172,8 +174,8 @@ def _outside(shapes: Shapes, x: np.ndarray, way: np.ndarray, least: float) -> np
     distance = distances_to(shapes, x)[0]
     begun = np.minimum(distance, 0.0)
     on = np.arange(len(x))
-    for _ in range(ROUNDS):
-        there[on] += np.maximum(OF_DISTANCE * distance[on], least) / np.maximum(length[on], 1e-300)
+    for _ in range(MAX_STEPS):
+        there[on] += np.maximum(DISTANCE_FRACTION * distance[on], least) / np.maximum(length[on], 1e-300)
         part[on[there[on] >= 1]] = 1.0
         on = on[there[on] < 1]
         if not len(on):

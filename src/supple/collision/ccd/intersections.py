@@ -41,11 +41,11 @@ class Crossing:
         return f"{who}: {pluralize(self.count, 'edge')} through triangles{deep}, for example at ({at})"
 
 
-DEPTHS = 2.0
+MAX_DEPTH = 2.0
 """Largest penetration depth of the search, in mean edge lengths."""
 
 
-def crossings(surfaces: Surfaces, x: np.ndarray, runner: Runner = HOST) -> list[Crossing]:
+def find_crossings(surfaces: Surfaces, x: np.ndarray, runner: Runner = HOST) -> list[Crossing]:
     """Find intersections of surfaces, grouped by pairs of bodies.
 
     Args:
@@ -64,7 +64,7 @@ def crossings(surfaces: Surfaces, x: np.ndarray, runner: Runner = HOST) -> list[
         return []
     one, other = surfaces.body[surfaces.edges[edge, 0]], surfaces.body[surfaces.triangles[triangle, 0]]
     pairs = np.sort(np.stack([one, other], axis=1), axis=1)
-    meetings = surfaces.meetings(x, 0.0, DEPTHS * surfaces.edge, runner)
+    meetings = surfaces.meetings(x, 0.0, MAX_DEPTH * surfaces.edge, runner)
     met = np.sort(surfaces.body[meetings.vertices[:, [0, -1]]], axis=1)
     found = []
     for pair in np.unique(pairs, axis=0):

@@ -14,13 +14,13 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.collision.geometry.primitives import point
-from supple.collision.narrow_phase.proximity import Gaps, apart
+from supple.collision.narrow_phase.proximity import ProximityPairs, pair_distance
 from supple.kernels import device_function, kernel
 
-LEFT = 0.1
+REMAINING_FRACTION = 0.1
 """Remaining fraction of the distance above the minimum separation."""
 
-OF_DISTANCE, ROUNDS = 0.9, 100
+DISTANCE_FRACTION, MAX_STEPS = 0.9, 100
 """Fraction of the distance used in one advancement, and maximum number of advancements."""
 
 
@@ -41,18 +41,18 @@ def _part(x, step, stencil, crossing, least, whole):
         speed = max(_length(p), _length(q)) + max(_length(r), _length(s))
     else:
         speed = _length(p) + max(_length(q), max(_length(r), _length(s)))
-    gap = apart(a, b, c, d, crossing) - least
+    gap = pair_distance(a, b, c, d, crossing) - least
     if gap <= 0.0 and speed > 0.0:
         return 0.0
-    if speed * whole <= (1.0 - LEFT) * gap or speed == 0.0:
+    if speed * whole <= (1.0 - REMAINING_FRACTION) * gap or speed == 0.0:
         return whole
-    t, end = 0.0, LEFT * gap
-    for _ in range(ROUNDS):
-        further = t + OF_DISTANCE * gap / speed
+    t, end = 0.0, REMAINING_FRACTION * gap
+    for _ in range(MAX_STEPS):
+        further = t + DISTANCE_FRACTION * gap / speed
         if further >= whole:
             return whole
         gap = (
-            apart(
+            pair_distance(
                 add(a, scale(further, p)), add(b, scale(further, q)),
                 add(c, scale(further, r)), add(d, scale(further, s)), crossing,
             )
@@ -78,7 +78,9 @@ def _times(x, step, stencils, crossing, least, times):
         times[m] = _part(x, step, stencils[m], crossing[m], least[m], 1.0)
 
 
-def first_touch(x: np.ndarray, step: np.ndarray, pairs: Gaps, least: np.ndarray, whole: float = 1.0) -> float:
+def earliest_impact(
+    x: np.ndarray, step: np.ndarray, pairs: ProximityPairs, least: np.ndarray, whole: float = 1.0
+) -> float:
     """Earliest time of impact of all pairs.
 
     Each pair keeps at least a tenth of its distance above the minimum separation.
@@ -98,7 +100,7 @@ def first_touch(x: np.ndarray, step: np.ndarray, pairs: Gaps, least: np.ndarray,
     return float(_first(*arrays, stencils, pairs.crossing, least, whole))
 
 
-def touch_times(
+def impact_times(
     corners: np.ndarray, steps: np.ndarray, crossing: np.ndarray, least: np.ndarray
 ) -> np.ndarray:
     """Time of impact of each pair, independent of all others.

@@ -15,7 +15,7 @@ _BEGIN = OPPOSED[0]
 ABOUT = 1e-5
 """Error of cosines for normals in float32."""
 
-NEVER = 1e300
+NO_CONTACT_DISTANCE = 1e300
 """Squared distance of primitives without contact at any position [m²]; finite, since GPU kernels assume
 finite math."""
 
@@ -36,7 +36,7 @@ def ends(x, things, m, axis):
 
 
 @device_function
-def boxes_apart(x, seek, other, m, o, enough):
+def squared_box_distance(x, seek, other, m, o, enough):
     """Squared distance of the boxes of two primitives, or a lower bound once it reaches `enough` [m²]."""
     square = 0.0
     for axis in range(3):
@@ -50,7 +50,7 @@ def boxes_apart(x, seek, other, m, o, enough):
 
 
 @device_function
-def share_a_corner(seek, other, m, o):
+def share_vertex(seek, other, m, o):
     """True if two primitives have a common vertex."""
     for a in range(seek.shape[1]):
         for b in range(other.shape[1]):
@@ -60,10 +60,10 @@ def share_a_corner(seek, other, m, o):
 
 
 @device_function
-def things_apart(x, seek, other, m, o):
+def squared_distance(x, seek, other, m, o):
     """Squared distance of two primitives without common vertices [m²].
 
-    Edge-triangle pairs: 0 for an intersection, otherwise `NEVER`. Triangle-triangle pairs: always 0, since
+    Edge-triangle pairs: 0 for an intersection, otherwise `NO_CONTACT_DISTANCE`. Triangle-triangle pairs: always 0, since
     only their boxes are tested.
     """
     if seek.shape[1] == 3:
@@ -71,7 +71,7 @@ def things_apart(x, seek, other, m, o):
     p = point(x, seek[m, 0])
     a, b = point(x, other[o, 0]), point(x, other[o, 1])
     if seek.shape[1] == 2 and other.shape[1] == 3:
-        return 0.0 if crosses(p, point(x, seek[m, 1]), a, b, point(x, other[o, 2])) else NEVER
+        return 0.0 if crosses(p, point(x, seek[m, 1]), a, b, point(x, other[o, 2])) else NO_CONTACT_DISTANCE
     if seek.shape[1] == 1:
         c = point(x, other[o, 2])
         u, v, w = on_triangle(p, a, b, c)
@@ -84,7 +84,7 @@ def things_apart(x, seek, other, m, o):
 
 
 @device_function
-def face(facing, m, o):
+def normals_oppose(facing, m, o):
     """True if the normals of two triangles oppose; always True without normals.
 
     `facing` holds normals (t, 3) and two-sided flags (t,). Two-sided triangles oppose in both orientations.
@@ -118,7 +118,7 @@ def octants_of(facing, m):
 
 
 @device_function
-def octants_faced(facing, m):
+def opposing_octants(facing, m):
     """Octants of all normals that can oppose a triangle, as a bit mask.
 
     The direction in each octant nearest to the opposite of the normal decides.
@@ -137,7 +137,7 @@ def octants_faced(facing, m):
 
 
 @device_function
-def may_face(facing, m, normals, entry):
+def normals_may_oppose(facing, m, normals, entry):
     """True if a triangle may oppose a table entry with an approximate normal, 0 for two-sided triangles."""
     normal, free = facing
     if len(normal) == 0 or len(normals) == 0:

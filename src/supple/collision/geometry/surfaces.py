@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import cross, dot, scale, sub
-from supple.collision.broad_phase.hash_grid import BLOCK, own_part
+from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
 from supple.collision.geometry.primitives import point
 from supple.kernels import Runner, do, kernel, parallel_for
 
 
-class Facing(NamedTuple):
+class ComputeNormals(NamedTuple):
     """Work: unit normals of triangles, 0 for degenerate triangles.
 
     Attributes:
@@ -30,10 +30,10 @@ class Facing(NamedTuple):
     normal: Any
 
 
-@do.of(Facing)
+@do.of(ComputeNormals)
 def _face(work, place):
     x, t = work.x, work.triangles
-    first, last, step = own_part(len(t), place)
+    first, last, step = thread_range(len(t), place)
     for m in range(first, last, step):
         a = point(x, t[m, 0])
         n = cross(sub(point(x, t[m, 1]), a), sub(point(x, t[m, 2]), a))
@@ -42,7 +42,7 @@ def _face(work, place):
 
 
 @kernel
-def face_all(team, work):
+def compute_normals(team, work):
     """Compute all normals."""
     parallel_for(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
 
@@ -50,11 +50,11 @@ def face_all(team, work):
 def normals_of(x: np.ndarray, triangles: np.ndarray, runner: Runner) -> np.ndarray:
     """Unit normals (t, 3) of triangles (t, 3) with vertices at x (n, 3), in device memory."""
     normal = runner.empty((len(triangles), 3), np.float64)
-    runner.run(face_all, 1, Facing(x, triangles, normal))
+    runner.run(compute_normals, 1, ComputeNormals(x, triangles, normal))
     return normal
 
 
-class Around(NamedTuple):
+class TriangleIncidence(NamedTuple):
     """Incidence in CSR layout.
 
     Attributes:
@@ -66,11 +66,11 @@ class Around(NamedTuple):
     triangle: np.ndarray
 
     @staticmethod
-    def of(things: np.ndarray, count: int) -> Around:
+    def of(things: np.ndarray, count: int) -> TriangleIncidence:
         """Incidence of `count` primitives from the primitives (3, t) of each triangle."""
         order = np.argsort(things.ravel(), kind="stable")
         start = np.concatenate([[0], np.cumsum(np.bincount(things.ravel(), minlength=count))])
-        return Around(start, order % things.shape[1])
+        return TriangleIncidence(start, order % things.shape[1])
 
 
 def length(vectors: np.ndarray) -> np.ndarray:

@@ -12,33 +12,33 @@ from functools import cached_property
 
 import numpy as np
 
-from supple.collision.broad_phase.detector import Looking
+from supple.collision.broad_phase.detector import BroadPhase
 from supple.collision.broad_phase.positions import Points
-from supple.collision.geometry.surfaces import Around, areas, length, normals_of
-from supple.collision.narrow_phase.face_face import OfTriangles, meet_triangles, polygons
-from supple.collision.narrow_phase.separation import short
+from supple.collision.geometry.surfaces import TriangleIncidence, areas, length, normals_of
+from supple.collision.narrow_phase.face_face import TriangleContacts, allocate_polygons, collide_triangles
+from supple.collision.narrow_phase.separation import shortest_direction_weights
 from supple.collision.narrow_phase.vertex_edge import (
     NUMBERS,
-    Given,
-    Met,
-    Nearing,
-    OfEdges,
-    OfVertices,
-    meet_edges,
-    meet_vertices,
+    ClosestPoints,
+    ContactParameters,
+    EdgeContacts,
+    PairContacts,
+    VertexContacts,
+    collide_edges,
+    collide_vertices,
 )
-from supple.collision.parallel_primitives import chosen
+from supple.collision.parallel_primitives import compact_contacts
 from supple.kernels import HOST, Runner
 
-SHARP = 0.25
+SHARP_THICKNESS = 0.25
 """Thickness of vertex and edge contacts relative to the contact thickness."""
 
-DEEPEST = 10.0
+MAX_EDGE_DEPTH = 10.0
 """Largest penetration depth of edges, relative to the thickness of edge contacts."""
 
 
 @dataclass(frozen=True, eq=False)
-class Meetings:
+class ContactPairs:
     """Contacts between surfaces.
 
     Attributes:
@@ -62,23 +62,25 @@ class Meetings:
     keys: np.ndarray
 
     @staticmethod
-    def of(several: list[Meetings]) -> Meetings:
+    def of(several: list[ContactPairs]) -> ContactPairs:
         """Concatenate contacts."""
         names = vars(several[0])
-        return Meetings(*(np.concatenate([vars(each)[name] for each in several]) for name in names))
+        return ContactPairs(*(np.concatenate([vars(each)[name] for each in several]) for name in names))
 
     @staticmethod
-    def that(met: Met, thickness: float, pairs: tuple[np.ndarray, np.ndarray], runner: Runner) -> Meetings:
+    def that(
+        met: PairContacts, thickness: float, pairs: tuple[np.ndarray, np.ndarray], runner: Runner
+    ) -> ContactPairs:
         """Select the active contacts of pairs (m,), all with the same thickness [m]."""
-        whole, real = chosen(met, *pairs, runner)
+        whole, real = compact_contacts(met, *pairs, runner)
         weights, normal, distance, strength = np.split(real, [6, 9, 10], axis=1)
         thick = np.full(len(whole), thickness)
         numbers = distance[:, 0].copy(), thick, strength[:, 0].copy()
-        return Meetings(whole[:, :6].copy(), weights.copy(), normal.copy(), *numbers, whole[:, 6:].copy())
+        return ContactPairs(whole[:, :6].copy(), weights.copy(), normal.copy(), *numbers, whole[:, 6:].copy())
 
-    def where(self, chosen: np.ndarray) -> Meetings:
+    def where(self, selected: np.ndarray) -> ContactPairs:
         """Select contacts."""
-        return Meetings(*(values[chosen] for values in vars(self).values()))
+        return ContactPairs(*(values[selected] for values in vars(self).values()))
 
 
 class Surfaces:
@@ -129,8 +131,8 @@ class Surfaces:
         thickness: float,
         reach: float,
         runner: Runner = HOST,
-        known: Looking | None = None,
-    ) -> Meetings:
+        known: BroadPhase | None = None,
+    ) -> ContactPairs:
         """Find all contacts at given positions; repeated queries return the previous result.
 
         Args:
@@ -143,10 +145,10 @@ class Surfaces:
         Returns:
             Contacts on the host.
         """
-        known, asked = known or Looking(self), (thickness, reach)
+        known, asked = known or BroadPhase(self), (thickness, reach)
         last = known.last
         if last is not None and last[0] == asked and np.array_equal(last[1], x):
-            met: Meetings = last[2]
+            met: ContactPairs = last[2]
             return met
         points = Points.at(np.array(x, float, order="C"))
         met = self.meetings_at(points, *asked, runner, known)
@@ -154,59 +156,69 @@ class Surfaces:
         return met
 
     def meetings_at(
-        self, points: Points, thickness: float, reach: float, runner: Runner, known: Looking
-    ) -> Meetings:
+        self, points: Points, thickness: float, reach: float, runner: Runner, known: BroadPhase
+    ) -> ContactPairs:
         """Find all contacts at positions in device memory, see `meetings`."""
         given = self._given(points.x, thickness, reach, runner)
-        sharp = given._replace(thickness=SHARP * thickness)
+        sharp = given._replace(thickness=SHARP_THICKNESS * thickness)
         found = [
             self._of_triangles(given, points, known, runner),
             self._of_vertices(sharp, points, known, runner),
             self._of_edges(sharp, points, known, runner),
         ]
         known.forget_table()
-        return Meetings.of(found)
+        return ContactPairs.of(found)
 
-    def _given(self, x: np.ndarray, thickness: float, reach: float, runner: Runner) -> Given:
+    def _given(self, x: np.ndarray, thickness: float, reach: float, runner: Runner) -> ContactParameters:
         """Collect the contact parameters, with triangle normals at x."""
         normal = normals_of(x, self.triangles, runner)
-        deepest, clear = min(DEEPEST * SHARP * thickness, reach), float(self.clear)
+        deepest, clear = min(MAX_EDGE_DEPTH * SHARP_THICKNESS * thickness, reach), float(self.clear)
         of_bodies = self.rest, self.body, self.flat, self.free, self._thick
         lengths = float(thickness), float(reach), float(deepest), self.edge, clear
-        return Given(x, *of_bodies, self.triangles, normal, *lengths)
+        return ContactParameters(x, *of_bodies, self.triangles, normal, *lengths)
 
-    def _of_triangles(self, g: Given, points: Points, known: Looking, runner: Runner) -> Meetings:
+    def _of_triangles(
+        self, g: ContactParameters, points: Points, known: BroadPhase, runner: Runner
+    ) -> ContactPairs:
         """Triangle-triangle contacts, without penetrations along the wrong separation direction."""
         pairs = known.triangles(points, max(g.thickness, g.reach), g.normal, runner)
-        met = Met.room(len(pairs[0]), runner)
+        met = PairContacts.room(len(pairs[0]), runner)
         if len(pairs[0]):
-            runner.run(meet_triangles, 1, OfTriangles(g, *pairs, *polygons(len(pairs[0]), runner), met))
-        found = Meetings.that(met, g.thickness, pairs, runner)
+            runner.run(
+                collide_triangles,
+                1,
+                TriangleContacts(g, *pairs, *allocate_polygons(len(pairs[0]), runner), met),
+            )
+        found = ContactPairs.that(met, g.thickness, pairs, runner)
         first, second = self.body[found.vertices[:, [0, -1]]].T
         deep = np.flatnonzero((found.distance < -g.thickness) & (first != second))
-        found.strength[deep] *= short(self, points, found.where(deep), known, runner)
+        found.strength[deep] *= shortest_direction_weights(self, points, found.where(deep), known, runner)
         return found.where(found.strength > 0)
 
-    def _of_vertices(self, g: Given, points: Points, known: Looking, runner: Runner) -> Meetings:
+    def _of_vertices(
+        self, g: ContactParameters, points: Points, known: BroadPhase, runner: Runner
+    ) -> ContactPairs:
         """Vertex-triangle contacts; keys identify the vertex and the other body."""
         pairs = known.vertices(points, max(g.thickness, g.reach), runner, g.thickness)
-        met, between = Met.room(len(pairs[0]), runner), runner.empty((len(pairs[0]), NUMBERS), float)
+        met, between = PairContacts.room(len(pairs[0]), runner), runner.empty((len(pairs[0]), NUMBERS), float)
         if len(pairs[0]):
             near = g, self.vertices, *pairs, between
-            around = OfVertices(*near, *self._around_vertices, met)
-            runner.run(meet_vertices, 2, Nearing(*near, met.strength), around)
-        found = Meetings.that(met, g.thickness, pairs, runner)
+            around = VertexContacts(*near, *self._around_vertices, met)
+            runner.run(collide_vertices, 2, ClosestPoints(*near, met.strength), around)
+        found = ContactPairs.that(met, g.thickness, pairs, runner)
         found.keys[:, 0] = len(self.triangles) + found.vertices[:, 0]
         found.keys[:, 1] = -1 - self.body[found.vertices[:, -1]]
         return found
 
-    def _of_edges(self, g: Given, points: Points, known: Looking, runner: Runner) -> Meetings:
+    def _of_edges(
+        self, g: ContactParameters, points: Points, known: BroadPhase, runner: Runner
+    ) -> ContactPairs:
         """Edge-edge contacts."""
         pairs = known.edges(points, max(g.thickness, g.deepest), runner, g.thickness)
-        met = Met.room(len(pairs[0]), runner)
+        met = PairContacts.room(len(pairs[0]), runner)
         if len(pairs[0]):
-            runner.run(meet_edges, 1, OfEdges(g, self.edges, *pairs, *self._around_edges, met))
-        found = Meetings.that(met, g.thickness, pairs, runner)
+            runner.run(collide_edges, 1, EdgeContacts(g, self.edges, *pairs, *self._around_edges, met))
+        found = ContactPairs.that(met, g.thickness, pairs, runner)
         found.keys[:] += len(self.triangles) + len(self.rest)
         return found
 
@@ -226,9 +238,9 @@ class Surfaces:
         return np.where(self.flat, 0.0, 2 * np.abs(volume) / surface)
 
     @cached_property
-    def _around_vertices(self) -> Around:
-        return Around.of(np.ascontiguousarray(self.triangles.T), len(self.rest))
+    def _around_vertices(self) -> TriangleIncidence:
+        return TriangleIncidence.of(np.ascontiguousarray(self.triangles.T), len(self.rest))
 
     @cached_property
-    def _around_edges(self) -> Around:
-        return Around.of(self._of_side.reshape(3, -1), len(self.edges))
+    def _around_edges(self) -> TriangleIncidence:
+        return TriangleIncidence.of(self._of_side.reshape(3, -1), len(self.edges))

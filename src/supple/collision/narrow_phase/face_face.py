@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale, sub
-from supple.collision.broad_phase.hash_grid import BLOCK, own_part
+from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
 from supple.collision.geometry.primitives import OPPOSED, point
-from supple.collision.narrow_phase.vertex_edge import put_contact
+from supple.collision.narrow_phase.vertex_edge import store_contact
 from supple.kernels import Runner, device_function, do, kernel, parallel_for
 
-LEAST = 1e-9
+MIN_OVERLAP_AREA = 1e-9
 """Overlap area relative to the smaller triangle below which the centroid is dominated by rounding."""
 
-MOST = 9
+MAX_CORNERS = 9
 """Corner capacity of an overlap polygon, more than sufficient."""
 
 
@@ -64,7 +64,7 @@ def _weights(flat, first, x, y):
 
 
 @device_function
-def shared(flat, polygon, weights):
+def overlap(flat, polygon, weights):
     """Overlap of two triangles in a plane.
 
     Args:
@@ -95,7 +95,7 @@ def shared(flat, polygon, weights):
         total += part
         x += part * (px + ax + bx) / 3.0
         y += part * (py + ay + by) / 3.0
-    if abs(total) <= LEAST * min(abs(one), abs(other)):
+    if abs(total) <= MIN_OVERLAP_AREA * min(abs(one), abs(other)):
         return 0.0
     x, y = x / total, y / total
     u, v, w = _weights(flat, 0, x, y)
@@ -119,7 +119,7 @@ def _across(n):
 
 
 @device_function
-def facing_of(one, other, first, second):
+def opposition_weight(one, other, first, second):
     """Opposition of two triangles, and their common normal.
 
     Args:
@@ -138,7 +138,7 @@ def facing_of(one, other, first, second):
 
 
 @device_function
-def lay_flat(x, triangles, one, other, n, flat):
+def project_corners(x, triangles, one, other, n, flat):
     """Project the corners of two triangles along n to flat (6, 2), the first corner at the origin."""
     across, origin = _across(n), point(x, triangles[one, 0])
     along = cross(n, across)
@@ -150,12 +150,12 @@ def lay_flat(x, triangles, one, other, n, flat):
 SIZE = 1.6
 """Mean edge length of an isosceles right triangle relative to the square root of its area."""
 
-SQUEEZED = 0.1
+MAX_SELF_DEPTH = 0.1
 """Largest penetration of a body into itself, relative to the rest distance. Opposite sides of a compressed
 part would otherwise count as interpenetrating by the thickness of the part."""
 
 
-class OfTriangles(NamedTuple):
+class TriangleContacts(NamedTuple):
     """Work: contacts of triangle pairs.
 
     Attributes:
@@ -190,17 +190,17 @@ def _area(x, triangles, t):
     return max(0.5 * math.sqrt(dot(n, n)), 1e-300)
 
 
-@do.of(OfTriangles)
+@do.of(TriangleContacts)
 def _of_triangles(work, place):
     g, met = work.given, work.met
-    first, last, step = own_part(len(work.one), place)
+    first, last, step = thread_range(len(work.one), place)
     for m in range(first, last, step):
         a, b = work.one[m], work.two[m]
         met.strength[m] = 0.0
-        facing, n = facing_of(point(g.normal, a), point(g.normal, b), g.free[a], g.free[b])
+        facing, n = opposition_weight(point(g.normal, a), point(g.normal, b), g.free[a], g.free[b])
         if facing > 0.0:
-            lay_flat(g.x, g.triangles, a, b, n, work.flat[m])
-            area = facing * shared(work.flat[m], work.polygon[m], met.weights[m])
+            project_corners(g.x, g.triangles, a, b, n, work.flat[m])
+            area = facing * overlap(work.flat[m], work.polygon[m], met.weights[m])
             if area > 0.0:
                 _meet_triangles(g, met, m, a, b, n, area)
 
@@ -215,18 +215,18 @@ def _meet_triangles(g, met, m, a, b, n, area):
     distance *= side
     kept = distance < g.thickness and distance >= -min(g.reach, 0.5 * (g.thick[one] + g.thick[two]))
     if one == two:
-        kept = kept and rest > g.clear and distance >= -SQUEEZED * rest
+        kept = kept and rest > g.clear and distance >= -MAX_SELF_DEPTH * rest
     if kept:
         size = SIZE * math.sqrt(min(_area(g.x, g.triangles, a), _area(g.x, g.triangles, b)))
-        put_contact(met, m, scale(side, n), distance, area / (g.edge * size))
+        store_contact(met, m, scale(side, n), distance, area / (g.edge * size))
 
 
 @kernel
-def meet_triangles(team, work):
+def collide_triangles(team, work):
     """Compute the contacts of all triangle pairs."""
     parallel_for(team, 0, 0, -(-len(work.one) // BLOCK), work)
 
 
-def polygons(count: int, runner: Runner) -> tuple[np.ndarray, np.ndarray]:
+def allocate_polygons(count: int, runner: Runner) -> tuple[np.ndarray, np.ndarray]:
     """Allocate scratch arrays `flat` and `polygon` for `count` triangle pairs."""
-    return runner.empty((count, 6, 2), float), runner.empty((count, 2, MOST, 2), float)
+    return runner.empty((count, 6, 2), float), runner.empty((count, 2, MAX_CORNERS, 2), float)

@@ -13,22 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.collision.broad_phase.candidates import Candidates, come_nearer
-from supple.collision.broad_phase.hash_grid import BLOCK, own_part
+from supple.collision.broad_phase.candidates import Candidates, bound_approach
+from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
 from supple.collision.broad_phase.positions import Points
 from supple.collision.geometry.closest_point import between, on_edges, on_triangle
 from supple.collision.geometry.primitives import point
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.kernels import HOST, Runner, device_function, do, kernel, parallel_for
 
-PART = 0.4
+SAFE_FRACTION = 0.4
 """γ: two vertices use up at most 0.8 of a distance; the rest is a margin for rounding."""
 
-ANYWHERE = 1e15
+UNLIMITED_RADIUS = 1e15
 """Radius of an unlimited displacement bound [m]."""
 
 
-class Gaps(NamedTuple):
+class ProximityPairs(NamedTuple):
     """Proximity pairs without common vertices.
 
     Attributes:
@@ -43,9 +43,9 @@ class Gaps(NamedTuple):
     distance: np.ndarray
     keys: np.ndarray
 
-    def where(self, chosen: np.ndarray) -> Gaps:
+    def where(self, chosen: np.ndarray) -> ProximityPairs:
         """Select pairs."""
-        return Gaps(*(values[chosen] for values in self))
+        return ProximityPairs(*(values[chosen] for values in self))
 
 
 @kernel
@@ -73,7 +73,7 @@ def measure_edges(x, stencils, weights, distance):
 
 
 @device_function
-def apart(a, b, c, d, crossing):
+def pair_distance(a, b, c, d, crossing):
     """Distance of a vertex a from a triangle, or of two edges if `crossing` [m]."""
     if crossing:
         s, t = on_edges(a, b, c, d)
@@ -84,7 +84,7 @@ def apart(a, b, c, d, crossing):
     return math.sqrt(dot(gap, gap))
 
 
-class Measuring(NamedTuple):
+class MeasureDistances(NamedTuple):
     """Work: distance (m,) of pairs (m, 4) with vertices at x (n, 3) [m]."""
 
     x: Any
@@ -93,14 +93,14 @@ class Measuring(NamedTuple):
     distance: Any
 
 
-@do.of(Measuring)
+@do.of(MeasureDistances)
 def _measure(work, place):
     x, stencils = work.x, work.stencils
-    first, last, step = own_part(len(stencils), place)
+    first, last, step = thread_range(len(stencils), place)
     for m in range(first, last, step):
         a, b = point(x, stencils[m, 0]), point(x, stencils[m, 1])
         c, d = point(x, stencils[m, 2]), point(x, stencils[m, 3])
-        work.distance[m] = apart(a, b, c, d, work.crossing[m])
+        work.distance[m] = pair_distance(a, b, c, d, work.crossing[m])
 
 
 @kernel
@@ -118,9 +118,9 @@ def _least(stencils, distance, least):
             least[i] = min(least[i], distance[m])
 
 
-def gaps(
+def proximity_pairs(
     surfaces: Surfaces, x: np.ndarray, radius: float, runner: Runner = HOST, known: Candidates | None = None
-) -> Gaps:
+) -> ProximityPairs:
     """Find all proximity pairs within a radius.
 
     Args:
@@ -145,11 +145,13 @@ def gaps(
     first = len(surfaces.vertices) * len(surfaces.triangles)
     keys = [which * len(surfaces.triangles) + triangle, first + one * len(surfaces.edges) + other]
     crossing = np.repeat([False, True], [len(faces), len(edges)])
-    found = Gaps(np.concatenate([faces, edges]), crossing, np.zeros(len(crossing)), np.concatenate(keys))
+    found = ProximityPairs(
+        np.concatenate([faces, edges]), crossing, np.zeros(len(crossing)), np.concatenate(keys)
+    )
     return found._replace(distance=distances_at(points.x, found, runner))
 
 
-def distances_at(x: np.ndarray, found: Gaps, runner: Runner = HOST) -> np.ndarray:
+def distances_at(x: np.ndarray, found: ProximityPairs, runner: Runner = HOST) -> np.ndarray:
     """Compute the distances of pairs at given positions.
 
     Args:
@@ -162,13 +164,13 @@ def distances_at(x: np.ndarray, found: Gaps, runner: Runner = HOST) -> np.ndarra
     """
     distance = runner.zeros((len(found.distance),), np.float64)
     stencils = np.ascontiguousarray(found.vertices, np.int64)
-    work = Measuring(np.ascontiguousarray(x, float), stencils, found.crossing, distance)
+    work = MeasureDistances(np.ascontiguousarray(x, float), stencils, found.crossing, distance)
     runner.run(measure_all, 1, work)
     runner.download(distance)
     return distance
 
 
-def rooms(surfaces: Surfaces, found: Gaps, radius: float) -> np.ndarray:
+def displacement_bounds(surfaces: Surfaces, found: ProximityPairs, radius: float) -> np.ndarray:
     """Conservative displacement bounds from all proximity pairs within a radius.
 
     Args:
@@ -177,12 +179,12 @@ def rooms(surfaces: Surfaces, found: Gaps, radius: float) -> np.ndarray:
         radius: Search radius of the pairs [m].
 
     Returns:
-        (n,) radii [m]; `ANYWHERE` for interior vertices.
+        (n,) radii [m]; `UNLIMITED_RADIUS` for interior vertices.
     """
-    least = np.full(len(surfaces.rest), ANYWHERE)
+    least = np.full(len(surfaces.rest), UNLIMITED_RADIUS)
     least[surfaces.vertices[:, 0]] = radius
     _least(found.vertices, found.distance, least)
-    return PART * least
+    return SAFE_FRACTION * least
 
 
 class Neighbors(NamedTuple):
@@ -197,7 +199,7 @@ class Neighbors(NamedTuple):
     """
 
     surfaces: Surfaces
-    pairs: Gaps
+    pairs: ProximityPairs
     reach: np.ndarray
     radius: float
     x: np.ndarray
@@ -213,15 +215,15 @@ class Neighbors(NamedTuple):
         Returns:
             Pairs at x, complete within the radius less the approach of bodies; None if that is below `least`.
         """
-        left = self.radius - come_nearer(self.surfaces, self.x, x, self.radius, self.radius - least)
+        left = self.radius - bound_approach(self.surfaces, self.x, x, self.radius, self.radius - least)
         if left < least:
             return None
         pairs = self.pairs._replace(distance=distances_at(x, self.pairs, runner))
         return Neighbors(self.surfaces, pairs, self.reach, left, x)
 
-    def rooms(self) -> np.ndarray:
+    def displacement_bounds(self) -> np.ndarray:
         """(n,) conservative displacement bounds [m]."""
-        return rooms(self.surfaces, self.pairs, self.radius)
+        return displacement_bounds(self.surfaces, self.pairs, self.radius)
 
 
 @kernel
@@ -236,7 +238,7 @@ def _approachable(stencils, crossing, distance, room, reach, kept):
         kept[m] = distance[m] - here - there < reach[m]
 
 
-def within_reach(found: Gaps, room: np.ndarray, reach: np.ndarray) -> np.ndarray:
+def within_reach(found: ProximityPairs, room: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """(m,) True for pairs that can get closer than `reach` (m,) [m] within displacement bounds (n,) [m]."""
     kept = np.zeros(len(found.distance), bool)
     _approachable(found.vertices, found.crossing, found.distance, room, reach, kept)

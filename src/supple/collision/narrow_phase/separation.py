@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale, sub
-from supple.collision.broad_phase.hash_grid import BLOCK, cells_around, key_of, own_part, place_of
+from supple.collision.broad_phase.hash_grid import BLOCK, bucket_of, cells_around, key_of, thread_range
 from supple.collision.geometry.closest_point import on_triangle
 from supple.collision.geometry.primitives import point
 from supple.kernels import Runner, device_function, do, kernel, parallel_for
 
 if TYPE_CHECKING:
-    from supple.collision.broad_phase.detector import Looking
+    from supple.collision.broad_phase.detector import BroadPhase
     from supple.collision.broad_phase.positions import Points
-    from supple.collision.narrow_phase.contact_pairs import Meetings, Surfaces
+    from supple.collision.narrow_phase.contact_pairs import ContactPairs, Surfaces
 
-SHORT = 0.5, 0.8
+SEPARATION_RATIO = 0.5, 0.8
 """Sum of both points' distances to the nearest faces of the other body, relative to the depth, at which a
 direction starts to count, and counts fully."""
 
-FAR_SIDE = -0.5
+MIN_NORMAL_COSINE = -0.5
 """Cosine between separation direction and face normal below which a face is on the far side of the body.
 Bodies never separate toward the far side, however thin they are."""
 
 
-class WayOut(NamedTuple):
+class SeparationDistances(NamedTuple):
     """Work: distances from interpenetrating contact points to the other body.
 
     Attributes:
@@ -59,7 +59,7 @@ class WayOut(NamedTuple):
 def _near_side(a, b, c, outward):
     """True if a triangle is not on the far side."""
     n = cross(sub(b, a), sub(c, a))
-    return dot(outward, n) > FAR_SIDE * max(math.sqrt(dot(n, n)), 1e-300)
+    return dot(outward, n) > MIN_NORMAL_COSINE * max(math.sqrt(dot(n, n)), 1e-300)
 
 
 @device_function
@@ -86,7 +86,7 @@ def _leave(work, m, side):
     for i in range(low[0], high[0] + 1):
         for j in range(low[1], high[1] + 1):
             for k in range(low[2], high[2] + 1):
-                at, key = place_of(i, j, k, len(table.count)), key_of(i, j, k)
+                at, key = bucket_of(i, j, k, len(table.count)), key_of(i, j, k)
                 for entry in range(table.begin[at], table.begin[at] + table.count[at]):
                     t = table.thing[entry]
                     if table.key[entry] == key and work.body[work.there.things[t, 0]] == inside:
@@ -94,9 +94,9 @@ def _leave(work, m, side):
     work.least[m, side] = least
 
 
-@do.of(WayOut)
+@do.of(SeparationDistances)
 def _way_out(work, place):
-    first, last, step = own_part(2 * len(work.stencils), place)
+    first, last, step = thread_range(2 * len(work.stencils), place)
     for k in range(first, last, step):
         m, side = k // 2, k % 2
         if not work.flat[work.body[work.stencils[m, 3 - 3 * side]]]:
@@ -104,12 +104,14 @@ def _way_out(work, place):
 
 
 @kernel
-def find_ways_out(team, work):
+def measure_separations(team, work):
     """Compute the distances of all contact points."""
     parallel_for(team, 0, 0, -(-2 * len(work.stencils) // BLOCK), work)
 
 
-def short(surfaces: Surfaces, points: Points, passed: Meetings, known: Looking, runner: Runner) -> np.ndarray:
+def shortest_direction_weights(
+    surfaces: Surfaces, points: Points, passed: ContactPairs, known: BroadPhase, runner: Runner
+) -> np.ndarray:
     """Weights of penetrating contacts by the minimum translation test.
 
     Args:
@@ -128,7 +130,7 @@ def short(surfaces: Surfaces, points: Points, passed: Meetings, known: Looking, 
         return np.ones(count)
     least, bodies = np.column_stack([depth, depth]), (surfaces.body, surfaces.flat)
     pairs = passed.vertices, passed.weights, passed.normal
-    runner.run(find_ways_out, 1, WayOut(*pairs, there, *bodies, least))
+    runner.run(measure_separations, 1, SeparationDistances(*pairs, there, *bodies, least))
     runner.download(least)
-    begin, whole = SHORT
+    begin, whole = SEPARATION_RATIO
     return np.clip((least.sum(axis=1) / depth - begin) / (whole - begin), 0.0, 1.0)

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale, sub
-from supple.collision.broad_phase.hash_grid import BLOCK, NOBODY, own_part
+from supple.collision.broad_phase.hash_grid import BLOCK, NO_BODY, thread_range
 from supple.collision.geometry.closest_point import on_edges, on_triangle
-from supple.collision.geometry.primitives import NEVER, point
+from supple.collision.geometry.primitives import NO_CONTACT_DISTANCE, point
 from supple.kernels import Runner, device_function, do, kernel, parallel_for
 
 EQUALLY_NEAR = 1e-6
 """Relative tolerance of equal distances."""
 
-FACING = 0.5
+FULL_OPPOSITION = 0.5
 """Projection on n of the summed normals at an edge from which the edge fully opposes another edge."""
 
 PARALLEL = 1e-3
@@ -31,7 +31,7 @@ DISTANCE, WEIGHTS, NUMBERS = 3, 4, 7
 size of the data."""
 
 
-class Given(NamedTuple):
+class ContactParameters(NamedTuple):
     """Contact parameters.
 
     Attributes:
@@ -65,7 +65,7 @@ class Given(NamedTuple):
     clear: Any
 
 
-class Met(NamedTuple):
+class PairContacts(NamedTuple):
     """Contacts of all pairs, see `Meetings`; inactive pairs have strength 0."""
 
     vertices: Any
@@ -75,14 +75,14 @@ class Met(NamedTuple):
     strength: Any
 
     @staticmethod
-    def room(count: int, runner: Runner) -> Met:
+    def room(count: int, runner: Runner) -> PairContacts:
         """Allocate device memory for `count` pairs."""
         corners, weights = runner.empty((count, 6), np.int64), runner.empty((count, 6), float)
         distance, strength = (runner.empty((count,), float) for _ in range(2))
-        return Met(corners, weights, runner.empty((count, 3), float), distance, strength)
+        return PairContacts(corners, weights, runner.empty((count, 3), float), distance, strength)
 
 
-class Nearing(NamedTuple):
+class ClosestPoints(NamedTuple):
     """Work: closest points of vertex-triangle pairs.
 
     Attributes:
@@ -101,11 +101,11 @@ class Nearing(NamedTuple):
     strength: Any
 
 
-class OfVertices(NamedTuple):
-    """Work: contacts of vertex-triangle pairs, after `Nearing`.
+class VertexContacts(NamedTuple):
+    """Work: contacts of vertex-triangle pairs, after `ClosestPoints`.
 
     Attributes:
-        given, vertices, one, two, near: As in `Nearing`.
+        given, vertices, one, two, near: As in `ClosestPoints`.
         start, around: Triangles incident to each vertex in CSR layout.
         met: Contacts, output.
     """
@@ -120,7 +120,7 @@ class OfVertices(NamedTuple):
     met: Any
 
 
-class OfEdges(NamedTuple):
+class EdgeContacts(NamedTuple):
     """Work: contacts of edge-edge pairs.
 
     Attributes:
@@ -141,13 +141,13 @@ class OfEdges(NamedTuple):
 
 
 @device_function
-def put_contact(met, m, n, distance, strength):
+def store_contact(met, m, n, distance, strength):
     met.normal[m, 0], met.normal[m, 1], met.normal[m, 2] = n
     met.distance[m], met.strength[m] = distance, strength
 
 
 @device_function
-def put_corner(met, m, k, vertex, weight):
+def store_corner(met, m, k, vertex, weight):
     met.vertices[m, k], met.weights[m, k] = vertex, weight
 
 
@@ -160,10 +160,10 @@ def _around(normal, start, around, thing):
     return found
 
 
-@do.of(Nearing)
+@do.of(ClosestPoints)
 def _nearing(work, place):
     x, triangles, near = work.given.x, work.given.triangles, work.near
-    first, last, step = own_part(len(work.one), place)
+    first, last, step = thread_range(len(work.one), place)
     for m in range(first, last, step):
         work.strength[m] = 0.0
         t, p = work.two[m], point(x, work.vertices[work.one[m], 0])
@@ -181,11 +181,11 @@ def _body_of(work, m):
     return work.given.body[work.given.triangles[work.two[m], 0]]
 
 
-@do.of(OfVertices)
+@do.of(VertexContacts)
 def _of_vertices(work, place):
     """Process all pairs of a vertex body by body, by the thread of its first pair."""
     one, count = work.one, len(work.one)
-    first, last, step = own_part(count, place)
+    first, last, step = thread_range(count, place)
     for m in range(first, last, step):
         if m == 0 or one[m - 1] != one[m]:
             end = m + 1
@@ -195,11 +195,11 @@ def _of_vertices(work, place):
             outward = _around(work.given.normal, work.start, work.around, v)
             row, body = m, -1
             while row < end:
-                following = NOBODY
+                following = NO_BODY
                 for p in range(m, end):
                     if body < _body_of(work, p) < following:
                         following = _body_of(work, p)
-                if following == NOBODY:
+                if following == NO_BODY:
                     break
                 body = following
                 _meet_body(work, m, end, v, outward, body, row)
@@ -213,7 +213,7 @@ def _meet_body(work, begin, end, v, outward, body, row):
     Pairs begin, ..., end - 1 are those of the vertex; `outward` is the sum of the normals around it.
     """
     g, near = work.given, work.near
-    least, height = NEVER, 0.0
+    least, height = NO_CONTACT_DISTANCE, 0.0
     for p in range(begin, end):
         if _body_of(work, p) == body:
             least = min(least, near[p, DISTANCE])
@@ -222,13 +222,13 @@ def _meet_body(work, begin, end, v, outward, body, row):
             height += dot(point(near, p), point(g.normal, work.two[p]))
     own = g.body[v]
     side = -1.0 if height < 0.0 and not g.flat[body] else 1.0
-    flat, best, chosen, looks = g.flat[own] or g.flat[body], NEVER, -1, False
+    flat, best, chosen, looks = g.flat[own] or g.flat[body], NO_CONTACT_DISTANCE, -1, False
     for p in range(begin, end):
         if _body_of(work, p) == body:
             facing = flat or dot(outward, point(g.normal, work.two[p])) < 0.0
             beyond = near[p, DISTANCE]
             if not facing:
-                beyond = NEVER if side < 0.0 else beyond * (1.0 + EQUALLY_NEAR)
+                beyond = NO_CONTACT_DISTANCE if side < 0.0 else beyond * (1.0 + EQUALLY_NEAR)
             if chosen < 0 or beyond < best:
                 best, chosen, looks = beyond, p, facing
     distance, n = near[chosen, DISTANCE], point(g.normal, work.two[chosen])
@@ -237,15 +237,15 @@ def _meet_body(work, begin, end, v, outward, body, row):
     signed = side * distance
     if looks and signed < g.thickness and signed > -(g.thickness if own == body else g.reach):
         for k in range(3):
-            put_corner(work.met, row, k, v, 1.0 if k == 0 else 0.0)
+            store_corner(work.met, row, k, v, 1.0 if k == 0 else 0.0)
             vertex = g.triangles[work.two[chosen], k]
-            put_corner(work.met, row, 3 + k, vertex, -near[chosen, WEIGHTS + k])
-        put_contact(work.met, row, n, signed, 1.0)
+            store_corner(work.met, row, 3 + k, vertex, -near[chosen, WEIGHTS + k])
+        store_contact(work.met, row, n, signed, 1.0)
 
 
-@do.of(OfEdges)
+@do.of(EdgeContacts)
 def _of_edges(work, place):
-    first, last, step = own_part(len(work.one), place)
+    first, last, step = thread_range(len(work.one), place)
     for m in range(first, last, step):
         work.met.strength[m] = 0.0
         _meet_edges(work, m)
@@ -271,26 +271,26 @@ def _meet_edges(work, m):
         side = -1.0 if flat and gap < 0.0 else 1.0
         strength = 16.0 * s * (1.0 - s) * t * (1.0 - t) * sine * sine
         if not flat:
-            strength *= min(max(min(dot(n, there), -dot(n, here)) / FACING, 0.0), 1.0)
+            strength *= min(max(min(dot(n, there), -dot(n, here)) / FULL_OPPOSITION, 0.0), 1.0)
         gap *= side
         if gap < g.thickness and gap > -(g.thickness if own else g.deepest) and strength > 0.0:
-            put_corner(work.met, m, 0, a, 1.0 - s)
-            put_corner(work.met, m, 1, b, s)
-            put_corner(work.met, m, 2, a, 0.0)
-            put_corner(work.met, m, 3, a, 0.0)
-            put_corner(work.met, m, 4, c, t - 1.0)
-            put_corner(work.met, m, 5, d, -t)
-            put_contact(work.met, m, scale(side, n), gap, strength)
+            store_corner(work.met, m, 0, a, 1.0 - s)
+            store_corner(work.met, m, 1, b, s)
+            store_corner(work.met, m, 2, a, 0.0)
+            store_corner(work.met, m, 3, a, 0.0)
+            store_corner(work.met, m, 4, c, t - 1.0)
+            store_corner(work.met, m, 5, d, -t)
+            store_contact(work.met, m, scale(side, n), gap, strength)
 
 
 @kernel
-def meet_vertices(team, nearing, work):
+def collide_vertices(team, nearing, work):
     """Compute all vertex-triangle contacts."""
     parallel_for(team, 0, 0, -(-len(work.one) // BLOCK), nearing)
     parallel_for(team, 1, 0, -(-len(work.one) // BLOCK), work)
 
 
 @kernel
-def meet_edges(team, work):
+def collide_edges(team, work):
     """Compute all edge-edge contacts."""
     parallel_for(team, 0, 0, -(-len(work.one) // BLOCK), work)

@@ -41,7 +41,7 @@ class Planes(NamedTuple):
     friction: Any = ()
 
 
-class Touch(NamedTuple):
+class PlaneContact(NamedTuple):
     """One contact plane of the vertices of a batch.
 
     Attributes:
@@ -104,7 +104,7 @@ def is_empty(kind: Any) -> bool:
 
 
 def _as_seen(found: Any, N: Any, ui: Any) -> Any:
-    """`Touch` of vertices at displacements ui with the constrained directions N."""
+    """`PlaneContact` of vertices at displacements ui with the constrained directions N."""
 
 
 @overload_by_type(_as_seen)
@@ -119,23 +119,23 @@ def _smooth(found, N, ui):
     n, foot = found
     g = dot(n, sub(ui, foot))
     n = free_part(N, n)
-    return Touch(n, scale(g, n), g, ())
+    return PlaneContact(n, scale(g, n), g, ())
 
 
 @device_function
 def _rough(found, N, ui):
     n, foot, anchor, mu = found
     g, o = dot(n, sub(ui, foot)), across(n, sub(ui, anchor))
-    return Touch(free_part(N, n), free_part(N, add(scale(g, n), o)), g, mu[0])
+    return PlaneContact(free_part(N, n), free_part(N, add(scale(g, n), o)), g, mu[0])
 
 
 @device_function
-def touch(planes, j, own, batch, N, ui):
-    """`Touch` of the j-th plane for the vertices of a batch."""
+def plane_contact(planes, j, own, batch, N, ui):
+    """`PlaneContact` of the j-th plane for the vertices of a batch."""
     return _as_seen(_fetch(planes, j, own, batch), N, ui)
 
 
 @device_function
-def touch_of(planes, j, k, ui):
-    """`Touch` of the j-th plane for the vertex of the k-th padded vector."""
+def plane_contact_at(planes, j, k, ui):
+    """`PlaneContact` of the j-th plane for the vertex of the k-th padded vector."""
     return _as_seen(_fetch_record(planes, j, k), (), ui)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.collision.obstacles.face_distance import DEPTHS, PLACES, bounded, deepest
+from supple.collision.obstacles.face_distance import DEPTH_STEPS, POINT_STEPS, bound_distance, deepest
 from supple.collision.obstacles.signed_distance import STEP, Shapes, distances_to
 from supple.kernels import (
     HOST,
@@ -28,17 +28,17 @@ DOUBLINGS, HALVINGS = 8, 32
 iteration count. The bracket starts at the depth of the point. Doublings cover flat shapes, bisection
 converges to rounding error."""
 
-FAR = 1e300
+MAX_DISTANCE = 1e300
 """Upper bound of all distances [m]; finite, since GPU kernels may assume finite math."""
 
-SAME = 0.2
+SAME_POINT_TOLERANCE = 0.2
 """Difference of barycentric weights below which two points of a face are identified."""
 
-SHARE = 0.5
+TRACKING_RATE = 0.5
 """Fraction of the way to the deepest point by which a tracked point moves per search."""
 
 
-class Inside(NamedTuple):
+class DeepestPoints(NamedTuple):
     """Work: deepest points of triangles inside shapes.
 
     Attributes:
@@ -64,7 +64,7 @@ def _vertex(work, m, j):
     return work.x[v, 0], work.x[v, 1], work.x[v, 2]
 
 
-@do.of(Inside)
+@do.of(DeepestPoints)
 def _find(work, item):
     first, step = lane_stride(item)
     start = item_number(item) * BLOCK
@@ -72,9 +72,9 @@ def _find(work, item):
         a, b, c = _vertex(work, m, 0), _vertex(work, m, 1), _vertex(work, m, 2)
         for k in range(len(work.small)):
             if work.small[k] != 0:
-                _, least = bounded(work.shapes, k, a, b, c)
+                _, least = bound_distance(work.shapes, k, a, b, c)
                 if least < 0.0:
-                    _enter(work, m, k, deepest(work.shapes, k, a, b, c, 0.0, PLACES))
+                    _enter(work, m, k, deepest(work.shapes, k, a, b, c, 0.0, POINT_STEPS))
 
 
 @device_function
@@ -92,7 +92,7 @@ def find_inside(team, work):
     parallel_for(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
 
 
-class Between(NamedTuple):
+class PairPoints(NamedTuple):
     """Work: closest or deepest points of triangle-shape pairs.
 
     Attributes:
@@ -111,14 +111,14 @@ class Between(NamedTuple):
     weights: Any
 
 
-@do.of(Between)
+@do.of(PairPoints)
 def _separate(work, item):
     first, step = lane_stride(item)
     start = item_number(item) * BLOCK
     for p in range(start + first, min(len(work.triangle), start + BLOCK), step):
         m = work.triangle[p]
         a, b, c = _vertex(work, m, 0), _vertex(work, m, 1), _vertex(work, m, 2)
-        at = deepest(work.shapes, work.shape[p], a, b, c, FAR, DEPTHS)
+        at = deepest(work.shapes, work.shape[p], a, b, c, MAX_DISTANCE, DEPTH_STEPS)
         work.weights[p, 0], work.weights[p, 1] = 1.0 - at.second - at.third, at.second
         work.weights[p, 2] = at.third
 
@@ -164,19 +164,21 @@ class FacePoints(NamedTuple):
     def following(self, found: FacePoints) -> FacePoints:
         """Merge these points with newly found deepest points.
 
-        A tracked point near a new deepest point of its face moves a fraction `SHARE` of the way to it. Faces
+        A tracked point near a new deepest point of its face moves a fraction `TRACKING_RATE` of the way to it. Faces
         yield at contact points, so an undamped update would oscillate.
         """
         same = (self.triangle[:, None] == found.triangle) & (self.shape[:, None] == found.shape)
         off = np.abs(self.weights[:, None] - found.weights).max(axis=2, initial=0.0)
         off = np.where(same, off, np.inf)
-        new = off.min(axis=0, initial=np.inf) >= SAME
-        old = off.min(axis=1, initial=np.inf) < SAME
+        new = off.min(axis=0, initial=np.inf) >= SAME_POINT_TOLERANCE
+        old = off.min(axis=1, initial=np.inf) < SAME_POINT_TOLERANCE
         left = self.where(~old)._replace(deepest=self.weights[~old])
         moved = self.where(old)
         if len(moved.triangle):
             aims = found.weights[off[old].argmin(axis=1)]
-            moved = moved._replace(weights=moved.weights + SHARE * (aims - moved.weights), deepest=aims)
+            moved = moved._replace(
+                weights=moved.weights + TRACKING_RATE * (aims - moved.weights), deepest=aims
+            )
         together = FacePoints(*map(np.concatenate, zip(left, moved, found.where(new), strict=True)))
         return together.where(np.lexsort((*together.weights.T, together.shape, together.triangle)))
 
@@ -199,7 +201,7 @@ def points_inside(
     room = 64
     while True:
         found, count = runner.zeros((room, 4), np.float64), runner.zeros((1,), np.int64)
-        runner.run(find_inside, 1, Inside(x, triangles, shapes, small, found, count))
+        runner.run(find_inside, 1, DeepestPoints(x, triangles, shapes, small, found, count))
         runner.download(count)
         if count[0] <= room:
             break
@@ -244,12 +246,12 @@ def sides_of(points: FacePoints, x: np.ndarray, triangles: np.ndarray, shapes: S
     triangle, shape = np.ascontiguousarray(pairs)
     weights = np.zeros((len(triangle), 3))
     if len(triangle):
-        HOST.run(find_between, 1, Between(x, triangles, shapes, triangle, shape, weights))
+        HOST.run(find_between, 1, PairPoints(x, triangles, shapes, triangle, shape, weights))
     there = np.einsum("mk,mki->mi", weights, x[triangles[triangle]])
     return distances_of(shapes, shape, there)[1][of_pair.ravel()]
 
 
-def foot_towards(shapes: Shapes, which: np.ndarray, points: np.ndarray, ways: np.ndarray) -> np.ndarray:
+def exit_points(shapes: Shapes, which: np.ndarray, points: np.ndarray, ways: np.ndarray) -> np.ndarray:
     """Exit points from shapes along given directions.
 
     Args:
@@ -271,12 +273,12 @@ def foot_towards(shapes: Shapes, which: np.ndarray, points: np.ndarray, ways: np
     return points + high[:, None] * ways
 
 
-def carried_ways(shapes: Shapes, which: np.ndarray, ways: np.ndarray) -> np.ndarray:
+def rotate_directions(shapes: Shapes, which: np.ndarray, ways: np.ndarray) -> np.ndarray:
     """(m, 3) directions rotated with their shapes from start to end of the step."""
     turns = shapes.rows[which, STEP : STEP + 9].reshape(-1, 3, 3)
     return np.asarray(np.einsum("mij,mj->mi", turns, ways))
 
 
-def carried_points(shapes: Shapes, which: np.ndarray, points: np.ndarray) -> np.ndarray:
+def advect_points(shapes: Shapes, which: np.ndarray, points: np.ndarray) -> np.ndarray:
     """(m, 3) points advected by their shapes from start to end of the step [m]."""
-    return carried_ways(shapes, which, points) + shapes.rows[which, STEP + 9 : STEP + 12]
+    return rotate_directions(shapes, which, points) + shapes.rows[which, STEP + 9 : STEP + 12]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.collision.obstacles.mesh_distance import PART, SLACK
+from supple.collision.obstacles.mesh_distance import REGION_LENGTH, SLACK
 from supple.collision.obstacles.signed_distance import (
     BOX,
     CAPSULE,
@@ -37,13 +37,13 @@ from supple.kernels import device_function
 GOLDEN = 0.6180339887498949
 """Golden section ratio."""
 
-DEPTHS, PLACES = 16, 40
+DEPTH_STEPS, POINT_STEPS = 16, 40
 """Steps of golden-section search and bisection. For depths: location accurate to 4e-4 of an edge, which
 enters the depth at a round shape quadratically. For contact points, where forces must vary smoothly: 1e-8 of
 an edge."""
 
-FINER, MOST = 2, 8
-"""Subdivision levels beyond the region length `PART` of a mesh, so that most parts are culled, and maximum
+EXTRA_LEVELS, MAX_LEVELS = 2, 8
+"""Subdivision levels beyond the region length `REGION_LENGTH` of a mesh, so that most parts are culled, and maximum
 number of levels."""
 
 
@@ -121,7 +121,7 @@ def longest(a, b, c):
 
 
 @device_function
-def bounded(shapes, k, a, b, c):
+def bound_distance(shapes, k, a, b, c):
     """(d, least): distance at the center of a triangle [m], and a lower bound for all its points.
 
     The bound follows from the Lipschitz constant 1 of distances, and from the tangent plane for convex
@@ -167,7 +167,7 @@ def deepest(shapes, k, a, b, c, limit, times):
         k: Shape.
         a, b, c: Corners [m].
         limit: Upper limit of the distance [m].
-        times: Search steps, `DEPTHS` or `PLACES`.
+        times: Search steps, `DEPTH_STEPS` or `POINT_STEPS`.
 
     Returns:
         `Deepest`; the centroid with distance `limit` if no point has a smaller distance.
@@ -175,14 +175,16 @@ def deepest(shapes, k, a, b, c, limit, times):
     best = Deepest(limit, 1.0 / 3.0, 1.0 / 3.0)
     levels = 0
     if shapes.rows[k, KIND] == MESH:
-        part = shapes.values[int(shapes.rows[k, FIRST]) + PART]
-        levels = int(min(max(math.ceil(math.log2(longest(a, b, c) / part)), 0.0) + FINER, 1.0 * MOST))
+        part = shapes.values[int(shapes.rows[k, FIRST]) + REGION_LENGTH]
+        levels = int(
+            min(max(math.ceil(math.log2(longest(a, b, c) / part)), 0.0) + EXTRA_LEVELS, 1.0 * MAX_LEVELS)
+        )
     level, path = 0, 0  # the path has two bits per level
     while True:
         v, w, s = _part(level, path)
         p = add(a, add(scale(v, sub(b, a)), scale(w, sub(c, a))))
         q, r = add(p, scale(s, sub(b, a))), add(p, scale(s, sub(c, a)))
-        _, least = bounded(shapes, k, p, q, r)
+        _, least = bound_distance(shapes, k, p, q, r)
         if least < best.distance:
             if level < levels:
                 level, path = level + 1, 4 * path

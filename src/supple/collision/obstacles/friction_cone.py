@@ -19,25 +19,25 @@ from typing import Any
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
 from supple.algebra.projector import symmetric_matvec
-from supple.collision.obstacles.contact_planes import Touch, across, is_empty, touch
+from supple.collision.obstacles.contact_planes import PlaneContact, across, is_empty, plane_contact
 from supple.kernels import all_lanes, device_function, gather, overload_by_type, scatter, where
 
-ROUNDS, TURNS = 4, 4
+PLANE_ITERATIONS, FRICTION_ITERATIONS = 4, 4
 """Gauss-Seidel iterations over three planes of a vertex, and over normal and tangential force of one plane.
 Both are warm-started, so few suffice."""
 
-HARDLY = 1e-6
+MIN_COMPLIANCE = 1e-6
 """n · A⁻¹ n tr A below which a vertex is already constrained along n."""
 
-TINY = 1e-30
+MIN_SLIP = 1e-30
 """Smallest slip length in a denominator [m]; zero slip has no direction."""
 
 
-def allowed(at: Any, r: Any) -> Any:
+def project_to_cone(at: Any, r: Any) -> Any:
     """Project a force onto the friction cone of a plane, normal part first.
 
     Args:
-        at: `Touch` of the vertices.
+        at: `PlaneContact` of the vertices.
         r: Force [N].
 
     Returns:
@@ -45,9 +45,9 @@ def allowed(at: Any, r: Any) -> Any:
     """
 
 
-@overload_by_type(allowed)
+@overload_by_type(project_to_cone)
 def _allowed(at, r):
-    if is_empty(at[Touch._fields.index("mu")]):
+    if is_empty(at[PlaneContact._fields.index("mu")]):
         return lambda at, r: scale(max(dot(at.normal, r), 0.0 * r[0]), at.normal)
     return lambda at, r: _in_cone(at, r)
 
@@ -60,11 +60,11 @@ def _in_cone(at, r):
     return add(scale(push, at.normal), scale(_within(at.mu * push, t), t))
 
 
-def answer(at: Any, A: Any, f: Any, before: Any) -> Any:
+def solve_contact(at: Any, A: Any, f: Any, before: Any) -> Any:
     """Contact force of one plane on vertices with local stiffness A.
 
     Args:
-        at: `Touch` of the vertices.
+        at: `PlaneContact` of the vertices.
         A: Stiffness [N/m], symmetric as xx yy zz xy xz yz; displacement is A⁻¹ (f + r).
         f: Force without this plane [N].
         before: Last force of the plane [N], for the warm start.
@@ -74,9 +74,9 @@ def answer(at: Any, A: Any, f: Any, before: Any) -> Any:
     """
 
 
-@overload_by_type(answer)
+@overload_by_type(solve_contact)
 def _answer(at, A, f, before):
-    if is_empty(at[Touch._fields.index("mu")]):
+    if is_empty(at[PlaneContact._fields.index("mu")]):
         return lambda at, A, f, before: _push(at, A, f)
     return lambda at, A, f, before: _push_and_rub(at, A, f, before)
 
@@ -86,7 +86,7 @@ def _push(at, A, f):
     """Frictionless contact force λ n with g + n · A⁻¹ (f + λ n) = 0, or 0 if that λ is negative."""
     n = at.normal
     yields = dot(n, solve_spd(A, n))
-    there = yields * (A[0] + A[1] + A[2]) > HARDLY
+    there = yields * (A[0] + A[1] + A[2]) > MIN_COMPLIANCE
     wanted = -(at.gap + dot(n, solve_spd(A, f))) / where(there, yields, 0.0 * yields + 1.0)
     return scale(where(there, max(wanted, 0.0 * wanted), 0.0 * wanted), n)
 
@@ -121,7 +121,7 @@ def _push_and_rub(at, A, f, before):
     W, det = _inverse(A)
     Wn = symmetric_matvec(W, n)
     yields = dot(n, Wn)
-    there = yields > HARDLY
+    there = yields > MIN_COMPLIANCE
     one = 0.0 * yields + 1.0
     half = 0.5 * (W[0] + W[1] + W[2] - yields)
     square = max(half * half - dot(n, symmetric_matvec(A, n)) / det, 0.0 * half)
@@ -129,7 +129,7 @@ def _push_and_rub(at, A, f, before):
     slip = sub(at.error, scale(at.gap, n))
     push = max(dot(n, before), 0.0 * yields)
     rub = sub(before, scale(dot(n, before), n))
-    for _ in range(TURNS):
+    for _ in range(FRICTION_ITERATIONS):
         Wt = symmetric_matvec(W, rub)
         push = max(-hard * (at.gap + dot(n, s) + dot(n, Wt)), 0.0 * yields)
         moved = add(add(s, Wt), scale(push, Wn))
@@ -143,10 +143,10 @@ def _push_and_rub(at, A, f, before):
 def _within(limit, v):
     """Scale factor that limits the length of v."""
     length = math.sqrt(dot(v, v))
-    return min(limit / max(length, 0.0 * length + TINY), 0.0 * length + 1.0)
+    return min(limit / max(length, 0.0 * length + MIN_SLIP), 0.0 * length + 1.0)
 
 
-def respond(planes: Any, own: Any, batch: Any, N: Any, A: Any, f: Any, ui: Any, omega: Any) -> Any:
+def contact_step(planes: Any, own: Any, batch: Any, N: Any, A: Any, f: Any, ui: Any, omega: Any) -> Any:
     """Displacement step ω A⁻¹ (f + r) of vertices, with the contact force r at the end of the step.
 
     Args:
@@ -164,7 +164,7 @@ def respond(planes: Any, own: Any, batch: Any, N: Any, A: Any, f: Any, ui: Any, 
     """
 
 
-@overload_by_type(respond)
+@overload_by_type(contact_step)
 def _respond(planes, own, batch, N, A, f, ui, omega):
     if len(planes) == 0:
         return lambda planes, own, batch, N, A, f, ui, omega: scale(omega, solve_spd(A, f))
@@ -183,7 +183,7 @@ def _relaxed(A, omega):
 @device_function
 def _rounds(planes):
     """Number of Gauss-Seidel iterations over the planes."""
-    return 1 if len(planes.normal) == 1 else ROUNDS
+    return 1 if len(planes.normal) == 1 else PLANE_ITERATIONS
 
 
 @device_function
@@ -200,7 +200,7 @@ def _none_pushes(planes, own, batch, N, ui, k, f):
     """True for most vertices: no plane exerted a force last, and none does against f + k (g n + o)."""
     none = 0.0 * f[0] >= 0.0
     for j in range(len(planes.normal)):
-        before, at = gather(planes.force[j], own, batch, 0), touch(planes, j, own, batch, N, ui)
+        before, at = gather(planes.force[j], own, batch, 0), plane_contact(planes, j, own, batch, N, ui)
         gap = min(at.gap, dot(at.normal, at.error))  # they differ along constrained directions
         none = none & (dot(before, before) <= 0.0) & (k * gap + dot(at.normal, f) >= 0.0)
     return all_lanes(none)
@@ -215,13 +215,15 @@ def _with_planes(planes, own, batch, N, A, f, ui):
     for _ in range(_rounds(planes)):
         for j in range(len(planes.normal)):
             before = gather(planes.force[j], own, batch, 0)
-            now = answer(touch(planes, j, own, batch, N, ui), A, add(f, sub(r, before)), before)
+            now = solve_contact(
+                plane_contact(planes, j, own, batch, N, ui), A, add(f, sub(r, before)), before
+            )
             scatter(planes.force[j], own, batch, 0, now)  # threads that share a vertex also write
             r = add(sub(r, before), now)
     return solve_spd(A, add(f, r))
 
 
-def support(planes: Any, own: Any, batch: Any, N: Any, A: Any, ui: Any, f: Any, s: Any) -> Any:
+def add_reactions(planes: Any, own: Any, batch: Any, N: Any, A: Any, ui: Any, f: Any, s: Any) -> Any:
     """Add contact reactions to net forces.
 
     The reaction of each plane is stored in `reaction`. Vertex updates do not read it, so evaluation has no
@@ -242,7 +244,7 @@ def support(planes: Any, own: Any, batch: Any, N: Any, A: Any, ui: Any, f: Any, 
     """
 
 
-@overload_by_type(support)
+@overload_by_type(add_reactions)
 def _support(planes, own, batch, N, A, ui, f, s):
     if len(planes) == 0:
         return lambda planes, own, batch, N, A, ui, f, s: (f, s)
@@ -264,8 +266,8 @@ def _by_planes(planes, own, batch, N, A, ui, f, s):
     for _ in range(2 * _rounds(planes)):
         for j in range(len(planes.normal)):
             before = gather(planes.reaction[j], own, batch, 0)
-            at, rest = touch(planes, j, own, batch, N, ui), sub(r, before)
-            now = allowed(at, scale(-1.0, add(add(f, rest), scale(k, at.error))))
+            at, rest = plane_contact(planes, j, own, batch, N, ui), sub(r, before)
+            now = project_to_cone(at, scale(-1.0, add(add(f, rest), scale(k, at.error))))
             scatter(planes.reaction[j], own, batch, 0, now)
             r = add(rest, now)
     for j in range(len(planes.normal)):

@@ -27,7 +27,7 @@ import numpy as np
 
 from supple.kernels import device_function, kernel
 
-COUNT, LEVELS, SECOND, WEIGHT, TINY, PART, EDGE, HEADER = 0, 1, 2, 3, 4, 5, 6, 8
+COUNT, LEVELS, SECOND, WEIGHT, ROUNDING_LENGTH, REGION_LENGTH, EDGE, HEADER = 0, 1, 2, 3, 4, 5, 6, 8
 """Header fields of a tree: number of triangles; levels of boxes below the root; offset in `values` of a
 second tree, relative to this header, and its weight, 0 for none; rounding error of lengths [m]; length of
 regions in which the distance has few kinks [m]; mean edge length [m]; header size."""
@@ -43,7 +43,7 @@ SLACK = 0.1
 """Relative error of distances outside the bounding box, in units of the distance from the box. Triangles
 closer by less may be skipped. Inside and on the box, distances are exact."""
 
-FAR = 1e300
+MAX_SQUARED_DISTANCE = 1e300
 """Upper bound of squared distances; finite, since GPU kernels may assume finite math."""
 
 
@@ -124,7 +124,7 @@ def closest_triangle(values, first, x, y, z):
     node, level, pending = 1, 0, 0
     outside = squared_distance_of_box(values, boxes + BOX, x, y, z)
     slack = SLACK * math.sqrt(outside)
-    best, limit, closest, feature = FAR, FAR, 0, 0
+    best, limit, closest, feature = MAX_SQUARED_DISTANCE, MAX_SQUARED_DISTANCE, 0, 0
     while True:
         deeper = False
         if level < levels:
@@ -140,7 +140,7 @@ def closest_triangle(values, first, x, y, z):
                 s, of, _, _ = closest_of_triangle(values, triangles + CORNERS * m, x, y, z)
                 if s < best:
                     best, limit, closest, feature = s, s, m, of
-            if slack > 0.0 and best < FAR:
+            if slack > 0.0 and best < MAX_SQUARED_DISTANCE:
                 reach = max(math.sqrt(best) - slack, 0.0)
                 limit = reach * reach
         while not deeper:
@@ -171,7 +171,7 @@ def _from_tree(values, first, x, y, z):
     rz = pz - v * (values[at + 5] - values[at + 2]) - w * (values[at + 8] - values[at + 2])
     side = 1.0 if outside > 0.0 or _dot(rx, ry, rz, nx, ny, nz) >= 0.0 else -1.0
     length = math.sqrt(s)
-    if length > values[first + TINY]:
+    if length > values[first + ROUNDING_LENGTH]:
         return side * length, side * rx / length, side * ry / length, side * rz / length
     return side * length, nx, ny, nz
 
@@ -214,14 +214,14 @@ def distance_of_bounds(values, first, x, y, z):
     return math.sqrt(s)
 
 
-CLOSE, REACH = 0.25, 0.1
+CREASE_SEARCH_DISTANCE, REACH = 0.25, 0.1
 """Largest distance of points for the search, and largest additional distance of faces, in mean edge lengths
 of the mesh."""
 
 ROUNDING = 1e-12
 """Rounding error of squared distances, relative."""
 
-ABOVE, ALIKE = 1e-6, 1e-9
+CREASE_HEIGHT, COPLANAR_TOLERANCE = 1e-6, 1e-9
 """Height over the plane of another face above which an edge is concave, in mean edge lengths, and difference
 to 1 of the cosine between coplanar normals."""
 
@@ -235,7 +235,7 @@ def _dot_tuples(a, b):
 def _crease_plane(values, first, m, p, d, n, reach):
     """(s, h, normal) of the m-th triangle as an additional contact face.
 
-    s is the squared distance of p, `FAR` if the triangle does not qualify; h is the height of p over it. The
+    s is the squared distance of p, `MAX_SQUARED_DISTANCE` if the triangle does not qualify; h is the height of p over it. The
     closest face has the distance d and the normal n.
     """
     triangles, count = triangles_at(values, first), int(values[first + COUNT])
@@ -245,9 +245,9 @@ def _crease_plane(values, first, m, p, d, n, reach):
     t = values[normal], values[normal + 1], values[normal + 2]
     a = values[at], values[at + 1], values[at + 2]
     h = (p[0] - a[0]) * t[0] + (p[1] - a[1]) * t[1] + (p[2] - a[2]) * t[2]
-    tiny = values[first + TINY]
-    if s > reach * reach or _dot_tuples(t, n) > 1.0 - ALIKE or _dot_tuples(t, t) == 0.0:
-        return FAR, h, t
+    tiny = values[first + ROUNDING_LENGTH]
+    if s > reach * reach or _dot_tuples(t, n) > 1.0 - COPLANAR_TOLERANCE or _dot_tuples(t, t) == 0.0:
+        return MAX_SQUARED_DISTANCE, h, t
     foot = p[0] - d * n[0], p[1] - d * n[1], p[2] - d * n[2]
     middle = (
         (a[0] + values[at + 3] + values[at + 6]) / 3.0 - foot[0],
@@ -255,8 +255,8 @@ def _crease_plane(values, first, m, p, d, n, reach):
         (a[2] + values[at + 5] + values[at + 8]) / 3.0 - foot[2],
     )
     back = (foot[0] - a[0]) * t[0] + (foot[1] - a[1]) * t[1] + (foot[2] - a[2]) * t[2]
-    if _dot_tuples(middle, n) < ABOVE * values[first + EDGE] or back < -tiny:
-        return FAR, h, t
+    if _dot_tuples(middle, n) < CREASE_HEIGHT * values[first + EDGE] or back < -tiny:
+        return MAX_SQUARED_DISTANCE, h, t
     edge = (
         a[0] + v * (values[at + 3] - a[0]) + w * (values[at + 6] - a[0]) - foot[0],
         a[1] + v * (values[at + 4] - a[1]) + w * (values[at + 7] - a[1]) - foot[1],
@@ -264,7 +264,7 @@ def _crease_plane(values, first, m, p, d, n, reach):
     )
     opposite = s - h * h <= ROUNDING * s + (d * d if d < 0.0 else 0.0)
     shared = 1 <= feature <= 3 and abs(_dot_tuples(edge, n)) <= tiny
-    return (s if opposite or shared or s <= tiny * tiny else FAR), h, t
+    return (s if opposite or shared or s <= tiny * tiny else MAX_SQUARED_DISTANCE), h, t
 
 
 @device_function
@@ -282,8 +282,8 @@ def crease_planes(values, first, p, d, n):
         (g, m, h, k): signed distances g, h [m] and normals m, k, which are 0 without a face.
     """
     none = (0.0, 0.0, 0.0)
-    g, near, m, h, far, k = 0.0, FAR, none, 0.0, FAR, none
-    if abs(d) > CLOSE * values[first + EDGE] or values[first + WEIGHT] > 0.0:
+    g, near, m, h, far, k = 0.0, MAX_SQUARED_DISTANCE, none, 0.0, MAX_SQUARED_DISTANCE, none
+    if abs(d) > CREASE_SEARCH_DISTANCE * values[first + EDGE] or values[first + WEIGHT] > 0.0:
         return g, m, h, k
     reach = abs(d) + REACH * values[first + EDGE]
     count, levels, boxes = int(values[first + COUNT]), int(values[first + LEVELS]), boxes_at(first)
@@ -297,7 +297,7 @@ def crease_planes(values, first, p, d, n):
             leaf = node - (1 << levels)
             for i in range((leaf * count) >> levels, ((leaf + 1) * count) >> levels):
                 s, height, t = _crease_plane(values, first, i, p, d, n, reach)
-                other = near == FAR or _dot_tuples(t, m) <= 1.0 - ALIKE
+                other = near == MAX_SQUARED_DISTANCE or _dot_tuples(t, m) <= 1.0 - COPLANAR_TOLERANCE
                 if s < near:
                     if other:
                         h, far, k = g, near, m

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from supple.collision.obstacles import signed_distance as kinds
-from supple.collision.obstacles.rigid_body import Rigid
+from supple.collision.obstacles.rigid_body import RigidBody
 from supple.collision.obstacles.signed_distance import (
     BEFORE,
     FRICTION,
@@ -47,7 +47,7 @@ class Obstacles:
     values: np.ndarray
     poses: Callable[[float], np.ndarray]
     values_at: Callable[[float], np.ndarray] | None = None
-    rigid: tuple[Rigid, ...] = ()
+    rigid: tuple[RigidBody, ...] = ()
     surfaces: Callable[[float], dict[int, Surface]] = _no_surfaces
 
     @property

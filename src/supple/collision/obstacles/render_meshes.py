@@ -17,7 +17,7 @@ BEYOND = 1.0
 """Extent of planes beyond the visible points, relative to the size of these."""
 
 
-class Outline(NamedTuple):
+class ObstacleMesh(NamedTuple):
     """Triangle mesh of one shape in its frame.
 
     Attributes:
@@ -31,7 +31,7 @@ class Outline(NamedTuple):
     triangles: np.ndarray
 
 
-def placed(shown: Sequence[Outline], obstacles: Obstacles, time: float) -> list[np.ndarray]:
+def transform_meshes(shown: Sequence[ObstacleMesh], obstacles: Obstacles, time: float) -> list[np.ndarray]:
     """Transform outlines to world coordinates.
 
     Args:
@@ -51,7 +51,7 @@ def placed(shown: Sequence[Outline], obstacles: Obstacles, time: float) -> list[
     return places
 
 
-def outlines(obstacles: Obstacles, seen: np.ndarray, time: float = 0.0) -> list[Outline]:
+def obstacle_meshes(obstacles: Obstacles, seen: np.ndarray, time: float = 0.0) -> list[ObstacleMesh]:
     """Meshes of all visible shapes.
 
     Inverted shapes, and planes whose normal has a y component below 0.5, are omitted: they are walls that
@@ -69,23 +69,23 @@ def outlines(obstacles: Obstacles, seen: np.ndarray, time: float = 0.0) -> list[
         if row[kinds.SIDE] < 0 or (row[kinds.KIND] == kinds.PLANE and row[kinds.POSE + 7] < 0.5):
             continue
         if k in surfaces:
-            found.append(Outline(k, *surfaces[k]))
+            found.append(ObstacleMesh(k, *surfaces[k]))
             continue
         points, triangles = _local(row, seen)
         a, b, c = np.moveaxis(points[triangles], 1, 0)
         area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
-        found.append(Outline(k, points, triangles[area > 1e-12 * area.max(initial=0.0)]))
+        found.append(ObstacleMesh(k, points, triangles[area > 1e-12 * area.max(initial=0.0)]))
     return found
 
 
 def obstacle_triangles(
     obstacles: Obstacles | None, time: float, seen: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points (p, 3) [m] and triangles (t, 3) of all visible obstacles at a time [s], see `outlines`."""
+    """Points (p, 3) [m] and triangles (t, 3) of all visible obstacles at a time [s], see `obstacle_meshes`."""
     points, triangles, first = [np.empty((0, 3))], [np.empty((0, 3), np.int64)], 0
     if obstacles is not None:
-        shown = outlines(obstacles, seen, time)
-        points += placed(shown, obstacles, time)
+        shown = obstacle_meshes(obstacles, seen, time)
+        points += transform_meshes(shown, obstacles, time)
         for outline in shown:
             triangles.append(outline.triangles + first)
             first += len(outline.points)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from supple.collision.obstacles.obstacles import Obstacles
 
 
-class Rigid(NamedTuple):
+class RigidBody(NamedTuple):
     """Parameters and initial state of a rigid body.
 
     Attributes:
@@ -45,7 +45,7 @@ class Rigid(NamedTuple):
     spin: np.ndarray
 
 
-class Push(NamedTuple):
+class ContactForces(NamedTuple):
     """Contact forces of vertices on a rigid body.
 
     Attributes:
@@ -61,19 +61,19 @@ class Push(NamedTuple):
     stiffness: np.ndarray
 
 
-def together(*pushes: Push) -> Push:
+def concatenate_forces(*pushes: ContactForces) -> ContactForces:
     """Concatenate contact forces."""
-    return Push(*map(np.concatenate, zip(*pushes, strict=True)))
+    return ContactForces(*map(np.concatenate, zip(*pushes, strict=True)))
 
 
 ROTATION_ITERATIONS, ROTATION_TOLERANCE = 50, 1e-15
 """Limits of the fixed-point iteration for the free rotation of a step."""
 
-NO_PUSH = Push(np.empty((0, 3)), np.empty((0, 3)), np.empty((0, 3, 3)), np.empty(0))
+NO_FORCES = ContactForces(np.empty((0, 3)), np.empty((0, 3)), np.empty((0, 3, 3)), np.empty(0))
 """Empty contact forces."""
 
 
-class Hold(NamedTuple):
+class Coupling(NamedTuple):
     """Coupling of vertices to a rigid body.
 
     Attributes:
@@ -109,7 +109,7 @@ def rigid_directions(arms: np.ndarray) -> np.ndarray:
     return J
 
 
-class Touching(NamedTuple):
+class BodyContacts(NamedTuple):
     """Vertices in contact with a rigid body.
 
     Attributes:
@@ -121,18 +121,18 @@ class Touching(NamedTuple):
         vertices: (k,) vertices.
     """
 
-    push: Push
+    push: ContactForces
     normals: np.ndarray
     slips: np.ndarray
     limits: np.ndarray
     sticks: np.ndarray
     vertices: np.ndarray
 
-    def hold(self, center: np.ndarray) -> Hold:
+    def hold(self, center: np.ndarray) -> Coupling:
         """Constrained directions of the vertices for a body with a given center (3,) [m]."""
         push = self.push
         projections = np.einsum("kdi,kdj->kij", push.ways, push.ways)
-        return Hold(self.vertices, push.stiffness, projections, rigid_directions(push.points - center))
+        return Coupling(self.vertices, push.stiffness, projections, rigid_directions(push.points - center))
 
     def caught(self, center: np.ndarray, step: np.ndarray) -> np.ndarray:
         """(k,) True for sliding vertices that would stick after a correction s (6,) of the body.
@@ -145,14 +145,14 @@ class Touching(NamedTuple):
         held = self.push.stiffness * np.linalg.norm(slips, axis=1) < self.limits
         return ~self.sticks & (self.limits > 0) & (turned | held)
 
-    def stick_too(self, vertices: np.ndarray) -> Touching:
+    def stick_too(self, vertices: np.ndarray) -> BodyContacts:
         """Return a copy with further sticking vertices (k,)."""
         sticks = self.sticks | vertices
         return self._replace(sticks=sticks, push=self.push._replace(ways=_ways(self.normals, sticks)))
 
 
-UNTOUCHED = Touching(
-    NO_PUSH, np.empty((0, 3)), np.empty((0, 3)), np.empty(0), np.empty(0, bool), np.empty(0, int)
+NO_CONTACTS = BodyContacts(
+    NO_FORCES, np.empty((0, 3)), np.empty((0, 3)), np.empty(0), np.empty(0, bool), np.empty(0, int)
 )
 """Empty set of contacts."""
 
@@ -160,7 +160,7 @@ CONE_TOLERANCE = 1e-6
 """Distance to the friction limit, relative to μ λ, within which a contact slides."""
 
 
-def touching(
+def classify_contacts(
     points: np.ndarray,
     forces: np.ndarray,
     normals: np.ndarray,
@@ -168,7 +168,7 @@ def touching(
     friction: np.ndarray,
     stiffness: np.ndarray,
     vertices: np.ndarray,
-) -> Touching:
+) -> BodyContacts:
     """Classify contacts of vertices with a rigid body as sticking or sliding.
 
     Args:
@@ -183,8 +183,8 @@ def touching(
     limits = friction * np.einsum("ki,ki->k", normals, forces)
     rub = np.linalg.norm(_across(normals, forces), axis=1)
     sticks = (limits > 0) & (rub < (1 - CONE_TOLERANCE) * limits)
-    push = Push(points, -forces, _ways(normals, sticks), stiffness)
-    return Touching(push, normals, _across(normals, offsets), limits, sticks, vertices)
+    push = ContactForces(points, -forces, _ways(normals, sticks), stiffness)
+    return BodyContacts(push, normals, _across(normals, offsets), limits, sticks, vertices)
 
 
 def _across(normals: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -211,7 +211,7 @@ class RigidMotion:
         spin: (3,) angular velocity at the end of the step [rad/s].
     """
 
-    body: Rigid
+    body: RigidBody
     center: np.ndarray
     axes: np.ndarray
     velocity: np.ndarray
@@ -254,7 +254,7 @@ class RigidMotion:
         momentum = self._momentum + self._inertia @ (self._turn - self._turn_aim) / self._dt
         self.spin = (1 - damping) * turned @ np.linalg.solve(self._inertia, turned.T @ momentum)
 
-    def system(self, push: Push, response: Response | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def system(self, push: ContactForces, response: Response | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Newton system of the equations of motion.
 
         Args:
@@ -279,7 +279,9 @@ class RigidMotion:
         H[3:, 3:] += self._inertia / square
         return (H if response is None else H + response.stiffness), missing
 
-    def relative_residual(self, push: Push, step: np.ndarray, response: Response | None = None) -> float:
+    def relative_residual(
+        self, push: ContactForces, step: np.ndarray, response: Response | None = None
+    ) -> float:
         """Relative residual of the equations of motion before a correction s (6,).
 
         |H s|, torques divided by the radius of gyration, relative to the sum of the magnitudes of all contact
@@ -296,13 +298,13 @@ class RigidMotion:
         return float(np.linalg.norm(step[:3]) + self.reach * np.linalg.norm(step[3:]))
 
     @property
-    def weight(self) -> Push:
+    def weight(self) -> ContactForces:
         """Contact force at the center that balances the weight.
 
         This is the initial guess for a body in contact, which then starts a step at the inertial prediction
         without gravity.
         """
-        return Push(self.center[None], -self.body.force[None], np.zeros((1, 3, 3)), np.zeros(1))
+        return ContactForces(self.center[None], -self.body.force[None], np.zeros((1, 3, 3)), np.zeros(1))
 
     @property
     def reach(self) -> float:
@@ -333,7 +335,7 @@ class RigidMotion:
         return np.concatenate([self.center, self.axes.ravel(), self.velocity, self.spin])
 
     @staticmethod
-    def of(body: Rigid, numbers: np.ndarray) -> RigidMotion:
+    def of(body: RigidBody, numbers: np.ndarray) -> RigidMotion:
         """Restore the motion of a body from its `numbers` (18,)."""
         center, axes, velocity, spin = np.split(np.array(numbers, float), [3, 12, 15])
         return RigidMotion(body, center, axes.reshape(3, 3), velocity, spin)

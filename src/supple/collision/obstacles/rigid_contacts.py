@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from supple.collision.obstacles import signed_distance as kinds
-from supple.collision.obstacles.rigid_body import Push, Response, RigidMotion
+from supple.collision.obstacles.rigid_body import ContactForces, Response, RigidMotion
 from supple.collision.obstacles.signed_distance import (
     FRICTION,
     KIND,
@@ -142,7 +142,7 @@ FACE_SLACK = 1e-3
 """Advantage in separation, relative to the shortest half edge, that edges need over faces."""
 
 
-def contact_points(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+def box_contact_points(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Contact points of two boxes.
 
     Args:
@@ -203,7 +203,7 @@ def _clip_polygon(polygon: np.ndarray, direction: np.ndarray, limit: float) -> n
     return np.array(kept).reshape(-1, 3)
 
 
-SWEEPS, ENOUGH = 20_000, 1e-13
+SWEEPS, CORRECTION_TOLERANCE = 20_000, 1e-13
 """Maximum number of Gauss-Seidel sweeps, and relative change of corrections per sweep for convergence. If
 many points share a load, corrections converge long before forces. Close to the friction limit that takes
 thousands of sweeps; the remaining slip would be creep."""
@@ -211,11 +211,11 @@ thousands of sweeps; the remaining slip would be creep."""
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
 """Corners of the box [-1, 1]³."""
 
-AROUND = np.linspace(0, 2 * np.pi, 16, endpoint=False)
+RIM_ANGLES = np.linspace(0, 2 * np.pi, 16, endpoint=False)
 """Angles of the sample points on the rim of a cylinder [rad]."""
 
 
-class Meeting(NamedTuple):
+class RigidContact(NamedTuple):
     """Contact of a rigid body, active or possible.
 
     Attributes:
@@ -237,7 +237,7 @@ class Meeting(NamedTuple):
     friction: float
 
 
-def feelers(row: np.ndarray) -> tuple[np.ndarray, float]:
+def sample_points(row: np.ndarray) -> tuple[np.ndarray, float]:
     """Contact sample points of a shape.
 
     Args:
@@ -255,12 +255,12 @@ def feelers(row: np.ndarray) -> tuple[np.ndarray, float]:
     if row[KIND] == kinds.BOX:
         return CORNERS * [a, b, c], 0.0
     if row[KIND] == kinds.CYLINDER:
-        rim = np.stack([b * np.cos(AROUND), b * np.sin(AROUND)], axis=1)
+        rim = np.stack([b * np.cos(RIM_ANGLES), b * np.sin(RIM_ANGLES)], axis=1)
         return np.concatenate([np.insert(rim, 2, z, axis=1) for z in (-a, a)]), 0.0
     return np.empty((0, 3)), 0.0
 
 
-def meetings(motions: list[RigidMotion], shapes: Shapes, near: float) -> list[Meeting]:
+def find_contacts(motions: list[RigidMotion], shapes: Shapes, near: float) -> list[RigidContact]:
     """Find contacts of rigid bodies with gaps below `near` [m].
 
     Contact points and normals of two rigid bodies belong to the start of the step. This conserves angular
@@ -275,7 +275,7 @@ def meetings(motions: list[RigidMotion], shapes: Shapes, near: float) -> list[Me
     began = Shapes(shapes.rows.copy(), shapes.values)
     for motion in motions:
         began.rows[motion.body.row, POSE : POSE + 12] = motion.began
-    found: list[Meeting] = []
+    found: list[RigidContact] = []
     for k, motion in enumerate(motions):
         own = motion.body.row
         for shape in range(len(shapes.rows)):
@@ -288,7 +288,7 @@ def meetings(motions: list[RigidMotion], shapes: Shapes, near: float) -> list[Me
                 pairs = list(_touches_of(shapes, own, shape))
                 if other >= 0:
                     pairs = [_took_place(motion, motions[other], *each) for each in pairs]
-            found += [Meeting(point, gap, normal, k, other, shape, mu) for point, gap, normal in pairs]
+            found += [RigidContact(point, gap, normal, k, other, shape, mu) for point, gap, normal in pairs]
     return [each for each in found if _gap(motions, shapes, each)[0] < near]
 
 
@@ -303,7 +303,7 @@ def _took_place(
 def _touches_of(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Contact points, gaps and normals toward the first shape, from the sample points of both shapes."""
     if all(_solid_box(shapes.rows[row]) for row in (one, other)):
-        yield from contact_points(shapes.rows[one], shapes.rows[other])
+        yield from box_contact_points(shapes.rows[one], shapes.rows[other])
         return
     yield from _touches(shapes, one, other)
     for point, gap, normal in _touches(shapes, other, one):
@@ -317,7 +317,7 @@ def _solid_box(row: np.ndarray) -> bool:
 
 def _touches(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Contact points, gaps and normals toward the first shape, from its own sample points."""
-    points, radius = feelers(shapes.rows[one])
+    points, radius = sample_points(shapes.rows[one])
     if not len(points):
         return
     axes, origin = shapes.rows[one, POSE : POSE + 9].reshape(3, 3), shapes.rows[one, POSE + 9 : POSE + 12]
@@ -328,7 +328,10 @@ def _touches(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray,
 
 
 def corrections(
-    motions: list[RigidMotion], pushes: list[Push], shapes: Shapes, responses: Sequence[Response | None]
+    motions: list[RigidMotion],
+    pushes: list[ContactForces],
+    shapes: Shapes,
+    responses: Sequence[Response | None],
 ) -> np.ndarray:
     """Corrections of all rigid bodies under contact forces and mutual contacts.
 
@@ -347,18 +350,18 @@ def corrections(
     free = np.einsum("kij,kj->ki", inverse, np.stack([missing for _, missing in systems]))
     reach = [motion.reach for motion in motions]
     far = max(np.linalg.norm(s[:3]) + r * np.linalg.norm(s[3:]) for s, r in zip(free, reach, strict=True))
-    met = meetings(motions, shapes, float(2 * far + 0.1 * min(reach)))
+    met = find_contacts(motions, shapes, float(2 * far + 0.1 * min(reach)))
     if not met:
         return free
     bodies = np.array([(each.body, each.other) for each in met])
     J = _directions(motions, met, bodies)
     gaps = np.stack([_gap(motions, shapes, each) for each in met])
     steps = free.copy()
-    balance_meetings(steps, inverse, bodies, J, gaps, np.array([each.friction for each in met]))
+    solve_contact_forces(steps, inverse, bodies, J, gaps, np.array([each.friction for each in met]))
     return steps
 
 
-def _directions(motions: list[RigidMotion], met: list[Meeting], bodies: np.ndarray) -> np.ndarray:
+def _directions(motions: list[RigidMotion], met: list[RigidContact], bodies: np.ndarray) -> np.ndarray:
     """(c, 2, 3, 6) Jacobian of gaps and slips with respect to the corrections s of both bodies."""
     pairs = bodies[:, 1] >= 0
     now, began = (np.stack(each) for each in zip(*((m.center, m.start) for m in motions), strict=True))
@@ -381,7 +384,7 @@ def _frame(n: np.ndarray) -> np.ndarray:
     return np.array([n, first, (b * z - c * y, c * x - a * z, a * y - b * x)])
 
 
-def _gap(motions: list[RigidMotion], shapes: Shapes, met: Meeting) -> np.ndarray:
+def _gap(motions: list[RigidMotion], shapes: Shapes, met: RigidContact) -> np.ndarray:
     """(3,) gap and slips of the body in the step so far [m]."""
     if met.other >= 0:
         moved = [motions[number].shift_of(met.point) for number in (met.body, met.other)]
@@ -392,7 +395,7 @@ def _gap(motions: list[RigidMotion], shapes: Shapes, met: Meeting) -> np.ndarray
     return np.array([met.gap, slid[1], slid[2]])
 
 
-def balance_meetings(
+def solve_contact_forces(
     steps: np.ndarray,
     inverse: np.ndarray,
     bodies: np.ndarray,
@@ -447,7 +450,7 @@ def _have_settled(steps, before, free, first):
         for i in range(first, first + 3):
             moved = max(moved, abs(steps[k, i] - before[k, i]))
             largest = max(largest, max(abs(steps[k, i] - free[k, i]), abs(free[k, i])))
-    return moved <= ENOUGH * largest
+    return moved <= CORRECTION_TOLERANCE * largest
 
 
 @device_function

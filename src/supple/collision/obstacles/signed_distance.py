@@ -157,13 +157,13 @@ def _moved(r, k, a, x):
 
 
 @device_function
-def carried(shapes, k, x):
+def advect(shapes, k, x):
     """Advect point x by the k-th shape from start to end of the current step."""
     return _moved(shapes.rows, k, STEP, x)
 
 
 @device_function
-def carried_before(shapes, k, x):
+def advect_previous(shapes, k, x):
     """Advect point x by the k-th shape from start to end of the previous step."""
     return _moved(shapes.rows, k, BEFORE, x)
 

@@ -14,8 +14,8 @@ from supple.collision.obstacles.mesh_distance import (
     HEADER,
     LEVELS,
     NORMALS,
-    PART,
-    TINY,
+    REGION_LENGTH,
+    ROUNDING_LENGTH,
 )
 
 LEAF = 2
@@ -65,7 +65,7 @@ class TriangleTree:
         corners = points[self.triangles]
         size = float(np.ptp(corners.reshape(-1, 3), axis=0).max())
         edge = float(np.linalg.norm(corners[:, 1] - corners[:, 0], axis=1).mean())
-        numbers[TINY], numbers[PART] = TINY_PART * size, max(EDGES * edge, SIZES * size)
+        numbers[ROUNDING_LENGTH], numbers[REGION_LENGTH] = TINY_PART * size, max(EDGES * edge, SIZES * size)
         numbers[EDGE] = edge
         first_triangle = HEADER + BOX * ((2 << self.levels) - 1)
         boxes = numbers[HEADER:first_triangle].reshape(-1, 2, 3)

@@ -11,7 +11,7 @@ import numpy as np
 from supple.collision import Obstacles, Shapes, distances_to
 from supple.collision.obstacles import signed_distance
 from supple.collision.obstacles.obstacles import Surface
-from supple.collision.obstacles.rigid_body import Rigid
+from supple.collision.obstacles.rigid_body import RigidBody
 from supple.meshes import TriMesh
 from supple.scene.arguments import Vector, check_name, format_value, number, vector
 from supple.scene.contact_settings import coefficients
@@ -136,7 +136,7 @@ def _mass(mass: Any, shape: Shape, motion: AnyMotion | None) -> float:
     return number(mass, "mass [kg] of an obstacle", above=0)
 
 
-def _rigid(obstacle: Obstacle, row: int, gravity: Any) -> Rigid:
+def _rigid(obstacle: Obstacle, row: int, gravity: Any) -> RigidBody:
     """Rigid-body data of an obstacle with a mass; moments: ball 2/5 m r², box m (b² + c²)/12."""
     mass, shape = float(obstacle.mass or 0.0), obstacle.shape
     if isinstance(shape, Sphere):
@@ -146,7 +146,7 @@ def _rigid(obstacle: Obstacle, row: int, gravity: Any) -> Rigid:
         square = np.square(shape.size)
         inertia = mass / 12 * (square.sum() - square)
     moving = np.array(obstacle.velocity, float), np.array(obstacle.angular_velocity, float)
-    return Rigid(row, mass, inertia, mass * np.array(gravity, float), *moving)
+    return RigidBody(row, mass, inertia, mass * np.array(gravity, float), *moving)
 
 
 @dataclass(frozen=True, eq=False)

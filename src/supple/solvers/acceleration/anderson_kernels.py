@@ -1,9 +1,4 @@
-"""Kernels of Anderson acceleration: three phases after each sweep.
-
-A sweep maps x to g(x), and f = g(x) - x vanishes at equilibrium. With the differences Δfᵢ = fᵢ - fᵢ₋₁ and Δgᵢ
-of the last sweeps, the next x is g - Σ cᵢ Δgᵢ, where c minimizes |f - Σ cᵢ Δfᵢ|. No estimate of the
-convergence rate is required.
-"""
+"""Kernels of Anderson acceleration: three phases after each sweep; anderson.py has the formulas."""
 
 from __future__ import annotations
 

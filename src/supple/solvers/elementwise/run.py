@@ -2,13 +2,9 @@
 
 All of them solve x = x̃ + W Σ f(x) [GPBD eq. 6]. x̃ are the positions under inertia and external forces
 alone, f are the forces of the elements, and W = Δt²/m, 0 for pinned vertices. A sweep visits every element
-once and updates the positions of its vertices and its history variables.
-
-Sweeps over elements: all projections of all terms in sequence, color by color.
-
-Projections that an element-wise method prepares once for all steps.
-
-Obstacle contact in element-wise methods: contact forces act on single vertices after each sweep.
+once, color by color and projection after projection, and updates the positions of its vertices and its
+history variables. The projections are prepared once for all steps. Contact forces of obstacles act on single
+vertices after the elements of each sweep.
 """
 
 from __future__ import annotations

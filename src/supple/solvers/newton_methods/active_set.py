@@ -6,8 +6,6 @@ from the start of the step. Then vertices are projected out of the obstacles and
 again. An unchanged active set means equilibrium. If the residual did not decrease, sweeps replace the step:
 they find an active set that is far away. After every further rejected step in a row, `Hybrid` runs twice as
 many sweeps, so that the linear systems of rejected steps never cost much more than the sweeps between them.
-
-Active-set problem of contact with obstacles: vertices in contact become Dirichlet conditions.
 """
 
 from __future__ import annotations

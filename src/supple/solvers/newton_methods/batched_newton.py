@@ -5,9 +5,7 @@
     x = x(t) along the rotation path of the members' d, each scaled by its t
 
 Members that do not converge this way, at saddles or behind energy barriers, are left to `NewtonPCG`, one by
-one.
-
-Batched sweeps with convergence extrapolation per batch member.
+one. `BatchedSweeps` runs the sweeps before these steps, with a rate estimate for each batch member.
 """
 
 from __future__ import annotations

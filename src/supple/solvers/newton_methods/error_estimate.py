@@ -5,7 +5,7 @@ With the net forces r and the Hessian H, the solution d of H d = r is the displa
 stiffest elements. Tractions that follow their surface have a load stiffness K: then (H - K) d = r, and the
 stability of the equilibrium is not assessed, since these loads have no energy.
 
-Error estimates of several batch members, solved as bodies of one block-diagonal problem where possible.
+The estimates of several batch members are solved as bodies of one block-diagonal problem where possible.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Line searches along descent paths.
-
-Moves of a problem's u in device memory.
-"""
+"""Line searches that move a problem's u along descent paths."""
 
 from __future__ import annotations
 

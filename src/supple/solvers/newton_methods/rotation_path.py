@@ -5,8 +5,6 @@ e^{tW} (F + t (D - W F)) rotates and stretches at constant rates. The path is x(
 correction y fits the gradients of all elements to F(t) in the least-squares sense, weighted by volume and
 stiffness: one Laplace problem with a constant matrix for each t. F'(0) = D for any W, hence x'(0) = d, and
 descent along d implies descent along the path. A rigid rotation is followed exactly.
-
-Kernels of rotation paths: spins of elements, and the corner forces of the least-squares fit.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Bounded moves of vertices; non-finite moves are rejected.
+"""Updates of single vertices: bounded moves, of which non-finite ones are rejected, and exact diagonal blocks.
 
-Exact diagonal blocks ∂²E/∂xᵢ² for sweeps over vertices, instead of positive definite upper bounds.
-
-This is vertex block descent [Chen et al. 2024], the comparison of GPBD Fig. 8. The blocks are not positive
-definite everywhere: in compressed elements of nearly incompressible materials, steps then increase the
+With the exact blocks ∂²E/∂xᵢ² instead of positive definite upper bounds, sweeps are vertex block descent
+[Chen et al. 2024], the comparison of GPBD Fig. 8. The blocks are not positive definite everywhere: in compressed elements of nearly incompressible materials, steps then increase the
 energy. The bounds prevent that.
 """
 

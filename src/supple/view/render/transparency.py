@@ -6,7 +6,7 @@ import numpy as np
 
 from supple.collision.obstacles import signed_distance as shapes_sdf
 from supple.collision.obstacles.obstacles import Obstacles
-from supple.collision.obstacles.render_meshes import outlines, placed
+from supple.collision.obstacles.render_meshes import obstacle_meshes, transform_meshes
 from supple.view.camera import Camera
 from supple.view.render.light import shade
 
@@ -36,8 +36,8 @@ def near_obstacles(obstacles: Obstacles | None, time: float, seen: np.ndarray) -
         return near[0]
     low, high = seen.min(axis=0), seen.max(axis=0)
     size = float((high - low).max())
-    shapes = outlines(obstacles, seen, time)
-    for outline, points in zip(shapes, placed(shapes, obstacles, time), strict=True):
+    shapes = obstacle_meshes(obstacles, seen, time)
+    for outline, points in zip(shapes, transform_meshes(shapes, obstacles, time), strict=True):
         gap = np.maximum(points.min(axis=0) - high, low - points.max(axis=0)).max()
         small = np.ptp(points, axis=0).max() <= MAX_OBSTACLE_SIZE * size
         if (

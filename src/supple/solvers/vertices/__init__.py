@@ -1,1 +1,0 @@
-"""Building blocks of sweeps over vertices: bounded moves, groups of tied vertices, coarse layers of cloth."""
