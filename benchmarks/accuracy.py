@@ -37,22 +37,22 @@ def row(kind: type, gravity: float) -> dict[str, float]:
     truth = time_step_problem(model, 0.01, model.rest, 0.0)
     solve(truth, Newton(), StopCriteria(1e-11, 30, None))
     moved = np.linalg.norm(truth.positions - model.rest)
-    found = {"largest displacement [m]": float(np.abs(truth.positions - model.rest).max())}
+    entry = {"largest displacement [m]": float(np.abs(truth.positions - model.rest).max())}
     for label, solver in SOLVERS.items():
         problem = time_step_problem(model, 0.01, model.rest, 0.0)
         solve(problem, solver, StopCriteria(None, 400, None))
-        found[label] = float(f"{np.linalg.norm(problem.positions - truth.positions) / moved:.3g}")
-    return found
+        entry[label] = float(f"{np.linalg.norm(problem.positions - truth.positions) / moved:.3g}")
+    return entry
 
 
 def main() -> None:
-    found: dict = {"machine": machine()}
+    results: dict = {"machine": machine()}
     for kind in (supple.Corotated, supple.NeoHookean):
         for gravity in (-0.01, -1.0, -100.0, -1000.0):
             label = f"{kind.__name__}, gravity {gravity:g}"
-            found[label] = row(kind, gravity)
-            print(label, found[label], flush=True)
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            results[label] = row(kind, gravity)
+            print(label, results[label], flush=True)
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

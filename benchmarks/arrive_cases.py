@@ -28,7 +28,9 @@ Case = tuple[supple.Scene, Callable[[supple.Scene], np.ndarray] | None]
 """A scene, and where it starts if not at rest."""
 
 
-def held(mesh: supple.TetMesh, material: Any, low: int, depth: float, density: float = 1000) -> supple.Scene:
+def pinned_scene(
+    mesh: supple.TetMesh, material: Any, low: int, depth: float, density: float = 1000
+) -> supple.Scene:
     """A body under gravity that is pinned up to some depth [m] at its low end of an axis."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(mesh, material, density=density)
@@ -44,19 +46,21 @@ def of(name: str, young: float, poisson: float = 0.4) -> Any:
 def bar(cells: int, young: float, name: str = "corotated", poisson: float = 0.4) -> Case:
     """20:1:1, two metres long, clamped at one end."""
     mesh = supple.block((20 * cells, cells, cells), (2, 0.1, 0.1))
-    return held(mesh, of(name, young, poisson), 0, 1e-9), None
+    return pinned_scene(mesh, of(name, young, poisson), 0, 1e-9), None
 
 
 def plate(young: float, name: str = "corotated", poisson: float = 0.3) -> Case:
     """50:50:1, clamped along one side."""
-    return held(supple.block((25, 1, 25), (1, 0.02, 1)), of(name, young, poisson), 0, 1e-9), None
+    return pinned_scene(supple.block((25, 1, 25), (1, 0.02, 1)), of(name, young, poisson), 0, 1e-9), None
 
 
 def organic(file: str, young: float, name: str = "corotated", poisson: float = 0.4) -> Case:
     """A mesh from SUPPLE_DATA of size 1, held at its feet."""
     mesh = supple.load_mesh(Path(str(DATA)) / file)
     points = np.asarray(mesh.points) / np.ptp(mesh.points, axis=0).max()
-    return held(supple.TetMesh(points, np.asarray(mesh.tets)), of(name, young, poisson), 1, 0.05), None
+    return pinned_scene(
+        supple.TetMesh(points, np.asarray(mesh.tets)), of(name, young, poisson), 1, 0.05
+    ), None
 
 
 def ring(young: float, name: str = "neo_hookean") -> Case:

@@ -64,46 +64,46 @@ def solve(name: str, precision: str, tolerance: float, longest: float) -> dict[s
     }
 
 
-def measure(arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
+def measure(arguments: argparse.Namespace, results: dict[str, Any]) -> None:
     for name in CASES:
         if arguments.only and not any(word in name for word in arguments.only):
             continue
         for precision in arguments.precision:
             for tolerance in (1e-4, 1e-8):
                 key = f"{precision} {tolerance:g}"
-                if key in figures["cases"].get(name, {}):
+                if key in results["cases"].get(name, {}):
                     continue
-                found = solve(name, precision, tolerance, arguments.longest)
-                figures["cases"].setdefault(name, {})[key] = found
-                save(figures)
-                told = {
-                    k: found[k]
+                entry = solve(name, precision, tolerance, arguments.longest)
+                results["cases"].setdefault(name, {})[key] = entry
+                save(results)
+                summary = {
+                    k: entry[k]
                     for k in ("outcome", "iterations", "relative_residual", "position_error", "error")
-                    if k in found
+                    if k in entry
                 }
-                mark = "" if good(found) else "  <<<"
-                print(f"{name}, {key}: {told}{mark}", flush=True)
+                mark = "" if good(entry) else "  <<<"
+                print(f"{name}, {key}: {summary}{mark}", flush=True)
 
 
-def good(found: dict[str, Any]) -> bool:
-    distance = found.get("position_error")
-    return found["outcome"] in GOOD and (distance is None or distance <= 1e-4)
+def good(entry: dict[str, Any]) -> bool:
+    distance = entry.get("position_error")
+    return entry["outcome"] in GOOD and (distance is None or distance <= 1e-4)
 
 
-def save(figures: dict[str, Any]) -> None:
+def save(results: dict[str, Any]) -> None:
     part = RESULTS.with_suffix(".part")
-    part.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    part.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     part.replace(RESULTS)
 
 
-def table(figures: dict[str, Any]) -> str:
+def table(results: dict[str, Any]) -> str:
     """Markdown: iterations, and the outcome where that is not convergence, with the distance."""
     columns = [f"{p} {t}" for p in ("float64", "float32") for t in ("0.0001", "1e-08")]
     heads = [column.replace("0.0001", "1e-4").replace("1e-08", "1e-8") for column in columns]
     lines = [f"| case | vertices | {' | '.join(heads)} |", "|---" * (len(columns) + 2) + "|"]
-    for name, found in figures["cases"].items():
-        vertices = max((one.get("vertices", 0) for one in found.values()), default=0)
-        cells = [_cell(found.get(column)) for column in columns]
+    for name, entry in results["cases"].items():
+        vertices = max((one.get("vertices", 0) for one in entry.values()), default=0)
+        cells = [_cell(entry.get(column)) for column in columns]
         lines.append(f"| {name} | {vertices:,} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -129,15 +129,15 @@ def main() -> None:
     parser.add_argument("--note", help="what is to be known of the run, such as what else ran beside it")
     parser.add_argument("--table", action="store_true", help="print the table and solve nothing")
     arguments = parser.parse_args()
-    figures: dict[str, Any] = {"cases": {}}
+    results: dict[str, Any] = {"cases": {}}
     if RESULTS.is_file() and not arguments.fresh:
-        figures |= json.loads(RESULTS.read_text(encoding="utf-8"))
+        results |= json.loads(RESULTS.read_text(encoding="utf-8"))
     if not arguments.table:
         date = datetime.now(UTC).isoformat(timespec="seconds")
-        figures |= {"date": date, "machine": machine(), "versions": versions()}
-        figures |= {"note": arguments.note} if arguments.note else {}
-        measure(arguments, figures)
-    print(table(figures))
+        results |= {"date": date, "machine": machine(), "versions": versions()}
+        results |= {"note": arguments.note} if arguments.note else {}
+        measure(arguments, results)
+    print(table(results))
 
 
 if __name__ == "__main__":

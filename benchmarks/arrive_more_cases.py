@@ -19,7 +19,9 @@ def of(name: str, young: Any, poisson: float = 0.4) -> Any:
     return MATERIALS[name](young=young, poisson=poisson)
 
 
-def held(mesh: supple.TetMesh, material: Any, depth: float = 1e-9, density: float = 1000.0) -> supple.Scene:
+def pinned_scene(
+    mesh: supple.TetMesh, material: Any, depth: float = 1e-9, density: float = 1000.0
+) -> supple.Scene:
     """A body under gravity that is pinned at its low end of x."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(mesh, material, density=density)
@@ -28,20 +30,20 @@ def held(mesh: supple.TetMesh, material: Any, depth: float = 1e-9, density: floa
     return scene
 
 
-def mapped(cells: tuple[int, int, int], place: Callable[[np.ndarray], np.ndarray]) -> supple.TetMesh:
+def mapped(cells: tuple[int, int, int], position: Callable[[np.ndarray], np.ndarray]) -> supple.TetMesh:
     """A block of cells whose unit coordinates are placed elsewhere."""
     mesh = supple.block(cells)
-    return supple.TetMesh(place(np.asarray(mesh.points)), np.asarray(mesh.tets))
+    return supple.TetMesh(position(np.asarray(mesh.points)), np.asarray(mesh.tets))
 
 
 def thin_ring() -> Case:
     """A slit ring whose wall is a hundredth of its radius, held at one end of the slit."""
 
-    def place(X: np.ndarray) -> np.ndarray:
+    def mapping(X: np.ndarray) -> np.ndarray:
         angle, radius = 1.95 * np.pi * X[:, 0], 0.505 - 0.005 * X[:, 1]
         return np.stack([radius * np.sin(angle), -radius * np.cos(angle), 0.05 * X[:, 2]], axis=1)
 
-    mesh = mapped((80, 1, 3), place)
+    mesh = mapped((80, 1, 3), mapping)
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(mesh, of("stable_neo_hookean", 1e8, 0.3), density=1000)
     scene.pin(body.where(lambda X: (np.abs(X[:, 0]) < 1e-9) & (X[:, 1] < -0.4)))
@@ -51,20 +53,20 @@ def thin_ring() -> Case:
 def coil() -> Case:
     """Four turns of a square wire, held at the top."""
 
-    def place(X: np.ndarray) -> np.ndarray:
+    def mapping(X: np.ndarray) -> np.ndarray:
         angle = 8 * np.pi * X[:, 0]
         radius = 0.3 + 0.03 * (X[:, 1] - 0.5)
         height = -0.12 * angle / (2 * np.pi) + 0.03 * (X[:, 2] - 0.5)
         return np.stack([radius * np.cos(angle), height, radius * np.sin(angle)], axis=1)
 
-    mesh = mapped((160, 2, 2), place)
+    mesh = mapped((160, 2, 2), mapping)
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(mesh, of("corotated", 1e7, 0.3), density=1000)
     scene.pin(body.where(lambda X: (X[:, 1] > -0.02) & (X[:, 0] > 0) & (np.abs(X[:, 2]) < 1e-9)))
     return scene, None
 
 
-def far_ties() -> Case:
+def remote_ties() -> Case:
     """Blocks of meshes that do not match, tied by stiff springs, ten kilometres away."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     away = np.array([1e4, -2e3, 5e3])
@@ -105,7 +107,7 @@ def wrung_thrice() -> Case:
 def scrambled_bar(name: str) -> Case:
     """All vertices of a slender bar begin at random places."""
     mesh = supple.block((30, 2, 2), (1.5, 0.1, 0.1))
-    scene = held(mesh, of(name, 1e6, 0.3))
+    scene = pinned_scene(mesh, of(name, 1e6, 0.3))
     points = np.asarray(mesh.points)
     x = np.random.default_rng(3).uniform(points.min(axis=0), points.max(axis=0), points.shape)
     return scene, x
@@ -143,12 +145,12 @@ def rollers() -> Case:
 def graded(lowest: float = 1e-5) -> Case:
     """A bar whose cells grow along it from so much [m] to a tenth of its length, and taper across."""
 
-    def place(X: np.ndarray) -> np.ndarray:
+    def mapping(X: np.ndarray) -> np.ndarray:
         s = lowest ** (1 - X[:, 0])
         width = 0.2 * s[:, None]
         return np.concatenate([s[:, None], width * (X[:, 1:] - 0.5)], axis=1)
 
-    mesh = mapped((40, 2, 2), place)
+    mesh = mapped((40, 2, 2), mapping)
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(mesh, of("corotated", 1e6, 0.3), density=1000)
     scene.pin(body.where(lambda X: X[:, 0] > 1 - 1e-9))
@@ -158,7 +160,7 @@ def graded(lowest: float = 1e-5) -> Case:
 def tapered_from_tip() -> Case:
     """The same of steel-like stiffness, held at its tip, which is a fifth of a millimetre thick."""
     mesh = graded(1e-3)[0].bodies[0].mesh
-    return held(mesh, of("stable_neo_hookean", 1e11, 0.3), 1e-6), None
+    return pinned_scene(mesh, of("stable_neo_hookean", 1e11, 0.3), 1e-6), None
 
 
 def slabs(lowest: float) -> Case:
@@ -166,31 +168,31 @@ def slabs(lowest: float) -> Case:
     mesh = mapped((30, 2, 2), lambda X: X * [1, 0.1, 0.1])
     points = np.array(mesh.points)
     points[:, 0] = (lowest ** (1 - points[:, 0]) - lowest) / (1 - lowest)
-    return held(supple.TetMesh(points, np.asarray(mesh.tets)), of("corotated", 1e6, 0.3)), None
+    return pinned_scene(supple.TetMesh(points, np.asarray(mesh.tets)), of("corotated", 1e6, 0.3)), None
 
 
 def contrast(factor: float) -> Case:
     """Soft and stiff lengths of a bar in turn."""
     mesh = supple.block((20, 2, 2), (2, 0.2, 0.2))
     middle = np.asarray(mesh.points)[np.asarray(mesh.tets)].mean(axis=1)[:, 0]
-    return held(mesh, of("corotated", np.where(middle % 0.4 < 0.2, 1e4, 1e4 * factor))), None
+    return pinned_scene(mesh, of("corotated", np.where(middle % 0.4 < 0.2, 1e4, 1e4 * factor))), None
 
 
 def needles() -> Case:
     """Cells a thousand times as long as they are thick."""
-    return held(supple.block((3, 3, 3), (30, 0.03, 0.03)), of("corotated", 1e10, 0.3)), None
+    return pinned_scene(supple.block((3, 3, 3), (30, 0.03, 0.03)), of("corotated", 1e10, 0.3)), None
 
 
 def sized(size: float) -> Case:
     """A bar of 10:1:1 so long [m], whose stiffness bends it as much at every size."""
     mesh = supple.block((20, 2, 2), (size, 0.1 * size, 0.1 * size))
-    return held(mesh, of("stable_neo_hookean", 1e6 * size, 0.3), 1e-6 * size), None
+    return pinned_scene(mesh, of("stable_neo_hookean", 1e6 * size, 0.3), 1e-6 * size), None
 
 
-def far_bar() -> Case:
+def remote_bar() -> Case:
     """A thousand kilometres away."""
     mesh = supple.block((20, 2, 2), (1, 0.1, 0.1), origin=(1e6, 1e6, -1e6))
-    return held(mesh, of("corotated", 1e6, 0.3), 1e-3), None
+    return pinned_scene(mesh, of("corotated", 1e6, 0.3), 1e-3), None
 
 
 def heavy_end() -> Case:
@@ -204,7 +206,7 @@ def heavy_end() -> Case:
 
 def thin_plate() -> Case:
     """200:200:1, held at one side."""
-    return held(supple.block((24, 1, 24), (1, 0.005, 1)), of("stable_neo_hookean", 1e9, 0.3)), None
+    return pinned_scene(supple.block((24, 1, 24), (1, 0.005, 1)), of("stable_neo_hookean", 1e9, 0.3)), None
 
 
 def pressed_plate() -> Case:
@@ -226,7 +228,7 @@ def squeezed(name: str) -> Case:
     return scene, points * [1, 0.2, 1]
 
 
-def stretched_far() -> Case:
+def strongly_stretched() -> Case:
     """Ten times as long."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((10, 3, 3), (1, 0.3, 0.3)), of("log_neo_hookean", 1e5, 0.45))
@@ -238,7 +240,7 @@ def stretched_far() -> Case:
 def soft_coil() -> Case:
     """Eight turns of a round wire that its weight pulls to several times its height."""
 
-    def place(X: np.ndarray) -> np.ndarray:
+    def mapping(X: np.ndarray) -> np.ndarray:
         angle = 16 * np.pi * X[:, 0]
         across, up = 0.02 * (X[:, 1] - 0.5), 0.02 * (X[:, 2] - 0.5)
         return np.stack(
@@ -246,7 +248,7 @@ def soft_coil() -> Case:
             axis=1,
         )
 
-    mesh = mapped((240, 1, 1), place)
+    mesh = mapped((240, 1, 1), mapping)
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(mesh, of("stable_neo_hookean", 3e6, 0.45), density=1000)
     scene.pin(body.where(lambda X: np.arange(len(X)) < 4))
@@ -314,29 +316,29 @@ def slivers() -> Case:
     mesh = supple.block((8, 6, 6), (1, 0.01, 0.2))
     points = np.array(mesh.points)
     points[:, 1] *= 1 + 3 * points[:, 0]
-    return held(supple.TetMesh(points, np.asarray(mesh.tets)), of("neo_hookean", 1e8, 0.45)), None
+    return pinned_scene(supple.TetMesh(points, np.asarray(mesh.tets)), of("neo_hookean", 1e8, 0.45)), None
 
 
 def half_mirrored(name: str) -> Case:
     """A bar of which one half begins inside out and some vertices of the other at random."""
     mesh = supple.block((12, 3, 3), (1, 0.25, 0.25))
-    scene, x = held(mesh, of(name, 1e6, 0.3)), np.array(mesh.points)
+    scene, x = pinned_scene(mesh, of(name, 1e6, 0.3)), np.array(mesh.points)
     x[x[:, 0] > 0.5, 1] *= -1
-    some = np.random.default_rng(5).random(len(x)) < 0.2
-    x[some] += np.random.default_rng(6).normal(0, 0.1, (int(some.sum()), 3))
+    moved = np.random.default_rng(5).random(len(x)) < 0.2
+    x[moved] += np.random.default_rng(6).normal(0, 0.1, (int(moved.sum()), 3))
     return scene, x
 
 
 def scrambled_block(poisson: float) -> Case:
     """All vertices of a nearly incompressible block begin at random places."""
     mesh = supple.block(5)
-    scene = held(mesh, of("stable_neo_hookean", 1e5, poisson))
+    scene = pinned_scene(mesh, of("stable_neo_hookean", 1e5, poisson))
     return scene, np.random.default_rng(3).uniform(0, 1, (len(mesh.points), 3))
 
 
 def light() -> Case:
     """Next to no mass."""
-    return held(supple.block((20, 2, 2), (1, 0.1, 0.1)), of("corotated", 1e6), density=1e-12), None
+    return pinned_scene(supple.block((20, 2, 2), (1, 0.1, 0.1)), of("corotated", 1e6), density=1e-12), None
 
 
 def slender(name: str) -> Case:
@@ -346,20 +348,20 @@ def slender(name: str) -> Case:
     given: dict[str, Any] = {"young": 1e6, "poisson": 0.3}
     stiffer = {p.name: examples_of(kind)[p.name] * 10 for p in kind.parameters if p.unit == "Pa"}
     material = kind.example(**stiffer | {k: v for k, v in given.items() if k in declared})
-    return held(supple.block((20, 2, 2), (2, 0.2, 0.2)), material, density=200), None
+    return pinned_scene(supple.block((20, 2, 2), (2, 0.2, 0.2)), material, density=200), None
 
 
 CASES: dict[str, Callable[[], Case]] = {
     "thin ring": thin_ring,
     "coil": coil,
-    "ties 1e8 far away": far_ties,
+    "ties 1e8 far away": remote_ties,
     "chain of ties 1e8": chain,
     "slender 0.4999": lambda: (
-        held(supple.block((60, 2, 2), (3, 0.1, 0.1)), of("stable_neo_hookean", 1e7, 0.4999)),
+        pinned_scene(supple.block((60, 2, 2), (3, 0.1, 0.1)), of("stable_neo_hookean", 1e7, 0.4999)),
         None,
     ),
     "slender 0.49999": lambda: (
-        held(supple.block((20, 2, 2), (1, 0.1, 0.1)), of("stable_neo_hookean", 1e6, 0.49999)),
+        pinned_scene(supple.block((20, 2, 2), (1, 0.1, 0.1)), of("stable_neo_hookean", 1e6, 0.49999)),
         None,
     ),
     "wrung three turns": wrung_thrice,
@@ -378,13 +380,13 @@ CASES: dict[str, Callable[[], Case]] = {
     "needles": needles,
     "a micrometre": lambda: sized(1e-6),
     "ten kilometres": lambda: sized(1e4),
-    "far bar": far_bar,
+    "far bar": remote_bar,
     "heavy end": heavy_end,
     "thin plate": thin_plate,
     "pressed plate": pressed_plate,
     "squeezed corotated": lambda: squeezed("corotated"),
     "squeezed log_neo_hookean": lambda: squeezed("log_neo_hookean"),
-    "stretched far": stretched_far,
+    "stretched far": strongly_stretched,
     "soft coil": soft_coil,
     "shell one tet thick": shell,
     "tied at a point 1e8": tied_at_a_point,

@@ -63,7 +63,7 @@ class Clock:
         self._began = time.perf_counter(), time.process_time()
 
     @property
-    def told(self) -> dict[str, float]:
+    def intervals(self) -> dict[str, float]:
         wall, cpu = self._began
         return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
 
@@ -81,9 +81,9 @@ def with_supple(points: np.ndarray, tets: np.ndarray, young: float) -> dict[str,
     solved()  # compiles
     clock = Clock()
     result = solved()
-    told = clock.told | {"solve": result.report.seconds + result.report.error_estimate.seconds}
+    seconds = clock.intervals | {"solve": result.report.seconds + result.report.error_estimate.seconds}
     end = float(result.positions[points[:, 0] > 2 - 1e-9, 1].mean())
-    return told | {"steps": result.report.iterations, "end": end}
+    return seconds | {"steps": result.report.iterations, "end": end}
 
 
 def with_felupe(points: np.ndarray, tets: np.ndarray, young: float) -> dict[str, Any]:
@@ -106,9 +106,9 @@ def with_felupe(points: np.ndarray, tets: np.ndarray, young: float) -> dict[str,
         maxiter=MOST_STEPS,
         verbose=0,
     )
-    told = clock.told | {"solve": time.perf_counter() - began}
+    seconds = clock.intervals | {"solve": time.perf_counter() - began}
     end = float((points + field[0].values)[points[:, 0] > 2 - 1e-9, 1].mean())
-    return told | {"steps": result.iterations, "end": end}
+    return seconds | {"steps": result.iterations, "end": end}
 
 
 def partition(fem: Any, field: Any, bounds: dict[str, Any]) -> dict[str, Any]:
@@ -135,11 +135,11 @@ def with_torch_fem(points: np.ndarray, tets: np.ndarray, young: float) -> dict[s
     solid.constraints[torch.tensor(points[:, 0] < 1e-9), :] = True
     began = time.perf_counter()
     solution = solid.solve(increments=torch.tensor([0.0, 1.0]), rtol=TOLERANCE, max_iter=MOST_STEPS)
-    told = clock.told | {"solve": time.perf_counter() - began}
+    seconds = clock.intervals | {"solve": time.perf_counter() - began}
     u = solution[0]
     u = u[-1] if u.ndim == 3 else u
     end = float((torch.tensor(points) + u)[points[:, 0] > 2 - 1e-9, 1].mean())
-    return told | {"end": end}
+    return seconds | {"end": end}
 
 
 PEERS = {"supple": with_supple, "felupe": with_felupe, "torch-fem": with_torch_fem}
@@ -149,10 +149,10 @@ def main() -> None:
     peer, slender, cells, young = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
     points, tets = bar(slender, cells)
     try:
-        found = {"outcome": "converged", **PEERS[peer](points, tets, young)}
+        entry = {"outcome": "converged", **PEERS[peer](points, tets, young)}
     except Exception as error:  # each peer has its own ways to fail
-        found = {"outcome": "error", "error": f"{type(error).__name__}: {error}"[:300]}
-    print(json.dumps(found | {"vertices": len(points)}))
+        entry = {"outcome": "error", "error": f"{type(error).__name__}: {error}"[:300]}
+    print(json.dumps(entry | {"vertices": len(points)}))
 
 
 if __name__ == "__main__":

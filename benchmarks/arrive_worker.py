@@ -15,7 +15,7 @@ import supple
 from supple.solvers import SOLVERS
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
+def handle_request(request: dict[str, Any]) -> dict[str, Any]:
     """Solve a case; what this version of supple cannot do is said."""
     before = peak()
     scene, start = CASES[request["case"]]()
@@ -64,10 +64,10 @@ def timed(model: Any, solver: Any, options: dict[str, Any]) -> tuple[Any, float,
 def main() -> None:
     for line in sys.stdin:
         try:
-            told = answer(json.loads(line))
+            reply = handle_request(json.loads(line))
         except Exception as error:  # whatever an older version refuses
-            told = {"outcome": "error", "error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(told), flush=True)
+            reply = {"outcome": "error", "error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":

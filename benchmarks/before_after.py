@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "before_after.json"
+FOLDER = Path(__file__).parent
+RESULTS = FOLDER / "results" / "before_after.json"
 
 CELLS = 21
 """Cells along an edge of the block: 10,648 vertices."""
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=20, help="samples of each time in one turn")
     arguments = parser.parse_args()
-    sources = {"before": arguments.other.resolve(), "after": HERE.parent / "src"}
+    sources = {"before": arguments.other.resolve(), "after": FOLDER.parent / "src"}
     least: dict[str, dict[str, float]] = {name: {} for name in sources}
     for turn in range(arguments.turns):
         for name, source in sources.items():

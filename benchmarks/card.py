@@ -83,8 +83,10 @@ def profile() -> dict[str, list[float]]:
 def measured(scene: supple.Scene, device: str, precision: str, tolerance: float, ahead: int) -> dict:
     solver = supple.Hybrid(max_predicted_sweeps=ahead)
     began = perf_counter()
-    found = supple.equilibrium(scene, solver=solver, tolerance=tolerance, device=device, precision=precision)
-    report = found.report
+    equilibrium = supple.equilibrium(
+        scene, solver=solver, tolerance=tolerance, device=device, precision=precision
+    )
+    report = equilibrium.report
     return {
         "seconds": report.seconds,
         "wall": perf_counter() - began,
@@ -96,7 +98,7 @@ def measured(scene: supple.Scene, device: str, precision: str, tolerance: float,
         "energy": report.energy,
         "certifying": report.error_estimate.seconds if report.error_estimate else None,
         "position_error": report.error_estimate.position_error if report.error_estimate else None,
-        "reach": float(np.abs(found.positions).max()),
+        "reach": float(np.abs(equilibrium.positions).max()),
         "notes": report.notes,
     }
 
@@ -114,7 +116,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=RESULTS)
     given = parser.parse_args()
     cases = CASES | (LARGE if given.large else {})
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "date": str(date.today()),
         "card": require_device(),
         "machine": machine(),
@@ -124,22 +126,22 @@ def main() -> None:
         scene = cases[name]()
         for device in ("cuda", "cpu") if given.cpu else ("cuda",):
             how = device, given.precision, given.tolerance, given.ahead
-            figures = measured(scene, *how)
-            print(name, device, "first:", json.dumps(figures), flush=True)
+            seconds = measured(scene, *how)
+            print(name, device, "first:", json.dumps(seconds), flush=True)
             times = profile() if given.profile and device == "cuda" else {}
             if not given.once:
-                figures = measured(scene, *how)
-                print(name, device, "again:", json.dumps(figures), flush=True)
+                seconds = measured(scene, *how)
+                print(name, device, "again:", json.dumps(seconds), flush=True)
             if times:
-                figures["kernels"] = {k: [len(v), sum(v)] for k, v in times.items()}
+                seconds["kernels"] = {k: [len(v), sum(v)] for k, v in times.items()}
                 for kernel, (count, total) in sorted(
-                    figures["kernels"].items(), key=lambda item: -item[1][1]
+                    seconds["kernels"].items(), key=lambda item: -item[1][1]
                 ):
                     print(f"    {kernel:24} {count:5} x {1e3 * total / count:9.3f} ms = {1e3 * total:9.2f}")
                 sys.stdout.flush()
-            found[f"{name}, {device}"] = figures
+            results[f"{name}, {device}"] = seconds
     given.json.parent.mkdir(exist_ok=True)
-    given.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    given.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

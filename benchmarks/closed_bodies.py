@@ -42,12 +42,12 @@ BULKS = 10 * (C10 + C01), 100 * (C10 + C01)
 
 def cylinder(resolution: int, bulk: float) -> dict[str, Any]:
     exact, closed = torsion(RADIUS, TWIST, bulk), closed_torsion(RADIUS, TWIST)
-    *found, report = twisted_cylinder(RADIUS, LENGTH, TWIST, bulk, resolution)
+    *displacement, report = twisted_cylinder(RADIUS, LENGTH, TWIST, bulk, resolution)
     names = "torque", "thrust"
     return {
         "body": "cylinder",
-        "errors": {n: f / e - 1 for n, f, e in zip(names, found, exact[1:3], strict=True)},
-        "beside the closed form": {n: f / e - 1 for n, f, e in zip(names, found, closed, strict=True)},
+        "errors": {n: f / e - 1 for n, f, e in zip(names, displacement, exact[1:3], strict=True)},
+        "beside the closed form": {n: f / e - 1 for n, f, e in zip(names, displacement, closed, strict=True)},
         **about(report),
     }
 
@@ -56,11 +56,11 @@ def sphere(resolution: int, bulk: float) -> dict[str, Any]:
     """The pressure is that of the stretch in one dimension; beside the closed form, it is told by how much
     that one differs."""
     pressure = inflation(INNER, OUTER, STRETCH, bulk)
-    found, report = inflated_sphere(INNER, OUTER, pressure, bulk, resolution)
+    displacement, report = inflated_sphere(INNER, OUTER, pressure, bulk, resolution)
     closed = pressure / closed_inflation(INNER, OUTER, STRETCH) - 1
     return {
         "body": "sphere",
-        "errors": {"stretch": (found - STRETCH) / (STRETCH - 1)},
+        "errors": {"stretch": (displacement - STRETCH) / (STRETCH - 1)},
         "beside the closed form": {"pressure": closed},
         **about(report),
     }

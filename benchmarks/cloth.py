@@ -22,7 +22,7 @@ import numpy as np
 
 sys.path += [str(Path(__file__).parents[1] / "tests" / name) for name in ("", "terms")]
 from cloth_shapes import ELASTICA, cantilever, cloth, equilateral, tip
-from operations import visits
+from operations import operations_per_update
 from problems import model_of, sheet
 from scipy.optimize import brentq
 from test_buckling import CRITICAL, least_curvature
@@ -85,7 +85,7 @@ def hung(name: str, weight: int, model: Model) -> dict[str, Any]:
     angle, expected = (
         math.degrees(math.atan2(*end)) for end in (tip(model, result.positions), ELASTICA[weight])
     )
-    found = {
+    entry = {
         "bending": name,
         "weight": weight,
         "angle": round(angle, 3),
@@ -93,8 +93,8 @@ def hung(name: str, weight: int, model: Model) -> dict[str, Any]:
         "error": round(angle / expected - 1, 5),
         "outcome": result.report.outcome.name,
     }
-    print(found, flush=True)
-    return found
+    print(entry, flush=True)
+    return entry
 
 
 def of_right_triangles(weight: float, pattern: str, degrees: float) -> Model:
@@ -111,10 +111,10 @@ def of_right_triangles(weight: float, pattern: str, degrees: float) -> Model:
         points, triangles = mesh.points, mesh.triangles
     else:
         points, triangles, step = cut_out(pattern, degrees)
-    held = np.flatnonzero(points[:, 0] <= 0.5 * step + 1e-9)
+    pinned = np.flatnonzero(points[:, 0] <= 0.5 * step + 1e-9)
     membrane = supple.materials.PlaneStressStVK(young=1e9, poisson=0.0)
     bending, down = supple.HingeBending(1.0), np.array([0, 0, -weight])
-    return cloth(points, triangles, membrane, bending, held, down)
+    return cloth(points, triangles, membrane, bending, pinned, down)
 
 
 def cut_out(pattern: str, degrees: float) -> tuple[np.ndarray, np.ndarray, float]:
@@ -141,7 +141,7 @@ STRETCHED = {"basket1": 0.02, "honey1": 0.06, "rib1": 0.07, "satin1": 0.02, "sto
 def fabrics() -> list[dict[str, Any]]:
     """Equilibria of HYLC's fabrics between bars that move apart in four frames, as in GPBD Fig. 5; they need
     $SUPPLE_DATA."""
-    found = []
+    results = []
     for name, away in STRETCHED.items():
         scene = supple.Scene(dt=0.25)
         cloth = scene.add_cloth(supple.sheet(16, (0.3, 0.3), plane="zx"), supple.load_fabric(name), rest="uv")
@@ -151,7 +151,7 @@ def fabrics() -> list[dict[str, Any]]:
             scene.pin(cloth.where(np.flatnonzero(bar)), motion=supple.Translate((0, 0, way)))
         frames = list(supple.simulate(scene, frames=4))
         reports = [frame.report for frame in frames]
-        found.append(
+        results.append(
             {
                 "fabric": name,
                 "stretch": round(2 * away / 0.1875, 2),
@@ -161,8 +161,8 @@ def fabrics() -> list[dict[str, Any]]:
                 "largest_angle": round(float(np.max(frames[-1].evaluate().bending_angle)), 1),
             }
         )
-        print(found[-1], flush=True)
-    return found
+        print(results[-1], flush=True)
+    return results
 
 
 def catenary() -> dict[str, Any]:
@@ -180,23 +180,23 @@ def catenary() -> dict[str, Any]:
     result = supple.equilibrium(scene, tolerance=1e-5)
     a = brentq(lambda a: 2 * a * math.sinh(span / (2 * a)) - length, 0.1, 10)
     sag, expected = -result.positions[:, 1].min(), a * (math.cosh(span / (2 * a)) - 1)
-    found = {"sag": round(float(sag), 5), "expected": round(expected, 5)}
-    found |= {"error": round(float(sag / expected - 1), 5), "outcome": result.report.outcome.name}
-    print(found, flush=True)
-    return found
+    entry = {"sag": round(float(sag), 5), "expected": round(expected, 5)}
+    entry |= {"error": round(float(sag / expected - 1), 5), "outcome": result.report.outcome.name}
+    print(entry, flush=True)
+    return entry
 
 
 def buckling() -> dict[str, Any]:
     """The weight at which a strip on edge gives way sideways; its length goes with the third root of it."""
     weight = brentq(lambda w: least_curvature(CRITICAL * w), 0.8, 1.3, xtol=1e-3)
-    found = {"weight": round(weight, 4), "length": round(weight ** (1 / 3), 4)}
-    print(found, flush=True)
-    return found
+    entry = {"weight": round(weight, 4), "length": round(weight ** (1 / 3), 4)}
+    print(entry, flush=True)
+    return entry
 
 
 def cylinders() -> list[dict[str, Any]]:
     """Energy of rolled sheets by that of a plate, for directions across the mesh."""
-    found = []
+    results = []
     meshes = {"equilateral": equilateral(48, 56), "right triangles": sheet(48)}
     for mesh, (points, triangles) in meshes.items():
         area = float(np.ptp(points[:, 0]) * np.ptp(points[:, 1]))
@@ -211,9 +211,9 @@ def cylinders() -> list[dict[str, Any]]:
                 problem.positions = rolled
                 energy = float(problem.diagnostics.stored_energies().sum())
                 ratio = round(energy / (area / 8), 4)
-                found.append({"mesh": mesh, "degrees": degrees, "bending": name, "ratio": ratio})
-                print(found[-1], flush=True)
-    return found
+                results.append({"mesh": mesh, "degrees": degrees, "bending": name, "ratio": ratio})
+                print(results[-1], flush=True)
+    return results
 
 
 def sweep(model: Model, device: str) -> dict[str, Any]:
@@ -232,12 +232,12 @@ def sweep(model: Model, device: str) -> dict[str, Any]:
         problem.device.wait()
         times.append((clock() - begin) / SWEEPS)
     stencils = sum(len(term.vertices) for term in model.terms)
-    visits = sum(term.vertices.size for term in model.terms)
+    incidences = sum(term.vertices.size for term in model.terms)
     return {
         "vertices": model.vertices,
         "stencils": stencils,
         "ms": round(1e3 * min(times), 4),
-        "ns_per_visit": round(1e9 * min(times) / visits, 2),
+        "ns_per_visit": round(1e9 * min(times) / incidences, 2),
         "ns_per_stencil": round(1e9 * min(times) / stencils, 2),
     }
 
@@ -245,38 +245,40 @@ def sweep(model: Model, device: str) -> dict[str, Any]:
 def swept() -> dict[str, Model]:
     """A cloth of 128 × 128 cells, its membrane alone and with hinges, and a block of as many tetrahedra."""
     points, triangles = sheet(128)
-    held = np.flatnonzero(points[:, 0] == 0)
+    pinned = np.flatnonzero(points[:, 0] == 0)
     membrane, down = supple.Corotated(young=1e5, poisson=0.3), np.array([0, 0, -10.0])
     scene = supple.Scene(gravity=(0, -1, 0))
     body = scene.add_solid(supple.block(25), membrane, density=10)
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
     return {
         "tetrahedra": build_model(scene),
-        "membrane": cloth(points, triangles, membrane, None, held, down),
-        "membrane and hinges": cloth(points, triangles, membrane, supple.HingeBending(1e-3), held, down),
+        "membrane": cloth(points, triangles, membrane, None, pinned, down),
+        "membrane and hinges": cloth(points, triangles, membrane, supple.HingeBending(1e-3), pinned, down),
     }
 
 
 def sweeps(device: str = "cpu") -> dict[str, Any]:
-    found = {}
+    results = {}
     for name, model in swept().items():
-        found[name] = sweep(model, device)
-        print(name, found[name], flush=True)
-    return found
+        results[name] = sweep(model, device)
+        print(name, results[name], flush=True)
+    return results
 
 
 def operations() -> dict[str, Any]:
     """Of a visit and of a stencil; of the sweep over cloth with hinges, the mean of its stencils."""
     models = swept()
-    found = visits(models["tetrahedra"]) | visits(models["membrane and hinges"])
+    results = operations_per_update(models["tetrahedra"]) | operations_per_update(
+        models["membrane and hinges"]
+    )
     terms = models["membrane and hinges"].terms
     counts = {term.name: len(term.vertices) for term in terms}
     for what in ("flops_per_stencil", "bytes_per_stencil"):
-        mean = sum(count * found[name][what] for name, count in counts.items()) / sum(counts.values())
-        found.setdefault("mean of cloth", {})[what] = round(mean)
-    for name, row in found.items():
+        mean = sum(count * results[name][what] for name, count in counts.items()) / sum(counts.values())
+        results.setdefault("mean of cloth", {})[what] = round(mean)
+    for name, row in results.items():
         print(name, row, flush=True)
-    return found
+    return results
 
 
 def main() -> None:
@@ -295,10 +297,10 @@ def main() -> None:
         from supple.kernels.cuda import require_device
 
         parts = {"card": lambda: {"device": require_device(), **sweeps("cuda")}}
-    found = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
+    results = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
     for name in sys.argv[1:] or parts:
-        found |= {name: parts[name](), "machine": machine(), "date": str(date.today())}
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        results |= {name: parts[name](), "machine": machine(), "date": str(date.today())}
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def of_supple(start: np.ndarray, velocity: np.ndarray, bending: bool, solver: An
 
     model = supple.scene.build_model(scene(bending), quasistatic=False)
     problem = make_problem(model, True, supple.Backend("cpu", "float32", 1))
-    found = {}
+    results = {}
     for count in COUNTS:
         times = []
         for _ in range(REPEATS):
@@ -80,8 +80,8 @@ def of_supple(start: np.ndarray, velocity: np.ndarray, bending: bool, solver: An
             run = solver.begin(problem)
             run.advance(count)
             times.append(process_time() - begin)
-        found[count] = 1e3 * min(times), problem.positions.copy()
-    return found
+        results[count] = 1e3 * min(times), problem.positions.copy()
+    return results
 
 
 def newton_model(start: np.ndarray, velocity: np.ndarray, kind: str, bending: bool) -> Any:
@@ -127,7 +127,7 @@ def of_newton(kind: str, bending: bool) -> dict[str, Any]:
     model = newton_model(start, velocity, kind, bending)
     solvers = {"vbd": newton.solvers.SolverVBD, "style3d": newton.solvers.SolverStyle3D}
     before, after, control = model.state(), model.state(), model.control()
-    found = {}
+    results = {}
     for count in COUNTS:
         solver = solvers[kind](model, iterations=count)
         if kind == "style3d":
@@ -142,8 +142,8 @@ def of_newton(kind: str, bending: bool) -> dict[str, Any]:
             solver.step(before, after, control, None, DT)
             wp.synchronize()
             times.append(process_time() - begin)
-        found[str(count)] = {"ms": 1e3 * min(times), "positions": after.particle_q.numpy().tolist()}
-    return found
+        results[str(count)] = {"ms": 1e3 * min(times), "positions": after.particle_q.numpy().tolist()}
+    return results
 
 
 def peer() -> None:
@@ -151,17 +151,17 @@ def peer() -> None:
     import warp as wp
 
     wp.config.quiet = True
-    answer = {"versions": {"newton": newton.__version__, "warp": wp.config.version}}
+    reply = {"versions": {"newton": newton.__version__, "warp": wp.config.version}}
     for name, kind, bending in (
         ("vbd", "vbd", False),
         ("vbd bending", "vbd", True),
         ("style3d", "style3d", True),
     ):
         try:
-            answer[name] = of_newton(kind, bending)
+            reply[name] = of_newton(kind, bending)
         except Exception as mistake:
-            answer[name] = {"error": f"{type(mistake).__name__}: {mistake}"}
-    Path(sys.argv[3]).write_text(json.dumps(answer))
+            reply[name] = {"error": f"{type(mistake).__name__}: {mistake}"}
+    Path(sys.argv[3]).write_text(json.dumps(reply))
 
 
 def main() -> None:
@@ -173,43 +173,43 @@ def main() -> None:
 
     start, velocity = swung()
     mesh = scene(False).bodies[0].mesh
-    kinds = {"pbng": supple.PBNG(acceleration="none"), "pbng anderson": supple.PBNG()}
+    solvers = {"pbng": supple.PBNG(acceleration="none"), "pbng anderson": supple.PBNG()}
     begun = residual(start + DT * velocity, start, velocity)
 
     def left(x: np.ndarray) -> float:
         return residual(x, start, velocity) / begun
 
-    found: dict[str, Any] = {"vertices": mesh.n_vertices, "triangles": mesh.n_triangles, "solvers": {}}
+    results: dict[str, Any] = {"vertices": mesh.n_vertices, "triangles": mesh.n_triangles, "solvers": {}}
     with tempfile.TemporaryDirectory() as folder:
-        given, answer = Path(folder) / "start.npz", Path(folder) / "answer.json"
+        given, output_file = Path(folder) / "start.npz", Path(folder) / "answer.json"
         np.savez(given, start=start, velocity=velocity, rest=mesh.points, triangles=mesh.triangles)
         for bending in (False, True):
-            for name, solver in kinds.items():
+            for name, solver in solvers.items():
                 rows = of_supple(start, velocity, bending, solver)
                 label = f"supple {name}{' bending' * bending}"
-                found["solvers"][label] = [
+                results["solvers"][label] = [
                     row(n, ms, None if bending else left(x)) for n, (ms, x) in rows.items()
                 ]
-        subprocess.run([python, __file__, "--peer", str(given), str(answer)], check=True)
-        told = json.loads(answer.read_text())
-    found["versions"] = told.pop("versions")
-    for name, rows in told.items():
+        subprocess.run([python, __file__, "--peer", str(given), str(output_file)], check=True)
+        output = json.loads(output_file.read_text())
+    results["versions"] = output.pop("versions")
+    for name, rows in output.items():
         if "error" not in rows:
             same = name == "vbd"
             rows = [
                 row(int(n), r["ms"], left(np.array(r["positions"])) if same else None)
                 for n, r in rows.items()
             ]
-        found["solvers"][f"newton {name}"] = rows
-    ours = found["solvers"]["supple pbng bending"][-1]["ms_per_iteration"]
-    found["ratios"] = {
+        results["solvers"][f"newton {name}"] = rows
+    ours = results["solvers"]["supple pbng bending"][-1]["ms_per_iteration"]
+    results["ratios"] = {
         f"newton {name}": round(rows[-1]["ms_per_iteration"] / ours, 2)
-        for name, rows in ((n, found["solvers"][f"newton {n}"]) for n in ("vbd bending", "style3d"))
+        for name, rows in ((n, results["solvers"][f"newton {n}"]) for n in ("vbd bending", "style3d"))
         if isinstance(rows, list)
     }
-    found |= {"machine": machine(), "date": str(date.today())}
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
-    print(json.dumps(found, indent=1))
+    results |= {"machine": machine(), "date": str(date.today())}
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    print(json.dumps(results, indent=1))
 
 
 def row(count: int, ms: float, left: float | None) -> dict[str, Any]:

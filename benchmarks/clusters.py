@@ -51,7 +51,7 @@ def longest(projections: Any) -> int:
 
 
 def measure(device: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, make in BODIES.items():
         scene = make()
         model = supple.scene.build_model(scene)
@@ -74,14 +74,14 @@ def measure(device: str) -> dict[str, Any]:
         table = np.array([[row["phases"], row["visits"]] for row in rows.values()], float)
         times = np.array([row["us"] for row in rows.values()])
         (a, b), *_ = np.linalg.lstsq(table, times, rcond=None)
-        found[name] = {
+        results[name] = {
             "tetrahedra": len(model.tets),
             "orderings": rows,
             "us per phase": round(float(a), 3),
             "us per visit": round(float(b), 3),
         }
-        print(name, {key: found[name][key] for key in ("us per phase", "us per visit")}, flush=True)
-    return found
+        print(name, {key: results[name][key] for key in ("us per phase", "us per visit")}, flush=True)
+    return results
 
 
 def main() -> None:
@@ -89,10 +89,10 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--output", type=Path, default=RESULTS)
     chosen = parser.parse_args()
-    found = json.loads(chosen.output.read_text()) if chosen.output.exists() else {}
-    found[chosen.device] = {"machine": machine(), **measure(chosen.device)}
+    results = json.loads(chosen.output.read_text()) if chosen.output.exists() else {}
+    results[chosen.device] = {"machine": machine(), **measure(chosen.device)}
     chosen.output.parent.mkdir(parents=True, exist_ok=True)
-    chosen.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    chosen.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -53,13 +53,13 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS)
     output = parser.parse_args().output
     with tempfile.TemporaryDirectory() as folder:
-        figures = {name: measure(options, folder) for name, options in CASES.items()}
+        by_case = {name: measure(options, folder) for name, options in CASES.items()}
     results = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "versions": versions(),
         "load": load(),
-        "figures": figures,
+        "figures": by_case,
     }
     output.write_text(json.dumps(results, indent=1) + "\n")
     show(results)
@@ -73,8 +73,8 @@ def measure(options: str, folder: str) -> dict[str, float]:
     run = subprocess.run(command, env={**os.environ, **homes}, capture_output=True, text=True, check=True)
     after = os.times()
     spent = after.children_user + after.children_system - before.children_user - before.children_system
-    figures = {"seconds": perf_counter() - began, "compiling": float(run.stdout), "processor": spent}
-    return {name: round(value, 2) for name, value in figures.items()}
+    entry = {"seconds": perf_counter() - began, "compiling": float(run.stdout), "processor": spent}
+    return {name: round(value, 2) for name, value in entry.items()}
 
 
 def load() -> float | None:
@@ -87,8 +87,8 @@ def show(results: dict[str, Any]) -> None:
     table = Table(
         "", "seconds", "compiling", "processor", title=f"{computer['cpu']}, {computer['cores']} cores"
     )
-    for name, figures in results["figures"].items():
-        table.add_row(name, *(f"{value:.1f}" for value in figures.values()))
+    for name, entry in results["figures"].items():
+        table.add_row(name, *(f"{value:.1f}" for value in entry.values()))
     Console().print(table)
 
 

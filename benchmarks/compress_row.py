@@ -95,16 +95,16 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS)
     parser.add_argument("cases", nargs="*", default=list(CASES))
     chosen = parser.parse_args()
-    found = json.loads(chosen.output.read_text()) if chosen.output.exists() else {}
-    found["machine"] = machine() | {"device": chosen.device}
+    results = json.loads(chosen.output.read_text()) if chosen.output.exists() else {}
+    results["machine"] = machine() | {"device": chosen.device}
     for name in chosen.cases:
-        if name in found:
+        if name in results:
             continue
-        found[name] = follow(chosen.device, **CASES[name])
-        row = found[name]
+        results[name] = follow(chosen.device, **CASES[name])
+        row = results[name]
         print(f"{name}: {row['steps']} steps, finite {row['finite']}, {row['first inverted']}", flush=True)
         chosen.output.parent.mkdir(parents=True, exist_ok=True)
-        chosen.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        chosen.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

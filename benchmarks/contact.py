@@ -41,8 +41,8 @@ def indent(cells: int, depth: float, size: float = 2.0, power: float = 2.0, tole
     scene.add_obstacle(ball, supple.Translate((0, -depth, 0)), name="ball")
     began = perf_counter()
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=tolerance)
-    (touched,) = result.report.contact.obstacles
-    force = 4 * touched.force[1]
+    (obstacle,) = result.report.contact.obstacles
+    force = 4 * obstacle.force[1]
     expected = 4 / 3 * YOUNG / (1 - POISSON**2) * np.sqrt(RADIUS) * depth**1.5
     return {
         "cells": cells,
@@ -51,7 +51,7 @@ def indent(cells: int, depth: float, size: float = 2.0, power: float = 2.0, tole
         "force": force,
         "hertz": expected,
         "ratio": force / expected,
-        "contacts": touched.contacts,
+        "contacts": obstacle.contacts,
         "radius": float(np.sqrt(RADIUS * depth)),
         "iterations": result.report.iterations,
         "relative_residual": result.report.relative_residual,
@@ -77,13 +77,13 @@ def main() -> None:
     for cells in map(int, given.cells.split(",")):
         rows.append(indent(cells, given.depth))
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-    figures = {
+    results = {
         "machine": machine(),
         "hertz": rows,
         "extrapolated": extrapolated(rows),
         "half_space": 1 + 0.6 * rows[-1]["radius"] / 2,
     }
-    given.to.write_text(json.dumps(figures, indent=2) + "\n")
+    given.to.write_text(json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -39,12 +39,12 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(ANSWERS))
     parser.add_argument("--to", type=Path, default=Path(__file__).parent / "results" / "contact_answers.json")
     given = parser.parse_args()
-    found = json.loads(given.to.read_text()) if given.to.exists() else {}
+    results = json.loads(given.to.read_text()) if given.to.exists() else {}
     for name in given.only.split(","):
-        found[name] = ANSWERS[name]()
-        found.setdefault("machine", {})[name] = machine()
-        print(name, json.dumps(found[name]), file=sys.stderr, flush=True)
-        given.to.write_text(json.dumps(found, indent=2) + "\n")
+        results[name] = ANSWERS[name]()
+        results.setdefault("machine", {})[name] = machine()
+        print(name, json.dumps(results[name]), file=sys.stderr, flush=True)
+        given.to.write_text(json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from supple.kernels import compilation
 from supple.kernels.cuda import require_device
 
 RESULTS = Path(__file__).parent / "results" / "contact_card.json"
-SWEEPS, TAKEN_APART = 20, 3
+SWEEPS, PROFILED_FRAMES = 20, 3
 
 
 def measured(contact: Any, size: Size, frames: int, precision: str) -> dict[str, Any]:
@@ -42,20 +42,20 @@ def measured(contact: Any, size: Size, frames: int, precision: str) -> dict[str,
         )
         for frame in moving:
             took = perf_counter() - began - (compiled.seconds - before)
-            met = frame.report.met
-            assert met is not None
-            rows.append({"seconds": took, "contacts": met.contacts, "depth": met.depth})
-            if frame.index == frames - TAKEN_APART:
+            contacts = frame.report.met
+            assert contacts is not None
+            rows.append({"seconds": took, "contacts": contacts.contacts, "depth": contacts.depth})
+            if frame.index == frames - PROFILED_FRAMES:
                 times = profile()
             began, before = perf_counter(), compiled.seconds
-    counted = rows[1:-TAKEN_APART]
-    most = max(row["contacts"] for row in counted)
+    timed_rows = rows[1:-PROFILED_FRAMES]
+    most = max(row["contacts"] for row in timed_rows)
     groups = {
-        "no contact": [row for row in counted if row["contacts"] == 0],
-        "up to half of the most contacts": [row for row in counted if 0 < row["contacts"] <= most / 2],
-        "more": [row for row in counted if row["contacts"] > most / 2],
+        "no contact": [row for row in timed_rows if row["contacts"] == 0],
+        "up to half of the most contacts": [row for row in timed_rows if 0 < row["contacts"] <= most / 2],
+        "more": [row for row in timed_rows if row["contacts"] > most / 2],
     }
-    kernels = {name: sum(found) / TAKEN_APART for name, found in times.items()}
+    kernels = {name: sum(equilibrium) / PROFILED_FRAMES for name, equilibrium in times.items()}
     return {
         "vertices": sum(len(body.points) for body in scene.bodies),
         "surface_vertices": len(
@@ -90,11 +90,11 @@ def main() -> None:
     for method in given.contact:
         for refresh in given.refresh if method == "weak" else [10]:
             contact = supple.Contact(method, detection_interval=refresh) if method == "weak" else method
-            found = measured(contact, size, given.frames, given.precision)
+            entry = measured(contact, size, given.frames, given.precision)
             name = f"{method}, found every {refresh} sweeps, fine {given.fine:g}, {given.precision}"
             about = {"date": str(date.today()), "card": require_device(), "machine": machine()}
-            stored[name] = {**about, "versions": versions(), **found}
-            print(name, json.dumps(found), flush=True)
+            stored[name] = {**about, "versions": versions(), **entry}
+            print(name, json.dumps(entry), flush=True)
             given.json.write_text(json.dumps(stored, indent=2) + "\n")
 
 

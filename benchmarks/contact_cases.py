@@ -146,13 +146,13 @@ def bunny_mesh(length: float) -> supple.TetMesh:
 def objects(size: Size, bunnies: bool) -> list[supple.TetMesh]:
     """Of about the same size, 0.5 m, about the origin."""
     two, three, five = (round(cells * size.fine) for cells in (2, 3, 5))
-    found = [
+    meshes = [
         supple.block(cells=three, size=(0.4, 0.4, 0.4)).translated((-0.2, -0.2, -0.2)),
         supple.ball(0.25, resolution=three),
         supple.meshes.torus(0.2, 0.08, resolution=two),
         supple.block(cells=(five, two, two), size=(0.6, 0.2, 0.2)).translated((-0.3, -0.1, -0.1)),
     ]
-    return [*found, bunny_mesh(0.5)] if bunnies and size.full else found
+    return [*meshes, bunny_mesh(0.5)] if bunnies and size.full else meshes
 
 
 def dropped(count: int, small: int, bunnies: bool, contact: Any, size: Size) -> supple.Scene:
@@ -166,8 +166,8 @@ def dropped(count: int, small: int, bunnies: bool, contact: Any, size: Size) -> 
     meshes = objects(size, bunnies)
     for k in range(count):
         mesh = meshes[k % len(meshes)].rotated(rng.normal(size=3), rng.uniform(0, 3))
-        layer, place = divmod(k, side * side)
-        x, z = (np.array(divmod(place, side)) - 0.5 * (side - 1)) * 0.74
+        layer, slot = divmod(k, side * side)
+        x, z = (np.array(divmod(slot, side)) - 0.5 * (side - 1)) * 0.74
         scene.add_solid(mesh.translated((x, 0.45 + 0.74 * layer, z)), rubber(2e4), density=100)
     return scene
 

@@ -38,11 +38,15 @@ def slide(mu: float, degrees: float, seconds: float, between: bool = False) -> d
     second, or how fast it gets faster, against g (sin - μ cos)."""
     began, scene = perf_counter(), slope_scene(mu, degrees, between)
     frames, steep = round(seconds / scene.dt), np.tan(np.radians(degrees))
-    settled = scene if mu >= steep * (1 - 1e-5) else slope_scene(steep + 0.2, degrees, between)
-    start = supple.equilibrium(settled, solver=supple.PBNG(), tolerance=1e-8, position_tolerance=None).state
-    start = supple.State(start.displacements, start.velocities, start.history if settled is scene else {})
+    static_scene = scene if mu >= steep * (1 - 1e-5) else slope_scene(steep + 0.2, degrees, between)
+    start = supple.equilibrium(
+        static_scene, solver=supple.PBNG(), tolerance=1e-8, position_tolerance=None
+    ).state
+    start = supple.State(
+        start.displacements, start.velocities, start.history if static_scene is scene else {}
+    )
     motion = supple.simulate(scene, solver=supple.PBNG(), frames=frames, tolerance=1e-7, initial=start)
-    there = np.array([frame.positions_of(scene.bodies[-1])[:, 0].mean() for frame in motion])
+    displacement = np.array([frame.positions_of(scene.bodies[-1])[:, 0].mean() for frame in motion])
     times = scene.dt * np.arange(1, frames + 1)
     angle = np.radians(degrees)
     expected = max(0.0, G * (np.sin(angle) - mu * np.cos(angle)))
@@ -53,8 +57,8 @@ def slide(mu: float, degrees: float, seconds: float, between: bool = False) -> d
         "seconds": seconds,
         "on": "another body" if between else "a plane",
         "expected": expected,
-        "acceleration": float(2 * np.polyfit(times[later], there[later], 2)[0]),
-        "creep": float(np.ptp(there[later])),
+        "acceleration": float(2 * np.polyfit(times[later], displacement[later], 2)[0]),
+        "creep": float(np.ptp(displacement[later])),
         "wall": perf_counter() - began,
     }
 
@@ -100,15 +104,15 @@ def capstan(mu: float = 0.3, segments: int = 48, turn: float = np.pi) -> dict:
     )
     first = strip.where(np.flatnonzero(s < s.min() + 1e-9))
     last = strip.where(np.flatnonzero(s > s.max() - 1e-9))
-    pull = along[np.argmax(s)]
+    tension = along[np.argmax(s)]
     scene.add_force(first, (*(-load * along[np.argmin(s)]), 0.0))
-    scene.pin(last, supple.Translate((*(0.4 * pull), 0.0)), name="end")
+    scene.pin(last, supple.Translate((*(0.4 * tension), 0.0)), name="end")
     shape = supple.Cylinder(point0=(0, 0, -1), point1=(0, 0, 1), radius=radius)
     scene.add_obstacle(shape, friction=mu)
     result = supple.equilibrium(
         scene, solver=supple.PBNG(), tolerance=1e-6, position_tolerance=None, load_steps=4
     )
-    force = float(result.evaluate().reactions["end"].force[:2] @ pull)
+    force = float(result.evaluate().reactions["end"].force[:2] @ tension)
     expected = float(np.exp(mu * turn))
     return {
         "mu": mu,
@@ -130,13 +134,13 @@ def capstans() -> list[dict]:
 def refined(cells: int, inner: float, size: float) -> np.ndarray:
     """(cells + 1,) from 0 to a size: half of the cells are equal up to `inner`, the others grow evenly."""
     near = cells // 2
-    first, far = inner / near, cells - near
+    first, outer_cells = inner / near, cells - near
     low, high = 1.0, 20.0
     for _ in range(100):  # the ratio of one to the next, by halves
         ratio = (low + high) / 2
-        total = inner + first * float(np.sum(ratio ** np.arange(1, far + 1)))
+        total = inner + first * float(np.sum(ratio ** np.arange(1, outer_cells + 1)))
         low, high = (ratio, high) if total < size else (low, ratio)
-    steps = np.concatenate([np.full(near, first), first * ratio ** np.arange(1, far + 1)])
+    steps = np.concatenate([np.full(near, first), first * ratio ** np.arange(1, outer_cells + 1)])
     return np.concatenate([[0.0], np.cumsum(steps)])
 
 
@@ -175,13 +179,13 @@ def mindlin(cells: int = 14, depth: float = 0.01, mu: float = 0.3) -> dict:
     scene.add_obstacle(ball, motion, friction=mu, name="ball")
     frames = list(supple.simulate(scene, solver=supple.PBNG(), dt=1.0, frames=2, tolerance=1e-5))
     result = frames[-1]
-    touches = result.evaluate().obstacle_contacts
-    normal = -touches.force[:, 1]
-    across = np.hypot(touches.force[:, 0], touches.force[:, 2])
-    places = result.positions[touches.vertices] - [shift, 0, 0]
-    r = np.hypot(places[:, 0], places[:, 2])
+    contacts = result.evaluate().obstacle_contacts
+    normal = -contacts.force[:, 1]
+    across = np.hypot(contacts.force[:, 0], contacts.force[:, 2])
+    positions = result.positions[contacts.vertices] - [shift, 0, 0]
+    r = np.hypot(positions[:, 0], positions[:, 2])
     sticks = across < mu * normal * (1 - 1e-3)
-    P, Q = 2 * float(normal.sum()), 2 * float(touches.force[:, 0].sum())
+    P, Q = 2 * float(normal.sum()), 2 * float(contacts.force[:, 0].sum())
     contact = float(np.sqrt(2.5 * (normal / normal.sum() * r**2).sum()))
     return {
         "cells": cells,

@@ -114,7 +114,7 @@ def of_newton(substeps: int, gap: float | None, frames: int, given: Any) -> tupl
         particle_self_contact_margin=margin, particle_self_contact_gap=gap or margin,
     )  # fmt: skip
     now, then, control = model.state(), model.state(), model.control()
-    found, spent = [], 0.0
+    positions, spent = [], 0.0
     for frame in range(frames):
         begin = process_time()
         for _ in range(substeps):
@@ -125,8 +125,8 @@ def of_newton(substeps: int, gap: float | None, frames: int, given: Any) -> tupl
         wp.synchronize()
         if frame:  # the first compiles
             spent += process_time() - begin
-            found.append(now.particle_q.numpy().copy())
-    return np.array(found), spent, model.particle_count
+            positions.append(now.particle_q.numpy().copy())
+    return np.array(positions), spent, model.particle_count
 
 
 def peer() -> None:
@@ -135,13 +135,13 @@ def peer() -> None:
 
     wp.config.quiet = True
     given, frames = np.load(sys.argv[2]), int(sys.argv[4])
-    found: dict[str, Any] = {"versions": [newton.__version__, wp.config.version]}
+    results: dict[str, Any] = {"versions": [newton.__version__, wp.config.version]}
     for name in sys.argv[5:]:
         try:
-            found[f"{name} x"], found[f"{name} s"], _ = of_newton(*VBD[name], frames, given)
+            results[f"{name} x"], results[f"{name} s"], _ = of_newton(*VBD[name], frames, given)
         except Exception as mistake:
-            found[f"{name} error"] = f"{type(mistake).__name__}: {mistake}"
-    np.savez(sys.argv[3], **found)
+            results[f"{name} error"] = f"{type(mistake).__name__}: {mistake}"
+    np.savez(sys.argv[3], **results)
 
 
 def main() -> None:
@@ -149,8 +149,8 @@ def main() -> None:
     parser.add_argument("--python", required=True, help="of an environment with newton")
     parser.add_argument("--frames", type=int, default=FRAMES)
     parser.add_argument("--only", nargs="*", choices=[*OURS, *VBD], help="others stay as they were")
-    asked = parser.parse_args()
-    only = asked.only or [*OURS, *VBD]
+    arguments = parser.parse_args()
+    only = arguments.only or [*OURS, *VBD]
     import supple
     from supple.io.machine import machine
 
@@ -158,31 +158,39 @@ def main() -> None:
     model = supple.scene.build_model(scene, quasistatic=False)
     contact = model.dynamic_terms[-1][1]
     rows = json.loads(RESULTS.read_text())["solvers"] if RESULTS.exists() else {}
-    rows |= {f"supple {kind}": of_supple(kind, asked.frames) for kind in OURS if kind in only}
+    rows |= {f"supple {kind}": of_supple(kind, arguments.frames) for kind in OURS if kind in only}
     peers = [name for name in VBD if name in only]
     with tempfile.TemporaryDirectory() as folder:
-        start, answer = Path(folder) / "start.npz", Path(folder) / "answer.npz"
+        start, output_file = Path(folder) / "start.npz", Path(folder) / "answer.npz"
         meshes = {f"points{k}": body.points for k, body in enumerate(scene.bodies)}
         meshes |= {f"tets{k}": body.mesh.tets for k, body in enumerate(scene.bodies)}
         edge = contact.surfaces.edge
         numbers = {"width": 1.5, "thickness": contact.thickness, "stiffness": 10 * YOUNG * edge}
         np.savez(start, **meshes, **numbers)
         subprocess.run(
-            [asked.python, __file__, "--peer", str(start), str(answer), str(asked.frames), *peers],
+            [
+                arguments.python,
+                __file__,
+                "--peer",
+                str(start),
+                str(output_file),
+                str(arguments.frames),
+                *peers,
+            ],
             check=True,
         )
-        told = np.load(answer)
+        output = np.load(output_file)
         for name in peers:
-            if f"{name} x" in told:
-                x = told[f"{name} x"].astype(float)
-                rows[f"newton {name}"] = judged(scene, x, float(told[f"{name} s"]))
+            if f"{name} x" in output:
+                x = output[f"{name} x"].astype(float)
+                rows[f"newton {name}"] = judged(scene, x, float(output[f"{name} s"]))
             else:
-                rows[f"newton {name}"] = {"error": str(told[f"{name} error"])}
-        versions = dict(zip(("newton", "warp"), map(str, told["versions"]), strict=True))
-    found = {"vertices": model.vertices, "objects": OBJECTS, "solvers": rows, "versions": versions}
-    found |= {"machine": machine(), "date": str(date.today())}
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
-    print(json.dumps(found, indent=1))
+                rows[f"newton {name}"] = {"error": str(output[f"{name} error"])}
+        versions = dict(zip(("newton", "warp"), map(str, output["versions"]), strict=True))
+    results = {"vertices": model.vertices, "objects": OBJECTS, "solvers": rows, "versions": versions}
+    results |= {"machine": machine(), "date": str(date.today())}
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    print(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":

@@ -35,11 +35,11 @@ def hertz(cells: int, depth: float = 2.5e-5, radius: float = 1.0, wide: float = 
     ball = supple.Sphere(radius=radius, center=(0, radius, 0))
     scene.add_obstacle(ball, supple.Translate((0, -depth, 0)), name="ball")
     result = supple.equilibrium(scene, tolerance=1e-6, position_tolerance=None)
-    touches = result.evaluate().obstacle_contacts
-    normal = touches.force[:, 1]
-    places = result.positions[touches.vertices]
+    contacts = result.evaluate().obstacle_contacts
+    normal = contacts.force[:, 1]
+    positions = result.positions[contacts.vertices]
     shares = normal / normal.sum()
-    found = float(np.sqrt(2.5 * (shares * (places[:, 0] ** 2 + places[:, 2] ** 2)).sum()))
+    contact_radius = float(np.sqrt(2.5 * (shares * (positions[:, 0] ** 2 + positions[:, 2] ** 2)).sum()))
     expected = 4 / 3 * STAR * np.sqrt(radius) * depth**1.5
     return {
         "cells": cells,
@@ -47,7 +47,7 @@ def hertz(cells: int, depth: float = 2.5e-5, radius: float = 1.0, wide: float = 
         "vertices": result.model.vertices,
         "edge": 1.5 / cells,
         "force": -ROUND * float(normal.sum()) / expected,
-        "radius": found / a,
+        "radius": contact_radius / a,
         "contacts": int((normal < 0).sum()),
         "block": 1 + 0.6 / wide,
         "outcome": result.report.outcome.name.lower(),
@@ -98,9 +98,9 @@ def two_spheres(cells: int = 12, approach: float = 5e-5, wide: float = 100.0) ->
             points = mesh.points * (1, -1, 1) + (0, thick, 0)
             mesh = supple.TetMesh(points, mesh.tets[:, [0, 2, 1, 3]])
         body = scene.add_solid(mesh, elastic, name=name)
-        far = size + thick if name == "high" else -size
+        outer_plane = size + thick if name == "high" else -size
         motion = supple.Translate((0, -approach, 0)) if name == "high" else None
-        hold_sector(scene, body, size, far, motion)
+        hold_sector(scene, body, size, outer_plane, motion)
     result = supple.equilibrium(scene, solver="newton", tolerance=1e-4, position_tolerance=None)
     return _two_spheres(result, a, radius, approach, wide) | {"cells": cells, "wall": perf_counter() - began}
 
@@ -111,12 +111,12 @@ def _two_spheres(result: Any, a: float, radius: float, approach: float, wide: fl
     term = result.model.terms[-1]
     force = contact_forces_on_vertices(term, result.positions, result.model.rest)[own, 1]
     x = result.positions[own]
-    found = float(np.sqrt(2.5 * (force / force.sum() * (x[:, 0] ** 2 + x[:, 2] ** 2)).sum()))
+    contact_radius = float(np.sqrt(2.5 * (force / force.sum() * (x[:, 0] ** 2 + x[:, 2] ** 2)).sum()))
     total, star = -ROUND * float(force.sum()), STAR / 2
     return {
         "force": total / (4 / 3 * star * np.sqrt(radius / 2) * approach**1.5),
-        "radius": found / a,
-        "force_of_radius": total / (4 / 3 * star * found**3 / (radius / 2)),
+        "radius": contact_radius / a,
+        "force_of_radius": total / (4 / 3 * star * contact_radius**3 / (radius / 2)),
         "block": 1 + 0.6 / wide,
         "vertices": result.model.vertices,
         "outcome": result.report.outcome.name.lower(),
@@ -140,17 +140,17 @@ def patch(method: str = "weak", thickness: float | None = None) -> dict:
     high = scene.add_solid(
         supple.block(cells=(4, 4, 4), size=(1, 1, 1)).translated((0, 1 + gap, 0)), elastic, name="high"
     )
-    push = 0.05
+    pressing_depth = 0.05
     scene.pin(low.where(lambda X: X[:, 1] <= 0))
-    scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -push, 0)), name="top")
+    scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -pressing_depth, 0)), name="top")
     result = supple.equilibrium(scene, tolerance=1e-6, position_tolerance=None)
-    found = result.evaluate()
-    stress = found.cauchy[:, 1, 1]
-    force = float(found.reactions["top"].force[1])
+    evaluation = result.evaluate()
+    stress = evaluation.cauchy[:, 1, 1]
+    force = float(evaluation.reactions["top"].force[1])
     return {
         "method": method,
         "thickness": thickness,
-        "force": force / (-YOUNG * push / 2),
+        "force": force / (-YOUNG * pressing_depth / 2),
         "stress": [float(stress.min() / stress.mean()), float(stress.max() / stress.mean())],
         "outcome": result.report.outcome.name.lower(),
         "iterations": result.report.iterations,

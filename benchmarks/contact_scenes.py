@@ -95,19 +95,19 @@ def stopwatch() -> Iterator[dict[str, float]]:
 
         return call
 
-    kept = [getattr(owner, method) for owner, method, _ in WATCHED]
-    for (owner, method, name), function in zip(WATCHED, kept, strict=True):
+    originals = [getattr(owner, method) for owner, method, _ in WATCHED]
+    for (owner, method, name), function in zip(WATCHED, originals, strict=True):
         setattr(owner, method, timed(function, name))
     try:
         with compilation() as compiled:
             yield spent
     finally:
-        for (owner, method, _), function in zip(WATCHED, kept, strict=True):
+        for (owner, method, _), function in zip(WATCHED, originals, strict=True):
             setattr(owner, method, function)
 
 
 @dataclass
-class Figures:
+class RunSummary:
     """What is known of a run after so many frames; behind: how far pins are from where they are to be [m],
     with a barrier in their way; unchecked: frames that ipctk has not seen."""
 
@@ -142,7 +142,7 @@ class Figures:
         self.setup_seconds += report.setup_seconds
         self.slowest_frame = max(self.slowest_frame, report.seconds)
         self.lowest = float(frame.positions[:, 1].min())
-        self.look(frame.index, scene, frame.positions)
+        self.check_frame(frame.index, scene, frame.positions)
         if report.met is not None:
             self.deepest = max(self.deepest, report.met.depth)
             self.most_contacts = max(self.most_contacts, report.met.contacts)
@@ -152,7 +152,7 @@ class Figures:
         if report.contact is not None:
             self.deepest_in_obstacles = max(self.deepest_in_obstacles, report.contact.depth)
 
-    def look(self, index: int, scene: supple.Scene, positions: np.ndarray) -> None:
+    def check_frame(self, index: int, scene: supple.Scene, positions: np.ndarray) -> None:
         """Whether surfaces intersect in a frame, and how deep."""
         crossed = intersects(scene, positions)
         if crossed is None:
@@ -174,26 +174,26 @@ class Folder:
         """The state that a run goes on from, and its figures, where it has been begun."""
         if self.path is None or not (self.path / "state.npz").exists():
             return None, {}
-        with np.load(self.path / "state.npz") as kept:
-            history = {name[8:]: kept[name] for name in kept if name.startswith("history ")}
-            state = supple.State(kept["displacements"], kept["velocities"], history)
+        with np.load(self.path / "state.npz") as saved:
+            history = {name[8:]: saved[name] for name in saved if name.startswith("history ")}
+            state = supple.State(saved["displacements"], saved["velocities"], history)
         return state, json.loads((self.path / "figures.json").read_text())
 
-    def keep(self, frame: supple.Frame, figures: Figures) -> None:
+    def keep(self, frame: supple.Frame, run_summary: RunSummary) -> None:
         if self.path is None:
             return
         state = frame.state
         assert state is not None
-        if frame.index % self._every == 0 or frame.index == figures.of_frames:
+        if frame.index % self._every == 0 or frame.index == run_summary.of_frames:
             np.savez_compressed(self.path / f"frame_{frame.index:04d}.npz", positions=frame.positions)
         history = {f"history {name}": values for name, values in state.history.items()}
         written = self.path / "state.new.npz"
         np.savez(written, displacements=state.displacements, velocities=state.velocities, **history)
         written.replace(self.path / "state.npz")
-        (self.path / "figures.json").write_text(json.dumps(vars(figures), indent=2) + "\n")
+        (self.path / "figures.json").write_text(json.dumps(vars(run_summary), indent=2) + "\n")
 
 
-def measure(name: str, contact: str, size: Size, options: argparse.Namespace) -> Figures:
+def measure(name: str, contact: str, size: Size, options: argparse.Namespace) -> RunSummary:
     case = CASES[name]
     began = perf_counter()
     scene = case.make(contact, size)
@@ -206,62 +206,62 @@ def measure(name: str, contact: str, size: Size, options: argparse.Namespace) ->
     folder = Folder(options.save and options.save / f"{name}_{contact}", options.save_every)
     state, known = folder.last()
     points = sum(len(body.points) for body in scene.bodies)
-    figures = Figures(name, contact, solver.name, len(scene.bodies), points, options.sweeps)
+    run_summary = RunSummary(name, contact, solver.name, len(scene.bodies), points, options.sweeps)
     for key, value in known.items():
-        setattr(figures, key, value)
-    figures.of_frames, figures.threads = frames, options.threads or default_threads()
+        setattr(run_summary, key, value)
+    run_summary.of_frames, run_summary.threads = frames, options.threads or default_threads()
     print(
-        f"{name}, {contact}: {points:,} vertices, frames {figures.frames + 1} to {frames}, "
-        f"{figures.threads} threads, scene made in {perf_counter() - began:.1f} s",
+        f"{name}, {contact}: {points:,} vertices, frames {run_summary.frames + 1} to {frames}, "
+        f"{run_summary.threads} threads, scene made in {perf_counter() - began:.1f} s",
         flush=True,
     )
-    before = {key: getattr(figures, key) * figures.seconds for key in ("finding", "exchanging")}
-    frames_before, frame, took, ended = figures.seconds, None, [], perf_counter()
+    before = {key: getattr(run_summary, key) * run_summary.seconds for key in ("finding", "exchanging")}
+    frames_before, frame, took, ended = run_summary.seconds, None, [], perf_counter()
     with stopwatch() as spent:
         moving = supple.simulate(
-            scene, solver=solver, frames=frames, initial=state, first_frame=figures.frames + 1,
+            scene, solver=solver, frames=frames, initial=state, first_frame=run_summary.frames + 1,
             device=options.device, precision=options.precision, threads=options.threads,
         )  # fmt: skip
         for frame in moving:
-            figures.see(scene, frame)
-            figures.seconds = frames_before + spent["frames"]
+            run_summary.see(scene, frame)
+            run_summary.seconds = frames_before + spent["frames"]
             for key, earlier in before.items():
-                setattr(figures, key, (earlier + spent[key]) / max(figures.seconds, 1e-9))
-            folder.keep(frame, figures)
-            write(options, size, figures)
+                setattr(run_summary, key, (earlier + spent[key]) / max(run_summary.seconds, 1e-9))
+            folder.keep(frame, run_summary)
+            write(options, size, run_summary)
             took.append(perf_counter() - ended)
-            say(figures, frame, took)
+            say(run_summary, frame, took)
             ended = perf_counter()
             if not np.isfinite(frame.positions).all() or perf_counter() - began > 60 * options.minutes:
                 break
     if options.pictures is not None and frame is not None:
         options.pictures.mkdir(parents=True, exist_ok=True)
         supple.render(frame, options.pictures / f"{name}_{contact}.png", field="body")
-    return figures
+    return run_summary
 
 
-def say(figures: Figures, frame: supple.Frame, seconds: list[float]) -> None:
+def say(run_summary: RunSummary, frame: supple.Frame, seconds: list[float]) -> None:
     """One line for a frame, with what is left if all frames take as long as the last ones did; the first one
     of a run compiles and lays out."""
     pace = float(np.mean(seconds[1:][-5:] or seconds))
-    left = pace * (figures.of_frames - frame.index)
-    met = frame.report.met
+    left = pace * (run_summary.of_frames - frame.index)
+    contacts = frame.report.met
     print(
-        f"  frame {frame.index} of {figures.of_frames}: {seconds[-1]:.2f} s, "
-        f"{met.contacts if met else 0} contacts, "
-        f"{len(figures.frames_that_intersect)} frames intersect, {len(figures.unchecked)} unchecked; "
+        f"  frame {frame.index} of {run_summary.of_frames}: {seconds[-1]:.2f} s, "
+        f"{contacts.contacts if contacts else 0} contacts, "
+        f"{len(run_summary.frames_that_intersect)} frames intersect, {len(run_summary.unchecked)} unchecked; "
         f"{left:.0f} s left at this pace",
         flush=True,
     )
 
 
-def write(options: argparse.Namespace, size: Size, figures: Figures) -> None:
+def write(options: argparse.Namespace, size: Size, run_summary: RunSummary) -> None:
     stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     how = "full" if size.full else "small" if size == Size() else f"fine {size.fine}, count {size.count}"
     key = f"{how}, {options.device}, {options.precision}"
-    here = stored.setdefault(key, {})
-    here["machine"] = machine()
-    here[f"{figures.scene}, {figures.contact}"] = vars(figures)
+    section = stored.setdefault(key, {})
+    section["machine"] = machine()
+    section[f"{run_summary.scene}, {run_summary.contact}"] = vars(run_summary)
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(stored, indent=2) + "\n")
 
@@ -269,20 +269,20 @@ def write(options: argparse.Namespace, size: Size, figures: Figures) -> None:
 def check(folder: Path) -> None:
     """Look at the frames of all runs in a folder that nobody has looked at."""
     for path in sorted(folder.glob("*/figures.json")):
-        kept = json.loads(path.read_text())
+        saved = json.loads(path.read_text())
         size = json.loads((path.parent / "size.json").read_text())
-        scene = CASES[kept["scene"]].make(kept["contact"], Size(**size))
-        figures = Figures(**kept)
-        unchecked, figures.unchecked = figures.unchecked, []
+        scene = CASES[saved["scene"]].make(saved["contact"], Size(**size))
+        run_summary = RunSummary(**saved)
+        unchecked, run_summary.unchecked = run_summary.unchecked, []
         for index in unchecked:
             kept_frame = path.parent / f"frame_{index:04d}.npz"
             if not kept_frame.exists():
-                figures.unchecked.append(index)
+                run_summary.unchecked.append(index)
                 continue
             with np.load(kept_frame) as frame:
-                figures.look(index, scene, frame["positions"])
-        path.write_text(json.dumps(vars(figures), indent=2) + "\n")
-        print(json.dumps(vars(figures)))
+                run_summary.check_frame(index, scene, frame["positions"])
+        path.write_text(json.dumps(vars(run_summary), indent=2) + "\n")
+        print(json.dumps(vars(run_summary)))
 
 
 def main() -> None:

@@ -168,9 +168,9 @@ def with_supple(samples: list[Values]) -> Iterator[tuple[np.ndarray, Cost]]:
             shards.run(shard)
         each = Cost(*(cost / len(samples) for cost in since(began)))
         data = open_dataset(store.path)
-        place = {tuple(data.input_matrix[k]): k for k in range(data.count)}
+        index = {tuple(data.input_matrix[k]): k for k in range(data.count)}
         for values in samples:
-            yield data["positions"][place[tuple(float(values[n]) for n in names)]].astype(float), each
+            yield data["positions"][index[tuple(float(values[n]) for n in names)]].astype(float), each
 
 
 PEERS: dict[str, Callable[[list[Values]], Iterator[tuple[np.ndarray, Cost]]]] = {
@@ -182,19 +182,24 @@ PEERS: dict[str, Callable[[list[Values]], Iterator[tuple[np.ndarray, Cost]]]] = 
 
 def main() -> None:
     peer, count = sys.argv[1], int(sys.argv[2])
-    found, costs = zip(*PEERS[peer](drawn()[:count]), strict=True)
+    positions, costs = zip(*PEERS[peer](drawn()[:count]), strict=True)
     folder = Path(tempfile.gettempdir())
-    np.savez(folder / f"dataset_{peer}.npz", positions=np.array(found))
-    apart = {}
+    np.savez(folder / f"dataset_{peer}.npz", positions=np.array(positions))
+    differences = {}
     for other in PEERS:
         path = folder / f"dataset_{other}.npz"
         if other != peer and path.exists():
             with np.load(path) as file:
                 known = file["positions"]
             both = min(len(known), count)
-            apart[other] = float(np.abs(known[:both] - np.array(found)[:both]).max())
+            differences[other] = float(np.abs(known[:both] - np.array(positions)[:both]).max())
     seconds, cpu = np.mean(costs, axis=0).tolist()
-    row = {"samples": count, "seconds_each": seconds, "cpu_seconds_each": cpu, "farthest_apart_m": apart}
+    row = {
+        "samples": count,
+        "seconds_each": seconds,
+        "cpu_seconds_each": cpu,
+        "farthest_apart_m": differences,
+    }
     path = Path(__file__).parent / "results" / "dataset_peers.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"peers": {}}
     known["machine"] = machine()

@@ -65,28 +65,28 @@ def main() -> None:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--workers", type=int, nargs="*", default=[None], help="of the sets on a device")
     parser.add_argument("--large", type=int, default=1024, help="samples of 32,768 vertices on a device")
-    asked = parser.parse_args()
-    if asked.device == "cuda":
-        return on_device(asked)
+    arguments = parser.parse_args()
+    if arguments.device == "cuda":
+        return on_device(arguments)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        figures = {
+        results = {
             "machine": machine(),
             "versions": versions(),
-            "rate": rate(folder, asked.samples, asked.plain, asked.shard),
-            "warm_starts": warm_starts(folder, asked.warm),
-            "reading": reading(folder, asked.stored),
+            "rate": rate(folder, arguments.samples, arguments.plain, arguments.shard),
+            "warm_starts": warm_starts(folder, arguments.warm),
+            "reading": reading(folder, arguments.stored),
         }
-    _write("datasets.json", figures)
+    _write("datasets.json", results)
 
 
-def _write(name: str, figures: dict[str, Any]) -> None:
+def _write(name: str, results: dict[str, Any]) -> None:
     path = Path(__file__).parent / "results" / name
-    path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(figures, indent=2))
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(results, indent=2))
 
 
-def on_device(asked: argparse.Namespace) -> None:
+def on_device(arguments: argparse.Namespace) -> None:
     """For each number of workers, and without any store."""
     from supple.kernels.cuda import require_device
 
@@ -94,22 +94,22 @@ def on_device(asked: argparse.Namespace) -> None:
         folder = Path(name)
         rows = []
         for cells, samples, shard, certified in (
-            ((19, 6, 6), asked.samples, 1024, False),
-            ((31, 31, 31), asked.large, 128, False),
-            ((19, 6, 6), asked.samples // 8, 256, True),
+            ((19, 6, 6), arguments.samples, 1024, False),
+            ((31, 31, 31), arguments.large, 128, False),
+            ((19, 6, 6), arguments.samples // 8, 256, True),
         ):
             make = partial(_device_spec, folder, cells, certified)
-            alone = solves_alone(folder, make, min(samples, asked.shard or shard))
-            print(f"{cells}: {alone}", flush=True)
-            for workers in asked.workers:
-                rows.append(stored(folder, make, samples, asked.shard or shard, workers) | alone)
+            single = single_solves(folder, make, min(samples, arguments.shard or shard))
+            print(f"{cells}: {single}", flush=True)
+            for workers in arguments.workers:
+                rows.append(stored(folder, make, samples, arguments.shard or shard, workers) | single)
                 rows[-1]["certified"] = certified
                 rows[-1]["part_of_solving_rate"] = (
-                    rows[-1]["samples_per_second_once_started"] / alone["solves_per_second"]
+                    rows[-1]["samples_per_second_once_started"] / single["solves_per_second"]
                 )
                 print(f"{cells}: {rows[-1]}", flush=True)
-        figures = {"device": require_device(), "machine": machine(), "versions": versions(), "sets": rows}
-    _write("datasets_gpu.json", figures)
+        results = {"device": require_device(), "machine": machine(), "versions": versions(), "sets": rows}
+    _write("datasets_gpu.json", results)
 
 
 def _device_spec(
@@ -140,13 +140,13 @@ def stored(
     if 2 * begun > samples:  # too few for every worker to have done one before the clock starts
         begun = min(shard, samples)
     first, done = next(((t, n) for t, n in seen if n >= begun), seen[-1])
-    found = status(store)
+    progress = status(store)
     return {
         "vertices": int(store.facts["vertices"]),
         "samples": samples,
         "shard": shard,
         "workers": workers,
-        "outcomes": found["outcomes"],
+        "outcomes": progress["outcomes"],
         "samples_per_second": samples / seconds,
         "samples_per_second_once_started": (samples - done) / max(seen[-1][0] - first, 1e-9),
         "seconds_until_the_first": first - began,
@@ -154,7 +154,7 @@ def stored(
     }
 
 
-def solves_alone(folder: Path, make: Callable[[int, int], dict[str, Any]], samples: int) -> dict[str, Any]:
+def single_solves(folder: Path, make: Callable[[int, int], dict[str, Any]], samples: int) -> dict[str, Any]:
     """In this process, one batch after the other: what conditions take, what a batch takes, what of it is the
     solve, and how many a worker that is alone solves and stores."""
     store = make_store(load_spec(make(samples, samples)), folder / "alone.zarr", True)
@@ -211,18 +211,18 @@ def rate(folder: Path, samples: int, plain: int, shard: int | None) -> dict[str,
     seconds, children = perf_counter() - began, _used_by_children() - children
     after = _plain(store.inputs, chosen[1::2])
     each = (before + after) / plain
-    found = status(store)
+    progress = status(store)
     return {
         "vertices": int(store.facts["vertices"]),
         "samples": samples,
         "samples_per_second": samples / seconds,
-        "outcomes": found["outcomes"],
+        "outcomes": progress["outcomes"],
         "plain_loop_samples": plain,
         "plain_loop_per_second": 1 / each,
         "times_the_plain_loop": samples / seconds * each,
         "cpu_ms_per_sample": 1e3 * children / samples,
         "plain_loop_cpu_ms_per_sample": 1e3 * used,
-        "warm_starts": found["warm_starts"],
+        "warm_starts": progress["warm_starts"],
     }
 
 
@@ -230,8 +230,8 @@ def _used_by_children() -> float:
     """Seconds of processors that workers which have ended have used, their start included."""
     import resource
 
-    found = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return found.ru_utime + found.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _plain(inputs: dict[str, np.ndarray], chosen: np.ndarray) -> float:
@@ -257,7 +257,7 @@ def warm_starts(folder: Path, samples: int) -> dict[str, Any]:
     """Sweeps of PBNG, which are the same in every column, on designs of one quantity, along which samples
     are a path, and of six at random."""
     designs = {"path": VARY[3:4], "random": VARY}
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, vary in designs.items():
         sweeps = {}
         for start in ("cold", "neighbor", "predicted"):
@@ -266,13 +266,13 @@ def warm_starts(folder: Path, samples: int) -> dict[str, Any]:
             store = make_store(load_spec(spec), folder / f"{name}_{start}.zarr")
             run_store(store, Share())
             sweeps[start] = status(store)["iterations"] / samples
-        found[name] = {
+        results[name] = {
             "varied": len(vary),
             "sweeps": sweeps,
             "neighbor_saves": sweeps["cold"] / sweeps["neighbor"],
             "predicted_saves": sweeps["cold"] / sweeps["predicted"],
         }
-    return found | {"samples": samples}
+    return results | {"samples": samples}
 
 
 def reading(folder: Path, samples: int) -> dict[str, Any]:

@@ -84,7 +84,7 @@ FABRICS = {
 def draped(fabric: Cloth, folds: int, rings: int = RINGS, membrane: Any = None) -> supple.Result:
     """Where the specimen comes to rest, from a skirt that hangs in so many folds."""
     mesh = specimen(rings)
-    held = SUPPORT + 0.5 * SPECIMEN / rings + 1e-6
+    pinned_radius = SUPPORT + 0.5 * SPECIMEN / rings + 1e-6
     scene = supple.Scene(gravity=(0, -G, 0))
     cloth = scene.add_cloth(
         mesh,
@@ -93,7 +93,7 @@ def draped(fabric: Cloth, folds: int, rings: int = RINGS, membrane: Any = None) 
         density=fabric.density,
         thickness=fabric.thickness,
     )
-    scene.pin(cloth.where(lambda X: np.hypot(X[:, 0], X[:, 2]) <= held), name="support")
+    scene.pin(cloth.where(lambda X: np.hypot(X[:, 0], X[:, 2]) <= pinned_radius), name="support")
     return supple.equilibrium(scene, initial=skirt(mesh.points, folds), tolerance=1e-4)
 
 
@@ -118,8 +118,8 @@ def skirt(points: np.ndarray, folds: int) -> np.ndarray:
         return points
     half = np.pi * (folds < 0)
     slope = np.radians(50 + 30 * np.cos(abs(folds) * turn + half + 0.2 * np.sin(turn)))
-    grown = np.where(out > 0, SUPPORT + out * np.cos(slope), radius)
-    scale = grown / np.maximum(radius, 1e-12)
+    enlarged = np.where(out > 0, SUPPORT + out * np.cos(slope), radius)
+    scale = enlarged / np.maximum(radius, 1e-12)
     return np.stack([scale * x, y - out * np.sin(slope), scale * z], axis=1)
 
 
@@ -147,8 +147,8 @@ def coefficient(positions: np.ndarray, mesh: Any) -> float:
     """[%] of the ring around the support that is in the shadow."""
     disc = supple.meshes.disc(SUPPORT, 30, plane="xz")
     inner = shadow(disc.points, disc.triangles)
-    whole, now = (shadow(x, mesh.triangles) for x in (mesh.points, positions))
-    return 100 * (now - inner) / (whole - inner)
+    full_shadow, now = (shadow(x, mesh.triangles) for x in (mesh.points, positions))
+    return 100 * (now - inner) / (full_shadow - inner)
 
 
 def nodes(positions: np.ndarray, mesh: Any) -> int:
@@ -164,7 +164,7 @@ def tried(fabric: Cloth, folds: int, rings: int = RINGS, membrane: Any = None) -
     result = draped(fabric, folds, rings, membrane)
     report, error_estimate = result.report, result.report.error_estimate
     (body,) = result.model.bodies
-    found = {
+    entry = {
         "initial": folds,
         "coefficient": round(coefficient(result.positions, body.mesh), 1),
         "folds": nodes(result.positions, body.mesh),
@@ -179,8 +179,8 @@ def tried(fabric: Cloth, folds: int, rings: int = RINGS, membrane: Any = None) -
         "iterations": report.iterations,
         "seconds": round(report.seconds, 1),
     }
-    print(found, flush=True)
-    return found | {"result": result}
+    print(entry, flush=True)
+    return entry | {"result": result}
 
 
 def best(fabric: Cloth, folds: Sequence[int] = FOLDS, rings: int = RINGS) -> tuple[dict[str, Any], list]:
@@ -191,18 +191,18 @@ def best(fabric: Cloth, folds: Sequence[int] = FOLDS, rings: int = RINGS) -> tup
 
 
 def measured(name: str, fabric: Cloth) -> dict[str, Any]:
-    found, trials = best(fabric)
-    result = found.pop("result")
+    entry, trials = best(fabric)
+    result = entry.pop("result")
     for view, camera in (("side", (35, 28)), ("top", (0, 89))):
         path = ROOT / f"results/drape_{name}_{view}.png"
         path.parent.mkdir(exist_ok=True)
-        title = f"{name}, {found['coefficient']} %"
+        title = f"{name}, {entry['coefficient']} %"
         supple.render(result, path, camera=camera, size=(480, 400), title=title, field="displacement")
     low, high = fabric.band
     return {
-        **found,
+        **entry,
         "band": fabric.band,
-        "within": low <= found["coefficient"] <= high,
+        "within": low <= entry["coefficient"] <= high,
         "bending_length_mm": round(1e3 * fabric.bending_length, 1),
         "all": [{k: v for k, v in trial.items() if k != "result"} for trial in trials],
     }
@@ -218,27 +218,27 @@ def causes() -> list[dict[str, Any]]:
         "20 rings": (cotton, {"folds": 4, "rings": 20}),
         "10 rings": (cotton, {"folds": 4, "rings": 10}),
     }
-    found = []
+    results = []
     for name, (fabric, options) in cases.items():
         row = tried(fabric, **options)
-        found.append({"case": name} | {k: v for k, v in row.items() if k != "result"})
-    return found
+        results.append({"case": name} | {k: v for k, v in row.items() if k != "result"})
+    return results
 
 
-def calibrate(name: str, wanted: float) -> float:
+def calibrate(name: str, target: float) -> float:
     """B [N m] with which a fabric has the wanted coefficient [%], to a percent of the ring, by secants in
     log B."""
     fabric, tries = FABRICS[name], []
     guess = np.log(fabric.bending)
     for _ in range(8):
-        found = best(fabric._replace(bending=float(np.exp(guess))), FOLDS)[0]["coefficient"]
-        print(f"B = {np.exp(guess):.3g} N m: {found} %", flush=True)
-        tries.append((guess, found))
-        if abs(found - wanted) <= 1:
+        fitted = best(fabric._replace(bending=float(np.exp(guess))), FOLDS)[0]["coefficient"]
+        print(f"B = {np.exp(guess):.3g} N m: {fitted} %", flush=True)
+        tries.append((guess, fitted))
+        if abs(fitted - target) <= 1:
             break
-        (a, low), (b, high) = tries[-2:] if len(tries) > 1 else (tries[0], (guess + 1, found + 25))
+        (a, low), (b, high) = tries[-2:] if len(tries) > 1 else (tries[0], (guess + 1, fitted + 25))
         slope = (high - low) / (b - a)
-        guess = guess + np.clip((wanted - found) / (slope if slope > 5 else 25), -1.5, 1.5)
+        guess = guess + np.clip((target - fitted) / (slope if slope > 5 else 25), -1.5, 1.5)
     return float(np.exp(tries[-1][0]))
 
 
@@ -334,8 +334,8 @@ def main() -> None:
     parser.add_argument("--calibrate", nargs=2, metavar=("FABRIC", "PERCENT"))
     arguments = parser.parse_args()
     if arguments.calibrate:
-        name, wanted = arguments.calibrate
-        print(f"{name}: B = {calibrate(name, float(wanted)):.3g} N m")
+        name, target = arguments.calibrate
+        print(f"{name}: B = {calibrate(name, float(target)):.3g} N m")
         return
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"fabrics": {}}
     chosen = arguments.fabrics or ([] if arguments.causes or arguments.page else list(FABRICS))

@@ -27,7 +27,7 @@ def twisted_block() -> dict[str, Any]:
     model = model_of("twist")
     return {
         "to_tolerance": {
-            p: figures(solve(model, default_solver(), 1e-4, precision=p)) for p in ("float32", "float64")
+            p: quantities(solve(model, default_solver(), 1e-4, precision=p)) for p in ("float32", "float64")
         },
         "agreement": agreement(model),
         "to_reduction": time_to_reduction(model, 1e-2),
@@ -41,8 +41,8 @@ def agreement(model: Model) -> dict[str, Any]:
     distance = np.linalg.norm(pbng.positions - newton.positions, axis=1).max()
     return {
         "difference": float(distance / np.ptp(model.rest, axis=0).max()),
-        "pbng": figures(pbng),
-        "newton": figures(newton),
+        "pbng": quantities(pbng),
+        "newton": quantities(newton),
     }
 
 
@@ -101,7 +101,7 @@ GRAVITY = {
 
 def gravity_scenes() -> dict[str, Any]:
     """Bar under gravity [PBNG 11.4] and a block hanging from a block by stiff springs [PBNG 11.3]."""
-    found = {}
+    results = {}
     for name, solvers in GRAVITY.items():
         model = model_of(name)
         runs = {
@@ -113,8 +113,8 @@ def gravity_scenes() -> dict[str, Any]:
             {label: run.report.history for label, run in runs.items()},
             title=f"{supple.load_scene(SCENES / f'{name}.toml').title}: PBNG",
         )
-        found[name] = {label: figures(run) | decades(run.report.history) for label, run in runs.items()}
-    return found
+        results[name] = {label: quantities(run) | decades(run.report.history) for label, run in runs.items()}
+    return results
 
 
 def decades(history: supple.History) -> dict[str, float]:
@@ -129,7 +129,7 @@ def decades(history: supple.History) -> dict[str, float]:
 
 def recoveries() -> dict[str, Any]:
     """Back to the rest shape from random vertices and from a plane."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for start in ("scrambled", "flattened"):
         file = supple.load_scene(SCENES / f"{start}.toml")
         body, pin = file.scene.bodies[0], file.scene.pins[0]
@@ -140,8 +140,8 @@ def recoveries() -> dict[str, Any]:
             model = supple.scene.build_model(scene)
             result = solve(model, PBNG, 1e-4, initial=file.initial_positions(model))
             error = float(np.linalg.norm(result.positions - model.rest, axis=1).max())
-            found[f"{start} {material}"] = figures(result) | {"error": error}
-    return found
+            results[f"{start} {material}"] = quantities(result) | {"error": error}
+    return results
 
 
 def linear_solvers() -> dict[str, Any]:
@@ -154,7 +154,7 @@ def linear_solvers() -> dict[str, Any]:
     }
     return {
         f"{name}, {3 * np.count_nonzero(model.free):,} unknowns": {
-            linear: figures(solve(model, supple.Newton(linear_solver=linear), 1e-8, max_iterations=40))
+            linear: quantities(solve(model, supple.Newton(linear_solver=linear), 1e-8, max_iterations=40))
             for linear in ("direct", "amg", "cg", "auto")
         }
         for name, model in models.items()
@@ -181,12 +181,12 @@ def bunny() -> dict[str, Any] | None:
     body = scene.add_solid(mesh, supple.Corotated(young=2e4, poisson=0.3), density=1000)
     scene.pin(body.where(lambda X: X[:, 1] <= low + 0.05 * (high - low)))
     model = supple.scene.build_model(scene)
-    found = {}
+    results = {}
     for precision in ("float32", "float64"):
         result = solve(model, PBNG, 1e-4, precision=precision, max_iterations=100_000)
         sag = float(np.linalg.norm(result.positions - model.rest, axis=1).max() / (high - low))
-        found[precision] = figures(result) | {"sag": sag}
-    return found
+        results[precision] = quantities(result) | {"sag": sag}
+    return results
 
 
 def solve(model: Model, solver: Any, tolerance: float, **options: Any) -> supple.Result:
@@ -197,9 +197,9 @@ def model_of(name: str) -> Model:
     return supple.scene.build_model(supple.load_scene(SCENES / f"{name}.toml").scene)
 
 
-def figures(result: supple.Result) -> dict[str, Any]:
+def quantities(result: supple.Result) -> dict[str, Any]:
     report = result.report
-    kept = (
+    columns = (
         "iterations",
         "relative_residual",
         "reduction",
@@ -209,7 +209,7 @@ def figures(result: supple.Result) -> dict[str, Any]:
         "inverted",
         "notes",
     )
-    return {"outcome": report.outcome.name.lower()} | {name: getattr(report, name) for name in kept}
+    return {"outcome": report.outcome.name.lower()} | {name: getattr(report, name) for name in columns}
 
 
 SECTIONS: dict[str, Callable[[], Any]] = {

@@ -50,8 +50,8 @@ def main() -> None:
     for name, (model, ours, theirs) in MATERIALS.items():
         P = Hyperelastic(model, **theirs).gradient([stacked, None])[0][..., 0].transpose(2, 0, 1) + volumetric
         rows[name] = {"parameters": ours | {"bulk_modulus": BULK}, "P": P.tolist()}
-    found = {"felupe": felupe.__version__, "F": F.tolist(), "materials": rows}
-    TARGET.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    stored = {"felupe": felupe.__version__, "F": F.tolist(), "materials": rows}
+    TARGET.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

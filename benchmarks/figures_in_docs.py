@@ -14,11 +14,11 @@ BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->"
 
 def main() -> None:
     measured = json.loads((RESULTS / "foundation.json").read_text())
-    figures = {name: section["figures"] for name, section in measured["sections"].items()}
+    sections = {name: section["figures"] for name, section in measured["sections"].items()}
     machine = f"{measured['machine']['cores']} cores of an {measured['machine']['cpu']}"
-    write("README.md", [*table(machine, foundation(figures)), *cuda(), "", *peers()])
-    write("docs/design/links.md", table(machine, links(figures["gravity"]["hanging_blocks"])))
-    newton = [*reductions(figures["twisted_block"]["to_reduction"]), *choices(figures["linear_solvers"])]
+    write("README.md", [*table(machine, foundation(sections)), *cuda(), "", *peers()])
+    write("docs/design/links.md", table(machine, links(sections["gravity"]["hanging_blocks"])))
+    newton = [*reductions(sections["twisted_block"]["to_reduction"]), *choices(sections["linear_solvers"])]
     write("docs/design/newton.md", table(machine, newton))
     write("docs/design/acceleration.md", accelerations())
     write("docs/design/changing_stencils.md", changing_stencils())
@@ -36,17 +36,17 @@ def table(title: str, rows: Iterable[tuple[str, str]]) -> list[str]:
     return [f"| {title} | |", "|---|---|", *(f"| {what} | {value} |" for what, value in rows)]
 
 
-def foundation(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for precision, materials in figures["sweeps"].items():
+def foundation(sections: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for precision, materials in sections["sweeps"].items():
         run = materials["corotated"]
         yield f"PBNG sweep, {size(run)}, {precision}", f"{run['ms_min']:.1f} ms"
     yield (
         "the same in float32 beside a process that keeps one core busy",
-        (f"{figures['busy_core']['ratio']:.1f} times as long"),
+        (f"{sections['busy_core']['ratio']:.1f} times as long"),
     )
-    large = figures["large_block"]["float32"]
+    large = sections["large_block"]["float32"]
     yield f"PBNG sweep, {size(large)}, float32", f"{large['ms_min']:.0f} ms"
-    twist = figures["twisted_block"]
+    twist = sections["twisted_block"]
     for precision, run in twist["to_tolerance"].items():
         what = f"twisted and stretched block, relative residual 1e-4 from the undeformed inside, {precision}"
         yield what, f"{run['seconds']:.2g} s, {run['iterations']} sweeps"
@@ -171,8 +171,8 @@ def choices(section: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def reductions(section: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, run in section["reached"].items():
-        found = f"{run['seconds']:.2g} s, {run['iterations']} iterations" if run["seconds"] else "not reached"
-        yield f"{name}, reduction 1e-2", found
+        text = f"{run['seconds']:.2g} s, {run['iterations']} iterations" if run["seconds"] else "not reached"
+        yield f"{name}, reduction 1e-2", text
 
 
 if __name__ == "__main__":

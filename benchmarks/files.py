@@ -32,12 +32,12 @@ ARMADILLO = DATA / "armadillo.obj"
 
 
 def main() -> None:
-    figures: dict[str, Any] = {"machine": machine(), "versions": versions()}
-    figures["armadillo by one command"] = one_command()
-    figures["embedding"] = embedding()
-    figures["seconds per frame of 32,768 vertices"] = formats()
-    RESULTS.write_text(to_json(figures) + "\n")
-    print(json.dumps(figures, indent=2))
+    measurements: dict[str, Any] = {"machine": machine(), "versions": versions()}
+    measurements["armadillo by one command"] = one_command()
+    measurements["embedding"] = embedding()
+    measurements["seconds per frame of 32,768 vertices"] = formats()
+    RESULTS.write_text(to_json(measurements) + "\n")
+    print(json.dumps(measurements, indent=2))
 
 
 def one_command() -> dict[str, Any]:

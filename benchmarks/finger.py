@@ -91,17 +91,17 @@ def limit(sizes: list[float], angles: list[float]) -> tuple[float, float]:
     return a2 + (a2 - a1) * h2**p / (h1**p - h2**p), p
 
 
-def limits(found: list[dict[str, Any]]) -> dict[str, list[dict[str, float]]]:
+def limits(angles_found: list[dict[str, Any]]) -> dict[str, list[dict[str, float]]]:
     """What every three meshes that follow each other say, by the pressure."""
-    told: dict[str, list[dict[str, float]]] = {}
+    limit_angles: dict[str, list[dict[str, float]]] = {}
     for pressure in PRESSURES:
-        rows = [row for row in found if row["pressure"] == pressure and row["solver"] == "hybrid"]
+        rows = [row for row in angles_found if row["pressure"] == pressure and row["solver"] == "hybrid"]
         sizes, angles = ([row[key] for row in rows] for key in ("cells", "degrees"))
-        told[f"{pressure:g} Pa"] = [
+        limit_angles[f"{pressure:g} Pa"] = [
             dict(zip(("degrees", "order"), limit(sizes[k : k + 3], angles[k : k + 3]), strict=True))
             for k in range(len(rows) - 2)
         ]
-    return told
+    return limit_angles
 
 
 def main() -> None:
@@ -111,15 +111,15 @@ def main() -> None:
     parser.add_argument("--poisson", type=float, default=0.45)
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
-    found: list[dict[str, Any]] = []
-    record = {"machine": machine(), "young": options.young, "poisson": options.poisson, "angles": found}
+    results: list[dict[str, Any]] = []
+    record = {"machine": machine(), "young": options.young, "poisson": options.poisson, "angles": results}
     for refined in range(1, options.finest + 1):
         for pressure in PRESSURES:
             for solver in (None, "newton") if refined <= COARSE else (None,):
-                found.append(figure(refined, pressure, solver, options.young, options.poisson))
-                print(found[-1], flush=True)
+                results.append(figure(refined, pressure, solver, options.young, options.poisson))
+                print(results[-1], flush=True)
                 options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    record["limits"] = limits(found)
+    record["limits"] = limits(results)
     options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

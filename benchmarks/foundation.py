@@ -31,7 +31,7 @@ RESULTS = Path(__file__).parent / "results" / "foundation.json"
 SECTIONS = {
     "sweeps": sweeps.sweep_times,
     "large_block": sweeps.large_block,
-    "busy_core": sweeps.beside_a_busy_process,
+    "busy_core": sweeps.next_to_a_busy_process,
     **equilibria.SECTIONS,
 }
 
@@ -46,10 +46,10 @@ def main() -> None:
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"sections": {}}
     for name in arguments.only:
         with console.status(name):
-            figures = SECTIONS[name]()
+            sections = SECTIONS[name]()
         results["sections"][name] = {
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "figures": figures,
+            "figures": sections,
         }
         results |= {"machine": machine(), "versions": versions() | optional_versions()}
         save(results)
@@ -74,9 +74,9 @@ def show(results: dict[str, Any], console: Console) -> None:
         "",
         title=f"{results['machine']['cpu']}, {results['machine']['cores']} cores",
     )
-    figures = {name: section["figures"] for name, section in results["sections"].items()}
-    for what, aim, measured, met in rows(figures):
-        table.add_row(what, aim, measured, {True: "[green]met", False: "[red]missed", None: ""}[met])
+    sections = {name: section["figures"] for name, section in results["sections"].items()}
+    for what, aim, measured, is_reached in rows(sections):
+        table.add_row(what, aim, measured, {True: "[green]met", False: "[red]missed", None: ""}[is_reached])
     console.print(table)
 
 

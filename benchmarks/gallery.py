@@ -36,7 +36,7 @@ from supple.view import Shape, film, picture
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCENES, RESULTS = REPOSITORY / "scenes", REPOSITORY / "results" / "gallery"
 GALLERY = REPOSITORY / "docs" / "gallery"
-FIGURES = REPOSITORY / "benchmarks" / "results" / "gallery.json"
+RESULTS_FILE = REPOSITORY / "benchmarks" / "results" / "gallery.json"
 
 PICTURE_SIZE, FILM_SIZE = (1000, 750), (640, 480)
 MOST_PICTURES = 30
@@ -54,7 +54,7 @@ def main() -> None:
     for name in arguments.scenes:
         if name not in names:
             parser.error(f"there is no scene {name}; there are {', '.join(names)}")
-    figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+    results = json.loads(RESULTS_FILE.read_text()) if RESULTS_FILE.exists() else {}
     GALLERY.mkdir(parents=True, exist_ok=True)
     for name in arguments.scenes or names:
         os.environ["SUPPLE_DATA"] = str(folder_for(SCENES / f"{name}.toml", data))
@@ -68,17 +68,19 @@ def main() -> None:
             print(f"{name} is skipped: it has no results in {RESULTS.relative_to(REPOSITORY)} yet.")
             continue
         run = load_run(RESULTS / name)
-        drawn = arguments.figures and name in figures
-        figures[name] = {"file": figures[name]["file"], **figures_of(run)} if drawn else draw(name, run)
-        FIGURES.write_text(json.dumps(dict(sorted(figures.items())), indent=2, ensure_ascii=False) + "\n")
-    write_readme({name: figures[name] for name in names if name in figures})
+        drawn = arguments.figures and name in results
+        results[name] = {"file": results[name]["file"], **quantities_of(run)} if drawn else draw(name, run)
+        RESULTS_FILE.write_text(
+            json.dumps(dict(sorted(results.items())), indent=2, ensure_ascii=False) + "\n"
+        )
+    write_readme({name: results[name] for name in names if name in results})
 
 
 def folder_for(scene: Path, data: Path) -> Path:
     """Where a scene finds its meshes, or its fabrics, which are in a folder hylc: in data, in a folder meshes
     there, or beside it."""
     if "\nfabric = " in scene.read_text(encoding="utf-8"):
-        return next((place for place in (data, data.parent) if (place / "hylc").is_dir()), data)
+        return next((folder for folder in (data, data.parent) if (folder / "hylc").is_dir()), data)
     return data / "meshes" if (data / "meshes").is_dir() else data
 
 
@@ -111,26 +113,26 @@ def solve(name: str) -> None:
 def draw(name: str, run: SavedRun) -> dict[str, Any]:
     """Draw a picture, or a film where there are several frames or a start to recover from."""
     print(f"{name}: drawing")
-    several = len(run.manifest["frames"]) > 1
-    shapes: Sequence[Shape] = run.shapes() if several else run.shapes([1])
+    is_motion = len(run.manifest["frames"]) > 1
+    shapes: Sequence[Shape] = run.shapes() if is_motion else run.shapes([1])
     fps = min(1 / run.file.scene.dt, 20.0)
     if run.file.start is not None:
         shapes, fps = iterations(run), 8.0
     azimuth, elevation = run.file.view.camera
     view = run.file.view
-    look: dict[str, Any] = {"title": run.title, "field": view.field, "camera": (azimuth, elevation)}
-    look |= {"thickness": view.thickness, "names": view.names}
+    style: dict[str, Any] = {"title": run.title, "field": view.field, "camera": (azimuth, elevation)}
+    style |= {"thickness": view.thickness, "names": view.names}
     if len(shapes) == 1:
         path = GALLERY / f"{name}.png"
-        picture(path, run.model, shapes[0], size=PICTURE_SIZE, **look)
+        picture(path, run.model, shapes[0], size=PICTURE_SIZE, **style)
         with_palette(path)
     else:
         path = GALLERY / f"{name}.webp"
         chosen = np.linspace(0, len(shapes) - 1, min(len(shapes), MOST_PICTURES)).round().astype(int)
-        kept = [shapes[i] for i in chosen]
-        pace = fps * len(kept) / len(shapes)
-        film(path, run.model, kept + kept[-1:] * round(fps), size=FILM_SIZE, fps=pace, **look)
-    return {"file": path.name, **figures_of(run)}
+        selected = [shapes[i] for i in chosen]
+        pace = fps * len(selected) / len(shapes)
+        film(path, run.model, selected + selected[-1:] * round(fps), size=FILM_SIZE, fps=pace, **style)
+    return {"file": path.name, **quantities_of(run)}
 
 
 def with_palette(path: Path) -> None:
@@ -158,7 +160,7 @@ def iterations(run: SavedRun) -> list[Shape]:
     return shapes
 
 
-def figures_of(run: SavedRun) -> dict[str, Any]:
+def quantities_of(run: SavedRun) -> dict[str, Any]:
     manifest = run.manifest
     frames = manifest["frames"]
     return {
@@ -181,11 +183,11 @@ def is_busy() -> bool:
     return hasattr(os, "getloadavg") and os.getloadavg()[0] > 1.5 * (os.cpu_count() or 1)
 
 
-def write_readme(figures: dict[str, dict[str, Any]]) -> None:
+def write_readme(results: dict[str, dict[str, Any]]) -> None:
     """docs/gallery/README.md: two scenes to a row."""
-    cells = [cell(name, entry) for name, entry in figures.items()]
+    cells = [cell(name, entry) for name, entry in results.items()]
     rows = "\n".join(f"<tr>\n{''.join(cells[i : i + 2])}</tr>" for i in range(0, len(cells), 2))
-    machines = sorted({f"{e['machine']['cpu']}, {e['machine']['cores']} cores" for e in figures.values()})
+    machines = sorted({f"{e['machine']['cpu']}, {e['machine']['cores']} cores" for e in results.values()})
     text = f"""# Gallery
 
 Every scene of [scenes](../../scenes), solved until the relative residual of forces is below its tolerance and

@@ -84,15 +84,17 @@ def fiber_energy(x: float) -> tuple[float, float]:
     return passive + 0.048 + 2 * middle + 3 * high**3, slope + 9 * high**2
 
 
-def visit(x: np.ndarray, d: np.ndarray, W: np.ndarray, g: np.ndarray, V: float, whole: bool) -> np.ndarray:
+def local_step(
+    x: np.ndarray, d: np.ndarray, W: np.ndarray, g: np.ndarray, V: float, full: bool
+) -> np.ndarray:
     """Δd (4, 3) of an element at x: that of eq. 19, or with d itself from the space of W Sᵀ."""
     F, free = x.T @ g, W > 0
     span = np.array([W[:, None] * (g @ (F @ B).T) for B in SYMMETRIC])
-    base, offset = (x - d, 0 * d) if whole else (x, d)
+    base, offset = (x - d, 0 * d) if full else (x, d)
     flat, inertia = span[:, free].reshape(6, -1), np.repeat(1 / W[free], 3)
     lam = np.linalg.lstsq(flat.T, (d - offset)[free].ravel(), rcond=None)[0]
 
-    def look(lam: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    def energy_and_derivatives(lam: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """The objective of eq. 19, its gradient and a bound of its Hessian."""
         step = np.tensordot(lam, span, 1)
         total, new = (offset + step)[free].ravel(), (base + step).T @ g
@@ -104,10 +106,12 @@ def visit(x: np.ndarray, d: np.ndarray, W: np.ndarray, g: np.ndarray, V: float, 
         slope = flat @ (inertia * total) + V * bend @ P.ravel()
         return 0.5 * total @ (inertia * total) + V * psi, slope, H
 
-    q, slope, H = look(lam)
+    q, slope, H = energy_and_derivatives(lam)
     for _ in range(LOCAL_STEPS):
         step = -np.linalg.lstsq(H, slope, rcond=1e-12)[0]
-        while (trial := look(lam + step))[0] > q and np.abs(step).max() > 1e-14 * np.abs(lam).max():
+        while (trial := energy_and_derivatives(lam + step))[0] > q and np.abs(step).max() > 1e-14 * np.abs(
+            lam
+        ).max():
             step = 0.5 * step
         if not trial[0] < q:
             break
@@ -116,16 +120,14 @@ def visit(x: np.ndarray, d: np.ndarray, W: np.ndarray, g: np.ndarray, V: float, 
     return offset + np.tensordot(lam, span, 1) - d
 
 
-def sweeps(
-    model: Model, x: np.ndarray, W: np.ndarray, order: np.ndarray, whole: bool
-) -> Iterator[np.ndarray]:
+def sweeps(model: Model, x: np.ndarray, W: np.ndarray, order: np.ndarray, full: bool) -> Iterator[np.ndarray]:
     """Positions after each sweep of Algorithm 1 from x̃."""
     term = model.terms[0]
     d, x = np.zeros((len(term.vertices), 4, 3)), x.copy()
     while True:
         for e in order:
             ids = term.vertices[e]
-            step = visit(x[ids], d[e], W[ids], term.gradients[e], term.volume[e], whole)
+            step = local_step(x[ids], d[e], W[ids], term.gradients[e], term.volume[e], full)
             d[e] += step
             x[ids] += step
         yield x
@@ -144,20 +146,20 @@ def compared(dt: float, start: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
 
     element = run._batches(0).element
     order, W = element[element >= 0], run.weights[:-1]
-    found: dict[str, Any] = {"dt": dt, "motion [m]": float(moved), "sweeps": SWEEPS}
-    found["ours from Newton"] = off(ours.positions, truth.positions)
-    for name, whole in (("paper", False), ("whole", True)):
-        following = sweeps(truth.model, predicted(ours, run), W, order, whole)
+    results: dict[str, Any] = {"dt": dt, "motion [m]": float(moved), "sweeps": SWEEPS}
+    results["ours from Newton"] = off(ours.positions, truth.positions)
+    for name, full in (("paper", False), ("whole", True)):
+        reimplemented = sweeps(truth.model, predicted(ours, run), W, order, full)
         for _ in range(SWEEPS):
-            x = next(following)
-        found[f"{name} from Newton"] = off(x, truth.positions)
-        found[f"{name} from ours"] = off(x, ours.positions)
-    return found
+            x = next(reimplemented)
+        results[f"{name} from Newton"] = off(x, truth.positions)
+        results[f"{name} from ours"] = off(x, ours.positions)
+    return results
 
 
 def main() -> None:
-    found = {"machine": machine(), **compared(STEP, fallen())}
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    results = {"machine": machine(), **compared(STEP, fallen())}
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

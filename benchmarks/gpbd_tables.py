@@ -65,7 +65,7 @@ def square(fabric: str, cells: int) -> tuple[supple.Scene, Any]:
 def stretched(fabric: str, cells: int) -> supple.Scene:
     """Two bars, 16 % of the side from the edge, 7 % wide and 67 % long, move apart along x."""
     scene, cloth = square(fabric, cells)
-    far, duration = PULLS[fabric]
+    displacement, duration = PULLS[fabric]
     for sign in (-1, 1):
         bar = cloth.where(
             lambda X, sign=sign: (
@@ -73,7 +73,7 @@ def stretched(fabric: str, cells: int) -> supple.Scene:
                 & (np.abs(X[:, 1]) <= 0.335 * SIDE)
             )
         )
-        scene.pin(bar, motion=supple.Translate((sign * far, 0, 0), duration=duration))
+        scene.pin(bar, motion=supple.Translate((sign * displacement, 0, 0), duration=duration))
     return scene
 
 
@@ -94,10 +94,10 @@ def of_iterations(scene: supple.Scene, solver: supple.GPBD, count: int, device: 
     """Seconds that the iterations of one step take."""
     problem = make_problem(supple.scene.build_model(scene), True, supple.Backend(device, "float64"))
     problem.loads.set_time_step(STEP)
-    held = problem.model.prescribed(0.0)
+    prescribed = problem.model.prescribed(0.0)
     times = []
     for step in range(23):
-        problem.states.predict(STEP, 0.0, held)
+        problem.states.predict(STEP, 0.0, prescribed)
         run = solver.begin(problem)
         problem.device.wait()
         begin = perf_counter()
@@ -117,7 +117,7 @@ def row(kind: str, fabric: str, cells: int, counts: Counts, device: str) -> dict
     frames = supple.simulate(scene, solver=solver, frames=FRAMES, device=device, precision="float64")
     ends = [(perf_counter(), frame) for frame in frames]
     stamps, frame = [end for end, _ in ends], ends[-1][1]
-    whole = float(min(np.diff(stamps))) / SUBSTEPS
+    interval = float(min(np.diff(stamps))) / SUBSTEPS
     return {
         "scene": kind,
         "fabric": fabric,
@@ -125,7 +125,7 @@ def row(kind: str, fabric: str, cells: int, counts: Counts, device: str) -> dict
         "iterations": iterations,
         "newton_steps": newton,
         "ms": round(1e3 * kernels, 3),
-        "ms_whole_step": round(1e3 * whole, 3),
+        "ms_whole_step": round(1e3 * interval, 3),
         "paper_ms": paper,
         "times_faster": round(paper / (1e3 * kernels), 1),
         "finite": bool(np.isfinite(frame.positions).all()),
@@ -139,8 +139,8 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--cells", type=int, nargs="*", help="cells along a side; 64 and 128 unless given")
     arguments = parser.parse_args()
-    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    rows = {f"{r['scene']} {r['fabric']} {r['cells']}": r for r in found.get(arguments.device, [])}
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    rows = {f"{r['scene']} {r['fabric']} {r['cells']}": r for r in results.get(arguments.device, [])}
     for kind, fabrics in TABLE_1.items():
         for fabric, sizes in fabrics.items():
             for cells in arguments.cells or sizes:
@@ -151,19 +151,19 @@ def main() -> None:
                 print(made, flush=True)
                 if cells in sizes:
                     rows[f"{kind} {fabric} {cells}"] = made
-                    write(found, arguments.device, list(rows.values()))
+                    write(results, arguments.device, list(rows.values()))
     if arguments.device == "cuda":
         from gpu import cube
 
-        found["table 4"] = cube()
-        write(found, "cuda", list(rows.values()))
-        print(found["table 4"])
+        results["table 4"] = cube()
+        write(results, "cuda", list(rows.values()))
+        print(results["table 4"])
 
 
-def write(found: dict[str, Any], device: str, rows: list[dict[str, Any]]) -> None:
-    found[device] = rows
-    found.setdefault("machines", {})[device] = {**machine(), **_card(device), "date": str(date.today())}
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+def write(results: dict[str, Any], device: str, rows: list[dict[str, Any]]) -> None:
+    results[device] = rows
+    results.setdefault("machines", {})[device] = {**machine(), **_card(device), "date": str(date.today())}
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 def _card(device: str) -> dict[str, str]:

@@ -67,14 +67,14 @@ def copy_bandwidth() -> float:
 
 
 @kernel
-def _meet(team, phases):
+def _synchronize(team, phases):
     for phase in range(phases):
         end_phase(team, phase, 0, 0)
 
 
 def synchronisation(problem: Problem) -> float:
     """Seconds for all blocks of a launch to meet."""
-    return seconds(lambda: problem.device.run(_meet, 1000, 1000)) / 1000
+    return seconds(lambda: problem.device.run(_synchronize, 1000, 1000)) / 1000
 
 
 @cuda.jit(fastmath=True)
@@ -118,7 +118,7 @@ def sweep_row(cells: int, precision: str, best: dict) -> dict:
     per_sweep = seconds(lambda: run.advance(count), 5, problem.device.wait) / count
     term = problem.layout.terms[0]
     moved = term.rest[:, :9].nbytes + term.others.nbytes + 3 * problem.u.nbytes
-    visits = len(term.rest) * problem.device.lanes
+    incidences = len(term.rest) * problem.device.lanes
     return {
         "cells": cells,
         "vertices": problem.model.vertices,
@@ -128,7 +128,7 @@ def sweep_row(cells: int, precision: str, best: dict) -> dict:
         "us_per_sweep": 1e6 * per_sweep,
         "target_us": TARGETS[cells] if precision == "float32" else None,
         "bytes_us": moved / best["copy_bandwidth_tb_per_s"] / 1e6,
-        "arithmetic_us": OPERATIONS * visits / best["arithmetic_tflop_per_s"] / 1e6,
+        "arithmetic_us": OPERATIONS * incidences / best["arithmetic_tflop_per_s"] / 1e6,
         "synchronisation_us": run.colors * best["synchronisation_us"],
     }
 
@@ -169,11 +169,11 @@ def cube_row(solver: supple.solvers.Solver) -> dict:
     problem = make_problem(supple.scene.build_model(scene), True, supple.Backend("cuda", "float32"))
     problem.loads.set_time_step(scene.dt)
     run = solver.begin(problem)
-    held = problem.model.prescribed(0.0)
+    prescribed = problem.model.prescribed(0.0)
 
     def frames() -> None:
         for _ in range(100):
-            problem.states.predict(scene.dt, 0.0, held)
+            problem.states.predict(scene.dt, 0.0, prescribed)
             solver.begin(problem).advance(1)
 
     return {

@@ -41,12 +41,17 @@ def with_supple(mesh: supple.TetMesh, w: np.ndarray) -> dict[str, Any]:
         result = supple.equilibrium(scene, tolerance=1e-6)
         solved = perf_counter() - began
         began = perf_counter()
-        found = supple.gradient(result, w)
-        own = found.body(body)
-        gradients = {"mu": own.per_element("mu"), "lam": own.per_element("lam"), "forces": found.forces}
+        gradient = supple.gradient(result, w)
+        own = gradient.body(body)
+        gradients = {"mu": own.per_element("mu"), "lam": own.per_element("lam"), "forces": gradient.forces}
         seconds = perf_counter() - began
-    report = found.report
-    return gradients | {"positions": found.positions, "solve": solved, "backward": seconds, "report": report}
+    report = gradient.report
+    return gradients | {
+        "positions": gradient.positions,
+        "solve": solved,
+        "backward": seconds,
+        "report": report,
+    }
 
 
 def with_torch_fem(mesh: supple.TetMesh, w: np.ndarray) -> dict[str, Any]:
@@ -96,27 +101,27 @@ def with_torch_fem(mesh: supple.TetMesh, w: np.ndarray) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cells", type=int, nargs=3, default=(6, 2, 2))
-    asked = parser.parse_args()
-    mesh = supple.block(cells=tuple(asked.cells), size=(1, 0.3, 0.3))
+    arguments = parser.parse_args()
+    mesh = supple.block(cells=tuple(arguments.cells), size=(1, 0.3, 0.3))
     w = np.random.default_rng(0).normal(size=mesh.points.shape)
     own, other = with_supple(mesh, w), with_torch_fem(mesh, w)
-    apart = {
+    differences = {
         name: float(np.linalg.norm(own[name] - other[name]) / np.linalg.norm(other[name]))
         for name in ("positions", "mu", "lam", "forces")
     }
-    figures = {
+    results = {
         "machine": machine(),
         "versions": versions(),
         "vertices": mesh.n_vertices,
         "tetrahedra": mesh.n_cells,
-        "relative_difference": apart,
+        "relative_difference": differences,
         "supple": {"solve_seconds": own["solve"], "gradient_seconds": own["backward"]},
         "torch_fem": {"solve_seconds": other["solve"], "gradient_seconds": other["backward"]},
         "relative_residual": own["report"].relative_residual,
     }
     path = Path(__file__).parent / "results" / "gradient_peers.json"
-    path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(figures, indent=2))
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(results, indent=2))
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def costs(cells: int) -> dict[str, float]:
     state: PolishedState = polish(problem)  # which moves the problem
     direct = np.random.default_rng(0).normal(size=result.positions.shape)
     problem.loads.set(problem.loads.force + direct)  # a Newton direction for as rough a right-hand side
-    found: dict[str, float] = {"vertices": len(direct), "tetrahedra": body.mesh.n_cells}
+    results: dict[str, float] = {"vertices": len(direct), "tetrahedra": body.mesh.n_cells}
     for accuracy in (1e-2, 1e-10):
         linear = Linearization(problem)
 
@@ -62,26 +62,26 @@ def costs(cells: int) -> dict[str, float]:
             problem.balance()
             linear.direction(accuracy, 0.0)
 
-        found[f"newton direction to {accuracy:g} [s]"] = fastest(newton)
-        found[f"newton direction to {accuracy:g} [CPU s]"] = fastest(newton, clock=process_time)
+        results[f"newton direction to {accuracy:g} [s]"] = fastest(newton)
+        results[f"newton direction to {accuracy:g} [CPU s]"] = fastest(newton, clock=process_time)
     problem.loads.set(problem.loads.force - direct)
-    found["adjoint [s]"] = fastest(lambda: gradient_at(state, result, direct))
-    found["adjoint [CPU s]"] = fastest(lambda: gradient_at(state, result, direct), clock=process_time)
+    results["adjoint [s]"] = fastest(lambda: gradient_at(state, result, direct))
+    results["adjoint [CPU s]"] = fastest(lambda: gradient_at(state, result, direct), clock=process_time)
     gradient = gradient_at(state, result, direct)
-    found["adjoint iterations"] = gradient.report.iterations
+    results["adjoint iterations"] = gradient.report.iterations
 
     def all_but_parameters() -> None:
         again = gradient_at(state, result, direct)
         _ = again.gravity, again.pins, again.rest, again.positions_of(body).density
 
-    found["adjoint, gravity, pins, density and rest shape [s]"] = fastest(all_but_parameters)
-    found["one parameter of the material of every element [s]"] = fastest(
+    results["adjoint, gravity, pins, density and rest shape [s]"] = fastest(all_but_parameters)
+    results["one parameter of the material of every element [s]"] = fastest(
         lambda: gradient.body(body).per_element("young")
     )
     for unit in ("s", "CPU s"):  # on a busy machine, the second is what counts
         name = f"adjoint over newton direction to 1e-10 [{unit} / {unit}]"
-        found[name] = found[f"adjoint [{unit}]"] / found[f"newton direction to 1e-10 [{unit}]"]
-    return found
+        results[name] = results[f"adjoint [{unit}]"] / results[f"newton direction to 1e-10 [{unit}]"]
+    return results
 
 
 def accuracies(cells: int) -> list[dict[str, float]]:
@@ -119,11 +119,11 @@ def main() -> None:
     parser.add_argument("--cells", type=int, nargs="*", default=[9, 31])
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "gradients.json")
     options = parser.parse_args()
-    found = {"machine": machine(), "costs": [], "accuracies": accuracies(8)}
+    results = {"machine": machine(), "costs": [], "accuracies": accuracies(8)}
     for cells in options.cells:
-        found["costs"].append(costs(cells))
-        print(json.dumps(found["costs"][-1], indent=2))
-    options.out.write_text(json.dumps(found, indent=2) + "\n")
+        results["costs"].append(costs(cells))
+        print(json.dumps(results["costs"][-1], indent=2))
+    options.out.write_text(json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

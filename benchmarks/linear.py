@@ -80,21 +80,21 @@ LARGE = {"bar 20:1:1, 300K": lambda: bar(24)}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--large", action="store_true")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     warm_up()
-    figures: dict[str, Any] = {"machine": machine(), "versions": versions(), "cases": {}}
+    results: dict[str, Any] = {"machine": machine(), "versions": versions(), "cases": {}}
     heading = (
         f"{'case':20} vertices   its 1e-1/1e-2/1e-8    pattern aggregates exact filtered set-up iteration"
     )
     print(heading)
-    for name, scene in (CASES | (LARGE if asked.large else {})).items():
-        figures["cases"][name] = case = measure(scene())
+    for name, scene in (CASES | (LARGE if arguments.large else {})).items():
+        results["cases"][name] = case = measure(scene())
         costs = "".join(f"{case[key]:10.2f}" for key in COSTS)
         print(
             f"{name:20} {case['vertices']:8,} {'/'.join(map(str, case['iterations'])):>14}   {costs}",
             flush=True,
         )
-    RESULTS.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 COSTS = ("pattern", "aggregates", "exact", "filtered", "set_up", "iteration")

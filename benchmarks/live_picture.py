@@ -71,17 +71,17 @@ def main() -> None:
 def lift_the_top(session: Session, tab: Tab) -> None:
     """Play until all forces balance; then hold the middle of the top, and lift it by steps."""
     session.play()
-    settle(session, tab)
+    wait_until_balanced(session, tab)
     rest = session.snapshot.model.rest
     top = int(np.argmin(np.linalg.norm(rest - [0.5, 1.0, 0.5], axis=1)))
     session.grab(top, radius=0.06)
     for height in LIFTS:
         executed = session.drag(np.array([0.0, height, 0.0]))
         wait(tab, lambda executed=executed: session.snapshot.executed >= executed)  # type: ignore[misc]
-        settle(session, tab)
+        wait_until_balanced(session, tab)
 
 
-def settle(session: Session, tab: Tab) -> None:
+def wait_until_balanced(session: Session, tab: Tab) -> None:
     wait(tab, lambda: session.snapshot.status == "In balance.")
 
 

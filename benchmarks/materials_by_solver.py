@@ -62,22 +62,22 @@ def distance(name: str, solver: str, precision: str, device: str) -> float | str
     rest, truth = supple.block(2).points, expected(name)
     stop = {"tolerance": 1e-6 if precision == "float64" else 1e-4, "max_iterations": 300}
     try:
-        found = fallen(name, solver, precision=precision, device=device, **stop)
+        entry = fallen(name, solver, precision=precision, device=device, **stop)
     except ValueError as refused:
         return f"refused: {refused}"
     except Exception as wrong:
         return f"FAILED: {type(wrong).__name__}: {wrong}"
-    return float(np.abs(found - truth).max() / np.abs(truth - rest).max())
+    return float(np.abs(entry - truth).max() / np.abs(truth - rest).max())
 
 
 def counts(known: dict[str, float | str]) -> dict[str, int]:
     """How many combinations end where."""
-    figures = [value for value in known.values() if not isinstance(value, str)]
+    values = [value for value in known.values() if not isinstance(value, str)]
     return {
         "combinations": len(known),
-        f"within {NEAR:g} of the way": sum(value <= NEAR for value in figures),
-        "further off": sum(value > NEAR for value in figures),
-        "not finite": sum(not np.isfinite(value) for value in figures),
+        f"within {NEAR:g} of the way": sum(value <= NEAR for value in values),
+        "further off": sum(value > NEAR for value in values),
+        "not finite": sum(not np.isfinite(value) for value in values),
         "refused in a sentence": sum(str(value).startswith("refused") for value in known.values()),
         "failed": sum(str(value).startswith("FAILED") for value in known.values()),
     }

@@ -63,12 +63,12 @@ def seconds(scene: supple.Scene, solver: Any, count: int) -> float:
 def curve(scene: supple.Scene, solver: Any, steps: int, **limits: Any) -> list[float]:
     """The stretch after each step."""
     options = {"precision": "float32", "threads": 1, "frames": steps} | limits
-    found, begin = [], perf_counter()
+    residuals, begin = [], perf_counter()
     for frame in supple.simulate(scene, solver=solver, **options):
-        found.append(stretch(scene, frame.positions))
+        residuals.append(stretch(scene, frame.positions))
         count, passed = frame.report.iterations, perf_counter() - begin
-        print(f"  step {len(found)} of {steps}: {count} iterations, {passed:.0f} s", flush=True)
-    return found
+        print(f"  step {len(residuals)} of {steps}: {count} iterations, {passed:.0f} s", flush=True)
+    return residuals
 
 
 def compared(make: Any, count: int, steps: int) -> Iterator[dict[str, Any]]:
@@ -93,7 +93,7 @@ def compared(make: Any, count: int, steps: int) -> Iterator[dict[str, Any]]:
             {"tolerance": 1e-9, "time_limit": budget},
         ),
     }
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "vertices": scene.bodies[0].mesh.n_vertices,
         "ms_per_step": round(1e3 * budget, 2),
         "converged": [round(value, 6) for value in exact],
@@ -103,17 +103,17 @@ def compared(make: Any, count: int, steps: int) -> Iterator[dict[str, Any]]:
         print(name, limits, flush=True)
         values = np.array(curve(scene, solver, steps, **limits))
         error = np.abs(values - exact)
-        found["methods"][name] = {
+        results["methods"][name] = {
             "limit": limits,
             "stretch": round(float(values[-1]), 6),
             "mean_error": float(f"{error.mean():.3g}"),
             "last_error": float(f"{error[-1]:.3g}"),
         }
-        print(found["methods"][name], flush=True)
-        errors = {name: each["mean_error"] for name, each in found["methods"].items()}
+        print(results["methods"][name], flush=True)
+        errors = {name: each["mean_error"] for name, each in results["methods"].items()}
         if errors.keys() >= {"pbng", "mpbng"}:
-            found["pbng_over_mpbng"] = round(errors["pbng"] / errors["mpbng"], 2)
-        yield found
+            results["pbng_over_mpbng"] = round(errors["pbng"] / errors["mpbng"], 2)
+        yield results
 
 
 def main() -> None:
@@ -125,8 +125,8 @@ def main() -> None:
         parser.error(f"there are {' and '.join(CASES)}, and no {', '.join(unknown)}")
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in arguments.cases:
-        for found in compared(*(SMALL if arguments.small else CASES)[name]):
-            results |= {name: found, "date": date.today().isoformat(), "machine": machine()}
+        for entry in compared(*(SMALL if arguments.small else CASES)[name]):
+            results |= {name: entry, "date": date.today().isoformat(), "machine": machine()}
             if not arguments.small:
                 RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 

@@ -42,16 +42,16 @@ FALLS = [
 ]
 
 
-def pull(solver: str, length: float, activation: float) -> dict[str, Any]:
+def pull_bar(solver: str, length: float, activation: float) -> dict[str, Any]:
     scene, body = bar(length)
     limits = {"tolerance": 1e-4, "max_iterations": 40_000}
-    found, report = pulled(scene, body, activation, PULLERS[solver], **limits)
+    stress, report = pulled(scene, body, activation, PULLERS[solver], **limits)
     expected = float(force(length, activation))
     return {
         "solver": solver,
         "length": length,
         "activation": activation,
-        "force": -float(found[0]),
+        "force": -float(stress[0]),
         "closed form": expected,
         "ok": report.ok,
         "iterations": report.iterations,
@@ -66,8 +66,12 @@ def fall_of_newton(dt: float) -> np.ndarray:
 def fall(solver: str, dt: float, iterations: int) -> dict[str, Any]:
     """Whether and how far off; a run that is not finite ends."""
     expected = fall_of_newton(dt)
-    found = falling(SOLVERS[solver], dt, max_iterations=iterations)
-    off = np.abs(found - expected).max() / abs(expected.min()) if len(found) == len(expected) else np.inf
+    displacement = falling(SOLVERS[solver], dt, max_iterations=iterations)
+    off = (
+        np.abs(displacement - expected).max() / abs(expected.min())
+        if len(displacement) == len(expected)
+        else np.inf
+    )
     return {
         "solver": solver,
         "dt": dt,
@@ -81,8 +85,8 @@ def drawn(rows: list[dict[str, Any]]) -> None:
     fine = np.linspace(0.45, 1.55, 200)
     for activation, color in zip(ACTIVATIONS, COLORS, strict=True):
         axes.plot(fine, [force(x, activation) for x in fine], color=color, label=f"activation {activation:g}")
-        here = [row for row in rows if row["activation"] == activation and row["solver"] == "newton"]
-        axes.plot([r["length"] for r in here], [r["force"] for r in here], "o", color=color)
+        selected_rows = [row for row in rows if row["activation"] == activation and row["solver"] == "newton"]
+        axes.plot([r["length"] for r in selected_rows], [r["force"] for r in selected_rows], "o", color=color)
     axes.set(xlabel="length over that at rest", ylabel="force [N]")
     axes.legend(frameon=False)
     figure.savefig(PICTURE, dpi=110, bbox_inches="tight")
@@ -91,10 +95,10 @@ def drawn(rows: list[dict[str, Any]]) -> None:
 def main() -> None:
     record = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     record |= {"machine": machine()}
-    wanted = [("newton", length, activation) for activation in ACTIVATIONS for length in LENGTHS]
-    wanted += [(solver, 1.2, 1.0) for solver in PULLERS if solver != "newton"]
+    pull_cases = [("newton", length, activation) for activation in ACTIVATIONS for length in LENGTHS]
+    pull_cases += [(solver, 1.2, 1.0) for solver in PULLERS if solver != "newton"]
     for kind, measure, cases, keys in (
-        ("pulls", pull, wanted, ("solver", "length", "activation")),
+        ("pulls", pull_bar, pull_cases, ("solver", "length", "activation")),
         ("falls", fall, FALLS, ("solver", "dt", "iterations")),
     ):
         rows = record.setdefault(kind, [])

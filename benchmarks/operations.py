@@ -25,7 +25,7 @@ ARITHMETIC = re.compile(r"= f(add|sub|mul|div|neg)\b[^<]*<\d+ x (?:float|double)
 ROOT = re.compile(r"call[^\n]*@llvm\.sqrt\.v\d+f\d+")
 
 
-def _visit(term, own, u, out):
+def _update_kernel(term, own, u, out):
     f, A = vertex_force(term, 0, u, gather(u, own, 0, 0))
     store(out, 0, 0, f[0])
     store(out, 0, 1, f[1])
@@ -38,11 +38,13 @@ def _visit(term, own, u, out):
     store(out, 0, 8, A[5])
 
 
-def counted(code: str) -> dict[str, int]:
+def count_operations(code: str) -> dict[str, int]:
     """Operations in LLVM's code, by kind."""
-    found = [match.group(1) for match in ARITHMETIC.finditer(code)]
-    kinds = {"add": ("add", "sub"), "mul": ("mul",), "div": ("div",)}
-    counts = {name: sum(found.count(part) for part in parts) for name, parts in kinds.items()}
+    operations = [match.group(1) for match in ARITHMETIC.finditer(code)]
+    operations_by_type = {"add": ("add", "sub"), "mul": ("mul",), "div": ("div",)}
+    counts = {
+        name: sum(operations.count(part) for part in parts) for name, parts in operations_by_type.items()
+    }
     return counts | {"sqrt": len(ROOT.findall(code))}
 
 
@@ -52,25 +54,25 @@ def row_bytes(term: Any, lanes: int) -> int:
     return sum(int(part[0].nbytes) for part in own) // lanes
 
 
-def visits(model: Model, precision: str = "float32") -> dict[str, dict[str, Any]]:
+def operations_per_update(model: Model, precision: str = "float32") -> dict[str, dict[str, Any]]:
     """For each term of a model: corners, and operations and bytes of a visit and of a stencil."""
     problem = make_problem(model, True, Backend("cpu", precision, 1))
-    lanes, found = lanes_of(precision), {}
+    lanes, results = lanes_of(precision), {}
     out = np.zeros((1, 9, lanes), precision)
     for term, rows in zip(model.terms, problem.layout.terms, strict=True):
-        compiled = njit(fastmath=set(FAST_FLAGS), error_model="numpy")(_visit)
+        compiled = njit(fastmath=set(FAST_FLAGS), error_model="numpy")(_update_kernel)
         compiled(rows, problem.loads.rows.own, problem.u, out)
         (code,) = compiled.inspect_llvm().values()
-        kinds = counted(code)
+        operation_counts = count_operations(code)
         corners = term.vertices.shape[1]
-        flops, size = sum(kinds.values()), row_bytes(rows, lanes)
-        found[term.name] = {
+        flops, size = sum(operation_counts.values()), row_bytes(rows, lanes)
+        results[term.name] = {
             "corners": corners,
             "flops_per_visit": flops,
-            "of_these": kinds,
+            "of_these": operation_counts,
             "bytes_per_visit": size,
             "records_per_visit": corners - 1,
             "flops_per_stencil": corners * flops,
             "bytes_per_stencil": corners * size,
         }
-    return found
+    return results

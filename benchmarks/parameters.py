@@ -40,7 +40,7 @@ class GatheredRows(TetRows):
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered(TetElasticity):
+class PackedElasticity(TetElasticity):
     """Tetrahedra whose parameters are looked up by their number. To all else they have no material."""
 
     parameters: Any = None
@@ -49,13 +49,15 @@ class Gathered(TetElasticity):
     def __post_init__(self) -> None:
         pass
 
-    def rows(self, visits: Incidence, start: np.ndarray) -> Any:
-        rows = TetElasticity(self.vertices, self.gradients, self.volume, self.parameters).rows(visits, start)
-        table = np.zeros((len(self.vertices), RECORD), visits.dtype)
+    def rows(self, incidences: Incidence, start: np.ndarray) -> Any:
+        rows = TetElasticity(self.vertices, self.gradients, self.volume, self.parameters).rows(
+            incidences, start
+        )
+        table = np.zeros((len(self.vertices), RECORD), incidences.dtype)
         for k, values in enumerate(self.parameters):
             table[:, k] = values
-        places = np.ascontiguousarray(np.maximum(visits.elements, 0)[:, None, :])
-        return GatheredRows(*rows[:3], type(self.parameters)._make((table, places)))
+        elements = np.ascontiguousarray(np.maximum(incidences.elements, 0)[:, None, :])
+        return GatheredRows(*rows[:3], type(self.parameters)._make((table, elements)))
 
 
 @vertex_force.of(GatheredRows)
@@ -73,16 +75,16 @@ def _vertex_force(rows, row, u, ui):
     )
 
 
-def ways(cells: int, name: str) -> dict[str, Model]:
+def variants(cells: int, name: str) -> dict[str, Model]:
     model = make_twisted_block(cells, name)
     (term,) = model.terms
     young = np.random.default_rng(0).uniform(5e4, 2e5, len(term.vertices))
     uneven = MATERIALS[name].example(young=young)
-    gathered = Gathered(term.vertices, term.gradients, term.volume, None, uneven)
+    packed = PackedElasticity(term.vertices, term.gradients, term.volume, None, uneven)
     return {
         "uniform": model,
         "copies": replace(model, terms=(replace(term, material=uneven),)),
-        "gathered": replace(model, terms=(gathered,)),
+        "gathered": replace(model, terms=(packed,)),
     }
 
 
@@ -100,23 +102,23 @@ def sample(problem: Any, start: np.ndarray) -> float:
 
 def row(cells: int, name: str, precision: str, device: str, repeats: int) -> dict[str, Any]:
     problems = {}
-    for way, model in ways(cells, name).items():
+    for way, model in variants(cells, name).items():
         problem = make_problem(model, True, Backend(device, precision, 1))
         problem.set_inertia(TIME_STEP, model.rest)
         problem.begin_step(np.inf)
         problems[way] = problem, problem.positions
         sample(*problems[way])
-    found: dict[str, list[float]] = {way: [] for way in problems}
+    seconds: dict[str, list[float]] = {way: [] for way in problems}
     for _ in range(repeats):
         for way in problems:
-            found[way].append(sample(*problems[way]))
-    over = [g / c for g, c in zip(found["gathered"], found["copies"], strict=True)]
-    least = {way: min(times) for way, times in found.items()}
+            seconds[way].append(sample(*problems[way]))
+    over = [g / c for g, c in zip(seconds["gathered"], seconds["copies"], strict=True)]
+    least = {way: min(times) for way, times in seconds.items()}
     return {
         "cells": cells,
         "material": name,
         "precision": precision,
-        "ms_median": {way: median(times) for way, times in found.items()},
+        "ms_median": {way: median(times) for way, times in seconds.items()},
         "ms_min": least,
         "gathered_over_copies_median": median(over),
         "gathered_over_copies_min": least["gathered"] / least["copies"],

@@ -49,7 +49,7 @@ def main() -> None:
     scene = supple.load_scene(TWIST).scene
     supple.equilibrium(scene, tolerance=0.5)  # compiles
     with tempfile.TemporaryDirectory() as name:
-        figures = {
+        measurements = {
             "what": "scenes/twist.toml, 32,768 vertices, 148,955 tetrahedra, float64",
             "picture": time_pictures(scene, Path(name)),
             "film": time_film(scene, Path(name)),
@@ -57,8 +57,8 @@ def main() -> None:
             "versions": versions(),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-    RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures, indent=2))
+    RESULTS.write_text(json.dumps(measurements, indent=2) + "\n")
+    print(json.dumps(measurements, indent=2))
 
 
 def time_pictures(scene: supple.Scene, folder: Path) -> dict[str, Any]:

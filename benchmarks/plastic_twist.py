@@ -23,27 +23,27 @@ PICTURE = REPOSITORY / "docs" / "images" / "plastic_twist.png"
 
 
 def main() -> None:
-    found: dict = {"machine": machine(), "angle": ANGLE}
+    results: dict = {"machine": machine(), "angle": ANGLE}
     pictures = []
     for solver in SOLVERS:
         for name, plastic in SETS.items():
             angle, strain, rest, _ = let_go(solver, **plastic)
-            found[f"{solver}, {name}"] = {"twist_left": angle, "plastic_strain": strain}
+            results[f"{solver}, {name}"] = {"twist_left": angle, "plastic_strain": strain}
             print(solver, name, round(angle, 3), round(strain, 3), flush=True)
             if solver == "pbd":
-                shown = supple.render(
+                picture = supple.render(
                     rest,
                     field="displacement",
                     camera=(20, 16),
                     size=(640, 420),
                     title=f"({name[0]}){name[1:]}",
                 )
-                pictures.append(Image.fromarray(shown))
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    whole = Image.new("RGB", (1280, 840), "white")
+                pictures.append(Image.fromarray(picture))
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    canvas = Image.new("RGB", (1280, 840), "white")
     for k, image in enumerate(pictures):
-        whole.paste(image, (640 * (k % 2), 420 * (k // 2)))
-    whole.save(PICTURE)
+        canvas.paste(image, (640 * (k % 2), 420 * (k // 2)))
+    canvas.save(PICTURE)
 
 
 if __name__ == "__main__":

@@ -109,8 +109,8 @@ def pairs() -> list[tuple[str, str]]:
     for name, kind in {**TWINS, "stretched": StretchedCorotated}.items():
         MATERIALS[f"{name}_twin"] = kind
     MATERIALS.update(COMPARED)
-    found = [("neo_hookean", name) for name in ("readme_gent", "gent", "log_neo_hookean", *COMPARED)]
-    found += [(name, f"{name}_twin") for name in TWINS] + [("corotated", "stretched_twin")]
+    pairs_of_names = [("neo_hookean", name) for name in ("readme_gent", "gent", "log_neo_hookean", *COMPARED)]
+    pairs_of_names += [(name, f"{name}_twin") for name in TWINS] + [("corotated", "stretched_twin")]
     rest = (
         "mooney_rivlin",
         "yeoh",
@@ -121,7 +121,7 @@ def pairs() -> list[tuple[str, str]]:
         "holzapfel_gasser_ogden",
         "muscle",
     )
-    return list(dict.fromkeys(found + [("neo_hookean", name) for name in rest]))
+    return list(dict.fromkeys(pairs_of_names + [("neo_hookean", name) for name in rest]))
 
 
 def main() -> None:
@@ -134,15 +134,15 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     known = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {}
-    found = known.setdefault(options.device, {"sweeps": {}})
-    found["machine"] = machine()
+    results = known.setdefault(options.device, {"sweeps": {}})
+    results["machine"] = machine()
     for one, other in pairs():
         if options.only not in other:
             continue
         for precision in options.precisions.split(","):
             key = f"{other} over {one}, {precision}"
             figure = ratio(one, other, options.device, precision, options.rounds)
-            found["sweeps"][key] = figure
+            results["sweeps"][key] = figure
             print(f"{key}:", {k: round(v, 3) for k, v in figure.items()}, flush=True)
             options.output.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 

@@ -66,7 +66,7 @@ def sweep(problem: Problem) -> float:
 def measure(cells: int) -> dict[str, Any]:
     model = block(cells)
     plain = Problem(model, "float32", 1)
-    figures: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "vertices": model.vertices,
         "tets": len(model.tets),
         "sweep_ms": sweep(plain),
@@ -79,7 +79,7 @@ def measure(cells: int) -> dict[str, Any]:
         problem = Problem(empty, "float32", 1)
         without = sweep(problem)
         refresh = least(lambda k: problem.refresh(1, springs(model, count, k)), 20)  # noqa: B023
-        figures["springs"].append(
+        entry["springs"].append(
             {
                 "part": part,
                 "count": count,
@@ -91,7 +91,7 @@ def measure(cells: int) -> dict[str, Any]:
                 "refresh_ms": refresh,
             }
         )
-    return figures
+    return entry
 
 
 def wall(problem: Problem, action: Callable[[int], Any], times: int = 20) -> float:
@@ -123,9 +123,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cuda", action="store_true", help="measure on a card")
     if parser.parse_args().cuda:
-        found = {"date": str(date.today()), "machine": machine(), "blocks": [*map(measure_on_card, CELLS)]}
-        GPU_RESULTS.write_text(json.dumps(found, indent=2) + "\n")
-        print(json.dumps(found["blocks"], indent=1))
+        card_results = {
+            "date": str(date.today()),
+            "machine": machine(),
+            "blocks": [*map(measure_on_card, CELLS)],
+        }
+        GPU_RESULTS.write_text(json.dumps(card_results, indent=2) + "\n")
+        print(json.dumps(card_results["blocks"], indent=1))
         return
     results = {"date": str(date.today()), "machine": machine(), "blocks": [measure(c) for c in CELLS]}
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")

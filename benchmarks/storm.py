@@ -35,16 +35,16 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=400, help="0 for all that there are")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=math.inf)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     logging.disable(logging.WARNING)
     began = perf_counter()
     with TemporaryDirectory() as folder:
-        scenes = storm_of_scenes(asked.scenes, Path(folder), asked.seed, minutes=asked.minutes)
-        calls = storm_of_calls(asked.calls or None, Path(folder), asked.seed)
-    figures: dict[str, Any] = {"machine": machine(), "versions": versions(), "seed": asked.seed}
-    figures |= {"scenes": summary(scenes), "calls": summary(calls)}
-    RESULTS.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(json.dumps(figures, indent=2, ensure_ascii=False))
+        scenes = storm_of_scenes(arguments.scenes, Path(folder), arguments.seed, minutes=arguments.minutes)
+        calls = storm_of_calls(arguments.calls or None, Path(folder), arguments.seed)
+    results: dict[str, Any] = {"machine": machine(), "versions": versions(), "seed": arguments.seed}
+    results |= {"scenes": summary(scenes), "calls": summary(calls)}
+    RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(json.dumps(results, indent=2, ensure_ascii=False))
     print(f"{perf_counter() - began:.0f} s")
     raise SystemExit(1 if scenes.findings or calls.findings else 0)
 

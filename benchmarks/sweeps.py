@@ -14,7 +14,7 @@ from supple.materials import MATERIALS
 SMALL, LARGE = 31, 63
 """Cells along an edge of the block: 32,768 and 262,144 vertices."""
 
-KEPT = (
+REPORTED_COLUMNS = (
     "vertices", "tets", "colors", "visits", "threads", "ms_per_sweep", "ms_min", "setup_seconds",
 )  # fmt: skip
 
@@ -32,20 +32,20 @@ def large_block() -> dict[str, Any]:
     }
 
 
-def beside_a_busy_process() -> dict[str, Any]:
+def next_to_a_busy_process() -> dict[str, Any]:
     """The same sweep with the machine to itself, and while another process keeps one core busy."""
-    alone = [measured()["ms_per_sweep"]]
+    idle = [measured()["ms_per_sweep"]]
     with busy_process():
         disturbed = measured()["ms_per_sweep"]
-    alone.append(measured()["ms_per_sweep"])
-    return {"ms_alone": alone, "ms_disturbed": disturbed, "ratio": disturbed / (sum(alone) / len(alone))}
+    idle.append(measured()["ms_per_sweep"])
+    return {"ms_alone": idle, "ms_disturbed": disturbed, "ratio": disturbed / (sum(idle) / len(idle))}
 
 
 def measured(cells: int = SMALL, repeats: int = 40, **options: Any) -> dict[str, Any]:
     """`supple bench sweep`, run twice: the second time nothing has to be compiled or touched first."""
     sweep(cells=cells, repeats=1, **options)
-    figures = sweep(cells=cells, repeats=repeats, **options)
-    return {name: figures[name] for name in KEPT}
+    entry = sweep(cells=cells, repeats=repeats, **options)
+    return {name: entry[name] for name in REPORTED_COLUMNS}
 
 
 @contextmanager

@@ -9,11 +9,11 @@ Row = tuple[str, str, str, bool | None]
 """What was measured, the aim, the figure, and whether it meets the aim (None where there is none)."""
 
 
-def rows(figures: dict[str, Any]) -> Iterator[Row]:
+def rows(sections: dict[str, Any]) -> Iterator[Row]:
     """The table's rows for the sections that were measured."""
     for name, section in ROWS.items():
-        if figures.get(name):
-            yield from section(figures[name])
+        if sections.get(name):
+            yield from section(sections[name])
 
 
 def at_most(what: str, limit: float, value: float, unit: str = "") -> Row:
@@ -81,8 +81,8 @@ def gravity(section: dict[str, Any]) -> Iterator[Row]:
                 f", relative residual {run['relative_residual']:.1e}, rises by "
                 f"{run['largest_rise'] - 1:.1%} at most"
             )
-            what, aim, text, met = converged(f"{scene}, relative residual 1e-6, {label}", run, detail)
-            yield (what, aim, text, met) if i == 0 else (what, "", text, None)
+            what, aim, text, is_reached = converged(f"{scene}, relative residual 1e-6, {label}", run, detail)
+            yield (what, aim, text, is_reached) if i == 0 else (what, "", text, None)
 
 
 def recovery(section: dict[str, Any]) -> Iterator[Row]:

@@ -1,7 +1,6 @@
-"""The command `supple`, as it begins: what it imports takes a second, in which Ctrl-C and SIGTERM must do no
-harm.
+"""Entry point of the command `supple`, which handles Ctrl-C and SIGTERM during the first second of imports.
 
-It is no part of the package, since importing any part of that imports numba.
+The module lies outside of the package, since importing any part of the package imports numba.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ INTERRUPTED, TERMINATED = 130, 143
 
 
 def _terminate(*_: object) -> None:
-    """End before anything has begun; commands themselves clean up, see `catch_sigterm`."""
+    """Exit before the command starts; commands clean up after themselves, see `catch_sigterm`."""
     sys.stderr.write("Terminated.\n")
     sys.exit(TERMINATED)
 

@@ -207,7 +207,7 @@ def batches_gradients_and_pictures(folder: Path) -> Doors:
                     "subtitle": "s"}),
         "animate": (supple.animate, {"frames": folder / "none", "path": folder / "a.mp4", **appearance,
                                       "fps": 10,
-                 "turning": False, "progress": None}),
+                 "turntable": False, "progress": None}),
         "load_run": (supple.load_run, {"path": folder / "none"}),
         "write_report": (supple.write_report, {"results": folder / "none", "path": folder / "a.html"}),
     }  # fmt: skip

@@ -107,7 +107,9 @@ def test_several_bodies_and_rollers_at_once(at_once, monkeypatch):
     sizes = []
     made = System.__init__
     monkeypatch.setattr(
-        System, "__init__", lambda self, p, batch_size=1: (sizes.append(batch_size), made(self, p, batch_size))[1]
+        System,
+        "__init__",
+        lambda self, p, batch_size=1: (sizes.append(batch_size), made(self, p, batch_size))[1],
     )
 
     def read_value(gradient):

@@ -114,7 +114,7 @@ def test_a_film_of_frames_as_they_come(swing, tmp_path):
     with Image.open(path) as film:
         assert film.n_frames == 3
     assert messages[-1] == (3, 3)
-    turned = supple.animate(frames[:1] * 2, tmp_path / "turned.webp", size=SMALL, turning=True, fps=10)
+    turned = supple.animate(frames[:1] * 2, tmp_path / "turned.webp", size=SMALL, turntable=True, fps=10)
     assert turned.stat().st_size > 1000
 
 
@@ -195,7 +195,7 @@ def test_a_page_of_a_run(folder, tmp_path):
             lambda f, p: supple.animate(f, p / "a.mp4", progress=5),
             "progress must be a function to call, got 5",
         ),
-        (lambda f, p: supple.animate(f, p / "a.mp4", turning=5), "turning must be True or False, got 5"),
+        (lambda f, p: supple.animate(f, p / "a.mp4", turntable=5), "turntable must be True or False, got 5"),
         (lambda f, p: supple.load_run(5), "a results folder is needed as text .* got 5"),
         (lambda f, p: supple.write_report(None), "a results folder is needed as text .* got None"),
         (lambda f, p: supple.write_report(p, 5), "the path of a page is needed as text .* got 5"),

@@ -8,7 +8,7 @@ from view_models import bar_and_ball, bent
 
 import supple
 from supple.view import Shape, film, shared_view
-from supple.view.camera import turntable
+from supple.view.camera import turntable_cameras
 
 SIZE = (321, 240)
 
@@ -59,7 +59,7 @@ def test_other_kinds_of_film_are_refused(tmp_path, model, shapes):
 
 def test_a_turntable_never_crops_the_body(model, shapes):
     view = shared_view(model, shapes)
-    cameras = turntable(view.seen, 1.3, (32.0, 20.0), 7)
+    cameras = turntable_cameras(view.seen, 1.3, (32.0, 20.0), 7)
     points = np.concatenate([shape.positions for shape in shapes])
     for camera in cameras:
         image_points, distance = camera.project(points)

@@ -94,16 +94,16 @@ class PrefixSum(NamedTuple):
 
 
 @device_function
-def _chunk_range(chunks, place):
+def _chunk_range(chunks, item):
     """(first, last, step): range of chunks of this thread."""
-    first, step = lane_stride(place)
-    begin = item_number(place) * CHUNKS_PER_ITEM
+    first, step = lane_stride(item)
+    begin = item_number(item) * CHUNKS_PER_ITEM
     return begin + first, min(chunks, begin + CHUNKS_PER_ITEM), step
 
 
 @do.of(SumChunks)
-def _sum(work, place):
-    first, last, step = _chunk_range(len(work.sums), place)
+def _sum(work, item):
+    first, last, step = _chunk_range(len(work.sums), item)
     for c in range(first, last, step):
         total = 0
         for k in range(CHUNK_LENGTH * c, min(len(work.numbers), CHUNK_LENGTH * (c + 1))):
@@ -112,8 +112,8 @@ def _sum(work, place):
 
 
 @do.of(SerialScan)
-def _alone(work, place):
-    first, last, step = _chunk_range(1, place)
+def _serial_scan(work, item):
+    first, last, step = _chunk_range(1, item)
     for _ in range(first, last, step):
         total = 0
         for k in range(len(work.numbers)):
@@ -123,8 +123,8 @@ def _alone(work, place):
 
 
 @do.of(FillChunks)
-def _fill(work, place):
-    first, last, step = _chunk_range(len(work.chunk_before) - 1, place)
+def _fill(work, item):
+    first, last, step = _chunk_range(len(work.chunk_before) - 1, item)
     for c in range(first, last, step):
         total = work.chunk_before[c]
         for k in range(CHUNK_LENGTH * c, min(len(work.numbers), CHUNK_LENGTH * (c + 1))):
@@ -163,7 +163,7 @@ class ScatterRows(NamedTuple):
     one: Any
     two: Any
     start: Any
-    left: Any
+    remaining: Any
     first: Any
     second: Any
 
@@ -192,18 +192,18 @@ class SortRows(NamedTuple):
 
 
 @do.of(ScatterRows)
-def _into_rows(work, place):
-    first, last, step = thread_range(len(work.first), place)
+def _scatter_rows(work, item):
+    first, last, step = thread_range(len(work.first), item)
     for p in range(first, last, step):
         m = work.one[p]
-        at = work.start[m + 1] - atomic_add(work.left, m, -1)
+        at = work.start[m + 1] - atomic_add(work.remaining, m, -1)
         work.first[at], work.second[at] = m, work.two[p]
 
 
 @do.of(RankRows)
-def _rank(work, place):
+def _rank(work, item):
     second = work.second
-    first, last, step = thread_range(len(second), place)
+    first, last, step = thread_range(len(second), item)
     for p in range(first, last, step):
         begin, end, at = work.start[work.first[p]], work.start[work.first[p] + 1], p
         if end - begin <= HEAPSORT_LENGTH:
@@ -214,8 +214,8 @@ def _rank(work, place):
 
 
 @do.of(SortRows)
-def _sort(work, place):
-    first, last, step = thread_range(len(work.start) - 1, place)
+def _sort(work, item):
+    first, last, step = thread_range(len(work.start) - 1, item)
     for m in range(first, last, step):
         begin, count = work.start[m], work.start[m + 1] - work.start[m]
         if count > HEAPSORT_LENGTH:
@@ -285,52 +285,52 @@ class CompactContacts(NamedTuple):
         real: (k, REAL) reals of the active contacts.
     """
 
-    met: Any
+    contacts: Any
     one: Any
     two: Any
     count: Any
     start: Any
-    whole: Any
-    real: Any
+    integers: Any
+    reals: Any
 
 
 @do.of(CountActive)
-def _count(work, place):
-    first, last, step = thread_range(len(work.count), place)
+def _count(work, item):
+    first, last, step = thread_range(len(work.count), item)
     for m in range(first, last, step):
         work.count[m] = 1 if work.strength[m] > 0.0 else 0
 
 
 @do.of(CompactContacts)
-def _take(work, place):
-    met = work.met
-    first, last, step = thread_range(len(work.count), place)
+def _compact_contacts(work, item):
+    contacts = work.contacts
+    first, last, step = thread_range(len(work.count), item)
     for m in range(first, last, step):
         if work.count[m] > 0:
             at = work.start[m]
             for k in range(6):
-                work.whole[at, k], work.real[at, k] = met.vertices[m, k], met.weights[m, k]
-            work.whole[at, 6], work.whole[at, 7] = work.one[m], work.two[m]
+                work.integers[at, k], work.reals[at, k] = contacts.vertices[m, k], contacts.weights[m, k]
+            work.integers[at, 6], work.integers[at, 7] = work.one[m], work.two[m]
             for axis in range(3):
-                work.real[at, 6 + axis] = met.normal[m, axis]
-            work.real[at, 9], work.real[at, 10] = met.distance[m], met.strength[m]
+                work.reals[at, 6 + axis] = contacts.normal[m, axis]
+            work.reals[at, 9], work.reals[at, 10] = contacts.distance[m], contacts.strength[m]
 
 
 @kernel
-def count_active(team, counting, starts):
+def count_active(team, work, starts):
     """Count active contacts and compute their output indices."""
-    parallel_for(team, 0, 0, -(-len(counting.count) // BLOCK), counting)
+    parallel_for(team, 0, 0, -(-len(work.count) // BLOCK), work)
     prefix_sum(team, 1, starts)
 
 
 @kernel
-def compact_active(team, taking):
+def compact_active(team, work):
     """Copy active contacts to compact arrays."""
-    parallel_for(team, 0, 0, -(-len(taking.count) // BLOCK), taking)
+    parallel_for(team, 0, 0, -(-len(work.count) // BLOCK), work)
 
 
 def compact_contacts(
-    met: PairContacts, one: np.ndarray, two: np.ndarray, runner: Runner
+    contacts: PairContacts, one: np.ndarray, two: np.ndarray, runner: Runner
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compact the active contacts of pairs.
 
@@ -347,12 +347,17 @@ def compact_contacts(
         return np.zeros((0, CONTACT_INTEGERS), np.int64), np.zeros((0, CONTACT_REALS))
     count = runner.empty((len(one),), np.int64)
     starts = PrefixSum.of(count, runner)
-    runner.run(count_active, 1 + PREFIX_SUM_PHASES, CountActive(met.strength, count), starts)
+    runner.run(count_active, 1 + PREFIX_SUM_PHASES, CountActive(contacts.strength, count), starts)
     runner.download(starts.start, len(one))
-    kept = int(starts.start[-1])
-    whole, real = runner.empty((kept, CONTACT_INTEGERS), np.int64), runner.empty((kept, CONTACT_REALS), float)
-    if kept:
-        runner.run(compact_active, 1, CompactContacts(met, one, two, count, starts.start, whole, real))
-        runner.download(whole)
-        runner.download(real)
-    return whole, real
+    active_count = int(starts.start[-1])
+    integers, reals = (
+        runner.empty((active_count, CONTACT_INTEGERS), np.int64),
+        runner.empty((active_count, CONTACT_REALS), float),
+    )
+    if active_count:
+        runner.run(
+            compact_active, 1, CompactContacts(contacts, one, two, count, starts.start, integers, reals)
+        )
+        runner.download(integers)
+        runner.download(reals)
+    return integers, reals

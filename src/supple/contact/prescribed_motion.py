@@ -223,7 +223,7 @@ class PinMotion:
         """Report notes about pins short of their targets."""
         if self.arrived:
             return []
-        why = "something is in the path" if self.blocked else "more iterations would take them there"
+        why = "something is in the way" if self.blocked else "more iterations would take them there"
         late = "" if self.late is None else f", {self._time - self.late:.3g} s late"
         return [f"pinned vertices are still {self.behind:.3g} m from where they are to be{late}: {why}"]
 

@@ -325,7 +325,7 @@ class DynamicBatches:
         """Adopt terms with new stencils.
 
         Returns:
-            Updates to apply in device memory, or None if the capacity is insufficient; then nothing has changed.
+            Updates to apply in device memory, or None, without changes, if the capacity is insufficient.
         """
         stencils = {k: as_ids(terms[k].vertices) for k in self._slots}
         before, known = self._slot_table.overflow, self._terms

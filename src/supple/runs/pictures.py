@@ -107,7 +107,7 @@ def draw_film(
     indices: Sequence[int],
     paths: Sequence[Path],
     fps: float | None = None,
-    turning: bool = False,
+    turntable: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> str | None:
     """Render frames into films.
@@ -118,7 +118,7 @@ def draw_film(
         indices: Frame numbers.
         paths: Files to write, all with the same pictures.
         fps: Pictures per second; by default the frame rate of the run.
-        turning: Move the camera once around the scene.
+        turntable: Move the camera once around the scene.
         progress: Called as progress(done, pictures).
 
     Returns:
@@ -127,7 +127,7 @@ def draw_film(
     shapes = run.shapes(indices)
     size = appearance.size or FILM_SIZE
     view = shared_view(run.model, shapes, size=size, **appearance.options)
-    if turning and len(indices) == 1:
+    if turntable and len(indices) == 1:
         shapes, fps = run.shapes(list(indices) * TURNTABLE_PICTURES), fps or 30.0
     with ExitStack() as stack:
         return film(
@@ -137,7 +137,7 @@ def draw_film(
             title=run.title,
             size=size,
             theme=appearance.theme,
-            turning=turning,
+            turntable=turntable,
             fps=fps or frame_rate(run.manifest["scene"]["dt"]),
             view=view,
             progress=progress,

@@ -112,7 +112,7 @@ def animate(
     thickness: float | None = None,
     names: bool | None = None,
     fps: float | None = None,
-    turning: bool = False,
+    turntable: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Draw frames as an MP4, GIF or WebP film.
@@ -122,7 +122,7 @@ def animate(
         path: File to write; its suffix selects the format.
         field, camera, theme, size, title, thickness, names: As in `render`.
         fps: Pictures per second; by default the rate of the frames, from 8 to 50.
-        turning: Move the camera once around the scene.
+        turntable: Move the camera once around the scene.
         progress: Called as progress(done, pictures).
 
     Returns:
@@ -142,12 +142,12 @@ def animate(
         _check_size(SIZE if size is None else size),
     )
     fps = None if fps is None else check_number("fps", fps, at_least=0.1, at_most=240)
-    check_flag("turning", turning)
+    check_flag("turntable", turntable)
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be a function to call, got {format_value(progress)}")
     shapes, model, dt = _shapes(frames)
     with replacing(file) as unfinished:
-        options: dict[str, Any] = {"size": size, "theme": theme, "turning": turning, "progress": progress}
+        options: dict[str, Any] = {"size": size, "theme": theme, "turntable": turntable, "progress": progress}
         _warn(draw(unfinished, model, shapes, fps=fps or frame_rate(dt), **appearance, **options))
     return file
 

@@ -108,7 +108,7 @@ def fit_camera(points: np.ndarray, aspect: float, angles: Angles = CAMERAS["corn
     return Camera((center + np.append(last, depth)) @ axes, axes, aspect)
 
 
-def turntable(points: np.ndarray, aspect: float, angles: Angles, count: int) -> list[Camera]:
+def turntable_cameras(points: np.ndarray, aspect: float, angles: Angles, count: int) -> list[Camera]:
     """Return cameras on a full circle around points (n, 3), all with every point in view.
 
     They have equal distance and height.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from supple.model.model import Model
-from supple.view.camera import CAMERAS, Angles, Camera, turntable
+from supple.view.camera import CAMERAS, Angles, Camera, turntable_cameras
 from supple.view.fields import Field
 from supple.view.picture import Artist, Shape, View, shared_view
 
@@ -54,7 +54,7 @@ def film(
     size: tuple[int, int] = SIZE,
     theme: str = "light",
     camera: Angles = CAMERAS["corner"],
-    turning: bool = False,
+    turntable: bool = False,
     fps: float = 25.0,
     thickness: float = 0.0,
     names: bool = False,
@@ -75,7 +75,7 @@ def film(
         size: Width and height [pixels].
         theme: "light" or "dark".
         camera: Azimuth and elevation [degrees].
-        turning: Move the camera on a full circle.
+        turntable: Move the camera on a full circle.
         fps: Pictures per second.
         thickness: Factor by which cloth thickness is drawn.
         names: Label bodies with their names.
@@ -89,7 +89,7 @@ def film(
     files = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     size = (size[0] - size[0] % 2, size[1] - size[1] % 2)  # MP4 stores colors for squares of four dots
     view = view or shared_view(model, shapes, field, size, camera, thickness, names)
-    cameras = _cameras(view, camera, len(shapes)) if turning else [view.camera] * len(shapes)
+    cameras = _cameras(view, camera, len(shapes)) if turntable else [view.camera] * len(shapes)
     with Artist(model, view, field, title, size, theme, renderer) as artist, ExitStack() as stack:
         writers = [stack.enter_context(closing(_writer(file, size, fps))) for file in files]
         for done, (shape, camera_k) in enumerate(zip(shapes, cameras, strict=True)):
@@ -109,7 +109,7 @@ def frame_rate(dt: float) -> float:
 
 
 def _cameras(view: View, angles: Angles, count: int) -> list[Camera]:
-    return turntable(view.seen, view.camera.aspect, angles, count)
+    return turntable_cameras(view.seen, view.camera.aspect, angles, count)
 
 
 def _writer(path: Path, size: tuple[int, int], fps: float) -> Generator[None, np.ndarray, None]:

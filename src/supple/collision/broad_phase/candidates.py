@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @kernel
-def _most(x, step, own, body, margin, count, mean, away, lower, upper):
+def _max_approach(x, step, own, body, margin, count, mean, away, lower, upper):
     """Bound the mutual approach of any two bodies whose swept boxes overlap [m].
 
     count, mean, away, lower and upper (bodies, ...) are scratch arrays; away (bodies,) returns the largest
@@ -42,9 +42,9 @@ def _most(x, step, own, body, margin, count, mean, away, lower, upper):
         count[b] += 1
         for axis in range(3):
             mean[b, axis] += step[v, axis]
-            here, there = x[v, axis], x[v, axis] + step[v, axis]
-            lower[b, axis] = min(lower[b, axis], min(here, there) - 0.5 * margin)
-            upper[b, axis] = max(upper[b, axis], max(here, there) + 0.5 * margin)
+            first, last = x[v, axis], x[v, axis] + step[v, axis]
+            lower[b, axis] = min(lower[b, axis], min(first, last) - 0.5 * margin)
+            upper[b, axis] = max(upper[b, axis], max(first, last) + 0.5 * margin)
     for b in range(len(count)):
         for axis in range(3):
             mean[b, axis] /= max(count[b], 1)
@@ -56,11 +56,11 @@ def _most(x, step, own, body, margin, count, mean, away, lower, upper):
     between = 0.0
     for a in range(len(count)):
         for b in range(a + 1, len(count)):
-            square, meet = 0.0, True
+            square, overlaps = 0.0, True
             for axis in range(3):
                 square += (mean[a, axis] - mean[b, axis]) ** 2
-                meet = meet and lower[a, axis] <= upper[b, axis] and lower[b, axis] <= upper[a, axis]
-            if meet:
+                overlaps = overlaps and lower[a, axis] <= upper[b, axis] and lower[b, axis] <= upper[a, axis]
+            if overlaps:
                 between = max(between, math.sqrt(square) + away[a] + away[b])
     return between
 
@@ -84,7 +84,7 @@ def approach_bounds(
     away = np.zeros(bodies)
     work = np.zeros(bodies, np.int64), np.zeros((bodies, 3)), away
     ends = np.full((bodies, 3), math.inf), np.full((bodies, 3), -math.inf)
-    between = _most(x, step, surfaces.own, surfaces.body, margin, *work, *ends)
+    between = _max_approach(x, step, surfaces.own, surfaces.body, margin, *work, *ends)
     return 2 * away, float(between)
 
 
@@ -117,7 +117,7 @@ def _moments(x, y, own, body, count, a, b, moments):
 
 
 @kernel
-def _farthest(x, y, own, body, a, b, turn, most):
+def _max_deviation(x, y, own, body, a, b, turn, radius):
     """Compute the largest distance of vertices from the rigidly moved body [m].
 
     most (bodies,) returns the distances for rotations `turn` (bodies, 3, 3) and centroids a and b.
@@ -129,7 +129,7 @@ def _farthest(x, y, own, body, a, b, turn, most):
             for i in range(3):
                 off -= (x[v, i] - a[k, i]) * turn[k, i, j]
             square += off * off
-        most[k] = max(most[k], math.sqrt(square))
+        radius[k] = max(radius[k], math.sqrt(square))
 
 
 def stretch(surfaces: Surfaces, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -151,12 +151,14 @@ def stretch(surfaces: Surfaces, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     _moments(x, y, own, body, np.zeros(bodies, np.int64), a, b, moments)
     U, _, Vt = np.linalg.svd(moments.reshape(-1, 3, 3))
     U[:, :, 2] *= np.sign(np.linalg.det(U @ Vt))[:, None]
-    most = np.zeros(bodies)
-    _farthest(x, y, own, body, a, b, U @ Vt, most)
-    return 2 * most
+    radius = np.zeros(bodies)
+    _max_deviation(x, y, own, body, a, b, U @ Vt, radius)
+    return 2 * radius
 
 
-def bound_approach(surfaces: Surfaces, x: np.ndarray, y: np.ndarray, margin: float, enough: float) -> float:
+def bound_approach(
+    surfaces: Surfaces, x: np.ndarray, y: np.ndarray, margin: float, threshold: float
+) -> float:
     """Bound the approach of surfaces from x to y, with rotations removed if that helps.
 
     In contrast to `max_approach`, only the final positions count, not the path.
@@ -173,7 +175,7 @@ def bound_approach(surfaces: Surfaces, x: np.ndarray, y: np.ndarray, margin: flo
         Largest decrease of any distance [m].
     """
     within, between = approach_bounds(surfaces, x, y - x, margin)
-    if within.max(initial=0) > enough >= between:
+    if within.max(initial=0) > threshold >= between:
         within = np.minimum(within, stretch(surfaces, x, y))
     return max(float(within.max(initial=0)), between)
 
@@ -194,11 +196,11 @@ def _neighbors(box, margin, start, others):
     for a in range(len(box)):
         start[a] = count
         for b in range(len(box)):
-            meet = a != b
+            overlaps = a != b
             for axis in range(3):
-                meet = meet and box[a, axis] <= box[b, 3 + axis] + margin
-                meet = meet and box[b, axis] <= box[a, 3 + axis] + margin
-            if meet:
+                overlaps = overlaps and box[a, axis] <= box[b, 3 + axis] + margin
+                overlaps = overlaps and box[b, axis] <= box[a, 3 + axis] + margin
+            if overlaps:
                 if len(others) > 0:
                     others[count] = b
                 count += 1
@@ -236,7 +238,7 @@ MIN_QUERIES, MAX_QUERIES = 3, 12
 """Queries served by one search below which the next margin is doubled, and above which it is halved."""
 
 
-class _Known(NamedTuple):
+class _CachedPairs(NamedTuple):
     """Cached candidates: pairs (p,) within a radius [m] at positions x (n, 3)."""
 
     radius: float
@@ -256,13 +258,13 @@ class Candidates:
     """
 
     def __init__(self, surfaces: Surfaces) -> None:
-        self._surfaces, self._anew = surfaces, BroadPhase(surfaces, clear=False)
-        self._known: dict[tuple[str, bool], _Known] = {}
-        self._served: dict[tuple[str, bool], int] = {}
+        self._surfaces, self._uncached = surfaces, BroadPhase(surfaces, clear=False)
+        self._cached: dict[tuple[str, bool], _CachedPairs] = {}
+        self._query_counts: dict[tuple[str, bool], int] = {}
         self._margin: dict[tuple[str, bool], float] = {}
-        self._both: dict[str, tuple[_Known, _Known, Pairs]] = {}
+        self._both: dict[str, tuple[_CachedPairs, _CachedPairs, Pairs]] = {}
         self._now, self._moved = np.zeros((0, 3)), dict[int, tuple[np.ndarray, np.ndarray, float]]()
-        self._then: dict[tuple[int, bytes], tuple[np.ndarray, np.ndarray]] = {}
+        self._references: dict[tuple[int, bytes], tuple[np.ndarray, np.ndarray]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Candidates, (self._surfaces,)
@@ -279,7 +281,7 @@ class Candidates:
             Sorted indices (p,) of vertices and of triangles.
         """
         if runner.is_remote:
-            return self._anew.vertices(points, radius, runner)
+            return self._uncached.vertices(points, radius, runner)
         return self._pairs("vertices", points.x, radius, runner)
 
     def edges(self, points: Points, radius: float, runner: Runner = HOST) -> Pairs:
@@ -294,94 +296,103 @@ class Candidates:
             Sorted indices (p,) of both edges.
         """
         if runner.is_remote:
-            return self._anew.edges(points, radius, runner)
+            return self._uncached.edges(points, radius, runner)
         return self._pairs("edges", points.x, radius, runner)
 
-    def _things(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    def _primitives(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
         """Query and target primitives of a kind of pairs."""
         s = self._surfaces
         return (s.edges, s.edges) if kind == "edges" else (s.vertices, s.triangles)
 
     def _pairs(self, kind: str, x: np.ndarray, radius: float, runner: Runner) -> Pairs:
         """Narrow phase over cached candidates: pairs of one kind within a radius [m]."""
-        seek, other = self._things(kind)
+        query, other = self._primitives(kind)
         inside, between = (self._near(kind, within, x, radius, runner) for within in (True, False))
         both = self._both.get(kind)
         if both is None or both[0] is not inside or both[1] is not between:
             pairs = merge_pairs((inside.one, inside.two), (between.one, between.two))
             both = self._both[kind] = inside, between, pairs
-        return filter_pairs((x, seek, other, *both[2]), radius, runner)
+        return filter_pairs((x, query, other, *both[2]), radius, runner)
 
-    def _near(self, kind: str, within: bool, x: np.ndarray, radius: float, runner: Runner) -> _Known:
+    def _near(self, kind: str, within: bool, x: np.ndarray, radius: float, runner: Runner) -> _CachedPairs:
         """Return the cached candidates within or between bodies; update them if they are outdated.
 
         Only outdated bodies are searched again, unless all are outdated or the cached radius is too large.
         """
-        known, s, which = self._known.get((kind, within)), self._surfaces, (kind, within)
-        late = self._late(known, within, x, radius)
-        if known is not None and not late.any():
-            self._served[which] += 1
-            return known
-        seek, other = self._things(kind)
-        room = 0 if known is None else 2 * len(known.one)
-        some = known is not None and not late.all() and known.radius < radius + 2 * MARGINS[1] * s.edge
-        wide = known.radius if known and some else radius + self._next_margin(which) * s.edge
-        found = find_pairs(x, seek, other, wide, runner, self._wanted(within, x, wide, late), s.edge, room)
-        pairs, then = (found.one, found.two), x
-        if known and some:
-            stay = ~late[s.body[seek[known.one, 0]]]
-            pairs = merge_pairs((known.one[stay], known.two[stay]), pairs)
-            then = self._renewed(known.x, late, x)
-        self._known[which] = known = _Known(wide, then, *pairs)
-        self._served[which] = 1
-        return known
+        cached, s, which = self._cached.get((kind, within)), self._surfaces, (kind, within)
+        outdated = self._outdated(cached, within, x, radius)
+        if cached is not None and not outdated.any():
+            self._query_counts[which] += 1
+            return cached
+        query, other = self._primitives(kind)
+        capacity = 0 if cached is None else 2 * len(cached.one)
+        is_partial = (
+            cached is not None and not outdated.all() and cached.radius < radius + 2 * MARGINS[1] * s.edge
+        )
+        wide = cached.radius if cached and is_partial else radius + self._next_margin(which) * s.edge
+        new = find_pairs(
+            x, query, other, wide, runner, self._filter(within, x, wide, outdated), s.edge, capacity
+        )
+        pairs, reference = (new.one, new.two), x
+        if cached and is_partial:
+            is_valid = ~outdated[s.body[query[cached.one, 0]]]
+            pairs = merge_pairs((cached.one[is_valid], cached.two[is_valid]), pairs)
+            reference = self._reference_positions(cached.x, outdated, x)
+        self._cached[which] = cached = _CachedPairs(wide, reference, *pairs)
+        self._query_counts[which] = 1
+        return cached
 
-    def _late(self, known: _Known | None, within: bool, x: np.ndarray, radius: float) -> np.ndarray:
+    def _outdated(
+        self, cached: _CachedPairs | None, within: bool, x: np.ndarray, radius: float
+    ) -> np.ndarray:
         """(b,) True for bodies whose cached pairs may be incomplete within a radius [m].
 
         Pairs between bodies are outdated for all bodies or for none.
         """
         s = self._surfaces
-        nobody = np.zeros(len(s.flat), bool)
-        if known is None or known.radius < radius:
-            return ~nobody
-        if known.x is x:
-            return nobody
-        enough, then = known.radius - radius, id(known.x)
+        none = np.zeros(len(s.flat), bool)
+        if cached is None or cached.radius < radius:
+            return ~none
+        if cached.x is x:
+            return none
+        slack, reference = cached.radius - radius, id(cached.x)
         if self._now is not x:
-            self._now, self._moved, self._then = x, {}, {}
-        if then not in self._moved:
-            widest = max(each.radius for each in self._known.values())
-            self._moved[then] = known.x, *approach_bounds(s, known.x, x - known.x, widest)
-        _, inside, between = self._moved[then]
+            self._now, self._moved, self._references = x, {}, {}
+        if reference not in self._moved:
+            widest = max(each.radius for each in self._cached.values())
+            self._moved[reference] = cached.x, *approach_bounds(s, cached.x, x - cached.x, widest)
+        _, inside, between = self._moved[reference]
         if not within:
-            return nobody | (between > enough)
-        if (inside > enough).any():
-            inside = np.minimum(inside, stretch(s, known.x, x))
-            self._moved[then] = known.x, inside, between
-        return np.asarray(inside > enough)
+            return none | (between > slack)
+        if (inside > slack).any():
+            inside = np.minimum(inside, stretch(s, cached.x, x))
+            self._moved[reference] = cached.x, inside, between
+        return np.asarray(inside > slack)
 
-    def _renewed(self, then: np.ndarray, late: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def _reference_positions(self, reference: np.ndarray, outdated: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Reference positions of the cache: x for outdated bodies; one array for all kinds of pairs."""
-        which = id(then), late.tobytes()
-        if which not in self._then:
-            self._then[which] = then, np.where(late[self._surfaces.body][:, None], x, then)
-        return self._then[which][1]
+        which = id(reference), outdated.tobytes()
+        if which not in self._references:
+            self._references[which] = (
+                reference,
+                np.where(outdated[self._surfaces.body][:, None], x, reference),
+            )
+        return self._references[which][1]
 
     def _next_margin(self, which: tuple[str, bool]) -> float:
         """Next search margin: doubled after few queries, halved after many; constant within bodies."""
         least, margin, most = MARGINS
         if which in self._margin and not which[1]:
-            served, margin = self._served[which], self._margin[which]
-            margin = min(most, 2 * margin) if served < MIN_QUERIES else margin
-            margin = max(least, margin / 2) if served > MAX_QUERIES else margin
+            query_count, margin = self._query_counts[which], self._margin[which]
+            margin = min(most, 2 * margin) if query_count < MIN_QUERIES else margin
+            margin = max(least, margin / 2) if query_count > MAX_QUERIES else margin
         self._margin[which] = margin
         return margin
 
-    def _wanted(self, within: bool, x: np.ndarray, radius: float, late: np.ndarray) -> PairFilter:
+    def _filter(self, within: bool, x: np.ndarray, radius: float, outdated: np.ndarray) -> PairFilter:
         """Filter of the search: pairs within outdated bodies, or pairs between neighboring bodies."""
         s = self._surfaces
         box, start, others = body_neighbors(s, x, radius) if not within else NO_NEIGHBORS
         box = box + (1 + ROUNDING) * radius * np.repeat([-1, 1], 3)
         which = WITHIN if within else BETWEEN
-        return PairFilter(which, s.body, box, start, others, late, s.rest, -1.0)
+        return PairFilter(which, s.body, box, start, others, outdated, s.rest, -1.0)

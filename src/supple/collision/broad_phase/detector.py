@@ -36,8 +36,8 @@ class BroadPhase:
         self._surfaces, self._clear = surfaces, clear
         self.last: Any = None
         self._table: tuple[Runner | None, HashGrid | None] = None, None
-        self._room: dict[str, int] = {}
-        self._wanted: dict[str, PairFilter] = {}
+        self._capacity: dict[str, int] = {}
+        self._filters: dict[str, PairFilter] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BroadPhase, (self._surfaces, self._clear)
@@ -54,9 +54,9 @@ class BroadPhase:
         Returns:
             Sorted indices (p,) of both triangles.
         """
-        s, facing = self._surfaces, (normal, self._surfaces.free)
-        there = self.table(points, runner, facing)
-        return self._found("triangles", there, s.triangles, (radius, radius), runner, facing)
+        s, orientation = self._surfaces, (normal, self._surfaces.free)
+        grid = self.table(points, runner, orientation)
+        return self._query("triangles", grid, s.triangles, (radius, radius), runner, orientation)
 
     def vertices(
         self, points: Points, radius: float, runner: Runner = HOST, own: float | None = None
@@ -72,8 +72,8 @@ class BroadPhase:
         Returns:
             Sorted indices (p,) of vertices and of triangles.
         """
-        s, there = self._surfaces, self.table(points, runner)
-        return self._found("vertices", there, s.vertices, (radius, own or radius), runner)
+        s, grid = self._surfaces, self.table(points, runner)
+        return self._query("vertices", grid, s.vertices, (radius, own or radius), runner)
 
     def edges(self, points: Points, radius: float, runner: Runner = HOST, own: float | None = None) -> Pairs:
         """Edge-edge pairs within a radius.
@@ -88,10 +88,12 @@ class BroadPhase:
             Sorted indices (p,) of both edges.
         """
         s = self._surfaces
-        there = build_grid(points, s.edges, s.edge, self._all("edges"), runner) if len(s.edges) else None
-        return self._found("edges", there, s.edges, (radius, own or radius), runner)
+        grid = build_grid(points, s.edges, s.edge, self._filter_of("edges"), runner) if len(s.edges) else None
+        return self._query("edges", grid, s.edges, (radius, own or radius), runner)
 
-    def table(self, points: Points, runner: Runner, facing: Orientation = NO_ORIENTATION) -> HashGrid | None:
+    def table(
+        self, points: Points, runner: Runner, orientation: Orientation = NO_ORIENTATION
+    ) -> HashGrid | None:
         """Hash grid of all triangles; reuses the latest grid for the same positions and device.
 
         Args:
@@ -99,45 +101,45 @@ class BroadPhase:
             runner: Device of the grid.
             facing: Normals and two-sided flags, if queries test the orientation.
         """
-        s, (whose, there) = self._surfaces, self._table
-        if whose is not runner or there is None or there.x is not points.x:
-            size = TRIANGLES * s.edge
-            there = build_grid(points, s.triangles, size, self._all("triangles"), runner, facing)
-            self._table = runner, there
-        return there
+        s, (device, grid) = self._surfaces, self._table
+        if device is not runner or grid is None or grid.x is not points.x:
+            size = TRIANGLE_CELL_SIZE * s.edge
+            grid = build_grid(points, s.triangles, size, self._filter_of("triangles"), runner, orientation)
+            self._table = runner, grid
+        return grid
 
-    def forget_table(self) -> None:
+    def release_grid(self) -> None:
         """Release the device memory of the latest hash grid."""
         self._table = None, None
 
-    def _all(self, kind: str) -> PairFilter:
+    def _filter_of(self, kind: str) -> PairFilter:
         """Filter for pairs of all bodies; the same object for repeated kernel launches."""
         s = self._surfaces
         clear = float(s.clear if self._clear and kind != "triangles" else -1.0)
-        if kind not in self._wanted or self._wanted[kind].clear != clear:
-            self._wanted[kind] = PairFilter(ALL, s.body, *NO_NEIGHBORS, np.zeros(0, bool), s.rest, clear)
-        return self._wanted[kind]
+        if kind not in self._filters or self._filters[kind].clear != clear:
+            self._filters[kind] = PairFilter(ALL, s.body, *NO_NEIGHBORS, np.zeros(0, bool), s.rest, clear)
+        return self._filters[kind]
 
-    def _found(
+    def _query(
         self,
         kind: str,
-        there: HashGrid | None,
-        seek: np.ndarray,
+        grid: HashGrid | None,
+        query: np.ndarray,
         radii: tuple[float, float],
         runner: Runner,
-        facing: Orientation = NO_ORIENTATION,
+        orientation: Orientation = NO_ORIENTATION,
     ) -> Pairs:
         """Query a hash grid, with the pair capacity of twice the previous result."""
-        if there is None:
+        if grid is None:
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
         radius, own = radii
-        room, wanted = self._room.get(kind, 0), self._all(kind)
-        _, one, two = search(there, seek, radius, runner, wanted, room, facing, own)
-        self._room[kind] = 2 * len(one)
+        capacity, pair_filter = self._capacity.get(kind, 0), self._filter_of(kind)
+        _, one, two = search(grid, query, radius, runner, pair_filter, capacity, orientation, own)
+        self._capacity[kind] = 2 * len(one)
         return one, two
 
 
-TRIANGLES = 1.5
+TRIANGLE_CELL_SIZE = 1.5
 """Cell size of triangle grids in mean edge lengths; a query then overlaps about ten cells."""
 
 NO_NEIGHBORS = np.zeros((0, 6)), np.zeros(1, np.int64), np.zeros(0, np.int64)

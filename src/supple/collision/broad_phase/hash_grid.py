@@ -75,7 +75,7 @@ class PairFilter(NamedTuple):
     box: Any
     start: Any
     others: Any
-    late: Any
+    outdated: Any
     rest: Any
     clear: Any
 
@@ -102,73 +102,75 @@ class Cells(NamedTuple):
     """
 
     x: Any
-    things: Any
-    wanted: Any
+    primitives: Any
+    pair_filter: Any
     margin: Any
     size: Any
     box: Any
     cells: Any
-    touched: Any
+    cell_count: Any
 
 
 @device_function
-def thread_range(count, place):
+def thread_range(count, item):
     """(first, last, step): index range of this thread among `count` items."""
-    first, step = lane_stride(place)
-    start = item_number(place) * BLOCK
+    first, step = lane_stride(item)
+    start = item_number(item) * BLOCK
     return start + first, min(count, start + BLOCK), step
 
 
 @device_function
-def _seeks(work, m):
+def _is_searched(work, m):
     """True if a primitive is searched: a neighbor body is in reach, or its own body is outdated."""
-    wanted, near_by = work.wanted, work.wanted.which == ALL
-    if wanted.which == WITHIN:
-        near_by = wanted.late[wanted.body[work.things[m, 0]]]
-    elif wanted.which == BETWEEN:
-        own = wanted.body[work.things[m, 0]]
-        for k in range(wanted.start[own], wanted.start[own + 1]):
-            b, meet = wanted.others[k], True
+    pair_filter, near_by = work.pair_filter, work.pair_filter.which == ALL
+    if pair_filter.which == WITHIN:
+        near_by = pair_filter.outdated[pair_filter.body[work.primitives[m, 0]]]
+    elif pair_filter.which == BETWEEN:
+        own = pair_filter.body[work.primitives[m, 0]]
+        for k in range(pair_filter.start[own], pair_filter.start[own + 1]):
+            b, overlaps = pair_filter.others[k], True
             for axis in range(3):
-                low, high = ends(work.x, work.things, m, axis)
-                meet = meet and low <= wanted.box[b, 3 + axis] and high >= wanted.box[b, axis]
-            near_by = near_by or meet
+                low, high = ends(work.x, work.primitives, m, axis)
+                overlaps = (
+                    overlaps and low <= pair_filter.box[b, 3 + axis] and high >= pair_filter.box[b, axis]
+                )
+            near_by = near_by or overlaps
     return near_by
 
 
 @device_function
 def cell_of(at):
     """Round down to an integer."""
-    whole = int(at)
-    return whole - 1 if at < whole else whole
+    integer = int(at)
+    return integer - 1 if at < integer else integer
 
 
 @do.of(Cells)
-def _cells(work, place):
-    first, last, step = thread_range(len(work.things), place)
-    touched = 0
+def _cells(work, item):
+    first, last, step = thread_range(len(work.primitives), item)
+    cell_count = 0
     for m in range(first, last, step):
-        product, seeks = 1.0, _seeks(work, m)
+        product, is_searched = 1.0, _is_searched(work, m)
         for axis in range(3):
-            low, high = ends(work.x, work.things, m, axis)
+            low, high = ends(work.x, work.primitives, m, axis)
             work.box[m, axis], work.box[m, 3 + axis] = low, high
             lower = cell_of((low - work.margin) / work.size)
-            upper = cell_of((high + work.margin) / work.size) if seeks else lower - 1
+            upper = cell_of((high + work.margin) / work.size) if is_searched else lower - 1
             work.cells[m, axis], work.cells[m, 3 + axis] = lower, upper
             product *= upper - lower + 1.0
-        touched += int(min(product, MAX_CELLS))
-    if touched > 0:
-        atomic_add(work.touched, 0, touched)
+        cell_count += int(min(product, MAX_CELLS))
+    if cell_count > 0:
+        atomic_add(work.cell_count, 0, cell_count)
 
 
 @kernel
 def compute_cells(team, work):
     """Compute boxes and cell ranges of all primitives."""
-    parallel_for(team, 0, 0, -(-len(work.things) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.primitives) // BLOCK), work)
 
 
 def allocate_cells(
-    x: np.ndarray, things: np.ndarray, radius: float, size: float, wanted: PairFilter, runner: Runner
+    x: np.ndarray, primitives: np.ndarray, radius: float, size: float, pair_filter: PairFilter, runner: Runner
 ) -> Cells:
     """Allocate the cell ranges of primitives that search within a radius [m].
 
@@ -183,9 +185,9 @@ def allocate_cells(
     Returns:
         Work of `compute_cells`, not yet computed.
     """
-    box, cells = runner.empty((len(things), 6), np.float64), runner.empty((len(things), 6), np.int32)
-    touched, margin = runner.zeros((1,), np.int64), (1 + ROUNDING) * radius
-    return Cells(x, things, wanted, margin, size, box, cells, touched)
+    box, cells = runner.empty((len(primitives), 6), np.float64), runner.empty((len(primitives), 6), np.int32)
+    cell_count, margin = runner.zeros((1,), np.int64), (1 + ROUNDING) * radius
+    return Cells(x, primitives, pair_filter, margin, size, box, cells, cell_count)
 
 
 class Table(NamedTuple):
@@ -205,21 +207,21 @@ class Table(NamedTuple):
     """
 
     count: Any
-    left: Any
+    remaining: Any
     begin: Any
     total: Any
     key: Any
-    thing: Any
+    primitive: Any
     normal: Any
     octants: Any
-    least: Any
-    most: Any
+    min_body: Any
+    max_body: Any
 
 
 @device_function
-def bucket_of(i, j, k, places):
+def bucket_of(i, j, k, buckets):
     """Hash bucket of a cell."""
-    return ((i * 73856093) ^ (j * 19349663) ^ (k * 83492791)) & (places - 1)
+    return ((i * 73856093) ^ (j * 19349663) ^ (k * 83492791)) & (buckets - 1)
 
 
 @device_function
@@ -229,9 +231,9 @@ def key_of(i, j, k):
 
 
 @device_function
-def cells_around(there, p, radius):
+def cells_around(grid, p, radius):
     """First and last cell with primitives within a radius of a point."""
-    reach, size = (1.0 + ROUNDING) * radius, there.size
+    reach, size = (1.0 + ROUNDING) * radius, grid.size
     x, y, z = p
     low = cell_of((x - reach) / size), cell_of((y - reach) / size), cell_of((z - reach) / size)
     return low, (cell_of((x + reach) / size), cell_of((y + reach) / size), cell_of((z + reach) / size))
@@ -244,12 +246,12 @@ class ClearTable(NamedTuple):
 
 
 @do.of(ClearTable)
-def _clear(work, place):
+def _clear(work, item):
     table = work.table
-    first, last, step = thread_range(len(table.count), place)
+    first, last, step = thread_range(len(table.count), item)
     for at in range(first, last, step):
         table.count[at] = table.octants[at] = 0
-        table.least[at], table.most[at] = NO_BODY, -1
+        table.min_body[at], table.max_body[at] = NO_BODY, -1
 
 
 class InsertPrimitives(NamedTuple):
@@ -265,21 +267,21 @@ class InsertPrimitives(NamedTuple):
     """
 
     cells: Any
-    things: Any
+    primitives: Any
     body: Any
-    facing: Any
+    orientation: Any
     table: Any
     counting: Any
 
 
 @do.of(InsertPrimitives)
-def _enter(work, place):
+def _insert(work, item):
     c, table = work.cells, work.table
-    first, last, step = thread_range(len(c), place)
+    first, last, step = thread_range(len(c), item)
     for m in range(first, last, step):
-        octants, own = octants_of(work.facing, m), 0
+        octants, own = octants_of(work.orientation, m), 0
         if len(work.body) > 0:
-            own = work.body[work.things[m, 0]]
+            own = work.body[work.primitives[m, 0]]
         for i in range(c[m, 0], c[m, 3] + 1):
             for j in range(c[m, 1], c[m, 4] + 1):
                 for k in range(c[m, 2], c[m, 5] + 1):
@@ -287,33 +289,35 @@ def _enter(work, place):
                     if work.counting:
                         atomic_add(table.count, at, 1)
                         atomic_or(table.octants, at, octants)
-                        atomic_min(table.least, at, own)
-                        atomic_max(table.most, at, own)
+                        atomic_min(table.min_body, at, own)
+                        atomic_max(table.max_body, at, own)
                     else:
-                        entry = table.begin[at] + atomic_add(table.left, at, -1) - 1
-                        table.key[entry], table.thing[entry] = key_of(i, j, k), m
+                        entry = table.begin[at] + atomic_add(table.remaining, at, -1) - 1
+                        table.key[entry], table.primitive[entry] = key_of(i, j, k), m
                         for axis in range(3 if len(table.normal) > 0 else 0):
-                            table.normal[entry, axis] = 0.0 if work.facing[1][m] else work.facing[0][m, axis]
+                            table.normal[entry, axis] = (
+                                0.0 if work.orientation[1][m] else work.orientation[0][m, axis]
+                            )
 
 
 @do.of(Table)
-def _allot(table, place):
+def _allocate_entries(table, item):
     """Assign a range of entries to each bucket, in any order."""
-    first, last, step = thread_range(len(table.count), place)
+    first, last, step = thread_range(len(table.count), item)
     for at in range(first, last, step):
         if table.count[at] > 0:
-            table.left[at] = table.count[at]
+            table.remaining[at] = table.count[at]
             table.begin[at] = atomic_add(table.total, 0, table.count[at])
 
 
 @kernel
-def build_table(team, cells, things, body, facing, table):
+def build_table(team, cells, primitives, body, orientation, table):
     """Build a hash table: clear, count, allocate, insert."""
-    blocks, places = -(-len(cells) // BLOCK), -(-len(table.count) // BLOCK)
-    parallel_for(team, 0, 0, places, ClearTable(table))
-    parallel_for(team, 1, 0, blocks, InsertPrimitives(cells, things, body, facing, table, True))
-    parallel_for(team, 2, 0, places, table)
-    parallel_for(team, 3, 0, blocks, InsertPrimitives(cells, things, body, facing, table, False))
+    blocks, buckets = -(-len(cells) // BLOCK), -(-len(table.count) // BLOCK)
+    parallel_for(team, 0, 0, buckets, ClearTable(table))
+    parallel_for(team, 1, 0, blocks, InsertPrimitives(cells, primitives, body, orientation, table, True))
+    parallel_for(team, 2, 0, buckets, table)
+    parallel_for(team, 3, 0, blocks, InsertPrimitives(cells, primitives, body, orientation, table, False))
 
 
 class HashGrid(NamedTuple):
@@ -329,7 +333,7 @@ class HashGrid(NamedTuple):
     """
 
     x: np.ndarray
-    things: np.ndarray
+    primitives: np.ndarray
     size: float
     box: np.ndarray
     cells: np.ndarray
@@ -338,11 +342,11 @@ class HashGrid(NamedTuple):
 
 def build_grid(
     points: Points,
-    things: np.ndarray,
+    primitives: np.ndarray,
     size: float,
-    wanted: PairFilter,
+    pair_filter: PairFilter,
     runner: Runner,
-    facing: tuple[np.ndarray, np.ndarray] = NO_ORIENTATION,
+    orientation: tuple[np.ndarray, np.ndarray] = NO_ORIENTATION,
 ) -> HashGrid | None:
     """Build the hash grid of target primitives.
 
@@ -367,23 +371,28 @@ def build_grid(
         )
     size = max(size, MIN_CELL_SIZE * (most + size), 1e-300)
     while True:
-        found = allocate_cells(x, things, 0.0, size, wanted, runner)
-        runner.run(compute_cells, 1, found)
-        runner.download(found.touched)
-        if found.touched[0] <= MAX_MEAN_CELLS * len(things):
+        ranges = allocate_cells(x, primitives, 0.0, size, pair_filter, runner)
+        runner.run(compute_cells, 1, ranges)
+        runner.download(ranges.cell_count)
+        if ranges.cell_count[0] <= MAX_MEAN_CELLS * len(primitives):
             break
         size *= 2
-    if found.touched[0] == 0:
+    if ranges.cell_count[0] == 0:
         return None
-    table = _table(len(things), int(found.touched[0]), runner, len(facing[0]) > 0)
-    runner.run(build_table, 4, found.cells, things, wanted.body, facing, table)
-    return HashGrid(x, things, size, found.box, found.cells, table)
+    table = _table(len(primitives), int(ranges.cell_count[0]), runner, len(orientation[0]) > 0)
+    runner.run(build_table, 4, ranges.cells, primitives, pair_filter.body, orientation, table)
+    return HashGrid(x, primitives, size, ranges.box, ranges.cells, table)
 
 
-def _table(things: int, entries: int, runner: Runner, facing: bool) -> Table:
+def _table(primitives: int, entries: int, runner: Runner, orientation: bool) -> Table:
     """Allocate a table for a number of primitives and entries."""
-    places = 1 << max(4, things.bit_length())
-    count, left, begin, octants, least, most = (runner.empty((places,), np.int64) for _ in range(6))
+    buckets = 1 << max(4, primitives.bit_length())
+    count, remaining, begin, octants, min_body, max_body = (
+        runner.empty((buckets,), np.int64) for _ in range(6)
+    )
     total, key = runner.zeros((1,), np.int64), runner.empty((entries,), np.int64)
-    thing, normal = runner.empty((entries,), np.int32), runner.empty((facing * entries, 3), np.float32)
-    return Table(count, left, begin, total, key, thing, normal, octants, least, most)
+    primitive, normal = (
+        runner.empty((entries,), np.int32),
+        runner.empty((orientation * entries, 3), np.float32),
+    )
+    return Table(count, remaining, begin, total, key, primitive, normal, octants, min_body, max_body)

@@ -29,12 +29,12 @@ class FilterPairs(NamedTuple):
     """
 
     x: Any
-    seek: Any
+    query: Any
     other: Any
     one: Any
     two: Any
     radius: Any
-    kept: Any
+    is_near: Any
     count: Any
 
 
@@ -50,50 +50,50 @@ class CompactPairs(NamedTuple):
 
     one: Any
     two: Any
-    kept: Any
+    is_near: Any
     begin: Any
     first: Any
     second: Any
 
 
 @device_function
-def _run_range(place, runs):
+def _run_range(item, runs):
     """(first, last, step): range of runs of this thread."""
-    first, step = lane_stride(place)
-    start = item_number(place) * RUNS_PER_ITEM
+    first, step = lane_stride(item)
+    start = item_number(item) * RUNS_PER_ITEM
     return start + first, min(runs, start + RUNS_PER_ITEM), step
 
 
 @do.of(FilterPairs)
-def _sift(s, place):
+def _filter_pairs(s, item):
     square = s.radius * s.radius
-    first, last, step = _run_range(place, len(s.count))
+    first, last, step = _run_range(item, len(s.count))
     for r in range(first, last, step):
-        kept = 0
+        near_count = 0
         for p in range(RUN_LENGTH * r, min(len(s.one), RUN_LENGTH * (r + 1))):
             m, o = s.one[p], s.two[p]
-            near_by = squared_box_distance(s.x, s.seek, s.other, m, o, square) < square
-            near_by = near_by and squared_distance(s.x, s.seek, s.other, m, o) < square
-            s.kept[p] = near_by
-            kept += 1 if near_by else 0
-        s.count[r] = kept
+            near_by = squared_box_distance(s.x, s.query, s.other, m, o, square) < square
+            near_by = near_by and squared_distance(s.x, s.query, s.other, m, o) < square
+            s.near_count[p] = near_by
+            near_count += 1 if near_by else 0
+        s.count[r] = near_count
 
 
 @do.of(CompactPairs)
-def _gather(g, place):
-    first, last, step = _run_range(place, len(g.begin))
+def _gather(g, item):
+    first, last, step = _run_range(item, len(g.begin))
     for r in range(first, last, step):
         at = g.begin[r]
         for p in range(RUN_LENGTH * r, min(len(g.one), RUN_LENGTH * (r + 1))):
-            if g.kept[p]:
+            if g.is_near[p]:
                 g.first[at], g.second[at] = g.one[p], g.two[p]
                 at += 1
 
 
 @kernel
-def filter_all(team, sifting):
+def filter_all(team, work):
     """Test the distances of all pairs."""
-    parallel_for(team, 0, 0, -(-len(sifting.count) // RUNS_PER_ITEM), sifting)
+    parallel_for(team, 0, 0, -(-len(work.count) // RUNS_PER_ITEM), work)
 
 
 @kernel
@@ -120,13 +120,16 @@ def filter_pairs(
     _, _, _, one, two = pairs
     if len(one) == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    kept, count = runner.zeros((len(one),), np.bool_), runner.zeros((-(-len(one) // RUN_LENGTH),), np.int64)
-    runner.run(filter_all, 1, FilterPairs(*pairs, float(radius), kept, count))
+    is_near, count = (
+        runner.zeros((len(one),), np.bool_),
+        runner.zeros((-(-len(one) // RUN_LENGTH),), np.int64),
+    )
+    runner.run(filter_all, 1, FilterPairs(*pairs, float(radius), is_near, count))
     runner.download(count)
     ends = np.cumsum(count)
     first, second = (runner.zeros((int(ends[-1]),), np.int64) for _ in range(2))
     if len(first):
-        runner.run(compact_all, 1, CompactPairs(one, two, kept, ends - count, first, second))
+        runner.run(compact_all, 1, CompactPairs(one, two, is_near, ends - count, first, second))
         runner.download(first)
         runner.download(second)
     return first, second
@@ -145,9 +148,9 @@ def _merge(a, b, c, d, first, second):
 
 
 def merge_pairs(
-    some: tuple[np.ndarray, np.ndarray], others: tuple[np.ndarray, np.ndarray]
+    one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Merge two sorted lists of pairs into one."""
-    first, second = (np.empty(len(some[0]) + len(others[0]), np.int32) for _ in range(2))
-    _merge(*some, *others, first, second)
+    first, second = (np.empty(len(one[0]) + len(other[0]), np.int32) for _ in range(2))
+    _merge(*one, *other, first, second)
     return first, second

@@ -24,7 +24,7 @@ class Points(NamedTuple):
     @staticmethod
     def at(x: np.ndarray) -> Points:
         """Wrap host positions, which must not be modified later."""
-        return Points(x, _farthest(x))
+        return Points(x, _max_magnitude(x))
 
     @staticmethod
     def displaced(rest: np.ndarray, u: np.ndarray, runner: Runner) -> Points:
@@ -34,7 +34,7 @@ class Points(NamedTuple):
         """
         x = runner.empty(rest.shape, np.float64)
         runner.run(displace_all, 1, Displace(rest, u, x))
-        return Points(x, sum(map(_farthest, (rest, u))))
+        return Points(x, sum(map(_max_magnitude, (rest, u))))
 
 
 class Displace(NamedTuple):
@@ -46,8 +46,8 @@ class Displace(NamedTuple):
 
 
 @do.of(Displace)
-def _place(work, place):
-    first, last, step = thread_range(len(work.x), place)
+def _displace(work, item):
+    first, last, step = thread_range(len(work.x), item)
     for i in range(first, last, step):
         for axis in range(3):
             work.x[i, axis] = work.rest[i, axis] + number_at(work.u, RECORD * i + axis)
@@ -59,6 +59,6 @@ def displace_all(team, work):
     parallel_for(team, 0, 0, -(-len(work.x) // BLOCK), work)
 
 
-def _farthest(numbers: np.ndarray) -> float:
+def _max_magnitude(numbers: np.ndarray) -> float:
     """Largest magnitude, NaN if a number is NaN."""
     return max(float(numbers.max(initial=0)), -float(numbers.min(initial=0)))

@@ -63,18 +63,18 @@ class Search(NamedTuple):
     """
 
     x: Any
-    seek: Any
+    query: Any
     other: Any
     radius: Any
     own_radius: Any
     size: Any
-    wanted: Any
-    seeking: Any
-    hiding: Any
-    here: Any
-    there: Any
+    pair_filter: Any
+    query_cells: Any
+    target_cells: Any
+    query_box: Any
+    target_box: Any
     table: Any
-    facing: Any
+    orientation: Any
     count: Any
     total: Any
     one: Any
@@ -82,21 +82,25 @@ class Search(NamedTuple):
 
 
 @device_function
-def _wanted(s, m, o):
+def _is_candidate(s, m, o):
     """Exclude pairs that share a vertex, and pairs ruled out by the body filter."""
-    if s.wanted.which != ALL:
-        same = s.wanted.body[s.seek[m, 0]] == s.wanted.body[s.other[o, 0]]
-        if same != (s.wanted.which == WITHIN):
+    if s.pair_filter.which != ALL:
+        same = s.pair_filter.body[s.query[m, 0]] == s.pair_filter.body[s.other[o, 0]]
+        if same != (s.pair_filter.which == WITHIN):
             return False
-    return not share_vertex(s.seek, s.other, m, o)
+    return not share_vertex(s.query, s.other, m, o)
 
 
 @device_function
-def _boxes_apart(s, m, o):
+def _squared_box_distance(s, m, o):
     """Squared distance of the boxes of two primitives."""
     square = 0.0
     for axis in range(3):
-        gap = max(s.there[o, axis] - s.here[m, 3 + axis], s.here[m, axis] - s.there[o, 3 + axis], 0.0)
+        gap = max(
+            s.target_box[o, axis] - s.query_box[m, 3 + axis],
+            s.query_box[m, axis] - s.target_box[o, 3 + axis],
+            0.0,
+        )
         square += gap * gap
     return square
 
@@ -104,14 +108,14 @@ def _boxes_apart(s, m, o):
 @device_function
 def _same_body(s, m, o):
     """True if both primitives belong to the same body; False without body numbers."""
-    body = s.wanted.body
-    return len(body) > 0 and body[s.seek[m, 0]] == body[s.other[o, 0]]
+    body = s.pair_filter.body
+    return len(body) > 0 and body[s.query[m, 0]] == body[s.other[o, 0]]
 
 
 @device_function
 def _own_cells(s, m):
     """First and last cell that a primitive overlaps with the search radius of its own body."""
-    box, r, size = s.here, s.own_radius, s.size
+    box, r, size = s.query_box, s.own_radius, s.size
     low = (
         cell_of((box[m, 0] - r) / size),
         cell_of((box[m, 1] - r) / size),
@@ -125,80 +129,82 @@ def _own_cells(s, m):
 
 
 @device_function
-def _near_by(s, m, o, i, j, k, low):
+def _is_first_cell(s, m, o, i, j, k, low):
     """True if this cell reports a pair: opposing normals, near boxes, and first common cell of both boxes.
 
     `low` is the first cell within the search radius of pairs of one body.
     """
-    if not normals_oppose(s.facing, m, o):
+    if not normals_oppose(s.orientation, m, o):
         return False
-    square, same, b = _boxes_apart(s, m, o), _same_body(s, m, o), s.hiding
-    first = low if same else (s.seeking[m, 0], s.seeking[m, 1], s.seeking[m, 2])
+    square, same, b = _squared_box_distance(s, m, o), _same_body(s, m, o), s.target_cells
+    first = low if same else (s.query_cells[m, 0], s.query_cells[m, 1], s.query_cells[m, 2])
     radius = s.own_radius if same else s.radius
     common = i == max(first[0], b[o, 0]) and j == max(first[1], b[o, 1]) and k == max(first[2], b[o, 2])
     return common and square < radius * radius
 
 
 @device_function
-def _meet(s, m, o):
+def _is_within_radius(s, m, o):
     """Narrow phase: True for pairs within the radius, unless their rest distance is within `clear`."""
-    if not _wanted(s, m, o) or squared_distance(s.x, s.seek, s.other, m, o) >= s.radius * s.radius:
+    if not _is_candidate(s, m, o) or squared_distance(s.x, s.query, s.other, m, o) >= s.radius * s.radius:
         return False
-    clear, body = s.wanted.clear, s.wanted.body
-    if clear < 0.0 or body[s.seek[m, 0]] != body[s.other[o, 0]]:
+    clear, body = s.pair_filter.clear, s.pair_filter.body
+    if clear < 0.0 or body[s.query[m, 0]] != body[s.other[o, 0]]:
         return True
-    return squared_distance(s.wanted.rest, s.seek, s.other, m, o) > clear * clear
+    return squared_distance(s.pair_filter.rest, s.query, s.other, m, o) > clear * clear
 
 
 @device_function
-def _own_only(s, m, at):
+def _is_own_body_only(s, m, at):
     """True if a hash bucket contains primitives of the query's own body only."""
-    if len(s.wanted.body) == 0:
+    if len(s.pair_filter.body) == 0:
         return False
-    own = s.wanted.body[s.seek[m, 0]]
-    return s.table.least[at] == own and s.table.most[at] == own
+    own = s.pair_filter.body[s.query[m, 0]]
+    return s.table.min_body[at] == own and s.table.max_body[at] == own
 
 
 @device_function
-def _worth_a_look(s, m, at, faced, i, j, k, own):
+def _may_contain_pairs(s, m, at, opposing, i, j, k, own):
     """True if a bucket may contain pairs: opposing normals; another body, or a cell in the own radius."""
-    if (s.table.octants[at] & faced) == 0:
+    if (s.table.octants[at] & opposing) == 0:
         return False
     low, high = own
     inside = low[0] <= i <= high[0] and low[1] <= j <= high[1] and low[2] <= k <= high[2]
-    return inside or not _own_only(s, m, at)
+    return inside or not _is_own_body_only(s, m, at)
 
 
 @do.of(Search)
-def _look_around(s, place):
-    c, places, alike = s.seeking, len(s.table.count), s.seek.shape[1] == s.other.shape[1]
-    first, last, step = thread_range(len(s.seek), place)
+def _query_cells(s, item):
+    c, buckets, same_primitives = s.query_cells, len(s.table.count), s.query.shape[1] == s.other.shape[1]
+    first, last, step = thread_range(len(s.query), item)
     for m in range(first, last, step):
-        finds, faced, own = 0, opposing_octants(s.facing, m), _own_cells(s, m)
+        pair_count, opposing, own = 0, opposing_octants(s.orientation, m), _own_cells(s, m)
         for i in range(c[m, 0], c[m, 3] + 1):
             for j in range(c[m, 1], c[m, 4] + 1):
                 for k in range(c[m, 2], c[m, 5] + 1):
-                    at, key = bucket_of(i, j, k, places), key_of(i, j, k)
+                    at, key = bucket_of(i, j, k, buckets), key_of(i, j, k)
                     begin, count = s.table.begin[at], s.table.count[at]
-                    if count > 0 and not _worth_a_look(s, m, at, faced, i, j, k, own):
+                    if count > 0 and not _may_contain_pairs(s, m, at, opposing, i, j, k, own):
                         count = 0
                     for entry in range(begin, begin + count):
-                        o = s.table.thing[entry]
-                        later = o > m or not alike  # count pairs of the same primitives once
-                        later = later and normals_may_oppose(s.facing, m, s.table.normal, entry)
-                        here = later and _near_by(s, m, o, i, j, k, own[0]) and s.table.key[entry] == key
-                        if here and _meet(s, m, o):
-                            finds += 1
-                            found = atomic_add(s.total, 0, 1)
-                            if found < len(s.one):
-                                s.one[found], s.two[found] = m, o
-        s.count[m] = finds
+                        o = s.table.primitive[entry]
+                        later = o > m or not same_primitives  # count pairs of the same primitives once
+                        later = later and normals_may_oppose(s.orientation, m, s.table.normal, entry)
+                        is_new = (
+                            later and _is_first_cell(s, m, o, i, j, k, own[0]) and s.table.key[entry] == key
+                        )
+                        if is_new and _is_within_radius(s, m, o):
+                            pair_count += 1
+                            slot = atomic_add(s.total, 0, 1)
+                            if slot < len(s.one):
+                                s.one[slot], s.two[slot] = m, o
+        s.count[m] = pair_count
 
 
 @kernel
 def search_all(team, cells, search):
     """Compute cell ranges and query the grid."""
-    blocks = -(-len(search.seek) // BLOCK)
+    blocks = -(-len(search.query) // BLOCK)
     parallel_for(team, 0, 0, blocks, cells)
     parallel_for(team, 1, 0, blocks, search)
 
@@ -218,13 +224,13 @@ class PairRows(NamedTuple):
 
 def find_pairs(
     x: np.ndarray,
-    seek: np.ndarray,
+    query: np.ndarray,
     other: np.ndarray,
     radius: float,
     runner: Runner = HOST,
-    wanted: PairFilter = ANY_PAIR,
+    pair_filter: PairFilter = ANY_PAIR,
     size: float | None = None,
-    room: int = 0,
+    capacity: int = 0,
 ) -> PairRows:
     """Find pairs of primitives within a radius.
 
@@ -243,31 +249,31 @@ def find_pairs(
     Returns:
         Sorted pairs on the host.
     """
-    there = None
-    if len(seek) and len(other):
+    grid = None
+    if len(query) and len(other):
         size = _size(x, other) if size is None else size
-        there = build_grid(Points.at(x), other, size + radius, wanted, runner)
-    if there is None:
-        return PairRows(np.zeros(len(seek) + 1, np.int64), *(np.zeros(0, np.int32) for _ in range(2)))
-    found = search(there, seek, radius, runner, wanted, room)
-    for array in found:
+        grid = build_grid(Points.at(x), other, size + radius, pair_filter, runner)
+    if grid is None:
+        return PairRows(np.zeros(len(query) + 1, np.int64), *(np.zeros(0, np.int32) for _ in range(2)))
+    pairs = search(grid, query, radius, runner, pair_filter, capacity)
+    for array in pairs:
         runner.download(array)
-    return found
+    return pairs
 
 
-def _size(x: np.ndarray, things: np.ndarray) -> float:
+def _size(x: np.ndarray, primitives: np.ndarray) -> float:
     """Typical size of primitives: mean length of the first edge [m]."""
-    return float(np.linalg.norm(x[things[:, 1]] - x[things[:, 0]], axis=1).mean())
+    return float(np.linalg.norm(x[primitives[:, 1]] - x[primitives[:, 0]], axis=1).mean())
 
 
 def search(
-    there: HashGrid,
-    seek: np.ndarray,
+    grid: HashGrid,
+    query: np.ndarray,
     radius: float,
     runner: Runner,
-    wanted: PairFilter = ANY_PAIR,
-    room: int = 0,
-    facing: tuple[np.ndarray, np.ndarray] = NO_ORIENTATION,
+    pair_filter: PairFilter = ANY_PAIR,
+    capacity: int = 0,
+    orientation: tuple[np.ndarray, np.ndarray] = NO_ORIENTATION,
     own_radius: float | None = None,
 ) -> PairRows:
     """Query a hash grid for pairs, like `find_pairs`, with results in device memory.
@@ -285,19 +291,29 @@ def search(
     Returns:
         Sorted pairs in device memory.
     """
-    cells = allocate_cells(there.x, seek, radius, there.size, wanted, runner)
-    room = max(room, INITIAL_CAPACITY * len(seek))
+    cells = allocate_cells(grid.x, query, radius, grid.size, pair_filter, runner)
+    capacity = max(capacity, INITIAL_CAPACITY * len(query))
     while True:
-        count, total = runner.empty((len(seek),), np.int64), runner.zeros((1,), np.int64)
-        one, two = (runner.empty((room,), np.int32) for _ in range(2))
-        boxes = cells.cells, there.cells, cells.box, there.box
+        count, total = runner.empty((len(query),), np.int64), runner.zeros((1,), np.int64)
+        one, two = (runner.empty((capacity,), np.int32) for _ in range(2))
+        boxes = cells.cells, grid.cells, cells.box, grid.box
         radii = float(radius), (1 + ROUNDING) * float(radius if own_radius is None else own_radius)
-        given = there.x, seek, there.things, *radii, there.size, wanted, *boxes, there.table, facing
-        runner.run(search_all, 2, cells, Search(*given, count, total, one, two))
+        fields = (
+            grid.x,
+            query,
+            grid.primitives,
+            *radii,
+            grid.size,
+            pair_filter,
+            *boxes,
+            grid.table,
+            orientation,
+        )
+        runner.run(search_all, 2, cells, Search(*fields, count, total, one, two))
         runner.download(total)
-        if total[0] <= room:
+        if total[0] <= capacity:
             break
-        room = int(total[0])
+        capacity = int(total[0])
     starts = PrefixSum.of(count, runner)
     first, second, ordered = (runner.empty((int(total[0]),), np.int32) for _ in range(3))
     rows = ScatterRows(one, two, starts.start, count, first, second)
@@ -306,7 +322,7 @@ def search(
 
 
 def near(
-    x: np.ndarray, seek: np.ndarray, other: np.ndarray, radius: float, runner: Runner = HOST
+    x: np.ndarray, query: np.ndarray, other: np.ndarray, radius: float, runner: Runner = HOST
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find all pairs within a radius [m], see `find_pairs`.
 
@@ -314,7 +330,9 @@ def near(
         Row offsets (m + 1,) and sorted target primitives (p,).
     """
     x = np.ascontiguousarray(x, float)
-    alike = seek is other
+    same_primitives = query is other
     other = np.ascontiguousarray(other, np.int64)
-    found = find_pairs(x, other if alike else np.ascontiguousarray(seek, np.int64), other, radius, runner)
-    return found.start, found.two
+    pairs = find_pairs(
+        x, other if same_primitives else np.ascontiguousarray(query, np.int64), other, radius, runner
+    )
+    return pairs.start, pairs.two

@@ -25,7 +25,7 @@ class Crossing:
 
     bodies: tuple[int, int]
     count: int
-    place: tuple[float, float, float]
+    location: tuple[float, float, float]
     depth: float
 
     def sentence(self, names: list[str]) -> str:
@@ -37,7 +37,7 @@ class Crossing:
         one, other = (names[k] for k in self.bodies)
         who = f"{one!r} intersects itself" if one == other else f"{one!r} and {other!r} intersect"
         deep = f", up to {self.depth:.3g} m deep" if self.depth > 0 else ""
-        at = ", ".join(f"{value:.4g}" for value in self.place)
+        at = ", ".join(f"{value:.4g}" for value in self.location)
         return f"{who}: {pluralize(self.count, 'edge')} through triangles{deep}, for example at ({at})"
 
 
@@ -72,6 +72,6 @@ def find_crossings(surfaces: Surfaces, x: np.ndarray, runner: Runner = HOST) -> 
         at = x[surfaces.edges[edge[chosen[0]]]].mean(axis=0)
         deep = meetings.distance[(met == pair).all(axis=1)]
         a, b = map(int, pair)
-        place = float(at[0]), float(at[1]), float(at[2])
-        found.append(Crossing((a, b), len(chosen), place, float(max(0.0, -deep.min(initial=0.0)))))
+        location = float(at[0]), float(at[1]), float(at[2])
+        found.append(Crossing((a, b), len(chosen), location, float(max(0.0, -deep.min(initial=0.0)))))
     return found

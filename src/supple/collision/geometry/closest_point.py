@@ -22,7 +22,7 @@ def _unit(x):
 
 
 @device_function
-def _part(a, b):
+def _ratio(a, b):
     """a/b, or a if b is 0."""
     return a / where(abs(b) > 0.0, b, 0.0 * b + 1.0)
 
@@ -39,16 +39,16 @@ def on_triangle(p, a, b, c):
     va, vb, vc = d3 * d6 - d5 * d4, d5 * d2 - d1 * d6, d1 * d4 - d3 * d2
     total, zero = va + vb + vc, 0.0 * d1
     one = zero + 1.0
-    found = _part(va, total), _part(vb, total), _part(vc, total)
-    w = _part(d4 - d3, (d4 - d3) + (d5 - d6))
-    found = select3((va <= 0.0) & (d4 >= d3) & (d5 >= d6), (zero, 1.0 - w, w), found)
-    w = _part(d2, d2 - d6)
-    found = select3((vb <= 0.0) & (d2 >= 0.0) & (d6 <= 0.0), (1.0 - w, zero, w), found)
-    found = select3((d6 >= 0.0) & (d5 <= d6), (zero, zero, one), found)
-    v = _part(d1, d1 - d3)
-    found = select3((vc <= 0.0) & (d1 >= 0.0) & (d3 <= 0.0), (1.0 - v, v, zero), found)
-    found = select3((d3 >= 0.0) & (d4 <= d3), (zero, one, zero), found)
-    return select3((d1 <= 0.0) & (d2 <= 0.0), (one, zero, zero), found)
+    weights = _ratio(va, total), _ratio(vb, total), _ratio(vc, total)
+    w = _ratio(d4 - d3, (d4 - d3) + (d5 - d6))
+    weights = select3((va <= 0.0) & (d4 >= d3) & (d5 >= d6), (zero, 1.0 - w, w), weights)
+    w = _ratio(d2, d2 - d6)
+    weights = select3((vb <= 0.0) & (d2 >= 0.0) & (d6 <= 0.0), (1.0 - w, zero, w), weights)
+    weights = select3((d6 >= 0.0) & (d5 <= d6), (zero, zero, one), weights)
+    v = _ratio(d1, d1 - d3)
+    weights = select3((vc <= 0.0) & (d1 >= 0.0) & (d3 <= 0.0), (1.0 - v, v, zero), weights)
+    weights = select3((d3 >= 0.0) & (d4 <= d3), (zero, one, zero), weights)
+    return select3((d1 <= 0.0) & (d2 <= 0.0), (one, zero, zero), weights)
 
 
 @device_function
@@ -58,13 +58,13 @@ def on_edges(a, b, c, d):
     pp, qq, pq = dot(p, p), dot(q, q), dot(p, q)
     pr, qr = dot(p, r), dot(q, r)
     across = pp * qq - pq * pq
-    s = _unit(_part(pq * qr - pr * qq, across))
+    s = _unit(_ratio(pq * qr - pr * qq, across))
     s = where(across > PARALLEL * pp * qq, s, 0.0 * s)
-    t = _part(pq * s + qr, qq)
+    t = _ratio(pq * s + qr, qq)
     before, behind = t < 0.0, t > 1.0
-    s = where(before, _unit(_part(-pr, pp)), s)
-    s = where(behind, _unit(_part(pq - pr, pp)), s)
-    s = where(qq > 0.0, s, _unit(_part(-pr, pp)))
+    s = where(before, _unit(_ratio(-pr, pp)), s)
+    s = where(behind, _unit(_ratio(pq - pr, pp)), s)
+    s = where(qq > 0.0, s, _unit(_ratio(-pr, pp)))
     return where(pp > 0.0, s, 0.0 * s), _unit(t)
 
 

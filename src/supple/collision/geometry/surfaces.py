@@ -31,9 +31,9 @@ class ComputeNormals(NamedTuple):
 
 
 @do.of(ComputeNormals)
-def _face(work, place):
+def _compute_normals(work, item):
     x, t = work.x, work.triangles
-    first, last, step = thread_range(len(t), place)
+    first, last, step = thread_range(len(t), item)
     for m in range(first, last, step):
         a = point(x, t[m, 0])
         n = cross(sub(point(x, t[m, 1]), a), sub(point(x, t[m, 2]), a))
@@ -66,11 +66,11 @@ class TriangleIncidence(NamedTuple):
     triangle: np.ndarray
 
     @staticmethod
-    def of(things: np.ndarray, count: int) -> TriangleIncidence:
+    def of(primitives: np.ndarray, count: int) -> TriangleIncidence:
         """Incidence of `count` primitives from the primitives (3, t) of each triangle."""
-        order = np.argsort(things.ravel(), kind="stable")
-        start = np.concatenate([[0], np.cumsum(np.bincount(things.ravel(), minlength=count))])
-        return TriangleIncidence(start, order % things.shape[1])
+        order = np.argsort(primitives.ravel(), kind="stable")
+        start = np.concatenate([[0], np.cumsum(np.bincount(primitives.ravel(), minlength=count))])
+        return TriangleIncidence(start, order % primitives.shape[1])
 
 
 def length(vectors: np.ndarray) -> np.ndarray:

@@ -166,7 +166,7 @@ class Surfaces:
             self._of_vertices(sharp, points, known, runner),
             self._of_edges(sharp, points, known, runner),
         ]
-        known.forget_table()
+        known.release_grid()
         return ContactPairs.of(found)
 
     def _given(self, x: np.ndarray, thickness: float, reach: float, runner: Runner) -> ContactParameters:

@@ -16,7 +16,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale, sub
 from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
-from supple.collision.geometry.primitives import OPPOSED, point
+from supple.collision.geometry.primitives import OPPOSITION_COSINES, point
 from supple.collision.narrow_phase.vertex_edge import store_contact
 from supple.kernels import Runner, device_function, do, kernel, parallel_for
 
@@ -129,7 +129,7 @@ def opposition_weight(one, other, first, second):
     Returns:
         Weight from 0 to 1, and unit normal from the second to the first triangle.
     """
-    begin, whole = OPPOSED
+    begin, whole = OPPOSITION_COSINES
     cosine = -dot(one, other)
     turned = -1.0 if cosine < 0.0 and (first or second) else 1.0
     n = sub(scale(turned if second else 1.0, other), scale(1.0 if second else turned, one))
@@ -191,9 +191,9 @@ def _area(x, triangles, t):
 
 
 @do.of(TriangleContacts)
-def _of_triangles(work, place):
+def _of_triangles(work, item):
     g, met = work.given, work.met
-    first, last, step = thread_range(len(work.one), place)
+    first, last, step = thread_range(len(work.one), item)
     for m in range(first, last, step):
         a, b = work.one[m], work.two[m]
         met.strength[m] = 0.0

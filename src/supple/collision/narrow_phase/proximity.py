@@ -94,9 +94,9 @@ class MeasureDistances(NamedTuple):
 
 
 @do.of(MeasureDistances)
-def _measure(work, place):
+def _measure(work, item):
     x, stencils = work.x, work.stencils
-    first, last, step = thread_range(len(stencils), place)
+    first, last, step = thread_range(len(stencils), item)
     for m in range(first, last, step):
         a, b = point(x, stencils[m, 0]), point(x, stencils[m, 1])
         c, d = point(x, stencils[m, 2]), point(x, stencils[m, 3])

@@ -65,7 +65,7 @@ def _near_side(a, b, c, outward):
 @device_function
 def _from_triangle(there, t, p, outward, least):
     """Minimum of `least` and the distance from p to a triangle, ignored on the far side [m]."""
-    corners, x = there.things, there.x
+    corners, x = there.primitives, there.x
     a, b, c = point(x, corners[t, 0]), point(x, corners[t, 1]), point(x, corners[t, 2])
     if _near_side(a, b, c, outward):
         u, v, w = on_triangle(p, a, b, c)
@@ -88,15 +88,15 @@ def _leave(work, m, side):
             for k in range(low[2], high[2] + 1):
                 at, key = bucket_of(i, j, k, len(table.count)), key_of(i, j, k)
                 for entry in range(table.begin[at], table.begin[at] + table.count[at]):
-                    t = table.thing[entry]
-                    if table.key[entry] == key and work.body[work.there.things[t, 0]] == inside:
+                    t = table.primitive[entry]
+                    if table.key[entry] == key and work.body[work.there.primitives[t, 0]] == inside:
                         least = _from_triangle(work.there, t, p, outward, least)
     work.least[m, side] = least
 
 
 @do.of(SeparationDistances)
-def _way_out(work, place):
-    first, last, step = thread_range(2 * len(work.stencils), place)
+def _way_out(work, item):
+    first, last, step = thread_range(2 * len(work.stencils), item)
     for k in range(first, last, step):
         m, side = k // 2, k % 2
         if not work.flat[work.body[work.stencils[m, 3 - 3 * side]]]:

@@ -152,18 +152,18 @@ def store_corner(met, m, k, vertex, weight):
 
 
 @device_function
-def _around(normal, start, around, thing):
+def _around(normal, start, around, primitive):
     """Sum of the normals of all triangles incident to a primitive."""
     found = (0.0, 0.0, 0.0)
-    for k in range(start[thing], start[thing + 1]):
+    for k in range(start[primitive], start[primitive + 1]):
         found = add(found, point(normal, around[k]))
     return found
 
 
 @do.of(ClosestPoints)
-def _nearing(work, place):
+def _nearing(work, item):
     x, triangles, near = work.given.x, work.given.triangles, work.near
-    first, last, step = thread_range(len(work.one), place)
+    first, last, step = thread_range(len(work.one), item)
     for m in range(first, last, step):
         work.strength[m] = 0.0
         t, p = work.two[m], point(x, work.vertices[work.one[m], 0])
@@ -182,10 +182,10 @@ def _body_of(work, m):
 
 
 @do.of(VertexContacts)
-def _of_vertices(work, place):
+def _of_vertices(work, item):
     """Process all pairs of a vertex body by body, by the thread of its first pair."""
     one, count = work.one, len(work.one)
-    first, last, step = thread_range(count, place)
+    first, last, step = thread_range(count, item)
     for m in range(first, last, step):
         if m == 0 or one[m - 1] != one[m]:
             end = m + 1
@@ -244,8 +244,8 @@ def _meet_body(work, begin, end, v, outward, body, row):
 
 
 @do.of(EdgeContacts)
-def _of_edges(work, place):
-    first, last, step = thread_range(len(work.one), place)
+def _of_edges(work, item):
+    first, last, step = thread_range(len(work.one), item)
     for m in range(first, last, step):
         work.met.strength[m] = 0.0
         _meet_edges(work, m)

@@ -305,7 +305,7 @@ def _estimate_batch(problem: Problem, members: Sequence[int]) -> dict[int, Error
 
 
 def _remaining_errors(linear: Linearization, left: np.ndarray, group_size: int) -> np.ndarray:
-    """(room,) largest remaining error of each batch member over its components."""
+    """(group_size,) largest remaining error of each batch member over its components."""
     member = linear.free // (linear.problem.model.vertices // group_size)
     most = np.zeros(group_size)
     np.maximum.at(most, member, left[linear.parts.number])

@@ -1,8 +1,9 @@
-"""Updates of single vertices: bounded moves, of which non-finite ones are rejected, and exact diagonal blocks.
+"""Updates of single vertices: bounded moves, rejection of non-finite moves, and exact diagonal blocks.
 
 With the exact blocks ∂²E/∂xᵢ² instead of positive definite upper bounds, sweeps are vertex block descent
-[Chen et al. 2024], the comparison of GPBD Fig. 8. The blocks are not positive definite everywhere: in compressed elements of nearly incompressible materials, steps then increase the
-energy. The bounds prevent that.
+[Chen et al. 2024], the comparison of GPBD Fig. 8. The blocks are not positive definite everywhere: in
+compressed elements of nearly incompressible materials, steps then increase the energy. The bounds prevent
+that.
 """
 
 from __future__ import annotations
