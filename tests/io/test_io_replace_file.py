@@ -86,7 +86,7 @@ def test_a_folder_comes_back_after_a_kill_between_both_names(tmp_path):
     program = """
 import os, signal, sys
 from pathlib import Path
-from supple.io import replacing
+from supple.io import replace_file as replacing
 real = os.replace
 def killed(source, target):
     if ".unfinished" in str(source):

@@ -19,7 +19,7 @@ from supple.solvers.elementwise.run import ElementOptions, ElementRun
 from supple.terms import WeakConstraints
 from supple_papers.common import begin_time_step, cube_of_six, elastic_energy, jacobians, volume
 
-__all__ = ["cube_of_six", "elastic_energy", "jacobians", "begin_time_step", "volume"]
+__all__ = ["begin_time_step", "cube_of_six", "elastic_energy", "jacobians", "volume"]
 """Shared with the experiments of the papers."""
 
 METHODS: dict[str, tuple[ElementOptions, type]] = {

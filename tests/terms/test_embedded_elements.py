@@ -22,7 +22,7 @@ DT = 5e-3
 
 
 def embedded_problem(material, precision="float64", spacing=0.35, speed=1.0):
-    """The nodes that make_grid_model a block, squeezed a little, that moves, turns and stretches."""
+    """The nodes that carry a block, squeezed a little, that moves, turns and stretches."""
     scene = supple.Scene(quasistatic=False)
     scene.add_solid(supple.block(cells=(2, 2, 2), size=(1, 1, 1)), material, density=100)
     mesh = supple.scene.build_model(scene)

@@ -156,7 +156,7 @@ class ScatterRows(NamedTuple):
     Attributes:
         one, two: (p,) pairs in any order.
         start: (m + 1,) row offsets.
-        left: (m,) entries of each row still to be written.
+        remaining: (m,) entries of each row still to be written.
         first, second: (p,) output, grouped by row.
     """
 
@@ -277,12 +277,12 @@ class CompactContacts(NamedTuple):
     """Work: copy active contacts to compact arrays.
 
     Attributes:
-        met: Contacts of all pairs.
+        contacts: Contacts of all pairs.
         one, two: (m,) primitives of the pairs.
         count: (m,) 1 for active contacts.
         start: (m + 1,) output index of each pair.
-        whole: (k, WHOLE) integers of the active contacts.
-        real: (k, REAL) reals of the active contacts.
+        integers: (k, WHOLE) integers of the active contacts.
+        reals: (k, REAL) reals of the active contacts.
     """
 
     contacts: Any
@@ -335,7 +335,7 @@ def compact_contacts(
     """Compact the active contacts of pairs.
 
     Args:
-        met: Contacts of all pairs.
+        contacts: Contacts of all pairs.
         one: (m,) first primitive of each pair.
         two: (m,) second primitive of each pair.
         runner: Device of the pairs.

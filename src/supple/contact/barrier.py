@@ -118,7 +118,7 @@ EVERY = 10
 
 @dataclass(frozen=True, eq=False)
 class BarrierContact:
-    """Barrier contact method, a `IntersectionFreeTerm` dynamic_term that updates contacts and step bounds of
+    """Barrier contact method, an `IntersectionFreeTerm` that updates contacts and step bounds of
     a problem.
 
     Attributes:
@@ -161,7 +161,7 @@ class BarrierContact:
 
     def set_step_bounds(self, problem: Problem) -> None:
         """Set the step bounds of all vertices around their current positions."""
-        problem.trust_region.set_bounds(self.near(problem).rooms())
+        problem.trust_region.set_bounds(self.near(problem).displacement_bounds())
 
     def near(self, problem: Problem, rebuild: bool = False) -> Neighbors:
         """Return all proximity pairs at the current positions.
@@ -189,7 +189,7 @@ class BarrierContact:
         return neighbors
 
     def advance_bodies(self, problem: Problem) -> None:
-        """Advance max_fraction bodies toward the predicted positions, up to the first contact.
+        """Advance whole bodies toward the predicted positions, up to the first contact.
 
         Interior vertices move with their surface; a gap between them would invert elements.
         """
@@ -273,7 +273,7 @@ class BarrierContact:
     def update(self, problem: Problem, time: float) -> Barriers | None:
         """Update step bounds and contacts; None if the existing contacts suffice."""
         region, near = problem.trust_region, self.near(problem)
-        radii = near.rooms()
+        radii = near.displacement_bounds()
         region.set_bounds(radii)
         moved = region.pins.advance(region.radii, self.thickness, SAFE_FRACTION * self.radius)
         step_begun, region.step_begun = region.step_begun, False

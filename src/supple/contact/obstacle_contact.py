@@ -36,7 +36,7 @@ from supple.problem.states import States
 from supple.problem.vertex_kernels import Displace
 
 STICK_ROUNDINGS = 8
-"""Distance to the stick point, in roundings of an edge, below which a vertex is moved target.
+"""Distance to the stick point, in roundings of an edge, below which a vertex is moved there.
 
 Without it, vertices creep by rounding.
 """

@@ -187,7 +187,7 @@ def clamp(planes, u, k, free, stick_distance):
 
 
 def at_stick_point(at: Any, x: Any, free: Any, stick_distance: Any) -> Any:
-    """Return x, or the stick point if x is within the stick_distance distance."""
+    """Return x, or the stick point if x is within the stick distance."""
 
 
 @overload_by_type(at_stick_point)

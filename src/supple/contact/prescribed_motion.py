@@ -255,7 +255,7 @@ class ObstacleMotion:
 
     Attributes:
         in_progress: True if the obstacles are moving without obstruction.
-        blocked: True if the vertices in their path cannot move.
+        blocked: True if the vertices in their way cannot move.
     """
 
     def __init__(self, model: Model, contacts: Contacts, states: States) -> None:
@@ -301,7 +301,7 @@ class ObstacleMotion:
         return self._was_delayed
 
     def finish(self) -> bool:
-        """Move obstacles to their poses at the end of a step, regardless of vertices in their path.
+        """Move obstacles to their poses at the end of a step, regardless of vertices in their way.
 
         Returns:
             False if they were already there.

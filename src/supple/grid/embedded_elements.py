@@ -97,7 +97,7 @@ def make_grid_model(
 def _constrain_by_pins(
     mesh: Model, points: Interpolation, x: np.ndarray, targets: np.ndarray, moved: np.ndarray
 ) -> np.ndarray:
-    """Find the nodes that make_grid_model pinned vertices.
+    """Find the nodes that carry pinned vertices.
 
     Returns:
         (q,) mask of these nodes; the mean motion of their pinned vertices (q, 3) [m] is written to `moved`.

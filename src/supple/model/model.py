@@ -62,7 +62,7 @@ class Model:
         rest: (n, 3) rest positions [m].
         mass: (n,) lumped masses [kg].
         force: (n, 3) constant external forces [N].
-        pinned: (k,) sorted ids of vertices with prescribed positions, fully or along queries directions.
+        pinned: (k,) sorted ids of vertices with prescribed positions, fully or along some directions.
         prescribed: Function of time t [s] that returns the positions (k, 3) of the pinned vertices [m]; t =
             inf is the end of every motion.
         terms: Energies. Terms with varying materials have their final materials.
@@ -161,7 +161,7 @@ class Model:
     def mean_edge(self) -> float:
         """Mean rest length of the first edges of all static elements [m].
 
-        Connectors count only if x_pinned are no other elements.
+        Connectors count only if there are no other elements.
         """
         lasting = [term for term in self.terms if term.capacity is None and term.vertices.shape[1] > 1]
         bodies = [term for term in lasting if not term.ties] or lasting
@@ -187,7 +187,7 @@ class Model:
 
     @property
     def rollers(self) -> np.ndarray:
-        """(h,) ids of vertices constrained along queries directions only."""
+        """(h,) ids of vertices constrained along some directions only."""
         return self.pinned[self.free[self.pinned]]
 
     def apply_dirichlet(self, x: np.ndarray, targets: np.ndarray) -> None:

@@ -53,7 +53,7 @@ def changing_materials(model: Model) -> dict[int, Any] | None:
 def valid_prefixes(problem: Problem) -> list[str]:
     """Names of prepared solver data that remains valid for the present material values.
 
-    It is names only if the problem has `keeps_prepared`. Block-diagonal batches with varied materials read
+    It is kept only if the problem has `keeps_prepared`. Block-diagonal batches with varied materials read
     their materials each time.
     """
     if problem.layout.varied:

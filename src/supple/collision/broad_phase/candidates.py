@@ -168,7 +168,7 @@ def bound_approach(
         x: (n, 3) initial positions [m].
         y: (n, 3) final positions [m].
         margin: Pairs of bodies count if their swept boxes are within this distance [m].
-        enough: Threshold [m]: the tighter bound of `stretch` is computed only if it can fall below this
+        threshold: Threshold [m]: the tighter bound of `stretch` is computed only if it can fall below this
             value.
 
     Returns:

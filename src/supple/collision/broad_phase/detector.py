@@ -99,7 +99,7 @@ class BroadPhase:
         Args:
             points: Positions of the vertices.
             runner: Device of the grid.
-            facing: Normals and two-sided flags, if queries test the orientation.
+            orientation: Normals and two-sided flags, if queries test the orientation.
         """
         s, (device, grid) = self._surfaces, self._table
         if device is not runner or grid is None or grid.x is not points.x:

@@ -65,7 +65,7 @@ class PairFilter(NamedTuple):
         box: (b, 6) region of possible neighbors of each body, lower then upper bounds [m].
         start, others: (b + 1,) and (k,): neighbors of body i are others[start[i]:start[i + 1]], for
             `BETWEEN`.
-        late: (b,) bodies whose internal pairs are searched, for `WITHIN`.
+        outdated: (b,) bodies whose internal pairs are searched, for `WITHIN`.
         rest: (n, 3) rest positions [m].
         clear: Rest distance [m]; pairs of one body at or below it are excluded. Negative: no exclusion.
     """
@@ -92,13 +92,13 @@ class Cells(NamedTuple):
 
     Attributes:
         x: (n, 3) vertex positions [m].
-        things: (m, k) vertices of the primitives.
-        wanted: Pair filter.
+        primitives: (m, k) vertices of the primitives.
+        pair_filter: Pair filter.
         margin: Enlargement of the boxes for the cell ranges [m].
         size: Cell size [m].
         box: (m, 6) output: lower and upper bounds without the margin [m].
         cells: (m, 6) output: first and last cell along each axis, an empty range for filtered primitives.
-        touched: (1,) output: cell count of all primitives, at most `MAX_CELLS` for each.
+        cell_count: (1,) output: cell count of all primitives, at most `MAX_CELLS` for each.
     """
 
     x: Any
@@ -176,10 +176,10 @@ def allocate_cells(
 
     Args:
         x: (n, 3) vertex positions [m].
-        things: (m, k) vertices of the primitives.
+        primitives: (m, k) vertices of the primitives.
         radius: Search radius [m].
         size: Cell size [m].
-        wanted: Pair filter.
+        pair_filter: Pair filter.
         runner: Device of the search.
 
     Returns:
@@ -195,15 +195,15 @@ class Table(NamedTuple):
 
     Attributes:
         count: Number of entries of each bucket.
-        left: Number of entries of each bucket still to be written.
+        remaining: Number of entries of each bucket still to be written.
         begin: First entry of each bucket.
         total: (1,) number of entries.
         key: (e,) cell of each entry.
-        thing: (e,) primitive of each entry.
+        primitive: (e,) primitive of each entry.
         normal: (e, 3) approximate normal of each entry, or (0, 3); a copy, since contiguous data is read
             faster.
         octants: Bit mask of the octants of all normals in each bucket.
-        least, most: Smallest and largest body number in each bucket.
+        min_body, max_body: Smallest and largest body number in each bucket.
     """
 
     count: Any
@@ -259,9 +259,9 @@ class InsertPrimitives(NamedTuple):
 
     Attributes:
         cells: (m, 6) cell ranges.
-        things: (m, k) primitives.
+        primitives: (m, k) primitives.
         body: (n,) body of each vertex, or (0,).
-        facing: Normals and two-sided flags; the normal of a two-sided triangle is stored as 0.
+        orientation: Normals and two-sided flags; the normal of a two-sided triangle is stored as 0.
         table: Hash table.
         counting: True for the counting pass, which also summarizes normals and bodies of each bucket.
     """
@@ -325,7 +325,7 @@ class HashGrid(NamedTuple):
 
     Attributes:
         x: (n, 3) positions [m].
-        things: (m, k) primitives.
+        primitives: (m, k) primitives.
         size: Cell size [m].
         box: (m, 6) boxes as in `Cells` [m].
         cells: (m, 6) cell ranges as in `Cells`, without a margin.
@@ -352,11 +352,11 @@ def build_grid(
 
     Args:
         points: Positions of the vertices.
-        things: (m, k) primitives.
+        primitives: (m, k) primitives.
         size: Approximate cell size [m]; larger for large primitives.
-        wanted: Pair filter.
+        pair_filter: Pair filter.
         runner: Device of the grid.
-        facing: Normals (m, 3) and two-sided flags (m,) of triangles, for the orientation test.
+        orientation: Normals (m, 3) and two-sided flags (m,) of triangles, for the orientation test.
 
     Returns:
         Grid, or None if the filter excludes all primitives.

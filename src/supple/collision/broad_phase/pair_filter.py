@@ -21,10 +21,10 @@ class FilterPairs(NamedTuple):
 
     Attributes:
         x: (n, 3) positions [m].
-        seek, other: Query and target primitives.
+        query, other: Query and target primitives.
         one, two: (p,) pairs.
         radius: Largest distance [m].
-        kept: (p,) output: True for pairs within the radius.
+        is_near: (p,) output: True for pairs within the radius.
         count: (runs,) output: number of these pairs in each run.
     """
 
@@ -43,7 +43,7 @@ class CompactPairs(NamedTuple):
 
     Attributes:
         one, two: (p,) pairs.
-        kept: (p,) filter.
+        is_near: (p,) filter.
         begin: (runs,) output index of each run.
         first, second: (k,) output: filtered pairs.
     """
@@ -97,9 +97,9 @@ def filter_all(team, work):
 
 
 @kernel
-def compact_all(team, gathering):
+def compact_all(team, compaction):
     """Compact all filtered pairs."""
-    parallel_for(team, 0, 0, -(-len(gathering.begin) // RUNS_PER_ITEM), gathering)
+    parallel_for(team, 0, 0, -(-len(compaction.begin) // RUNS_PER_ITEM), compaction)
 
 
 def filter_pairs(

@@ -47,16 +47,16 @@ class Search(NamedTuple):
 
     Attributes:
         x: (n, 3) positions [m].
-        seek: (m, k) query primitives.
+        query: (m, k) query primitives.
         other: (o, k) target primitives in the grid.
         radius: Search radius [m].
         own_radius: Search radius for pairs of one body [m].
         size: Cell size [m].
-        wanted: Pair filter.
-        seeking, hiding: (m, 6) and (o, 6) cell ranges of query and target primitives.
-        here, there: (m, 6) and (o, 6) boxes of query and target primitives [m].
+        pair_filter: Pair filter.
+        query_cells, target_cells: (m, 6) and (o, 6) cell ranges of query and target primitives.
+        query_box, target_box: (m, 6) and (o, 6) boxes of query and target primitives [m].
         table: Hash table of the target primitives.
-        facing: Normals (t, 3) and two-sided flags (t,) for the orientation test; empty otherwise.
+        orientation: Normals (t, 3) and two-sided flags (t,) for the orientation test; empty otherwise.
         count: (m,) output: number of pairs of each query primitive.
         total: (1,) output: number of pairs, which may exceed the capacity.
         one, two: (capacity,) output: query and target primitives, unsorted.
@@ -236,15 +236,15 @@ def find_pairs(
 
     Args:
         x: (n, 3) positions [m].
-        seek: (m, k) query primitives.
+        query: (m, k) query primitives.
         other: (o, k) target primitives. Vertices pair with triangles by distance. Edges pair with edges by
             distance, each pair once. Edges pair with triangles that they cross, independent of the radius.
             Triangles pair with triangles by the distance of their boxes.
         radius: Largest distance [m].
         runner: Device of the search.
-        wanted: Pair filter.
+        pair_filter: Pair filter.
         size: Typical size of the primitives [m], computed by default.
-        room: Expected number of pairs.
+        capacity: Expected number of pairs.
 
     Returns:
         Sorted pairs on the host.
@@ -279,13 +279,13 @@ def search(
     """Query a hash grid for pairs, like `find_pairs`, with results in device memory.
 
     Args:
-        there: Hash grid of the target primitives.
-        seek: (m, k) query primitives.
+        grid: Hash grid of the target primitives.
+        query: (m, k) query primitives.
         radius: Search radius [m].
         runner: Device of the search.
-        wanted: Pair filter.
-        room: Expected number of pairs.
-        facing: Normals and two-sided flags of triangles, see `Search`.
+        pair_filter: Pair filter.
+        capacity: Expected number of pairs.
+        orientation: Normals and two-sided flags of triangles, see `Search`.
         own_radius: Radius beyond which pairs of one body are optional [m]; some are reported nevertheless.
 
     Returns:

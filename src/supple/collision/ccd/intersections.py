@@ -19,7 +19,7 @@ class Crossing:
     Attributes:
         bodies: Indices of both bodies.
         count: Number of edge-triangle intersections.
-        place: Location of one of them [m].
+        location: Location of one of them [m].
         depth: Largest penetration depth of a vertex [m], 0 if no vertex is inside or the depth is unknown.
     """
 

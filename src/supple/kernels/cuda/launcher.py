@@ -75,7 +75,7 @@ def launch(
         shape: Launch configuration.
         widest: Number of items of the largest phase. Fewer items than warps are spread over all
             multiprocessors.
-        copies: Batch size.
+        batch_size: Batch size.
         active: (k,) active batch members.
         records: Number of vertex vectors per batch member.
         *args: Arguments of the kernel.
