@@ -40,7 +40,7 @@ def two_squares(gap=0.01, flat=(False, False)):
 def test_a_uniform_pressure_comes_to_every_vertex_of_both_meshes(flat):
     """Σ A w is ∫ N over its own mesh, for each of them; what vertices and edges add is nothing."""
     surfaces, x, n = two_squares(flat=flat)
-    pairs = surfaces.meetings(x, 0.012, 0.1)
+    pairs = surfaces.contact_pairs(x, 0.012, 0.1)
     assert np.allclose(pairs.distance, 0.01)
     size = 1.6 * np.sqrt(np.minimum(*(areas(x, surfaces.triangles[pairs.keys[:, k]]) for k in range(2))))
     area = pairs.strength * surfaces.edge * size
@@ -60,7 +60,7 @@ def test_surfaces_that_turn_their_backs_do_not_meet_in_triangles():
     of_low = surfaces.body[surfaces.triangles] == 0
     triangles = np.where(of_low, surfaces.triangles[:, ::-1], surfaces.triangles)
     turned = Surfaces(triangles, surfaces.body, x, 0.0, surfaces.flat)
-    pairs = turned.meetings(x, 0.012, 0.1)
+    pairs = turned.contact_pairs(x, 0.012, 0.1)
     assert not (pairs.keys < len(triangles)).all(axis=1).any()
 
 

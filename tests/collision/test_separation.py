@@ -24,7 +24,7 @@ def surfaces_of(*bodies):
 
 
 def meetings(surfaces, x):
-    return surfaces.meetings(x, THICKNESS * surfaces.edge, REACH * surfaces.edge)
+    return surfaces.contact_pairs(x, THICKNESS * surfaces.edge, REACH * surfaces.edge)
 
 
 def cube(at=(0, 0, 0), size=(1, 1, 1), cells=2):

@@ -35,7 +35,10 @@ def test_what_meets_while_bodies_move():
     rng, runner, (surfaces, x) = np.random.default_rng(1), card(), nearby_bodies()
     known, candidates = BroadPhase(surfaces), Candidates(surfaces)
     for _ in range(6):
-        actual, expected = surfaces.meetings(x, 0.05, 0.1, runner, known), surfaces.meetings(x, 0.05, 0.1)
+        actual, expected = (
+            surfaces.contact_pairs(x, 0.05, 0.1, runner, known),
+            surfaces.contact_pairs(x, 0.05, 0.1),
+        )
         for name, values in vars(expected).items():
             np.testing.assert_allclose(vars(actual)[name], values, atol=1e-12)
         near, expected = (

@@ -112,11 +112,11 @@ class WeakContact:
             return self.detect_at(problem.positions, device)
         device.download(problem.u)
         points = Points.displaced(self.rest, problem.u, device)
-        return self.surfaces.meetings_at(points, self.thickness, self.reach, device, self._detector)
+        return self.surfaces.contact_pairs_at(points, self.thickness, self.reach, device, self._detector)
 
     def detect_at(self, x: np.ndarray, runner: Runner = HOST) -> ContactPairs:
         """Find contacts at positions x (n, 3) [m]."""
-        return self.surfaces.meetings(x, self.thickness, self.reach, runner, self._detector)
+        return self.surfaces.contact_pairs(x, self.thickness, self.reach, runner, self._detector)
 
     def count_intersections(self, problem: Problem) -> int:
         """Number of edge-triangle intersections with a shell; contacts of solids have a depth instead."""

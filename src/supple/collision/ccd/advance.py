@@ -38,7 +38,7 @@ def advance_to_contact(
     step: np.ndarray,
     thickness: float,
     runner: Runner = HOST,
-    known: Neighbors | None = None,
+    neighbors: Neighbors | None = None,
     candidates: Candidates | None = None,
 ) -> np.ndarray:
     """Advance bodies along their steps to the first contact.
@@ -61,39 +61,45 @@ def advance_to_contact(
     count = min(MAX_STAGES, max(1, math.ceil(nearer / longest)))
     length = min(1.0, count * longest / max(nearer, 1e-300)) / count
     for _ in range(count):
-        here = x + part[body, None] * step
-        if count > 1 or known is None or known.radius < nearer + thickness:
-            pairs = proximity_pairs(surfaces, here, length * nearer + thickness, runner, candidates)
+        positions = x + part[body, None] * step
+        if count > 1 or neighbors is None or neighbors.radius < nearer + thickness:
+            pairs = proximity_pairs(surfaces, positions, length * nearer + thickness, runner, candidates)
         else:
-            pairs = known.pairs
-        reached = _reached(surfaces, here, np.where(going[body, None], length * step, 0.0), pairs, thickness)
-        part += np.where(going, length * reached, 0.0)
-        going &= reached >= 1
+            pairs = neighbors.pairs
+        impact_time = _times_of_impact(
+            surfaces, positions, np.where(going[body, None], length * step, 0.0), pairs, thickness
+        )
+        part += np.where(going, length * impact_time, 0.0)
+        going &= impact_time >= 1
         if not going.any():
             break
     ends = going & (count * length > 1 - 1e-9)
     return np.where(ends, 1.0, part)
 
 
-def _reached(
-    surfaces: Surfaces, x: np.ndarray, way: np.ndarray, pairs: ProximityPairs, thickness: float
+def _times_of_impact(
+    surfaces: Surfaces, x: np.ndarray, step: np.ndarray, pairs: ProximityPairs, thickness: float
 ) -> np.ndarray:
     """(bodies,) time of impact of each body on its way (n, 3), 1 without contact."""
-    reached = np.ones(len(surfaces.flat))
+    impact_time = np.ones(len(surfaces.flat))
     own = surfaces.body[pairs.vertices]
-    corners, ways = x[pairs.vertices], way[pairs.vertices]
+    corners, steps = x[pairs.vertices], step[pairs.vertices]
     least = REMAINING_DISTANCE * np.minimum(pairs.distance, thickness)
-    times = impact_times(corners, ways, pairs.crossing, least)
+    times = impact_times(corners, steps, pairs.crossing, least)
     while times.min(initial=1.0) < 1:
         first = times.argmin()
         now = times[first]
-        reached[own[first]] = np.minimum(reached[own[first]], now)
-        some = np.flatnonzero(np.isin(own[:, [0, -1]], own[first]).any(axis=1))
-        stands = (reached[own[some]] <= now)[:, :, None]
-        there = corners[some] + np.minimum(reached[own[some]], now)[:, :, None] * ways[some]
-        rest = np.where(stands, 0.0, (1 - now) * ways[some])
-        times[some] = now + (1 - now) * impact_times(there, rest, pairs.crossing[some], least[some])
-    return reached
+        impact_time[own[first]] = np.minimum(impact_time[own[first]], now)
+        affected = np.flatnonzero(np.isin(own[:, [0, -1]], own[first]).any(axis=1))
+        stands = (impact_time[own[affected]] <= now)[:, :, None]
+        positions = (
+            corners[affected] + np.minimum(impact_time[own[affected]], now)[:, :, None] * steps[affected]
+        )
+        rest = np.where(stands, 0.0, (1 - now) * steps[affected])
+        times[affected] = now + (1 - now) * impact_times(
+            positions, rest, pairs.crossing[affected], least[affected]
+        )
+    return impact_time
 
 
 DISTANCE_FRACTION = 0.9
@@ -113,7 +119,7 @@ def stop_at_obstacles(
     x: np.ndarray,
     goal: np.ndarray,
     body: np.ndarray,
-    some: np.ndarray,
+    tested: np.ndarray,
     fine: float,
 ) -> np.ndarray:
     """Stop bodies at the first obstacle on their path.
@@ -136,28 +142,28 @@ def stop_at_obstacles(
     part, by = np.ones(body.max(initial=0) + 1), np.full(body.max(initial=0) + 1, -1)
     thick, _ = obstacles.extents
     for k, row in enumerate(shapes.rows):
-        alone = Shapes(shapes.rows[k : k + 1], shapes.values)
-        start = _carried(row, x[some])
+        shape = Shapes(shapes.rows[k : k + 1], shapes.values)
+        start = _advect(row, x[tested])
         least = min(fine, THICKNESS_FRACTION * thick[k])
         first = np.ones(len(part))
-        np.minimum.at(first, body[some], _outside(alone, start, goal[some] - start, least))
+        np.minimum.at(first, body[tested], _penetration_times(shape, start, goal[tested] - start, least))
         by[first < part] = k
         part = np.minimum(first, part)
-    there = goal.copy()
+    positions = goal.copy()
     for k in np.unique(by[by >= 0]):
         own = (by == k)[body]
-        start = _carried(shapes.rows[k], x[own])
-        there[own] = start + part[body[own], None] * (goal[own] - start)
-    return there
+        start = _advect(shapes.rows[k], x[own])
+        positions[own] = start + part[body[own], None] * (goal[own] - start)
+    return positions
 
 
-def _carried(row: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _advect(row: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Points (n, 3) advected by a shape from start to end of the step."""
     R, t = row[STEP : STEP + 9].reshape(3, 3), row[STEP + 9 : STEP + 12]
     return x @ R.T + t
 
 
-def _outside(shapes: Shapes, x: np.ndarray, way: np.ndarray, least: float) -> np.ndarray:
+def _penetration_times(shapes: Shapes, x: np.ndarray, step: np.ndarray, least: float) -> np.ndarray:
     """Fraction of the path after which each point penetrates shapes more deeply than initially.
 
     Args:
@@ -169,19 +175,21 @@ def _outside(shapes: Shapes, x: np.ndarray, way: np.ndarray, least: float) -> np
     Returns:
         (n,) fractions.
     """
-    length = np.linalg.norm(way, axis=1)
-    part, there = np.zeros(len(x)), np.zeros(len(x))
+    length = np.linalg.norm(step, axis=1)
+    part, fraction = np.zeros(len(x)), np.zeros(len(x))
     distance = distances_to(shapes, x)[0]
-    begun = np.minimum(distance, 0.0)
-    on = np.arange(len(x))
+    initial_depth = np.minimum(distance, 0.0)
+    active = np.arange(len(x))
     for _ in range(MAX_STEPS):
-        there[on] += np.maximum(DISTANCE_FRACTION * distance[on], least) / np.maximum(length[on], 1e-300)
-        part[on[there[on] >= 1]] = 1.0
-        on = on[there[on] < 1]
-        if not len(on):
+        fraction[active] += np.maximum(DISTANCE_FRACTION * distance[active], least) / np.maximum(
+            length[active], 1e-300
+        )
+        part[active[fraction[active] >= 1]] = 1.0
+        active = active[fraction[active] < 1]
+        if not len(active):
             break
-        distance[on] = distances_to(shapes, x[on] + there[on, None] * way[on])[0]
-        outside = on[distance[on] >= begun[on] - ROUNDING * least]
-        part[outside] = there[outside]
-        on = on[distance[on] >= begun[on] - least]
+        distance[active] = distances_to(shapes, x[active] + fraction[active, None] * step[active])[0]
+        outside = active[distance[active] >= initial_depth[active] - ROUNDING * least]
+        part[outside] = fraction[outside]
+        active = active[distance[active] >= initial_depth[active] - least]
     return part

@@ -35,10 +35,10 @@ class Crossing:
             names: Names of all bodies.
         """
         one, other = (names[k] for k in self.bodies)
-        who = f"{one!r} intersects itself" if one == other else f"{one!r} and {other!r} intersect"
+        subject = f"{one!r} intersects itself" if one == other else f"{one!r} and {other!r} intersect"
         deep = f", up to {self.depth:.3g} m deep" if self.depth > 0 else ""
         at = ", ".join(f"{value:.4g}" for value in self.location)
-        return f"{who}: {pluralize(self.count, 'edge')} through triangles{deep}, for example at ({at})"
+        return f"{subject}: {pluralize(self.count, 'edge')} through triangles{deep}, for example at ({at})"
 
 
 MAX_DEPTH = 2.0
@@ -64,14 +64,16 @@ def find_crossings(surfaces: Surfaces, x: np.ndarray, runner: Runner = HOST) -> 
         return []
     one, other = surfaces.body[surfaces.edges[edge, 0]], surfaces.body[surfaces.triangles[triangle, 0]]
     pairs = np.sort(np.stack([one, other], axis=1), axis=1)
-    meetings = surfaces.meetings(x, 0.0, MAX_DEPTH * surfaces.edge, runner)
-    met = np.sort(surfaces.body[meetings.vertices[:, [0, -1]]], axis=1)
-    found = []
+    contacts = surfaces.contact_pairs(x, 0.0, MAX_DEPTH * surfaces.edge, runner)
+    contact_bodies = np.sort(surfaces.body[contacts.vertices[:, [0, -1]]], axis=1)
+    intersections = []
     for pair in np.unique(pairs, axis=0):
         chosen = np.flatnonzero((pairs == pair).all(axis=1))
         at = x[surfaces.edges[edge[chosen[0]]]].mean(axis=0)
-        deep = meetings.distance[(met == pair).all(axis=1)]
+        depths = contacts.distance[(contact_bodies == pair).all(axis=1)]
         a, b = map(int, pair)
         location = float(at[0]), float(at[1]), float(at[2])
-        found.append(Crossing((a, b), len(chosen), location, float(max(0.0, -deep.min(initial=0.0)))))
-    return found
+        intersections.append(
+            Crossing((a, b), len(chosen), location, float(max(0.0, -depths.min(initial=0.0))))
+        )
+    return intersections

@@ -30,8 +30,8 @@ def _length(v):
 
 
 @device_function
-def _part(x, step, stencil, crossing, least, whole):
-    """Time of impact of a pair, at most `whole`."""
+def _time_of_impact(x, step, stencil, crossing, least, limit):
+    """Time of impact of a pair, at most `limit`."""
     a, b, c, d = point(x, stencil[0]), point(x, stencil[1]), point(x, stencil[2]), point(x, stencil[3])
     p, q = point(step, stencil[0]), point(step, stencil[1])
     r, s = point(step, stencil[2]), point(step, stencil[3])
@@ -44,42 +44,42 @@ def _part(x, step, stencil, crossing, least, whole):
     gap = pair_distance(a, b, c, d, crossing) - least
     if gap <= 0.0 and speed > 0.0:
         return 0.0
-    if speed * whole <= (1.0 - REMAINING_FRACTION) * gap or speed == 0.0:
-        return whole
+    if speed * limit <= (1.0 - REMAINING_FRACTION) * gap or speed == 0.0:
+        return limit
     t, end = 0.0, REMAINING_FRACTION * gap
     for _ in range(MAX_STEPS):
-        further = t + DISTANCE_FRACTION * gap / speed
-        if further >= whole:
-            return whole
+        next_time = t + DISTANCE_FRACTION * gap / speed
+        if next_time >= limit:
+            return limit
         gap = (
             pair_distance(
-                add(a, scale(further, p)), add(b, scale(further, q)),
-                add(c, scale(further, r)), add(d, scale(further, s)), crossing,
+                add(a, scale(next_time, p)), add(b, scale(next_time, q)),
+                add(c, scale(next_time, r)), add(d, scale(next_time, s)), crossing,
             )
             - least
         )  # fmt: skip
         if gap < end:
             break
-        t = further
+        t = next_time
     return t
 
 
 @kernel
-def _first(x, step, stencils, crossing, least, whole):
-    """Earliest time of impact of all pairs, at most `whole`."""
+def _earliest(x, step, stencils, crossing, least, limit):
+    """Earliest time of impact of all pairs, at most `limit`."""
     for m in range(len(stencils)):
-        whole = _part(x, step, stencils[m], crossing[m], least[m], whole)
-    return whole
+        limit = _time_of_impact(x, step, stencils[m], crossing[m], least[m], limit)
+    return limit
 
 
 @kernel
 def _times(x, step, stencils, crossing, least, times):
     for m in range(len(stencils)):
-        times[m] = _part(x, step, stencils[m], crossing[m], least[m], 1.0)
+        times[m] = _time_of_impact(x, step, stencils[m], crossing[m], least[m], 1.0)
 
 
 def earliest_impact(
-    x: np.ndarray, step: np.ndarray, pairs: ProximityPairs, least: np.ndarray, whole: float = 1.0
+    x: np.ndarray, step: np.ndarray, pairs: ProximityPairs, least: np.ndarray, limit: float = 1.0
 ) -> float:
     """Earliest time of impact of all pairs.
 
@@ -97,7 +97,7 @@ def earliest_impact(
     """
     arrays = (np.ascontiguousarray(array, float) for array in (x, step))
     stencils = np.ascontiguousarray(pairs.vertices, np.int64)
-    return float(_first(*arrays, stencils, pairs.crossing, least, whole))
+    return float(_earliest(*arrays, stencils, pairs.crossing, least, limit))
 
 
 def impact_times(

@@ -62,17 +62,17 @@ class ContactPairs:
     keys: np.ndarray
 
     @staticmethod
-    def of(several: list[ContactPairs]) -> ContactPairs:
+    def of(parts: list[ContactPairs]) -> ContactPairs:
         """Concatenate contacts."""
-        names = vars(several[0])
-        return ContactPairs(*(np.concatenate([vars(each)[name] for each in several]) for name in names))
+        names = vars(parts[0])
+        return ContactPairs(*(np.concatenate([vars(each)[name] for each in parts]) for name in names))
 
     @staticmethod
-    def that(
-        met: PairContacts, thickness: float, pairs: tuple[np.ndarray, np.ndarray], runner: Runner
+    def from_pairs(
+        contacts: PairContacts, thickness: float, pairs: tuple[np.ndarray, np.ndarray], runner: Runner
     ) -> ContactPairs:
         """Select the active contacts of pairs (m,), all with the same thickness [m]."""
-        whole, real = compact_contacts(met, *pairs, runner)
+        whole, real = compact_contacts(contacts, *pairs, runner)
         weights, normal, distance, strength = np.split(real, [6, 9, 10], axis=1)
         thick = np.full(len(whole), thickness)
         numbers = distance[:, 0].copy(), thick, strength[:, 0].copy()
@@ -125,13 +125,13 @@ class Surfaces:
         """(t,) True for two-sided triangles."""
         return self.flat[self.body[self.triangles[:, 0]]]
 
-    def meetings(
+    def contact_pairs(
         self,
         x: np.ndarray,
         thickness: float,
         reach: float,
         runner: Runner = HOST,
-        known: BroadPhase | None = None,
+        broad_phase: BroadPhase | None = None,
     ) -> ContactPairs:
         """Find all contacts at given positions; repeated queries return the previous result.
 
@@ -145,85 +145,90 @@ class Surfaces:
         Returns:
             Contacts on the host.
         """
-        known, asked = known or BroadPhase(self), (thickness, reach)
-        last = known.last
-        if last is not None and last[0] == asked and np.array_equal(last[1], x):
-            met: ContactPairs = last[2]
-            return met
+        broad_phase, key = broad_phase or BroadPhase(self), (thickness, reach)
+        last = broad_phase.last
+        if last is not None and last[0] == key and np.array_equal(last[1], x):
+            contacts: ContactPairs = last[2]
+            return contacts
         points = Points.at(np.array(x, float, order="C"))
-        met = self.meetings_at(points, *asked, runner, known)
-        known.last = asked, points.x, met
-        return met
+        contacts = self.contact_pairs_at(points, *key, runner, broad_phase)
+        broad_phase.last = key, points.x, contacts
+        return contacts
 
-    def meetings_at(
-        self, points: Points, thickness: float, reach: float, runner: Runner, known: BroadPhase
+    def contact_pairs_at(
+        self, points: Points, thickness: float, reach: float, runner: Runner, broad_phase: BroadPhase
     ) -> ContactPairs:
-        """Find all contacts at positions in device memory, see `meetings`."""
-        given = self._given(points.x, thickness, reach, runner)
-        sharp = given._replace(thickness=SHARP_THICKNESS * thickness)
-        found = [
-            self._of_triangles(given, points, known, runner),
-            self._of_vertices(sharp, points, known, runner),
-            self._of_edges(sharp, points, known, runner),
+        """Find all contacts at positions in device memory, see `contact_pairs`."""
+        parameters = self._parameters(points.x, thickness, reach, runner)
+        sharp_parameters = parameters._replace(thickness=SHARP_THICKNESS * thickness)
+        contact_lists = [
+            self._triangle_contacts(parameters, points, broad_phase, runner),
+            self._vertex_contacts(sharp_parameters, points, broad_phase, runner),
+            self._edge_contacts(sharp_parameters, points, broad_phase, runner),
         ]
-        known.release_grid()
-        return ContactPairs.of(found)
+        broad_phase.release_grid()
+        return ContactPairs.of(contact_lists)
 
-    def _given(self, x: np.ndarray, thickness: float, reach: float, runner: Runner) -> ContactParameters:
+    def _parameters(self, x: np.ndarray, thickness: float, reach: float, runner: Runner) -> ContactParameters:
         """Collect the contact parameters, with triangle normals at x."""
         normal = normals_of(x, self.triangles, runner)
         deepest, clear = min(MAX_EDGE_DEPTH * SHARP_THICKNESS * thickness, reach), float(self.clear)
-        of_bodies = self.rest, self.body, self.flat, self.free, self._thick
+        of_bodies = self.rest, self.body, self.flat, self.free, self._body_thickness
         lengths = float(thickness), float(reach), float(deepest), self.edge, clear
         return ContactParameters(x, *of_bodies, self.triangles, normal, *lengths)
 
-    def _of_triangles(
-        self, g: ContactParameters, points: Points, known: BroadPhase, runner: Runner
+    def _triangle_contacts(
+        self, g: ContactParameters, points: Points, broad_phase: BroadPhase, runner: Runner
     ) -> ContactPairs:
         """Triangle-triangle contacts, without penetrations along the wrong separation direction."""
-        pairs = known.triangles(points, max(g.thickness, g.reach), g.normal, runner)
-        met = PairContacts.room(len(pairs[0]), runner)
+        pairs = broad_phase.triangles(points, max(g.thickness, g.reach), g.normal, runner)
+        contacts = PairContacts.allocate(len(pairs[0]), runner)
         if len(pairs[0]):
             runner.run(
                 collide_triangles,
                 1,
-                TriangleContacts(g, *pairs, *allocate_polygons(len(pairs[0]), runner), met),
+                TriangleContacts(g, *pairs, *allocate_polygons(len(pairs[0]), runner), contacts),
             )
-        found = ContactPairs.that(met, g.thickness, pairs, runner)
-        first, second = self.body[found.vertices[:, [0, -1]]].T
-        deep = np.flatnonzero((found.distance < -g.thickness) & (first != second))
-        found.strength[deep] *= shortest_direction_weights(self, points, found.where(deep), known, runner)
-        return found.where(found.strength > 0)
+        active = ContactPairs.from_pairs(contacts, g.thickness, pairs, runner)
+        first, second = self.body[active.vertices[:, [0, -1]]].T
+        deep = np.flatnonzero((active.distance < -g.thickness) & (first != second))
+        active.strength[deep] *= shortest_direction_weights(
+            self, points, active.where(deep), broad_phase, runner
+        )
+        return active.where(active.strength > 0)
 
-    def _of_vertices(
-        self, g: ContactParameters, points: Points, known: BroadPhase, runner: Runner
+    def _vertex_contacts(
+        self, g: ContactParameters, points: Points, broad_phase: BroadPhase, runner: Runner
     ) -> ContactPairs:
         """Vertex-triangle contacts; keys identify the vertex and the other body."""
-        pairs = known.vertices(points, max(g.thickness, g.reach), runner, g.thickness)
-        met, between = PairContacts.room(len(pairs[0]), runner), runner.empty((len(pairs[0]), NUMBERS), float)
+        pairs = broad_phase.vertices(points, max(g.thickness, g.reach), runner, g.thickness)
+        contacts, between = (
+            PairContacts.allocate(len(pairs[0]), runner),
+            runner.empty((len(pairs[0]), NUMBERS), float),
+        )
         if len(pairs[0]):
             near = g, self.vertices, *pairs, between
-            around = VertexContacts(*near, *self._around_vertices, met)
-            runner.run(collide_vertices, 2, ClosestPoints(*near, met.strength), around)
-        found = ContactPairs.that(met, g.thickness, pairs, runner)
-        found.keys[:, 0] = len(self.triangles) + found.vertices[:, 0]
-        found.keys[:, 1] = -1 - self.body[found.vertices[:, -1]]
-        return found
+            around = VertexContacts(*near, *self._vertex_incidence, contacts)
+            runner.run(collide_vertices, 2, ClosestPoints(*near, contacts.strength), around)
+        active = ContactPairs.from_pairs(contacts, g.thickness, pairs, runner)
+        active.keys[:, 0] = len(self.triangles) + active.vertices[:, 0]
+        active.keys[:, 1] = -1 - self.body[active.vertices[:, -1]]
+        return active
 
-    def _of_edges(
-        self, g: ContactParameters, points: Points, known: BroadPhase, runner: Runner
+    def _edge_contacts(
+        self, g: ContactParameters, points: Points, broad_phase: BroadPhase, runner: Runner
     ) -> ContactPairs:
         """Edge-edge contacts."""
-        pairs = known.edges(points, max(g.thickness, g.deepest), runner, g.thickness)
-        met = PairContacts.room(len(pairs[0]), runner)
+        pairs = broad_phase.edges(points, max(g.thickness, g.deepest), runner, g.thickness)
+        contacts = PairContacts.allocate(len(pairs[0]), runner)
         if len(pairs[0]):
-            runner.run(collide_edges, 1, EdgeContacts(g, self.edges, *pairs, *self._around_edges, met))
-        found = ContactPairs.that(met, g.thickness, pairs, runner)
-        found.keys[:] += len(self.triangles) + len(self.rest)
-        return found
+            runner.run(collide_edges, 1, EdgeContacts(g, self.edges, *pairs, *self._edge_incidence, contacts))
+        active = ContactPairs.from_pairs(contacts, g.thickness, pairs, runner)
+        active.keys[:] += len(self.triangles) + len(self.rest)
+        return active
 
     @cached_property
-    def _thick(self) -> np.ndarray:
+    def _body_thickness(self) -> np.ndarray:
         """(bodies,) rough body thickness at rest, twice volume over surface area; 0 for shells [m].
 
         Deeper penetrations would separate toward the opposite side.
@@ -238,9 +243,9 @@ class Surfaces:
         return np.where(self.flat, 0.0, 2 * np.abs(volume) / surface)
 
     @cached_property
-    def _around_vertices(self) -> TriangleIncidence:
+    def _vertex_incidence(self) -> TriangleIncidence:
         return TriangleIncidence.of(np.ascontiguousarray(self.triangles.T), len(self.rest))
 
     @cached_property
-    def _around_edges(self) -> TriangleIncidence:
+    def _edge_incidence(self) -> TriangleIncidence:
         return TriangleIncidence.of(self._of_side.reshape(3, -1), len(self.edges))

@@ -36,20 +36,23 @@ def _side(px, py, qx, qy, rx, ry):
 @device_function
 def _clip(polygon, this, count, px, py, qx, qy, sense):
     """Clip polygon[this] to the left of line p q, into the other buffer; returns the corner count."""
-    other, kept = 1 - this, 0
+    other, clipped_count = 1 - this, 0
     for k in range(count):
         ax, ay = polygon[this, k, 0], polygon[this, k, 1]
         n = k + 1 if k + 1 < count else 0
         bx, by = polygon[this, n, 0], polygon[this, n, 1]
         a, b = sense * _side(px, py, qx, qy, ax, ay), sense * _side(px, py, qx, qy, bx, by)
         if a >= 0.0:
-            polygon[other, kept, 0], polygon[other, kept, 1] = ax, ay
-            kept += 1
+            polygon[other, clipped_count, 0], polygon[other, clipped_count, 1] = ax, ay
+            clipped_count += 1
         if (a >= 0.0) != (b >= 0.0):
             t = a / (a - b)
-            polygon[other, kept, 0], polygon[other, kept, 1] = ax + t * (bx - ax), ay + t * (by - ay)
-            kept += 1
-    return kept
+            polygon[other, clipped_count, 0], polygon[other, clipped_count, 1] = (
+                ax + t * (bx - ax),
+                ay + t * (by - ay),
+            )
+            clipped_count += 1
+    return clipped_count
 
 
 @device_function
@@ -58,8 +61,8 @@ def _weights(flat, first, x, y):
     ax, ay = flat[first, 0], flat[first, 1]
     bx, by = flat[first + 1, 0], flat[first + 1, 1]
     cx, cy = flat[first + 2, 0], flat[first + 2, 1]
-    whole = _side(ax, ay, bx, by, cx, cy)
-    u, v = _side(bx, by, cx, cy, x, y) / whole, _side(cx, cy, ax, ay, x, y) / whole
+    area = _side(ax, ay, bx, by, cx, cy)
+    u, v = _side(bx, by, cx, cy, x, y) / area, _side(cx, cy, ax, ay, x, y) / area
     return u, v, 1.0 - u - v
 
 
@@ -114,8 +117,8 @@ def _across(n):
         axis = (1.0, 0.0, 0.0)
     elif b <= c:
         axis = (0.0, 1.0, 0.0)
-    found = cross(n, axis)
-    return scale(1.0 / math.sqrt(dot(found, found)), found)
+    perpendicular = cross(n, axis)
+    return scale(1.0 / math.sqrt(dot(perpendicular, perpendicular)), perpendicular)
 
 
 @device_function
@@ -129,12 +132,12 @@ def opposition_weight(one, other, first, second):
     Returns:
         Weight from 0 to 1, and unit normal from the second to the first triangle.
     """
-    begin, whole = OPPOSITION_COSINES
+    begin, full = OPPOSITION_COSINES
     cosine = -dot(one, other)
     turned = -1.0 if cosine < 0.0 and (first or second) else 1.0
     n = sub(scale(turned if second else 1.0, other), scale(1.0 if second else turned, one))
     n = scale(1.0 / math.sqrt(max(dot(n, n), 1e-300)), n)
-    return min(max((turned * cosine - begin) / (whole - begin), 0.0), 1.0), n
+    return min(max((turned * cosine - begin) / (full - begin), 0.0), 1.0), n
 
 
 @device_function
@@ -147,7 +150,7 @@ def project_corners(x, triangles, one, other, n, flat):
         flat[k, 0], flat[k, 1] = dot(corner, across), dot(corner, along)
 
 
-SIZE = 1.6
+EDGE_PER_AREA_ROOT = 1.6
 """Mean edge length of an isosceles right triangle relative to the square root of its area."""
 
 MAX_SELF_DEPTH = 0.1
@@ -166,21 +169,21 @@ class TriangleContacts(NamedTuple):
         met: Contacts, output.
     """
 
-    given: Any
+    parameters: Any
     one: Any
     two: Any
     flat: Any
     polygon: Any
-    met: Any
+    contacts: Any
 
 
 @device_function
-def _weighted(x, met, m):
+def _weighted_sum(x, contacts, m):
     """Σ w x of the m-th pair."""
-    found = (0.0, 0.0, 0.0)
+    total = (0.0, 0.0, 0.0)
     for k in range(6):
-        found = add(found, scale(met.weights[m, k], point(x, met.vertices[m, k])))
-    return found
+        total = add(total, scale(contacts.weights[m, k], point(x, contacts.vertices[m, k])))
+    return total
 
 
 @device_function
@@ -191,34 +194,34 @@ def _area(x, triangles, t):
 
 
 @do.of(TriangleContacts)
-def _of_triangles(work, item):
-    g, met = work.given, work.met
+def _triangle_contacts(work, item):
+    g, contacts = work.parameters, work.contacts
     first, last, step = thread_range(len(work.one), item)
     for m in range(first, last, step):
         a, b = work.one[m], work.two[m]
-        met.strength[m] = 0.0
-        facing, n = opposition_weight(point(g.normal, a), point(g.normal, b), g.free[a], g.free[b])
-        if facing > 0.0:
+        contacts.strength[m] = 0.0
+        opposition, n = opposition_weight(point(g.normal, a), point(g.normal, b), g.free[a], g.free[b])
+        if opposition > 0.0:
             project_corners(g.x, g.triangles, a, b, n, work.flat[m])
-            area = facing * overlap(work.flat[m], work.polygon[m], met.weights[m])
+            area = opposition * overlap(work.flat[m], work.polygon[m], contacts.weights[m])
             if area > 0.0:
-                _meet_triangles(g, met, m, a, b, n, area)
+                _collide_triangle_pair(g, contacts, m, a, b, n, area)
 
 
 @device_function
-def _meet_triangles(g, met, m, a, b, n, area):
+def _collide_triangle_pair(g, contacts, m, a, b, n, area):
     for k in range(6):
-        met.vertices[m, k] = g.triangles[a, k] if k < 3 else g.triangles[b, k - 3]
-    distance, gap = dot(n, _weighted(g.x, met, m)), _weighted(g.rest, met, m)
+        contacts.vertices[m, k] = g.triangles[a, k] if k < 3 else g.triangles[b, k - 3]
+    distance, gap = dot(n, _weighted_sum(g.x, contacts, m)), _weighted_sum(g.rest, contacts, m)
     side, rest = -1.0 if g.free[a] and g.free[b] and distance < 0.0 else 1.0, math.sqrt(dot(gap, gap))
     one, two = g.body[g.triangles[a, 0]], g.body[g.triangles[b, 0]]
     distance *= side
-    kept = distance < g.thickness and distance >= -min(g.reach, 0.5 * (g.thick[one] + g.thick[two]))
+    is_active = distance < g.thickness and distance >= -min(g.reach, 0.5 * (g.thick[one] + g.thick[two]))
     if one == two:
-        kept = kept and rest > g.clear and distance >= -MAX_SELF_DEPTH * rest
-    if kept:
-        size = SIZE * math.sqrt(min(_area(g.x, g.triangles, a), _area(g.x, g.triangles, b)))
-        store_contact(met, m, scale(side, n), distance, area / (g.edge * size))
+        is_active = is_active and rest > g.clear and distance >= -MAX_SELF_DEPTH * rest
+    if is_active:
+        size = EDGE_PER_AREA_ROOT * math.sqrt(min(_area(g.x, g.triangles, a), _area(g.x, g.triangles, b)))
+        store_contact(contacts, m, scale(side, n), distance, area / (g.edge * size))
 
 
 @kernel

@@ -94,7 +94,7 @@ class MeasureDistances(NamedTuple):
 
 
 @do.of(MeasureDistances)
-def _measure(work, item):
+def _measure_distances(work, item):
     x, stencils = work.x, work.stencils
     first, last, step = thread_range(len(stencils), item)
     for m in range(first, last, step):
@@ -110,7 +110,7 @@ def measure_all(team, work):
 
 
 @kernel
-def _least(stencils, distance, least):
+def _min_distances(stencils, distance, least):
     """Minimum distance over the pairs of each vertex."""
     for m in range(len(stencils)):
         for k in range(4):
@@ -119,7 +119,11 @@ def _least(stencils, distance, least):
 
 
 def proximity_pairs(
-    surfaces: Surfaces, x: np.ndarray, radius: float, runner: Runner = HOST, known: Candidates | None = None
+    surfaces: Surfaces,
+    x: np.ndarray,
+    radius: float,
+    runner: Runner = HOST,
+    candidates: Candidates | None = None,
 ) -> ProximityPairs:
     """Find all proximity pairs within a radius.
 
@@ -133,10 +137,10 @@ def proximity_pairs(
     Returns:
         Pairs in order of their keys.
     """
-    known = known or Candidates(surfaces)
+    candidates = candidates or Candidates(surfaces)
     points = Points.at(np.array(x, float, order="C"))  # a copy, since the candidate cache keeps it
-    which, triangle = known.vertices(points, radius, runner)
-    one, other = known.edges(points, radius, runner)
+    which, triangle = candidates.vertices(points, radius, runner)
+    one, other = candidates.edges(points, radius, runner)
     for numbers in (which, triangle, one, other):
         runner.download(numbers)
     which, triangle, one, other = (each.astype(np.int64) for each in (which, triangle, one, other))
@@ -145,13 +149,13 @@ def proximity_pairs(
     first = len(surfaces.vertices) * len(surfaces.triangles)
     keys = [which * len(surfaces.triangles) + triangle, first + one * len(surfaces.edges) + other]
     crossing = np.repeat([False, True], [len(faces), len(edges)])
-    found = ProximityPairs(
+    pairs = ProximityPairs(
         np.concatenate([faces, edges]), crossing, np.zeros(len(crossing)), np.concatenate(keys)
     )
-    return found._replace(distance=distances_at(points.x, found, runner))
+    return pairs._replace(distance=distances_at(points.x, pairs, runner))
 
 
-def distances_at(x: np.ndarray, found: ProximityPairs, runner: Runner = HOST) -> np.ndarray:
+def distances_at(x: np.ndarray, pairs: ProximityPairs, runner: Runner = HOST) -> np.ndarray:
     """Compute the distances of pairs at given positions.
 
     Args:
@@ -162,15 +166,15 @@ def distances_at(x: np.ndarray, found: ProximityPairs, runner: Runner = HOST) ->
     Returns:
         (m,) distances [m].
     """
-    distance = runner.zeros((len(found.distance),), np.float64)
-    stencils = np.ascontiguousarray(found.vertices, np.int64)
-    work = MeasureDistances(np.ascontiguousarray(x, float), stencils, found.crossing, distance)
+    distance = runner.zeros((len(pairs.distance),), np.float64)
+    stencils = np.ascontiguousarray(pairs.vertices, np.int64)
+    work = MeasureDistances(np.ascontiguousarray(x, float), stencils, pairs.crossing, distance)
     runner.run(measure_all, 1, work)
     runner.download(distance)
     return distance
 
 
-def displacement_bounds(surfaces: Surfaces, found: ProximityPairs, radius: float) -> np.ndarray:
+def displacement_bounds(surfaces: Surfaces, pairs: ProximityPairs, radius: float) -> np.ndarray:
     """Conservative displacement bounds from all proximity pairs within a radius.
 
     Args:
@@ -183,7 +187,7 @@ def displacement_bounds(surfaces: Surfaces, found: ProximityPairs, radius: float
     """
     least = np.full(len(surfaces.rest), UNLIMITED_RADIUS)
     least[surfaces.vertices[:, 0]] = radius
-    _least(found.vertices, found.distance, least)
+    _min_distances(pairs.vertices, pairs.distance, least)
     return SAFE_FRACTION * least
 
 
@@ -215,11 +219,11 @@ class Neighbors(NamedTuple):
         Returns:
             Pairs at x, complete within the radius less the approach of bodies; None if that is below `least`.
         """
-        left = self.radius - bound_approach(self.surfaces, self.x, x, self.radius, self.radius - least)
-        if left < least:
+        remaining = self.radius - bound_approach(self.surfaces, self.x, x, self.radius, self.radius - least)
+        if remaining < least:
             return None
         pairs = self.pairs._replace(distance=distances_at(x, self.pairs, runner))
-        return Neighbors(self.surfaces, pairs, self.reach, left, x)
+        return Neighbors(self.surfaces, pairs, self.reach, remaining, x)
 
     def displacement_bounds(self) -> np.ndarray:
         """(n,) conservative displacement bounds [m]."""
@@ -227,19 +231,19 @@ class Neighbors(NamedTuple):
 
 
 @kernel
-def _approachable(stencils, crossing, distance, room, reach, kept):
+def _mark_reachable(stencils, crossing, distance, bound, reach, reachable):
     for m in range(len(stencils)):
         first = 2 if crossing[m] else 1
-        here, there = room[stencils[m, 0]], room[stencils[m, 3]]
+        first_bound, second_bound = bound[stencils[m, 0]], bound[stencils[m, 3]]
         for k in range(1, first):
-            here = max(here, room[stencils[m, k]])
+            first_bound = max(first_bound, bound[stencils[m, k]])
         for k in range(first, 3):
-            there = max(there, room[stencils[m, k]])
-        kept[m] = distance[m] - here - there < reach[m]
+            second_bound = max(second_bound, bound[stencils[m, k]])
+        reachable[m] = distance[m] - first_bound - second_bound < reach[m]
 
 
-def within_reach(found: ProximityPairs, room: np.ndarray, reach: np.ndarray) -> np.ndarray:
+def within_reach(pairs: ProximityPairs, bound: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """(m,) True for pairs that can get closer than `reach` (m,) [m] within displacement bounds (n,) [m]."""
-    kept = np.zeros(len(found.distance), bool)
-    _approachable(found.vertices, found.crossing, found.distance, room, reach, kept)
-    return kept
+    reachable = np.zeros(len(pairs.distance), bool)
+    _mark_reachable(pairs.vertices, pairs.crossing, pairs.distance, bound, reach, reachable)
+    return reachable

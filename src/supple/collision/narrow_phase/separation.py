@@ -49,7 +49,7 @@ class SeparationDistances(NamedTuple):
     stencils: Any
     weights: Any
     normal: Any
-    there: Any
+    grid: Any
     body: Any
     flat: Any
     least: Any
@@ -63,9 +63,9 @@ def _near_side(a, b, c, outward):
 
 
 @device_function
-def _from_triangle(there, t, p, outward, least):
+def _from_triangle(grid, t, p, outward, least):
     """Minimum of `least` and the distance from p to a triangle, ignored on the far side [m]."""
-    corners, x = there.primitives, there.x
+    corners, x = grid.primitives, grid.x
     a, b, c = point(x, corners[t, 0]), point(x, corners[t, 1]), point(x, corners[t, 2])
     if _near_side(a, b, c, outward):
         u, v, w = on_triangle(p, a, b, c)
@@ -75,32 +75,32 @@ def _from_triangle(there, t, p, outward, least):
 
 
 @device_function
-def _leave(work, m, side):
+def _update_separation(work, m, side):
     """Distance from one contact point to the body of the other; updates `least`."""
-    table, p, sign = work.there.table, (0.0, 0.0, 0.0), 1.0 - 2.0 * side
+    table, p, sign = work.grid.table, (0.0, 0.0, 0.0), 1.0 - 2.0 * side
     for k in range(3 * side, 3 * side + 3):
-        p = add(p, scale(sign * work.weights[m, k], point(work.there.x, work.stencils[m, k])))
+        p = add(p, scale(sign * work.weights[m, k], point(work.grid.x, work.stencils[m, k])))
     outward, inside = scale(sign, point(work.normal, m)), work.body[work.stencils[m, 3 - 3 * side]]
     least = work.least[m, side]
-    low, high = cells_around(work.there, p, least)
+    low, high = cells_around(work.grid, p, least)
     for i in range(low[0], high[0] + 1):
         for j in range(low[1], high[1] + 1):
             for k in range(low[2], high[2] + 1):
                 at, key = bucket_of(i, j, k, len(table.count)), key_of(i, j, k)
                 for entry in range(table.begin[at], table.begin[at] + table.count[at]):
                     t = table.primitive[entry]
-                    if table.key[entry] == key and work.body[work.there.primitives[t, 0]] == inside:
-                        least = _from_triangle(work.there, t, p, outward, least)
+                    if table.key[entry] == key and work.body[work.grid.primitives[t, 0]] == inside:
+                        least = _from_triangle(work.grid, t, p, outward, least)
     work.least[m, side] = least
 
 
 @do.of(SeparationDistances)
-def _way_out(work, item):
+def _separation_distances(work, item):
     first, last, step = thread_range(2 * len(work.stencils), item)
     for k in range(first, last, step):
         m, side = k // 2, k % 2
         if not work.flat[work.body[work.stencils[m, 3 - 3 * side]]]:
-            _leave(work, m, side)
+            _update_separation(work, m, side)
 
 
 @kernel
@@ -110,7 +110,7 @@ def measure_separations(team, work):
 
 
 def shortest_direction_weights(
-    surfaces: Surfaces, points: Points, passed: ContactPairs, known: BroadPhase, runner: Runner
+    surfaces: Surfaces, points: Points, penetrating: ContactPairs, broad_phase: BroadPhase, runner: Runner
 ) -> np.ndarray:
     """Weights of penetrating contacts by the minimum translation test.
 
@@ -124,13 +124,13 @@ def shortest_direction_weights(
     Returns:
         (m,) 1 along the shortest separation direction, down to 0 if another face is much nearer.
     """
-    count, depth = len(passed.distance), -passed.distance
-    there = known.table(points, runner) if count else None
-    if there is None:
+    count, depth = len(penetrating.distance), -penetrating.distance
+    grid = broad_phase.table(points, runner) if count else None
+    if grid is None:
         return np.ones(count)
     least, bodies = np.column_stack([depth, depth]), (surfaces.body, surfaces.flat)
-    pairs = passed.vertices, passed.weights, passed.normal
-    runner.run(measure_separations, 1, SeparationDistances(*pairs, there, *bodies, least))
+    pairs = penetrating.vertices, penetrating.weights, penetrating.normal
+    runner.run(measure_separations, 1, SeparationDistances(*pairs, grid, *bodies, least))
     runner.download(least)
-    begin, whole = SEPARATION_RATIO
-    return np.clip((least.sum(axis=1) / depth - begin) / (whole - begin), 0.0, 1.0)
+    begin, full = SEPARATION_RATIO
+    return np.clip((least.sum(axis=1) / depth - begin) / (full - begin), 0.0, 1.0)

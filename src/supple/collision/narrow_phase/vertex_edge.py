@@ -17,7 +17,7 @@ from supple.collision.geometry.closest_point import on_edges, on_triangle
 from supple.collision.geometry.primitives import NO_CONTACT_DISTANCE, point
 from supple.kernels import Runner, device_function, do, kernel, parallel_for
 
-EQUALLY_NEAR = 1e-6
+DISTANCE_TOLERANCE = 1e-6
 """Relative tolerance of equal distances."""
 
 FULL_OPPOSITION = 0.5
@@ -75,7 +75,7 @@ class PairContacts(NamedTuple):
     strength: Any
 
     @staticmethod
-    def room(count: int, runner: Runner) -> PairContacts:
+    def allocate(count: int, runner: Runner) -> PairContacts:
         """Allocate device memory for `count` pairs."""
         corners, weights = runner.empty((count, 6), np.int64), runner.empty((count, 6), float)
         distance, strength = (runner.empty((count,), float) for _ in range(2))
@@ -93,7 +93,7 @@ class ClosestPoints(NamedTuple):
         strength: (m,) output: 0.
     """
 
-    given: Any
+    parameters: Any
     vertices: Any
     one: Any
     two: Any
@@ -110,14 +110,14 @@ class VertexContacts(NamedTuple):
         met: Contacts, output.
     """
 
-    given: Any
+    parameters: Any
     vertices: Any
     one: Any
     two: Any
     near: Any
     start: Any
-    around: Any
-    met: Any
+    incident: Any
+    contacts: Any
 
 
 class EdgeContacts(NamedTuple):
@@ -131,38 +131,38 @@ class EdgeContacts(NamedTuple):
         met: Contacts, output.
     """
 
-    given: Any
+    parameters: Any
     edges: Any
     one: Any
     two: Any
     start: Any
-    around: Any
-    met: Any
+    incident: Any
+    contacts: Any
 
 
 @device_function
-def store_contact(met, m, n, distance, strength):
-    met.normal[m, 0], met.normal[m, 1], met.normal[m, 2] = n
-    met.distance[m], met.strength[m] = distance, strength
+def store_contact(contacts, m, n, distance, strength):
+    contacts.normal[m, 0], contacts.normal[m, 1], contacts.normal[m, 2] = n
+    contacts.distance[m], contacts.strength[m] = distance, strength
 
 
 @device_function
-def store_corner(met, m, k, vertex, weight):
-    met.vertices[m, k], met.weights[m, k] = vertex, weight
+def store_corner(contacts, m, k, vertex, weight):
+    contacts.vertices[m, k], contacts.weights[m, k] = vertex, weight
 
 
 @device_function
-def _around(normal, start, around, primitive):
+def _summed_normal(normal, start, incident, primitive):
     """Sum of the normals of all triangles incident to a primitive."""
-    found = (0.0, 0.0, 0.0)
+    total = (0.0, 0.0, 0.0)
     for k in range(start[primitive], start[primitive + 1]):
-        found = add(found, point(normal, around[k]))
-    return found
+        total = add(total, point(normal, incident[k]))
+    return total
 
 
 @do.of(ClosestPoints)
-def _nearing(work, item):
-    x, triangles, near = work.given.x, work.given.triangles, work.near
+def _closest_points(work, item):
+    x, triangles, near = work.parameters.x, work.parameters.triangles, work.near
     first, last, step = thread_range(len(work.one), item)
     for m in range(first, last, step):
         work.strength[m] = 0.0
@@ -178,11 +178,11 @@ def _nearing(work, item):
 @device_function
 def _body_of(work, m):
     """Body of the triangle of the m-th pair."""
-    return work.given.body[work.given.triangles[work.two[m], 0]]
+    return work.parameters.body[work.parameters.triangles[work.two[m], 0]]
 
 
 @do.of(VertexContacts)
-def _of_vertices(work, item):
+def _vertex_contacts(work, item):
     """Process all pairs of a vertex body by body, by the thread of its first pair."""
     one, count = work.one, len(work.one)
     first, last, step = thread_range(count, item)
@@ -192,68 +192,68 @@ def _of_vertices(work, item):
             while end < count and one[end] == one[m]:
                 end += 1
             v = work.vertices[one[m], 0]
-            outward = _around(work.given.normal, work.start, work.around, v)
+            outward = _summed_normal(work.parameters.normal, work.start, work.incident, v)
             row, body = m, -1
             while row < end:
-                following = NO_BODY
+                next_body = NO_BODY
                 for p in range(m, end):
-                    if body < _body_of(work, p) < following:
-                        following = _body_of(work, p)
-                if following == NO_BODY:
+                    if body < _body_of(work, p) < next_body:
+                        next_body = _body_of(work, p)
+                if next_body == NO_BODY:
                     break
-                body = following
-                _meet_body(work, m, end, v, outward, body, row)
+                body = next_body
+                _collide_with_body(work, m, end, v, outward, body, row)
                 row += 1
 
 
 @device_function
-def _meet_body(work, begin, end, v, outward, body, row):
+def _collide_with_body(work, begin, end, v, outward, body, row):
     """Write the contact of vertex v with a body to `row`.
 
     Pairs begin, ..., end - 1 are those of the vertex; `outward` is the sum of the normals around it.
     """
-    g, near = work.given, work.near
+    g, near = work.parameters, work.near
     least, height = NO_CONTACT_DISTANCE, 0.0
     for p in range(begin, end):
         if _body_of(work, p) == body:
             least = min(least, near[p, DISTANCE])
     for p in range(begin, end):
-        if _body_of(work, p) == body and near[p, DISTANCE] <= least * (1.0 + EQUALLY_NEAR):
+        if _body_of(work, p) == body and near[p, DISTANCE] <= least * (1.0 + DISTANCE_TOLERANCE):
             height += dot(point(near, p), point(g.normal, work.two[p]))
     own = g.body[v]
     side = -1.0 if height < 0.0 and not g.flat[body] else 1.0
-    flat, best, chosen, looks = g.flat[own] or g.flat[body], NO_CONTACT_DISTANCE, -1, False
+    flat, best, chosen, best_opposes = g.flat[own] or g.flat[body], NO_CONTACT_DISTANCE, -1, False
     for p in range(begin, end):
         if _body_of(work, p) == body:
-            facing = flat or dot(outward, point(g.normal, work.two[p])) < 0.0
+            opposes = flat or dot(outward, point(g.normal, work.two[p])) < 0.0
             beyond = near[p, DISTANCE]
-            if not facing:
-                beyond = NO_CONTACT_DISTANCE if side < 0.0 else beyond * (1.0 + EQUALLY_NEAR)
+            if not opposes:
+                beyond = NO_CONTACT_DISTANCE if side < 0.0 else beyond * (1.0 + DISTANCE_TOLERANCE)
             if chosen < 0 or beyond < best:
-                best, chosen, looks = beyond, p, facing
+                best, chosen, best_opposes = beyond, p, opposes
     distance, n = near[chosen, DISTANCE], point(g.normal, work.two[chosen])
     if distance > 1e-12 * max(g.thickness, g.reach):
         n = scale(side / distance, point(near, chosen))
     signed = side * distance
-    if looks and signed < g.thickness and signed > -(g.thickness if own == body else g.reach):
+    if best_opposes and signed < g.thickness and signed > -(g.thickness if own == body else g.reach):
         for k in range(3):
-            store_corner(work.met, row, k, v, 1.0 if k == 0 else 0.0)
+            store_corner(work.contacts, row, k, v, 1.0 if k == 0 else 0.0)
             vertex = g.triangles[work.two[chosen], k]
-            store_corner(work.met, row, 3 + k, vertex, -near[chosen, WEIGHTS + k])
-        store_contact(work.met, row, n, signed, 1.0)
+            store_corner(work.contacts, row, 3 + k, vertex, -near[chosen, WEIGHTS + k])
+        store_contact(work.contacts, row, n, signed, 1.0)
 
 
 @do.of(EdgeContacts)
-def _of_edges(work, item):
+def _edge_contacts(work, item):
     first, last, step = thread_range(len(work.one), item)
     for m in range(first, last, step):
-        work.met.strength[m] = 0.0
-        _meet_edges(work, m)
+        work.contacts.strength[m] = 0.0
+        _collide_edge_pair(work, m)
 
 
 @device_function
-def _meet_edges(work, m):
-    g, x, one, two = work.given, work.given.x, work.one[m], work.two[m]
+def _collide_edge_pair(work, m):
+    g, x, one, two = work.parameters, work.parameters.x, work.one[m], work.two[m]
     a, b, c, d = work.edges[one, 0], work.edges[one, 1], work.edges[two, 0], work.edges[two, 1]
     s, t = on_edges(point(x, a), point(x, b), point(x, c), point(x, d))
     inside = 1e-9 < s < 1.0 - 1e-9 and 1e-9 < t < 1.0 - 1e-9
@@ -263,30 +263,32 @@ def _meet_edges(work, m):
     sine = size / max(math.sqrt(dot(p, p) * dot(q, q)), 1e-300)
     if inside and sine > PARALLEL:
         n = scale(1.0 / max(size, 1e-300), n)
-        here = _around(g.normal, work.start, work.around, one)
-        there = _around(g.normal, work.start, work.around, two)
-        n = scale(-1.0 if dot(n, sub(there, here)) < 0.0 else 1.0, n)
+        first_normal = _summed_normal(g.normal, work.start, work.incident, one)
+        second_normal = _summed_normal(g.normal, work.start, work.incident, two)
+        n = scale(-1.0 if dot(n, sub(second_normal, first_normal)) < 0.0 else 1.0, n)
         gap = dot(n, sub(add(point(x, a), scale(s, p)), add(point(x, c), scale(t, q))))
         flat, own = g.flat[g.body[a]] or g.flat[g.body[c]], g.body[a] == g.body[d]
         side = -1.0 if flat and gap < 0.0 else 1.0
         strength = 16.0 * s * (1.0 - s) * t * (1.0 - t) * sine * sine
         if not flat:
-            strength *= min(max(min(dot(n, there), -dot(n, here)) / FULL_OPPOSITION, 0.0), 1.0)
+            strength *= min(
+                max(min(dot(n, second_normal), -dot(n, first_normal)) / FULL_OPPOSITION, 0.0), 1.0
+            )
         gap *= side
         if gap < g.thickness and gap > -(g.thickness if own else g.deepest) and strength > 0.0:
-            store_corner(work.met, m, 0, a, 1.0 - s)
-            store_corner(work.met, m, 1, b, s)
-            store_corner(work.met, m, 2, a, 0.0)
-            store_corner(work.met, m, 3, a, 0.0)
-            store_corner(work.met, m, 4, c, t - 1.0)
-            store_corner(work.met, m, 5, d, -t)
-            store_contact(work.met, m, scale(side, n), gap, strength)
+            store_corner(work.contacts, m, 0, a, 1.0 - s)
+            store_corner(work.contacts, m, 1, b, s)
+            store_corner(work.contacts, m, 2, a, 0.0)
+            store_corner(work.contacts, m, 3, a, 0.0)
+            store_corner(work.contacts, m, 4, c, t - 1.0)
+            store_corner(work.contacts, m, 5, d, -t)
+            store_contact(work.contacts, m, scale(side, n), gap, strength)
 
 
 @kernel
-def collide_vertices(team, nearing, work):
+def collide_vertices(team, closest_points, work):
     """Compute all vertex-triangle contacts."""
-    parallel_for(team, 0, 0, -(-len(work.one) // BLOCK), nearing)
+    parallel_for(team, 0, 0, -(-len(work.one) // BLOCK), closest_points)
     parallel_for(team, 1, 0, -(-len(work.one) // BLOCK), work)
 
 
