@@ -23,7 +23,7 @@ from supple.io.machine import machine
 from supple.problem import Problem
 from supple.solve.loop import make_device
 from supple_papers.common import elastic_energy, jacobians, march
-from supple_papers.gpbd import MOVING, cube
+from supple_papers.gpbd import MOTION_STEPS, cube
 
 RESULTS = Path(__file__).parent / "results" / "compress_row.json"
 
@@ -56,7 +56,7 @@ def follow(
     """One run, looked at every 10th step."""
     scene = cube(supple.materials.LogNeoHookean(young=1e5, poisson=poisson), "compress", cells, 0.001)
     if slow > 1:
-        longer = {"duration": slow * MOVING * 0.001}
+        longer = {"duration": slow * MOTION_STEPS * 0.001}
         scene.pins[:] = [replace(pin, motion=replace(pin.motion, **longer)) for pin in scene.pins]
     model = supple.scene.build_model(scene)
     problem, energy = Problem(model, precision, device=make_device(device, model)), elastic_energy(model)

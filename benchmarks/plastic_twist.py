@@ -15,7 +15,7 @@ from PIL import Image
 
 import supple
 from supple.io.machine import machine
-from supple_papers.plastic import ANGLE, SETS, SOLVERS, let_go
+from supple_papers.plastic import ANGLE, SETS, SOLVERS, release_beam
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 RESULTS = REPOSITORY / "benchmarks" / "results" / "plastic_twist.json"
@@ -27,7 +27,7 @@ def main() -> None:
     pictures = []
     for solver in SOLVERS:
         for name, plastic in SETS.items():
-            angle, strain, rest, _ = let_go(solver, **plastic)
+            angle, strain, rest, _ = release_beam(solver, **plastic)
             results[f"{solver}, {name}"] = {"twist_left": angle, "plastic_strain": strain}
             print(solver, name, round(angle, 3), round(strain, 3), flush=True)
             if solver == "pbd":

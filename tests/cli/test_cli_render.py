@@ -18,7 +18,7 @@ from supple.io.checksums import CHECKSUMS
 from supple.problem import Problem
 from supple.runs.saved import load_run
 from supple.view.fields import FIELDS
-from supple.view.film import pace
+from supple.view.film import frame_rate
 
 SMALL = ("--size", "320x240")
 
@@ -117,7 +117,7 @@ def test_frames_that_are_not_there_are_refused(results, text):
 def test_one_frame_gives_a_picture_and_a_turntable_a_film(results, tmp_path, monkeypatch):
     supple_json("render", results, *SMALL, "--frames", "3")
     assert not (tmp_path / "film.mp4").exists()
-    monkeypatch.setattr("supple.runs.pictures.TURNTABLE", 4)
+    monkeypatch.setattr("supple.runs.pictures.TURNTABLE_PICTURES", 4)
     supple_json("render", results, *SMALL, "--frames", "3", "--turntable", "--fps", "10")
     assert pictures_in(tmp_path / "film.mp4") == 4
 
@@ -215,7 +215,7 @@ def test_the_residual_of_a_frame_is_that_of_its_report(tmp_path, text):
 
 
 def test_films_run_at_the_speed_of_the_scene():
-    assert (pace(0.05), pace(1.0), pace(0.001)) == (pytest.approx(20), 8.0, 50.0)
+    assert (frame_rate(0.05), frame_rate(1.0), frame_rate(0.001)) == (pytest.approx(20), 8.0, 50.0)
 
 
 def test_sizes_are_read():

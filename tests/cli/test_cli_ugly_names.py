@@ -52,7 +52,7 @@ def test_a_page_says_its_title_as_it_is(scene, monkeypatch):
     def nothing(*arguments, **options):
         yield "http://127.0.0.1:8080"
 
-    monkeypatch.setattr(serving, "serving", nothing)
+    monkeypatch.setattr(serving, "serve_page", nothing)
     monkeypatch.setattr(import_module("supple.cli.commands.view"), "_wait", lambda: None)
     assert f"{TITLE} is live at http://127.0.0.1:8080." in command_output("view", scene)
 

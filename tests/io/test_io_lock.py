@@ -13,8 +13,8 @@ from supple.io.lock import LOCK_NAME, hold_lock
 HOLD = """
 import sys, time
 from pathlib import Path
-from supple.io.lock import locked
-with locked(Path(sys.argv[1])):
+from supple.io.lock import hold_lock
+with hold_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """

@@ -221,7 +221,7 @@ def test_unknown_names_are_refused(tmp_path, model):
 
 
 def test_where_vtk_crashes_matplotlib_draws_and_says_what_is_missing(tmp_path, monkeypatch, model):
-    monkeypatch.setattr(probe, "_ATTEMPT", "import os; os.abort()")
+    monkeypatch.setattr(probe, "VTK_PROBE", "import os; os.abort()")
     probe.vtk_problem.cache_clear()
     try:
         note = picture(tmp_path / "a.png", model, Shape(bent(model.rest)), size=SIZE)

@@ -49,7 +49,7 @@ def advance_to_contact(
         step: (n, 3) steps [m].
         thickness: Contact thickness [m].
         runner: Device of the search.
-        known: Proximity pairs at x, if available.
+        neighbors: Proximity pairs at x, if available.
         candidates: Cache of the broad phase.
 
     Returns:
@@ -133,7 +133,7 @@ def stop_at_obstacles(
         x: (n, 3) initial positions [m].
         goal: (n, 3) target positions [m].
         body: (n,) body of each vertex.
-        some: Vertices to test.
+        tested: Vertices to test.
         fine: Depth of a penetration [m]; less in thin shapes.
 
     Returns:
@@ -169,7 +169,7 @@ def _penetration_times(shapes: Shapes, x: np.ndarray, step: np.ndarray, least: f
     Args:
         shapes: Obstacle shapes.
         x: (n, 3) initial points [m].
-        way: (n, 3) straight paths [m].
+        step: (n, 3) straight paths [m].
         least: Additional depth of a penetration [m].
 
     Returns:

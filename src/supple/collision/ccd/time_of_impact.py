@@ -90,7 +90,7 @@ def earliest_impact(
         step: (n, 3) steps [m].
         pairs: Proximity pairs.
         least: (m,) minimum separation of each pair [m].
-        whole: Upper limit.
+        limit: Upper limit.
 
     Returns:
         Fraction of the step.

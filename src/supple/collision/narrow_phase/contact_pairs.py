@@ -140,7 +140,7 @@ class Surfaces:
             thickness: Largest distance [m].
             reach: Largest penetration depth between two bodies [m].
             runner: Device of the search.
-            known: Broad phase with its caches.
+            broad_phase: Broad phase with its caches.
 
         Returns:
             Contacts on the host.
@@ -184,11 +184,8 @@ class Surfaces:
         pairs = broad_phase.triangles(points, max(g.thickness, g.reach), g.normal, runner)
         contacts = PairContacts.allocate(len(pairs[0]), runner)
         if len(pairs[0]):
-            runner.run(
-                collide_triangles,
-                1,
-                TriangleContacts(g, *pairs, *allocate_polygons(len(pairs[0]), runner), contacts),
-            )
+            scratch = allocate_polygons(len(pairs[0]), runner)
+            runner.run(collide_triangles, 1, TriangleContacts(g, *pairs, *scratch, contacts))
         active = ContactPairs.from_pairs(contacts, g.thickness, pairs, runner)
         first, second = self.body[active.vertices[:, [0, -1]]].T
         deep = np.flatnonzero((active.distance < -g.thickness) & (first != second))
@@ -202,10 +199,8 @@ class Surfaces:
     ) -> ContactPairs:
         """Vertex-triangle contacts; keys identify the vertex and the other body."""
         pairs = broad_phase.vertices(points, max(g.thickness, g.reach), runner, g.thickness)
-        contacts, between = (
-            PairContacts.allocate(len(pairs[0]), runner),
-            runner.empty((len(pairs[0]), NUMBERS), float),
-        )
+        contacts = PairContacts.allocate(len(pairs[0]), runner)
+        between = runner.empty((len(pairs[0]), NUMBERS), float)
         if len(pairs[0]):
             near = g, self.vertices, *pairs, between
             around = VertexContacts(*near, *self._vertex_incidence, contacts)

@@ -162,11 +162,11 @@ class TriangleContacts(NamedTuple):
     """Work: contacts of triangle pairs.
 
     Attributes:
-        given: Contact parameters.
+        parameters: Contact parameters.
         one, two: (m,) triangles.
         flat: (m, 6, 2) scratch array.
         polygon: (m, 2, MOST, 2) scratch array.
-        met: Contacts, output.
+        contacts: Contacts, output.
     """
 
     parameters: Any

@@ -132,7 +132,7 @@ def proximity_pairs(
         x: (n, 3) positions [m].
         radius: Largest distance [m].
         runner: Device of the search.
-        known: Cache of the broad phase, which includes pairs with small rest distances.
+        candidates: Cache of the broad phase, which includes pairs with small rest distances.
 
     Returns:
         Pairs in order of their keys.
@@ -160,7 +160,7 @@ def distances_at(x: np.ndarray, pairs: ProximityPairs, runner: Runner = HOST) ->
 
     Args:
         x: (n, 3) positions [m]; must not be modified later.
-        found: Proximity pairs.
+        pairs: Proximity pairs.
         runner: Device of the computation.
 
     Returns:
@@ -179,7 +179,7 @@ def displacement_bounds(surfaces: Surfaces, pairs: ProximityPairs, radius: float
 
     Args:
         surfaces: Surfaces of all bodies.
-        found: Proximity pairs.
+        pairs: Proximity pairs.
         radius: Search radius of the pairs [m].
 
     Returns:

@@ -39,7 +39,7 @@ class SeparationDistances(NamedTuple):
         stencils: (m, 6) vertices of both points.
         weights: (m, 6) signed weights.
         normal: (m, 3) separation directions of the first point, opposite for the second.
-        there: Hash grid of all triangles.
+        grid: Hash grid of all triangles.
         body: (n,) body of each vertex.
         flat: (bodies,) True for shells.
         least: (m, 2) in: upper limits, out: distances of both points to the nearest face of the other body,
@@ -117,8 +117,8 @@ def shortest_direction_weights(
     Args:
         surfaces: Surfaces of all bodies.
         points: Positions of the vertices.
-        passed: Penetrating triangle contacts.
-        known: Broad phase with its hash grid.
+        penetrating: Penetrating triangle contacts.
+        broad_phase: Broad phase with its hash grid.
         runner: Device of the computation.
 
     Returns:

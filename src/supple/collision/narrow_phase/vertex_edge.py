@@ -86,7 +86,7 @@ class ClosestPoints(NamedTuple):
     """Work: closest points of vertex-triangle pairs.
 
     Attributes:
-        given: Contact parameters.
+        parameters: Contact parameters.
         vertices: (v, 1) query vertices.
         one, two: (m,) sorted pairs: query vertex and triangle.
         near: (m, NUMBERS) output: gap vector, distance and weights.
@@ -105,9 +105,9 @@ class VertexContacts(NamedTuple):
     """Work: contacts of vertex-triangle pairs, after `ClosestPoints`.
 
     Attributes:
-        given, vertices, one, two, near: As in `ClosestPoints`.
-        start, around: Triangles incident to each vertex in CSR layout.
-        met: Contacts, output.
+        parameters, vertices, one, two, near: As in `ClosestPoints`.
+        start, incident: Triangles incident to each vertex in CSR layout.
+        contacts: Contacts, output.
     """
 
     parameters: Any
@@ -124,11 +124,11 @@ class EdgeContacts(NamedTuple):
     """Work: contacts of edge-edge pairs.
 
     Attributes:
-        given: Contact parameters.
+        parameters: Contact parameters.
         edges: (e, 2) edges.
         one, two: (m,) pairs of edges.
-        start, around: Triangles incident to each edge in CSR layout.
-        met: Contacts, output.
+        start, incident: Triangles incident to each edge in CSR layout.
+        contacts: Contacts, output.
     """
 
     parameters: Any
