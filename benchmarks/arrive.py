@@ -3,12 +3,12 @@ thin, organic and tangled bodies.
 
     python benchmarks/arrive.py                             all cases; --fresh starts over
     python benchmarks/arrive.py --only plate twist          those whose names contain one of these
-    python benchmarks/arrive.py --before FOLDER             beside: Newton and the default of an older supple
-    python benchmarks/arrive.py --peers PYTHON              beside: FElupe and torch-fem of that interpreter
+    python benchmarks/arrive.py --before FOLDER             also Newton and the default of an older supple
+    python benchmarks/arrive.py --peers PYTHON              also FElupe and torch-fem of that interpreter
     python benchmarks/arrive.py --table                     the table of what was measured, in Markdown
 
 Every solve has a process to itself that stays from case to case, all kernels compiled; those of one case are
-taken in turns. Figures go to benchmarks/results/arrive.json after each of them, and what is there is not
+taken in turns. Results go to benchmarks/results/arrive.json after each of them, and what is there is not
 solved again, so that a run may be interrupted. SUPPLE_DATA is the folder with octopus-low.mesh, bunny.mesh
 and armadillo.obj; without it their cases are left out. Where other programs run, compare CPU seconds: those
 of the process, with set-up and certificate, on all its threads.

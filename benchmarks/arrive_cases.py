@@ -55,7 +55,7 @@ def plate(young: float, name: str = "corotated", poisson: float = 0.3) -> Case:
 
 
 def organic(file: str, young: float, name: str = "corotated", poisson: float = 0.4) -> Case:
-    """A mesh from SUPPLE_DATA of size 1, held at its feet."""
+    """A mesh from SUPPLE_DATA of size 1, pinned at its feet."""
     mesh = supple.load_mesh(Path(str(DATA)) / file)
     points = np.asarray(mesh.points) / np.ptp(mesh.points, axis=0).max()
     return pinned_scene(
@@ -73,7 +73,7 @@ def ring(young: float, name: str = "neo_hookean") -> Case:
 
 
 def armadillo(young: float, name: str = "stable_neo_hookean") -> Case:
-    """A surface that is filled with tetrahedra of 7 cm, held by its ears."""
+    """A surface that is filled with tetrahedra of 7 cm, pinned by its ears."""
     file = Path(__file__).parent.parent / "scenes" / "armadillo_drop.toml"
     mesh = supple.load_scene(file).scene.bodies[0].mesh
     scene = supple.Scene(gravity=(0, -9.8, 0))

@@ -1,5 +1,5 @@
-"""Equilibria that arrive, further cases: shapes, sizes, stiffnesses and starts beside those of arrive.py, and
-every material of the list on a slender bar.
+"""Equilibria that arrive, more cases: shapes, sizes, stiffnesses and starts in addition to those of
+arrive.py, and every material of the list on a slender bar.
 
     python benchmarks/arrive_more.py                    all cases in float64 and float32, to 1e-4 and 1e-8
     python benchmarks/arrive_more.py --only tet coil    those whose names contain one of these
@@ -7,7 +7,7 @@ every material of the list on a slender bar.
     python benchmarks/arrive_more.py --table            the table of what was measured, in Markdown
 
 A solve is good that ends as converged, or at the limit of its rounding, which it says, within the distance of
-the equilibrium; and so is what a sentence refuses, as forces beyond a precision. Figures go to
+the equilibrium; and so is what a sentence refuses, as forces beyond a precision. Results go to
 benchmarks/results/arrive_more.json after each of them, and what is there is not solved again.
 """
 
@@ -34,7 +34,7 @@ class TooLongError(Exception):
 
 
 def solve(name: str, precision: str, tolerance: float, longest: float) -> dict[str, Any]:
-    """What is to be told of one solve; its clock leaves out what kernels take to compile."""
+    """Report of one solve; its clock leaves out what kernels take to compile."""
     scene, start = CASES[name]()
 
     def check_seconds(info: Any) -> None:

@@ -1,5 +1,5 @@
-"""The cases of arrive_more.py: shapes, sizes, stiffnesses, supports and starts beside those of arrive.py, and
-every material of the list on a slender bar."""
+"""The cases of arrive_more.py: shapes, sizes, stiffnesses, supports and starts in addition to those of
+arrive.py, and every material of the list on a slender bar."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mapped(cells: tuple[int, int, int], position: Callable[[np.ndarray], np.ndar
 
 
 def thin_ring() -> Case:
-    """A slit ring whose wall is a hundredth of its radius, held at one end of the slit."""
+    """A slit ring whose wall is a hundredth of its radius, pinned at one end of the slit."""
 
     def mapping(X: np.ndarray) -> np.ndarray:
         angle, radius = 1.95 * np.pi * X[:, 0], 0.505 - 0.005 * X[:, 1]
@@ -51,7 +51,7 @@ def thin_ring() -> Case:
 
 
 def coil() -> Case:
-    """Four turns of a square wire, held at the top."""
+    """Four turns of a square wire, pinned at the top."""
 
     def mapping(X: np.ndarray) -> np.ndarray:
         angle = 8 * np.pi * X[:, 0]
@@ -114,7 +114,7 @@ def scrambled_bar(name: str) -> Case:
 
 
 def one_tet(pinned: int) -> Case:
-    """One tetrahedron, with so many corners held, under gravity or, where none is, stretched at first."""
+    """One tetrahedron, with so many corners pinned, under gravity or, where none is, stretched at first."""
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
     scene = supple.Scene(gravity=(0, -9.8 if pinned else 0, 0))
     body = scene.add_solid(supple.TetMesh(points, [[0, 1, 2, 3]]), of("neo_hookean", 1e5), density=1000)
@@ -158,13 +158,13 @@ def graded(lowest: float = 1e-5) -> Case:
 
 
 def tapered_from_tip() -> Case:
-    """The same of steel-like stiffness, held at its tip, which is a fifth of a millimetre thick."""
+    """The same of steel-like stiffness, pinned at its tip, which is a fifth of a millimetre thick."""
     mesh = graded(1e-3)[0].bodies[0].mesh
     return pinned_scene(mesh, of("stable_neo_hookean", 1e11, 0.3), 1e-6), None
 
 
 def slabs(lowest: float) -> Case:
-    """A bar that bends far, of cells that grow from thin slabs where it is held to its free end."""
+    """A bar that bends far, of cells that grow from thin slabs where it is pinned to its free end."""
     mesh = mapped((30, 2, 2), lambda X: X * [1, 0.1, 0.1])
     points = np.array(mesh.points)
     points[:, 0] = (lowest ** (1 - points[:, 0]) - lowest) / (1 - lowest)
@@ -205,7 +205,7 @@ def heavy_end() -> Case:
 
 
 def thin_plate() -> Case:
-    """200:200:1, held at one side."""
+    """200:200:1, pinned at one side."""
     return pinned_scene(supple.block((24, 1, 24), (1, 0.005, 1)), of("stable_neo_hookean", 1e9, 0.3)), None
 
 
@@ -295,7 +295,7 @@ def tied_and_free() -> Case:
 
 
 def hung_at(count: int) -> Case:
-    """A bar that is held at so many vertices of one end, from which it swings down."""
+    """A bar that is pinned at so many vertices of one end, from which it swings down."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(
         supple.block((10, 2, 2), (1, 0.2, 0.2)), of("stable_neo_hookean", 1e6), density=100

@@ -4,7 +4,7 @@
     python benchmarks/before_after.py OTHER/src --turns 5
 
 Each turn is one process per source, one after the other, on one thread; the least time of all turns counts,
-so that what other programs take hardly does. Ratios above 1 mean that this checkout is slower. Figures go to
+so that what other programs take hardly does. Ratios above 1 mean that this checkout is slower. Results go to
 benchmarks/results/before_after.json.
 """
 

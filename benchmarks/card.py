@@ -1,4 +1,5 @@
-"""Equilibria by the default solver on a CUDA device, beside the CPU: what arrives, and what takes how long.
+"""Equilibria by the default solver on a CUDA device, compared with the CPU: what arrives, and what takes how
+long.
 
     python benchmarks/card.py                            bars, a twisted block; JSON to benchmarks/results
     python benchmarks/card.py --only 300K --profile      seconds of every kernel, too

@@ -5,7 +5,7 @@ finer and finer meshes, against what they should be.
 
 Writes benchmarks/results/closed_bodies.json: torque and thrust of a cylinder as long as its radius, twisted
 by 0.6 rad, and the stretch of the inner wall of a sphere under pressure, with the default solver, for two
-bulk moduli. Errors are those beside the problem in one dimension (tests/bodies_in_closed_form.py), and, in
+bulk moduli. Errors are relative to the problem in one dimension (tests/bodies_in_closed_form.py), and, in
 "beside the closed form", those of rubber that keeps its volume; orders are of meshes that follow each other.
 """
 
@@ -53,8 +53,8 @@ def cylinder(resolution: int, bulk: float) -> dict[str, Any]:
 
 
 def sphere(resolution: int, bulk: float) -> dict[str, Any]:
-    """The pressure is that of the stretch in one dimension; beside the closed form, it is told by how much
-    that one differs."""
+    """The pressure is that of the stretch in one dimension; compared with the closed form, it is known by
+    how much that one differs."""
     pressure = inflation(INNER, OUTER, STRETCH, bulk)
     displacement, report = inflated_sphere(INNER, OUTER, pressure, bulk, resolution)
     closed = pressure / closed_inflation(INNER, OUTER, STRETCH) - 1

@@ -1,11 +1,10 @@
-"""Cloth beside closed forms, and what a sweep of it costs: python benchmarks/cloth.py
+"""Cloth compared with closed forms, and what a sweep of it costs: python benchmarks/cloth.py
 
-Strips under their own weight beside the heavy elastica (ASTM D1388), a catenary and the length at which they
-give way sideways, sheets rolled to cylinders beside plate theory; operations and bytes of the stencils of
-cloth and of tetrahedra, and sweeps of PBNG over them, in float32, on one thread and on a CUDA device where
-there is one.
-Writes benchmarks/results/cloth.json; with names of parts, such as sweeps, only these are measured again;
-`card` measures sweeps on a CUDA device.
+Strips under their own weight compared with the heavy elastica (ASTM D1388), a catenary and the length at
+which they give way sideways, sheets rolled to cylinders compared with plate theory; operations and bytes of
+the stencils of cloth and of tetrahedra, and sweeps of PBNG over them, in float32, on one thread and on a CUDA
+device where there is one. Writes benchmarks/results/cloth.json; with names of parts, such as sweeps, only
+these are measured again; `card` measures sweeps on a CUDA device.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def weave(stretching: float) -> supple.materials.WovenStVK:
 
 
 def elastica() -> list[dict[str, Any]]:
-    """Angle of the chord beside that of the heavy elastica, for each weight."""
+    """Angle of the chord compared with that of the heavy elastica, for each weight."""
     return [
         strip(name, weight, bending)
         for name, bending in BENDINGS.items()
@@ -61,7 +60,8 @@ def elastica() -> list[dict[str, Any]]:
 
 
 def weaves() -> list[dict[str, Any]]:
-    """Strips that are twice as stiff along themselves as across, and soft in shear, beside the elastica."""
+    """Strips that are twice as stiff along themselves as across, and soft in shear, compared with the
+    elastica."""
     return [strip("weave", weight, supple.HingeBending) for weight in ELASTICA]
 
 
@@ -100,7 +100,7 @@ def hung(name: str, weight: int, model: Model) -> dict[str, Any]:
 def of_right_triangles(weight: float, pattern: str, degrees: float) -> Model:
     """The cantilever cut from squares that are cut in two, so many degrees from their sides; parallel
     diagonals run across a strip of 45 degrees, and along one of -45. Columns of vertices are `step` apart
-    along it; two of them are held, and the first hinge bends half a step on both sides of it, so that the
+    along it; two of them are pinned, and the first hinge bends half a step on both sides of it, so that the
     strip begins between them."""
     cell = 1 / (CELLS - 0.5)
     if not degrees:
@@ -217,7 +217,7 @@ def cylinders() -> list[dict[str, Any]]:
 
 
 def sweep(model: Model, device: str) -> dict[str, Any]:
-    """Milliseconds of a sweep, and nanoseconds of each visit of a stencil."""
+    """Milliseconds of a sweep, and nanoseconds of each update with a stencil."""
     problem = make_problem(model, True, Backend(device, "float32", 1))
     clock = thread_time if device == "cpu" else perf_counter
     problem.set_inertia(0.01, model.rest)
@@ -266,7 +266,7 @@ def sweeps(device: str = "cpu") -> dict[str, Any]:
 
 
 def operations() -> dict[str, Any]:
-    """Of a visit and of a stencil; of the sweep over cloth with hinges, the mean of its stencils."""
+    """Of a vertex update and of a stencil; of the sweep over cloth with hinges, the mean of its stencils."""
     models = swept()
     results = operations_per_update(models["tetrahedra"]) | operations_per_update(
         models["membrane and hinges"]

@@ -1,8 +1,8 @@
-"""Cloth beside Newton's VBD and Style3D on the CPU, in one run:
+"""Cloth compared with Newton's VBD and Style3D on the CPU, in one run:
 
     python benchmarks/cloth_peers.py --python PATH        # of an environment with `pip install newton`
 
-A sheet of 128 × 128 cells, 1 m, 0.2 kg/m², held along one edge, has swung for 0.15 s; one more step of
+A sheet of 128 × 128 cells, 1 m, 0.2 kg/m², pinned along one edge, has swung for 0.15 s; one more step of
 1/300 s is made by each from the same positions and velocities. VBD has the same energy as our `StVK` at
 constant thickness (μ = 400, λ = 300 N/m), without bending, so that what its iterations leave of the residual
 |∇E| of the step is measured as ours is, by `supple.evaluate`. Then with bending, where only times are

@@ -1,7 +1,7 @@
 """Contact: Hertz's law for a rigid ball pressed into an elastic block, into results/contact.json.
 
 A quarter of the block is solved, with cells that are finer towards the point of contact. Its sides are free
-and its bottom is held, which the theory of half-spaces does not know: the force is larger by about 0.6 a/L.
+and its bottom is pinned, which the theory of half-spaces does not know: the force is larger by about 0.6 a/L.
 Linear tetrahedra are too stiff by a part that falls as 1/cells; `extrapolated` is without it.
 """
 

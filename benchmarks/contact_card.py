@@ -1,6 +1,6 @@
 """Objects dropped into a box on a CUDA device: what a step of 20 sweeps takes, in results/contact_card.json.
 
-    python benchmarks/contact_card.py       250,080 vertices in weak contact, found anew every ten sweeps, and
+    python benchmarks/contact_card.py       250,080 vertices in weak contact, searched every ten sweeps, and
                                             when a step begins only
     python benchmarks/contact_card.py --fine 2 --contact barrier --frames 40
 

@@ -93,7 +93,7 @@ def mat(contact: Any, size: Size) -> supple.Scene:
 
 
 def ring(contact: Any, size: Size) -> supple.Scene:
-    """A ball whose core is pushed all the way through a ring that is narrower, and held at its rim."""
+    """A ball whose core is pushed all the way through a ring that is narrower, and pinned at its rim."""
     scene = empty(contact, 0.0)
     torus = scene.add_solid(
         supple.meshes.torus(1.0, 0.3, resolution=3 * size.fine), rubber(2e4), density=100, name="ring"

@@ -16,7 +16,7 @@ CRITICAL = 26.565
 
 
 def slope_scene(mu: float, degrees: float, between: bool) -> supple.Scene:
-    """A block of 1 × 0.5 × 1 m on a plane, or on another body that is held; gravity is tilted."""
+    """A block of 1 × 0.5 × 1 m on a plane, or on another body that is pinned; gravity is tilted."""
     angle = np.radians(degrees)
     contact = supple.Contact("weak", friction=mu) if between else "none"
     gravity = (G * float(np.sin(angle)), -G * float(np.cos(angle)), 0.0)

@@ -1,4 +1,4 @@
-"""Dropped objects beside Newton's VBD with self-contact on the CPU, in one run:
+"""Dropped objects compared with Newton's VBD with self-contact on the CPU, in one run:
 
     python benchmarks/contact_peers.py --python PATH        # of an environment with `pip install newton`
 

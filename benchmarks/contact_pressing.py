@@ -20,8 +20,8 @@ STAR = YOUNG / (1 - POISSON**2)
 def hertz(cells: int, depth: float = 2.5e-5, radius: float = 1.0, wide: float = 100.0) -> dict:
     """A rigid ball pressed into a half-space by d: F = 4/3 E* √R d^{3/2}, a = √(R d). The radius of contact
     is that of Hertz's pressure with the second moment of the forces, ⟨r²⟩ = 2/5 a². A sector of a cylinder,
-    `wide` times as large as a, whose bottom is held, which makes it stiffer by about 0.6/wide; so many cells
-    along 1.5 a.
+    `wide` times as large as a, whose bottom is pinned, which makes it stiffer by about 0.6/wide; so many
+    cells along 1.5 a.
 
     The law leaves out that the surface moves inwards where it is pressed, by u/r = -½ (1 - 2ν) (1 + ν) p₀/E
     in the middle, which flattens the ball as it sees it and makes F larger by about that part: 0.9 % at

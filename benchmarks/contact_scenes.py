@@ -163,7 +163,7 @@ class RunSummary:
 
 
 class Folder:
-    """Where a run keeps its frames, the state of the last one, and its figures; None keeps nothing."""
+    """Where a run keeps its frames, the state of the last one, and its summary; None keeps nothing."""
 
     def __init__(self, path: Path | None, every: int = 1) -> None:
         self.path, self._every = path, every
@@ -171,7 +171,7 @@ class Folder:
             path.mkdir(parents=True, exist_ok=True)
 
     def last(self) -> tuple[supple.State | None, dict[str, Any]]:
-        """The state that a run goes on from, and its figures, where it has been begun."""
+        """The state that a run goes on from, and its summary, where it has been begun."""
         if self.path is None or not (self.path / "state.npz").exists():
             return None, {}
         with np.load(self.path / "state.npz") as saved:

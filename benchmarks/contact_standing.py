@@ -37,8 +37,8 @@ def stack(count: int = 3) -> dict:
 
 
 def arch(stones: int = 7, seconds: float = 2.0) -> dict:
-    """Stones of a half circle on a floor, held by nothing but friction: it stands where its thickness is more
-    than 0.107 of its radius [Couplet 1730, Milankovitch 1907]."""
+    """Stones of a half circle on a floor, kept up by nothing but friction: it stands where its thickness
+    is more than 0.107 of its radius [Couplet 1730, Milankovitch 1907]."""
     radius, thick, gap = 1.0, 0.3, 0.004
     contact = supple.Contact("weak", friction=0.7, thickness=gap)
     scene = supple.Scene(gravity=(0, -G, 0), quasistatic=False, dt=0.01, damping=0.07, contact=contact)

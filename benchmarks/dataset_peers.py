@@ -5,7 +5,7 @@ tetrahedra, to the same relative residual.
     python benchmarks/dataset_peers.py felupe 5       with an interpreter that has felupe
     python benchmarks/dataset_peers.py torch-fem 5
 
-Each run writes what it took, by the clock and by processors, to benchmarks/results/dataset_peers.json beside
+Each run writes what it took, by the clock and by processors, to benchmarks/results/dataset_peers.json next to
 what others have left there, and positions to dataset_PEER.npz in the folder for temporary files, by which it
 compares itself with others. supple solves in one process with one thread here, as each of its workers does.
 Peers stop at |net forces| ≤ 1e-4 |reactions|, which is about what supple's relative residual is; loads and

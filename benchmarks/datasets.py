@@ -93,17 +93,17 @@ def on_device(arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = []
-        for cells, samples, shard, certified in (
+        for cells, samples, shard, estimate_distance in (
             ((19, 6, 6), arguments.samples, 1024, False),
             ((31, 31, 31), arguments.large, 128, False),
             ((19, 6, 6), arguments.samples // 8, 256, True),
         ):
-            make = partial(_device_spec, folder, cells, certified)
+            make = partial(_device_spec, folder, cells, estimate_distance)
             single = single_solves(folder, make, min(samples, arguments.shard or shard))
             print(f"{cells}: {single}", flush=True)
             for workers in arguments.workers:
                 rows.append(stored(folder, make, samples, arguments.shard or shard, workers) | single)
-                rows[-1]["certified"] = certified
+                rows[-1]["certified"] = estimate_distance
                 rows[-1]["part_of_solving_rate"] = (
                     rows[-1]["samples_per_second_once_started"] / single["solves_per_second"]
                 )
@@ -113,14 +113,14 @@ def on_device(arguments: argparse.Namespace) -> None:
 
 
 def _device_spec(
-    folder: Path, cells: tuple[int, int, int], certified: bool, samples: int, shard: int
+    folder: Path, cells: tuple[int, int, int], estimate_distance: bool, samples: int, shard: int
 ) -> dict[str, Any]:
-    """certified: to the default distance, too, and not to the relative residual alone."""
+    """estimate_distance: to the default distance, too, and not to the relative residual alone."""
     size = SCENE.replace("cells = [19, 6, 6]", f"cells = {list(cells)}")
     scene = folder / f"bar{cells[1]}.toml"
     scene.write_text(size, encoding="utf-8")
     solve = {"device": "cuda", "precision": "float32", "start": "cold"}
-    solve |= {} if certified else {"position_tolerance": False}
+    solve |= {} if estimate_distance else {"position_tolerance": False}
     return {
         "scene": str(scene), "count": samples, "vary": VARY, "store": {"shard": shard}, "solve": solve,
     }  # fmt: skip

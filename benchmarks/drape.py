@@ -226,7 +226,7 @@ def causes() -> list[dict[str, Any]]:
 
 
 def calibrate(name: str, target: float) -> float:
-    """B [N m] with which a fabric has the wanted coefficient [%], to a percent of the ring, by secants in
+    """B [N m] with which a fabric has the target coefficient [%], to a percent of the ring, by secants in
     log B."""
     fabric, tries = FABRICS[name], []
     guess = np.log(fabric.bending)

@@ -146,7 +146,7 @@ def recoveries() -> dict[str, Any]:
 
 def linear_solvers() -> dict[str, Any]:
     """Seconds of Newton to a relative residual of 1e-8 with every linear solver, on systems of different
-    kinds."""
+    types."""
     models = {
         "twisted block": twisted(cells=15),
         "bar": model_of("bar_gravity"),

@@ -1,4 +1,4 @@
-"""Write figures of benchmarks/results into the pages that show them: python benchmarks/figures_in_docs.py"""
+"""Write results of benchmarks/results into the pages that show them: python benchmarks/figures_in_docs.py"""
 
 from __future__ import annotations
 

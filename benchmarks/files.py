@@ -2,7 +2,7 @@
 
     python benchmarks/files.py     # a minute on two cores
 
-Figures go to benchmarks/results/files.json with the machine they were measured on. It needs armadillo.obj in
+Results go to benchmarks/results/files.json with the machine they were measured on. It needs armadillo.obj in
 ../shared/meshes or $SUPPLE_DATA, and all extras for files: pip install 'supple[tetrahedralize,usd,zarr]'.
 """
 
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def one_command() -> dict[str, Any]:
-    """supple run scenes/armadillo_drop.toml without remembered meshes, and again; kernels are compiled."""
+    """supple run scenes/armadillo_drop.toml without cached meshes, and again; kernels are compiled."""
     warm_up = supple.Scene(quasistatic=False)
     warm_up.add_solid(supple.block(4), supple.StableNeoHookean(young=1e4, poisson=0.4))
     next(supple.simulate(warm_up, solver=supple.PBNG(acceleration="chebyshev"), tolerance=1e-3, frames=1))

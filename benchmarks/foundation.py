@@ -1,10 +1,10 @@
-"""The figures that supple stands for, measured in one run: speed, convergence, robustness.
+"""The measurements that supple stands for, measured in one run: speed, convergence, robustness.
 
     python benchmarks/foundation.py                       all of it: some ten minutes on two cores
-    python benchmarks/foundation.py --only sweeps bunny   some sections, kept beside what was measured before
+    python benchmarks/foundation.py --only sweeps bunny   some sections, kept with those measured before
 
 Figures and the machine they were measured on go to benchmarks/results/foundation.json, residual plots to
-docs/images; a table shows them beside what is aimed for. Times mean little while other programs run.
+docs/images; a table shows them compared with what is aimed for. Times mean little while other programs run.
 Then `python benchmarks/figures_in_docs.py` brings the pages that quote them up to date.
 """
 

@@ -5,7 +5,7 @@
     python benchmarks/gallery.py --redraw        # from the results that are there, without solving
     python benchmarks/gallery.py --figures       # solve, and leave pictures as they are
 
-Pictures and films go to docs/gallery with a README.md that shows them, and figures to
+Pictures and films go to docs/gallery with a README.md that shows them, and results to
 benchmarks/results/gallery.json, each with its machine and date. Results stay in results/gallery. Scenes that
 read meshes or fabrics from $SUPPLE_DATA (../shared/meshes unless set) are skipped where these are not there,
 and their pictures stay as they are.
@@ -78,7 +78,7 @@ def main() -> None:
 
 def folder_for(scene: Path, data: Path) -> Path:
     """Where a scene finds its meshes, or its fabrics, which are in a folder hylc: in data, in a folder meshes
-    there, or beside it."""
+    there, or next to it."""
     if "\nfabric = " in scene.read_text(encoding="utf-8"):
         return next((folder for folder in (data, data.parent) if (folder / "hylc").is_dir()), data)
     return data / "meshes" if (data / "meshes").is_dir() else data

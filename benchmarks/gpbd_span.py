@@ -2,11 +2,12 @@
 
     python benchmarks/gpbd_span.py
 
-GPBD's Algorithm 1 in NumPy, every local problem of eq. 19 solved to rounding, beside ours and Newton's, in
-one step of a bar of muscle that falls and is fully activated in that step. The paper takes increments Δd from
-W Sᵀ Δλ and does not ask that d itself stays in the space of W Sᵀ, which turns with the element (section
-3.2): "whole" asks for that, by d = W Sᵀ λ in place of d + W Sᵀ Δλ, and is otherwise the same code. Writes
-benchmarks/results/gpbd_span.json: distances from Newton's positions, as a part of the motion in the step.
+GPBD's Algorithm 1 in NumPy, every local problem of eq. 19 solved to rounding, compared with ours and
+Newton's, in one step of a bar of muscle that falls and is fully activated in that step. The paper takes
+increments Δd from W Sᵀ Δλ and does not ask that d itself stays in the space of W Sᵀ, which turns with the
+element (section 3.2): "whole" asks for that, by d = W Sᵀ λ in place of d + W Sᵀ Δλ, and is otherwise the same
+code. Writes benchmarks/results/gpbd_span.json: distances from Newton's positions, as a part of the motion in
+the step.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SYMMETRIC = [np.outer(a, b) + np.outer(b, a) for k, a in enumerate(np.eye(3)) fo
 
 
 def bar(activation: float, dt: float, gravity: float = -9.8) -> supple.Scene:
-    """That of tests/muscle_bars.py, held at both ends."""
+    """That of tests/muscle_bars.py, pinned at both ends."""
     scene = supple.Scene(gravity=(0, gravity, 0), quasistatic=False, dt=dt)
     kind = supple.materials.Muscle(
         young=YOUNG, poisson=POISSON, strength=STRENGTH, fiber=FIBER, activation=activation

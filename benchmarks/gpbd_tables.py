@@ -1,4 +1,4 @@
-"""Times of GPBD Tables 1 and 4 beside ours: python benchmarks/gpbd_tables.py --device cuda
+"""Times of GPBD Tables 1 and 4 compared with ours: python benchmarks/gpbd_tables.py --device cuda
 
 Table 1: squares of 0.3 m of the five fabrics of HYLC, 64 × 64 and 128 × 128 cells, stretched by two bars and
 draped over a ball, in steps of 0.1 ms with the paper's iterations, float64. The paper has the time of its

@@ -4,7 +4,7 @@
     python benchmarks/gpu.py sweeps substeps --json ...      # some of it; the other figures stay as they are
 
 Besides the times, it measures what bounds them: the copy bandwidth of the card and the bytes that one sweep
-must move (each visit's rest data and ids once, positions once per vertex), the rate of its arithmetic and
+must move (each update's rest data and ids once, positions once per vertex), the rate of its arithmetic and
 the operations of one sweep, and the cost of one synchronisation of all its blocks. Each section is written
 as soon as it is done."""
 
@@ -309,7 +309,7 @@ def many_row(precision: str, acceleration: str, count: int = 1024, at_once: int 
 
 
 def markdown(results: dict) -> str:
-    """The rows that have a target, beside it."""
+    """The rows that have a target, next to it."""
     rows = [
         (
             f"PBNG sweep, {row['vertices']:,} vertices, {row['tets']:,} tetrahedra",

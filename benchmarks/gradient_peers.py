@@ -1,6 +1,6 @@
-"""Gradients of supple beside those of torch-fem: the same bar of log_neo_hookean, stretched and turned under
-gravity, L = Σ w · x with weights that favour nothing, by μ and λ of every element and the force on every
-vertex.
+"""Gradients of supple compared with those of torch-fem: the same bar of log_neo_hookean, stretched and turned
+under gravity, L = Σ w · x with weights that favour nothing, by μ and λ of every element and the force on
+every vertex.
 
     python benchmarks/gradient_peers.py [--cells 6 2 2]     with an interpreter that has torch-fem
 

@@ -1,4 +1,5 @@
-"""What gradients cost beside one Newton direction, and how exact they are for how exact the forward solve is.
+"""What gradients cost compared with one Newton direction, and how exact they are for how exact the forward
+solve is.
 
 python benchmarks/gradients.py [--cells 31] [--out benchmarks/results/gradients.json]
 """

@@ -4,7 +4,7 @@
 
 Every case is the system of the first Newton step of a body under its own weight. Costs are CPU time of one
 thread in sweeps of PBNG without acceleration, float64, which other work on the machine hardly changes.
-Figures go to benchmarks/results/linear.json, a table to the terminal.
+Results go to benchmarks/results/linear.json, a table to the terminal.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Serves the twisted block of 32,768 vertices with 5 sweeps per update to a client in another process, which
 connects as a browser does, receives everything and counts the surfaces. The block never rests meanwhile. The
-figures and the machine go to benchmarks/results/live.json and docs/live.md. They mean little while other
+results and the machine go to benchmarks/results/live.json and docs/live.md. They mean little while other
 programs run; `load` tells how many did, on average over the minute before.
 """
 

@@ -1,11 +1,11 @@
-"""MPBNG beside PBNG and the default solver at equal time: python benchmarks/mpbng.py
+"""MPBNG compared with PBNG and the default solver at equal time: python benchmarks/mpbng.py
 
 The cloth of PBNG 11.5: a square of 8,281 vertices, 10 kg/m², E = 1000 (as E h in N/m: the paper gives no
-thickness), held at two corners, swings from where it lies, in steps of 5 ms. And that of 11.6: a skirt of 24
-thousand vertices, held at its rim, E h = 1000 N/m, k_b = 0.01, in steps of 12 ms. MPBNG has the paper's 13
-and 24 iterations; the others get as long, on one thread in float32. What counts is how much longer edges are
-than at rest, beside a run in which every step has converged. Writes benchmarks/results/mpbng.json after each
-method.
+thickness), pinned at two corners, swings from where it lies, in steps of 5 ms. And that of 11.6: a skirt of
+24 thousand vertices, pinned at its rim, E h = 1000 N/m, k_b = 0.01, in steps of 12 ms. MPBNG has the paper's
+13 and 24 iterations; the others get as long, on one thread in float32. What counts is how much longer edges
+are than at rest, compared with a run in which every step has converged. Writes benchmarks/results/mpbng.json
+after each method.
 
     python benchmarks/mpbng.py                 # both, about half an hour on one quiet core
     python benchmarks/mpbng.py dress           # one of them
@@ -72,8 +72,8 @@ def curve(scene: supple.Scene, solver: Any, steps: int, **limits: Any) -> list[f
 
 
 def compared(make: Any, count: int, steps: int) -> Iterator[dict[str, Any]]:
-    """All methods at equal time, beside the motion in which every step has converged: what is known after
-    each of them."""
+    """All methods at equal time, compared with the motion in which every step has converged: what is known
+    after each of them."""
     scene = make()
     print(f"{scene.bodies[0].mesh.n_vertices:,} vertices, every step converged", flush=True)
     exact = curve(scene, supple.PBNG(), steps, tolerance=1e-5, precision="float64")

@@ -1,9 +1,9 @@
-"""What one visit of a stencil takes: operations, counted in LLVM's optimized code, and bytes.
+"""What one update with a stencil takes: operations, counted in LLVM's optimized code, and bytes.
 
-A visit is what one vertex learns of one stencil in a sweep of PBNG: its force and the bound of its Hessian.
-Additions, subtractions, multiplications, divisions and roots of whole packs count once each; a comparison, a
-selection or a gather is none. Bytes are those of the stencil's own rows, which a sweep reads once; records of
-the other corners come on top, 16 in float32 each, mostly from caches.
+A vertex update is what one vertex learns of one stencil in a sweep of PBNG: its force and the bound of its
+Hessian. Additions, subtractions, multiplications, divisions and roots of whole packs count once each; a
+comparison, a selection or a gather is none. Bytes are those of the stencil's own rows, which a sweep reads
+once; records of the other corners come on top, 16 in float32 each, mostly from caches.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def count_operations(code: str) -> dict[str, int]:
 
 
 def row_bytes(term: Any, lanes: int) -> int:
-    """Of one visit: all that rows of a term have for it."""
+    """Of one update: all that rows of a term have for it."""
     own = [part for part in term if isinstance(part, np.ndarray) and part.ndim == 3]
     return sum(int(part[0].nbytes) for part in own) // lanes
 
 
 def operations_per_update(model: Model, precision: str = "float32") -> dict[str, dict[str, Any]]:
-    """For each term of a model: corners, and operations and bytes of a visit and of a stencil."""
+    """For each term of a model: corners, and operations and bytes of a vertex update and of a stencil."""
     problem = make_problem(model, True, Backend("cpu", precision, 1))
     lanes, results = lanes_of(precision), {}
     out = np.zeros((1, 9, lanes), precision)

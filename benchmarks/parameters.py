@@ -1,6 +1,6 @@
 """What parameters by element cost a sweep: python benchmarks/parameters.py [--device cuda]
 
-Three ways to give μ and λ to the kernels of PBNG: uniform, as numbers; copies beside the rest data of each
+Three ways to give μ and λ to the kernels of PBNG: uniform, as numbers; copies next to the rest data of each
 visit, as supple does it; and gathered by element number from one table. They take turns in one process.
 Writes benchmarks/results/parameters.json; figures_in_docs.py shows it in docs/design/parameters.md.
 """

@@ -6,14 +6,14 @@ CPU: pyPBD on all cores through OpenMP, in double precision, the only one its wh
 precision with Warp's kernels at -O3, on one thread because Warp's CPU backend has no more.
 
 The block is the unit cube in 31 x 31 x 31 cells of five tetrahedra (32,768 vertices, 148,955 tetrahedra),
-held at x = 0.  The peers bend it by gravity, without contacts and damping; supple twists and stretches it
+pinned at x = 0.  The peers bend it by gravity, without contacts and damping; supple twists and stretches it
 (`supple.api.bench.sweep`).  A peer's sample is the slope between a step of few and a step of many sweeps,
 which leaves out what a step costs once.  All contestants take their samples in turns, after compilation and
 warm-up, and the median counts.  Other programs must not take part: OpenMP's threads wait for each other, and
 one that loses its core makes a pyPBD sweep up to twenty times as long.  So a round in which a peer's CPU
 time falls short of its wall time times its threads is thrown away.
 
-The peers are no dependencies of supple.  Install them beside it; one that is missing is skipped::
+The peers are no dependencies of supple.  Install them next to it; one that is missing is skipped::
 
     pip install pypbd newton
     python benchmarks/peers.py --json peers.json
@@ -145,7 +145,7 @@ def newton_vbd() -> Contestant:
 
 
 def measured(contestants: list[Contestant], count: int) -> list[dict[str, Any]]:
-    """A row of figures for each contestant, from `count` undisturbed rounds."""
+    """A row of results for each contestant, from `count` undisturbed rounds."""
     rounds: list[list[float]] = []
     attempts = 5 * count
     while len(rounds) < count and attempts:

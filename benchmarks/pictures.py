@@ -1,8 +1,8 @@
-"""How long pictures and films take beside solving what they show.
+"""How long pictures and films take compared with solving what they show.
 
     python benchmarks/pictures.py
 
-The twisted block of scenes/twist.toml, 32,768 vertices. Figures go to benchmarks/results/pictures.json, with
+The twisted block of scenes/twist.toml, 32,768 vertices. Results go to benchmarks/results/pictures.json, with
 the machine and date.
 """
 

@@ -74,7 +74,7 @@ COMPARED = {"readme_gent": ReadmeGent, "readme_gent_unlimited": Unlimited, "gent
 
 
 class Timed:
-    """Sweeps of one material over the twisted block of `supple.api.bench`, begun anew for every sample."""
+    """Sweeps of one material over the twisted block of `supple.api.bench`, started again for every sample."""
 
     def __init__(self, name: str, device: str, precision: str) -> None:
         model = make_twisted_block(CELLS, name)

@@ -1,4 +1,4 @@
-"""What it costs to let springs come and go, beside a sweep: python benchmarks/stencils.py
+"""What it costs to let springs come and go, compared with a sweep: python benchmarks/stencils.py
 
 Blocks on one thread in float32, with springs between vertices anywhere in them, which is the worst case: each
 refresh exchanges all of them for others. Times are those of the processor. Writes

@@ -1,4 +1,4 @@
-"""How long a PBNG sweep takes: materials, precisions, sizes, and beside another busy process."""
+"""How long a PBNG sweep takes: materials, precisions, sizes, and next to another busy process."""
 
 from __future__ import annotations
 

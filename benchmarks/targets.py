@@ -1,4 +1,4 @@
-"""What is aimed for, beside what was measured."""
+"""What is aimed for, compared with what was measured."""
 
 from __future__ import annotations
 

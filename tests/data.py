@@ -1,4 +1,4 @@
-"""Real meshes, not part of the package: in $SUPPLE_DATA, or in ../shared/meshes beside the repository."""
+"""Real meshes, not part of the package: in $SUPPLE_DATA, or in ../shared/meshes next to the repository."""
 
 import os
 from pathlib import Path

@@ -58,8 +58,8 @@ NEWTONS = {
 
 
 def material(name: str, young: Any = YOUNG, poisson: Any = POISSON, **given: Any) -> Any:
-    """A material of the list with parameters that suit the problems below; what it declares beside these is
-    as in its examples."""
+    """A material of the list with parameters that suit the problems below; what it declares in addition to
+    these is as in its examples."""
     kind, given = (MATERIALS | MEMBRANES)[name], {"young": young, "poisson": poisson, **given}
     declared = [parameter.name for parameter in kind.parameters]
     softer = {p.name: examples_of(kind)[p.name] * YOUNG / 1e5 for p in kind.parameters if p.unit == "Pa"}
@@ -249,15 +249,15 @@ def border(points):
 
 
 def net(stiffness=300.0, **changes):
-    """A square net of springs, held at its border and stretched, so that it resists its weight."""
+    """A square net of springs, pinned at its border and stretched, so that it resists its weight."""
     points, triangles = sheet()
     springs = Springs.between(points, edges_of(triangles), stiffness)
     return model_of(points, springs, pinned=border(points), **{"stretch": 1.1, **changes})
 
 
 def hung_net(stiffness=300.0, stretch=1.25, **changes):
-    """The same, whose border is not held but hangs by springs from fixed points outside it, which are longer
-    there than they would be by that factor."""
+    """The same, whose border is not pinned but hangs by springs from fixed points outside it, which are
+    longer there than they would be by that factor."""
     points, triangles = sheet()
     springs = Springs.between(points, edges_of(triangles), stiffness)
     edge = border(points)
@@ -268,7 +268,7 @@ def hung_net(stiffness=300.0, stretch=1.25, **changes):
 
 
 def membrane(name="corotated", young=1e5, **changes):
-    """A drum: a membrane, held at its border and stretched."""
+    """A drum: a membrane, pinned at its border and stretched."""
     points, triangles = sheet()
     kind = material(name, young=young) if isinstance(name, str) else name
     term = TriangleElasticity.from_mesh(points, triangles, kind, THICKNESS)

@@ -2,8 +2,8 @@
 no good (`storm_calls`).
 
 Whatever happens must be an answer or a sentence: an error that our own code raises, of the right kind.
-Anything else is a finding: other exceptions, warnings of NumPy, and reports that say "ok" beside figures that
-are not finite.
+Anything else is a finding: other exceptions, warnings of NumPy, and reports that say "ok" next to figures
+that are not finite.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Further doors for the storm of calls: cloth, obstacles, contact, loads, copies, gradients, pictures."""
+"""More doors for the storm of calls: cloth, obstacles, contact, loads, batches, gradients, pictures."""
 
 from __future__ import annotations
 

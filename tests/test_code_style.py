@@ -154,7 +154,7 @@ def term_base_classes() -> set[str]:
 
 
 def questions(tree: ast.AST):
-    """What is asked for a class: (line, the classes) of isinstance, issubclass, `type(...) is` and cases."""
+    """What is requested a class: (line, the classes) of isinstance, issubclass, `type(...) is` and cases."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
             yield node.lineno, names_in(node.args[1])

@@ -156,7 +156,7 @@ def _constraint(rows, row, r):
 
 @pytest.mark.parametrize("solver", ["pbng", "xpbd"])
 def test_a_term_of_ones_own(solver):
-    """A net of strings, held at its border at nine tenths of its size, hangs until they are taut."""
+    """A net of strings, pinned at its border at nine tenths of its size, hangs until they are taut."""
     points, triangles = sheet()
     pairs = edges_of(triangles)
     length = np.linalg.norm(np.diff(points[pairs], axis=1)[:, 0], axis=1, keepdims=True)
@@ -169,7 +169,7 @@ def test_a_term_of_ones_own(solver):
 
 
 def test_a_scene_has_terms_of_ones_own():
-    """A block hangs by strings from one that is held."""
+    """A block hangs by strings from one that is pinned."""
     scene = supple.Scene(gravity=(0, -10, 0))
     top = scene.add_solid(supple.block(2, origin=(0, 2, 0)), material("corotated", young=1e4), density=1)
     hung = scene.add_solid(supple.block(2, origin=(0, 0.5, 0)), material("corotated", young=1e4), density=1)

@@ -50,7 +50,7 @@ def run(sim, first, last):
 
 @pytest.mark.parametrize(("solver", "precision"), CASES)
 def test_a_motion_that_goes_on_is_the_one_that_never_stopped(solver, precision):
-    """Bit by bit: springs are no part of the state, but nothing else of them is remembered."""
+    """Bit by bit: springs are no part of the state, but nothing else of them is stored."""
     uninterrupted = run(stepper(solver, precision), 0, 7)
     other = stepper(solver, precision, springs=30)
     other.state = uninterrupted[2].state

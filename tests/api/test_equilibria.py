@@ -17,7 +17,7 @@ STIFFER = supple.NeoHookean(young=3e3, poisson=0.4)
 
 
 def hanging_pair() -> tuple[supple.Scene, supple.scene.Body, supple.scene.Body, supple.scene.VertexSet]:
-    """Two attached blocks, one of another kind of material, held on top."""
+    """Two attached blocks, one of another kind of material, pinned on top."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     upper = scene.add_solid(supple.block(3, origin=(0, 1.1, 0)), MATERIAL, 10)
     lower = scene.add_solid(supple.block(2), supple.Corotated(young=1e3, poisson=0.3), 10)

@@ -137,7 +137,7 @@ def test_skins_and_mesh_data_are_mended(tmp_path):
 
 
 def test_numbers_of_a_report_that_has_changed_are_not_taken_over(results):
-    """Resuming would give wrong figures a right checksum."""
+    """Resuming would give wrong numbers a right checksum."""
     path = results / "report.json"
     text = path.read_text()
     path.write_text(text.replace('"iterations": ', '"iterations": 1', 1))

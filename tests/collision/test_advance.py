@@ -15,7 +15,7 @@ from supple.collision.obstacles.signed_distance import POSE, STEP
 
 
 def thrown(speed, constrained=True, material=supple.NeoHookean, dt=1 / 60, spin=0.0):
-    """A block that flies towards another, held or free, 1 m away."""
+    """A block that flies towards another, pinned or free, 1 m away."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=dt, contact="barrier")
     flying = supple.block(cells=2, size=(0.5, 0.5, 0.5)).rotated((1, 0.3, 0.2), 0.5)
     elastic = material(young=1e6, poisson=0.3)

@@ -96,7 +96,7 @@ def test_they_are_searched_again_only_where_bodies_have_approached_each_other():
 
 
 def test_bodies_that_deform_are_searched_again_separately(monkeypatch):
-    """The pairs within others stay; all are those that are found anew."""
+    """The pairs within others stay; all are those that are searched again."""
     rng, requests = np.random.default_rng(2), []
     surfaces, x = crowded_bodies(rng)
     known = Candidates(surfaces)

@@ -26,7 +26,7 @@ def card():
 
 
 def searches(name):
-    """Of all kinds of things."""
+    """Of all types of things."""
     x, triangles = CASES[name]
     vertices, edges = np.unique(triangles)[:, None], edges_of(triangles)
     triangles = np.ascontiguousarray(triangles, np.int64)

@@ -1,5 +1,5 @@
-"""Distances from closed surfaces are those to their triangles: beside brute force, with the winding number as
-an independent sign."""
+"""Distances from closed surfaces are those to their triangles: compared with brute force, with the winding
+number as an independent sign."""
 
 import numpy as np
 import pytest

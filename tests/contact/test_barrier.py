@@ -175,7 +175,7 @@ def test_bodies_thrown_at_each_other_never_pass(seed):
 
 
 def test_pins_that_cannot_get_there_are_named():
-    """Two plates, all of whose vertices are held, are to pass each other."""
+    """Two plates, all of whose vertices are pinned, are to pass each other."""
     scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
     low = scene.add_solid(supple.block(cells=2), RUBBER, name="low")
     high = scene.add_solid(supple.block(cells=2).translated((0.1, 1.1, 0.05)), RUBBER, name="high")

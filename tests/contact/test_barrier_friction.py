@@ -13,7 +13,8 @@ ANGLE = np.radians(26.565)
 
 
 def on_slope(mu, angle=ANGLE, quasistatic=False, **options):
-    """A block on another that is held; gravity is tilted. They begin where the barrier carries the block."""
+    """A block on another that is pinned; gravity is tilted. They begin where the barrier carries the
+    block."""
     gravity = (9.81 * float(np.sin(angle)), -9.81 * float(np.cos(angle)), 0.0)
     contact = supple.Contact("barrier", friction=mu, **options)
     scene = supple.Scene(gravity=gravity, quasistatic=quasistatic, dt=0.02, contact=contact)
@@ -68,7 +69,7 @@ def test_a_box_that_starts_within_the_thickness_slides_without_being_thrown_up(g
 
 
 def test_a_start_far_within_the_thickness_is_reported():
-    """Less than a tenth of it: the box is pushed, and the report of the first frame says so."""
+    """Less than a tenth of it: the box is uploaded, and the report of the first frame says so."""
     first, second = supple.simulate(sliding_box(1e-4), dt=0.005, frames=2)
     (note,) = (note for note in first.report.notes if "apart, nearer" in note)
     assert "'floor' and 'box' start 0.0001 m apart, nearer than 0.0011 m" in note

@@ -220,7 +220,7 @@ def test_pinned_faces_and_faces_next_to_pinned_vertices_inside_do_not_count():
 
 
 def test_a_device_finds_the_faces_that_the_host_finds(fake_device):  # noqa: F811
-    """Of two copies of the state, one of which has moved away."""
+    """Of a batch of two states, one of which has moved away."""
     from supple.problem.cuda import Cuda
 
     scene = block(obstacle_shapes(1.0, (0, 0, 0))["ball"], supple.Translate((0, -0.03, 0)))

@@ -17,7 +17,7 @@ FRICTION_SOLVERS = [name for name in SOLVERS if name not in ("newton", "pbd", "x
 
 
 def on_slope(mu, kinetic_friction=None, angle=ANGLE, velocity=(0, 0, 0), **options):
-    """A block on another that is held, on a slope."""
+    """A block on another that is pinned, on a slope."""
     gravity = 9.81 * np.array([np.sin(angle), -np.cos(angle), 0])
     scene = supple.Scene(
         gravity=tuple(gravity),
@@ -41,7 +41,7 @@ def positions_along(scene, frames, tolerance=1e-6, **options):
 
 
 def test_a_block_stays_on_another_below_the_critical_angle():
-    """It settles elastically and then does not creep."""
+    """It comes to rest elastically and then does not creep."""
     displacement = positions_along(on_slope(0.6), 60)
     assert np.ptp(displacement[30:]) < 1e-6
 

@@ -1,4 +1,4 @@
-"""Bodies on, between and beside obstacles, with answers that are known."""
+"""Bodies on, between and next to obstacles, with answers that are known."""
 
 from collections import defaultdict
 

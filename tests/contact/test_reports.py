@@ -18,7 +18,7 @@ from supple.terms.contact.friction_sums import (
 
 
 def pile(contact="none"):
-    """Two blocks, one on the other, held at one edge, in a corner of a floor and two walls."""
+    """Two blocks, one on the other, pinned at one edge, in a corner of a floor and two walls."""
     scene = supple.Scene(gravity=(2, -9.81, 1), quasistatic=False, dt=0.01, contact=contact)
     for k in range(2):
         block = supple.block(cells=3, size=(0.4, 0.4, 0.4)).translated((0.05 * k, 0.4005 * k, 0.0))
@@ -121,7 +121,7 @@ def test_changes_of_contacts_are_seen_once_at_every_vertex():
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_steps_of_lanes_that_stand_for_no_vertex_are_not_rejected(precision):
-    """Of which there are some beside those that rub on a floor."""
+    """Of which there are some next to frictional ones on a floor."""
     for frame in supple.simulate(pile(), solver=supple.PBNG(iterations=10), frames=6, precision=precision):
         assert frame.report.rejected == 0
     assert frame.report.contact.contacts > 0

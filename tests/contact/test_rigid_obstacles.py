@@ -1,4 +1,4 @@
-"""Rigid bodies beside other obstacles, and beside each other."""
+"""Rigid bodies next to other obstacles, and next to each other."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Errors that nobody expects end one sample, not the set, and are told with the sample that they are of."""
+"""Errors that nobody expects end one sample, not the set, and are reported with the sample that they are
+of."""
 
 import json
 from itertools import islice

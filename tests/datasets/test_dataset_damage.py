@@ -1,5 +1,5 @@
 """Every file of a store has a checksum: what is damaged, edited, missing or strange is named, what is solved
-afterwards is of the same scene, and what is not finished is told apart from that."""
+afterwards is of the same scene, and what is not finished is distinguished from that."""
 
 import json
 import shutil

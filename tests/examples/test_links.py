@@ -76,7 +76,7 @@ def test_results_say_on_which_machine_they_were_measured(path):
 
 
 def names_machine(results: object, deep: int = 3) -> bool:
-    """Whether a table of figures, or each part of one that is made of parts, has a machine."""
+    """Whether a table of results, or each part of one that is made of parts, has a machine."""
     if not isinstance(results, dict) or not deep:
         return False
     if results.keys() & {"machine", "machines"}:

@@ -1,4 +1,4 @@
-"""Gradients beside central differences of whole equilibria."""
+"""Gradients compared with central differences of whole equilibria."""
 
 from __future__ import annotations
 

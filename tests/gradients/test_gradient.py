@@ -51,7 +51,7 @@ def test_whatever_acts_on_a_solid():
 
 
 def test_forces_per_volume_change_with_the_rest_shape():
-    """Against scenes that are made anew from other meshes, and with what PyTorch and JAX give back."""
+    """Against scenes that are made again from other meshes, and with what PyTorch and JAX give back."""
     rng = np.random.default_rng(6)
     mesh = supple.block((2, 1, 1), size=(1, 0.5, 0.4))
     tip = mesh.points[mesh.tets].mean(axis=1)[:, 0] > 0.5

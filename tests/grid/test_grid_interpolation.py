@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from supple.grid.embedded_elements import embedded
+from supple.grid.embedded_elements import embed_elements
 from supple.grid.interpolation import MIN_FACE_DISTANCE, ORIGIN, interpolate
 from supple.materials import Corotated
 from supple.meshes import block
@@ -13,7 +13,7 @@ RNG = np.random.default_rng(4)
 
 
 def sample_points(count=200, away=0.0, spacing=0.3):
-    """At random in cells, not right beside their faces."""
+    """At random in cells, not right next to their faces."""
     cells = RNG.integers(-5, 5, (count, 3))
     return (
         cells + RNG.uniform(2 * MIN_FACE_DISTANCE, 1 - 2 * MIN_FACE_DISTANCE, (count, 3)) + ORIGIN
@@ -76,7 +76,7 @@ def test_elements_deform_as_the_mesh_does(spacing):
     term = TetElasticity.from_mesh(mesh.points, mesh.cells, material)
     u = RNG.normal(size=mesh.points.shape) * 0.02
     at = interpolate(mesh.points + u, spacing)
-    embedded_cells = embedded(term, at, u, material)
+    embedded_cells = embed_elements(term, at, u, material)
     moved = RNG.normal(size=at.nodes.shape) * 0.1
     expected = term.deformations(u + at.gather(moved))
     np.testing.assert_allclose(embedded_cells.deformations(moved), expected, atol=1e-12)

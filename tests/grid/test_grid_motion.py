@@ -78,7 +78,7 @@ def test_it_lands_on_a_plane(solver):
 
 
 def test_friction_on_a_slope():
-    """What rubs enough stays, as far as nodes say: and slides without."""
+    """Enough friction holds a block, as far as nodes say; without it, the block slides."""
     tilt = np.radians(20)
     away = {}
     for mu in (0.0, 0.6):
@@ -200,7 +200,7 @@ def test_saved_frames_are_evaluated_as_those_of_the_motion(tmp_path):
 
 
 def stiff(floor):
-    """A bar that sweeps alone do not bring to rest, held at one end or on the floor."""
+    """A bar that sweeps alone do not bring to rest, pinned at one end or on the floor."""
     scene = supple.Scene(quasistatic=False, dt=0.02, contact=supple.Contact("grid", spacing=0.1))
     steel = supple.StableNeoHookean(young=1e7, poisson=0.3)
     body = scene.add_solid(supple.block((4, 1, 1), size=(1, 0.2, 0.2)), steel, density=1000)

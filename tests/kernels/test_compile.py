@@ -144,7 +144,7 @@ if __name__ == "__main__":
 
 
 def run_file(path, text, *arguments):
-    """What a script in a file prints, with a cache beside it, and its log."""
+    """What a script in a file prints, with a cache next to it, and its log."""
     path.write_text(text)
     environment = {**os.environ, "XDG_CACHE_HOME": str(path.parent / "cache")}
     command = [sys.executable, str(path), *arguments]

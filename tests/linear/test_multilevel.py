@@ -92,7 +92,8 @@ def test_conjugate_gradients_find_what_a_factorization_finds(name):
 
 
 def test_separate_bodies_are_solved_as_single_bodies():
-    """Bars of other stiffnesses, side by side: what is left of each is told, however little energy it has."""
+    """Bars of other stiffnesses, side by side: what is left of each is reported, however little energy it
+    has."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     moduli = [(1e6, 0.3), (1e9, 0.4999), (1e11, 0.3), (1e3, 0.3)]
     for k, (young, poisson) in enumerate(moduli):

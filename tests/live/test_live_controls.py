@@ -17,7 +17,7 @@ TYPING_DELAY = 60
 
 
 class Control:
-    """One that only remembers its value."""
+    """One that only stores its value."""
 
     def __init__(self, value, **rest):
         self.value, self._callbacks = value, []

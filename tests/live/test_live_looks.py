@@ -1,4 +1,4 @@
-"""What the page makes of figures: plots, colors, words."""
+"""What the page makes of numbers: plots, colors, words."""
 
 import io
 import json

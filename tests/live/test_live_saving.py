@@ -192,7 +192,7 @@ def test_paths_of_variables_and_of_home_folders_stay_true(tmp_path, monkeypatch,
 
 
 def test_pictures_show_cloth_as_thick_as_the_file_says(tmp_path, monkeypatch):
-    """Seen by what is asked for: nothing is drawn."""
+    """Seen by what is requested: nothing is drawn."""
     thicknesses = []
     monkeypatch.setattr("supple.view.picture", lambda *_, **options: thicknesses.append(options["thickness"]))
     session = Session(scene_file(tmp_path, BLOCK + "[view]\nthickness = 3\n"))

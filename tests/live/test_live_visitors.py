@@ -58,7 +58,7 @@ def knock(page, host, origin, query=None, **headers):
 
 
 def fetch(page, *headers, path=None):
-    """Status and text of the page, asked for with these headers and no others."""
+    """Status and text of the page, requested with these headers and no others."""
     response = http_status(page, *headers, path=path)
     return response.status, response.read().decode()
 

@@ -35,7 +35,7 @@ def random_directions(seed=0, count=MESH.n_tets):
 
 
 def varied(seed=0):
-    """All kinds of values: uniform and by element."""
+    """All types of values: uniform and by element."""
     activation = np.random.default_rng(seed).uniform(0, 0.5, MESH.n_tets)
     return Fibers(shear=1e3, stiffness=2e3, fiber=random_directions(seed), activation=activation)
 
@@ -211,7 +211,7 @@ def test_variations():
 
 @pytest.mark.parametrize("uniform", [True, False])
 def test_an_activation_in_time_needs_no_new_kernel(uniform):
-    """Parameters change from solve to solve: no array is made anew, nothing is compiled."""
+    """Parameters change from solve to solve: no array is made again, nothing is compiled."""
 
     def material(activation):
         values = activation if uniform else np.full(MESH.n_tets, activation)

@@ -14,7 +14,7 @@ MATERIAL_NAMES = ["gent", "muscle"]
 
 
 def cube(kind, *held, cells=1):
-    """A unit cube on three planes of symmetry, and held along further axes at the other ends."""
+    """A unit cube on three planes of symmetry, and constrained along further axes at the other ends."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.5, frames=3)
     body = scene.add_solid(supple.block(cells), kind, density=1.0)
     for axis in range(3):

@@ -83,7 +83,7 @@ def test_stress_differential_is_the_derivative_of_the_stress(name, inverted):
 @pytest.mark.parametrize("name", FINITE)
 @pytest.mark.parametrize("values", NEARLY_CANCELLING, ids=str)
 def test_derivatives_are_exact_where_stretches_nearly_cancel(name, values):
-    """The steps of the differences are small beside σ₂ + σ₃, over which the rotation turns by its all."""
+    """The steps of the differences are small next to σ₂ + σ₃, over which the rotation turns by its all."""
     kind, h = material(name), 1e-4 * (values[1] + values[2])
     for F, D in zip(stretches(values, 8), rotations(8, seed=7), strict=True):
         slope = (psi(kind, flat(F + h * D)) - psi(kind, flat(F - h * D))) / (2 * h)

@@ -61,7 +61,8 @@ def test_a_bar_falls_and_is_lifted_as_newton_says(solver, dt, iterations, error)
 
 
 def spindle(solver, size, **limits):
-    """A light spindle of so many metres, held at its ends, that is activated in 0.1 s, in steps of 1/30 s."""
+    """A light spindle of so many metres, pinned at its ends, that is activated in 0.1 s, in steps of 1/30
+    s."""
     shape = supple.ball(resolution=2)
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=1 / 30, frames=6)
     kind = supple.materials.Muscle(young=2e4, poisson=0.4, strength=3e5, fiber=(1, 0, 0), activation=1.0)
@@ -74,7 +75,7 @@ def spindle(solver, size, **limits):
 
 
 def test_bpxpbd_is_stable_where_no_blend_for_all_elements_is():
-    """Fibers make a visit of such elements 10⁴ to 10⁶ times as stiff as inertia."""
+    """Fibers make a vertex update of such elements 10⁴ to 10⁶ times as stiff as inertia."""
     large = spindle(supple.BPXPBD(), 1.0, tolerance=None, max_iterations=400)
     expected = spindle("newton", 1.0, tolerance=1e-8).positions
     moved = np.abs(expected - large.model.rest).max()

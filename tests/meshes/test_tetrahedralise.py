@@ -36,7 +36,7 @@ def no_filling(monkeypatch):
 
 @pytest.fixture(scope="module")
 def coarse(tmp_path_factory):
-    """A ball with edges of 0.5, and the folder that remembers it."""
+    """A ball with edges of 0.5, and the folder that caches it."""
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(filling, "cache_folder", lambda: folder)

@@ -96,7 +96,7 @@ def test_batches_do_not_mix_colors(name):
 
 
 def tet_incidence(own_of_row, rows, padding):
-    """(visiting vertex, the three others, volume) of every visit with a volume."""
+    """(visiting vertex, the three others, volume) of every incidence with a volume."""
     incidence = []
     for row, lane in zip(*np.nonzero(rows.rest[:, 9] > 0), strict=True):
         others = tuple(sorted(rows.others[row, :, lane].tolist()))

@@ -1,4 +1,4 @@
-"""Verdicts follow from the figures that were measured."""
+"""Verdicts follow from the measurements."""
 
 import json
 import re

@@ -217,7 +217,7 @@ def test_pieces_are_sewn_by_distance():
 
 
 def test_cloth_hangs_from_a_solid():
-    """In one scene: cells of both kinds are counted, evaluated and pictured together."""
+    """In one scene: cells of both types are counted, evaluated and pictured together."""
     scene = supple.Scene()
     block = scene.add_solid(
         supple.block(2, (0.2, 0.2, 0.2), (0, 0.5, -0.1)), supple.Corotated(young=1e5, poisson=0.3)

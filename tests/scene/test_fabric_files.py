@@ -29,7 +29,7 @@ tolerance = 1e-6
 
 @pytest.fixture
 def written(tmp_path, monkeypatch):
-    """Writes a scene with the fabric of a file beside it, which is also found by its name."""
+    """Writes a scene with the fabric of a file next to it, which is also found by its name."""
     (tmp_path / "hylc" / "materials").mkdir(parents=True)
     for folder in (tmp_path, tmp_path / "hylc" / "materials"):
         (folder / "twill.json").write_text(json.dumps(invented()), encoding="utf-8")

@@ -172,7 +172,7 @@ def test_bad_directions_are_refused(options, sentence):
 
 
 def test_a_body_that_can_slide_away_is_refused():
-    """Held along x only, it would fall; held along y as well, it does not."""
+    """Constrained along x only, it would fall; constrained along y as well, it does not."""
     scene, body = scene_of_block(gravity=(1, -9, 0))
     scene.pin(body.where(face(0, 0)), axes="x")
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Sealed gas as an energy of the volume: slack cushions, balloons, certificates, motions."""
+"""Sealed gas as an energy of the volume: slack cushions, balloons, error estimates, motions."""
 
 import numpy as np
 import pytest
@@ -123,7 +123,7 @@ def test_forces_and_second_derivatives_are_those_of_the_energy():
 @pytest.mark.parametrize("solver", ["hybrid", "newton"])
 def test_a_balloon_is_where_its_rubber_and_the_gas_law_have_it(solver):
     """p = 2 μ h/r (1/λ - 1/λ⁷) of an incompressible neo-Hookean sphere and (p + p₀) λ³ = P₀: beyond λ = 1.38
-    no pressure that stays could be held."""
+    no pressure that stays could be kept up."""
     young, radius, h, ambient, amount = 1e5, 0.5, 1e-2, 1e3, 10.0
 
     def rubber(s):

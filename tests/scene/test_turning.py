@@ -13,7 +13,7 @@ KIND = supple.StVK(young=1e5, poisson=0.3)
 
 
 def plate(traction, cells=(8, 1, 2), following=True, ramp=None, kind=KIND):
-    """A strip that is held at one end, with a traction on its upper side."""
+    """A strip that is pinned at one end, with a traction on its upper side."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells, size=(2, 0.2, 0.5)), kind, density=1.0)
     scene.pin(body.where(face(0, 0)))

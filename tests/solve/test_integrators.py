@@ -16,8 +16,8 @@ ORDER = {"backward_euler": 1, "bdf2": 2, "trapezoidal": 2}
 
 
 def oscillator(stretch=0.01, **options):
-    """A body on four free vertices whose one mode is known: a linear elastic tetrahedron held along all but
-    one direction is a mass on a spring, x'' = -ω² x."""
+    """A body on four free vertices whose one mode is known: a linear elastic tetrahedron constrained along
+    all but one direction is a mass on a spring, x'' = -ω² x."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, **options)
     mesh = supple.TetMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 1, 2, 3]])
     body = scene.add_solid(mesh, supple.materials.LinearElastic(young=100.0, poisson=0.25), density=6.0)
@@ -224,7 +224,7 @@ def test_solvers_say_whether_they_balance_forces():
 
 
 def test_what_a_rule_refers_to_is_of_its_own_last_step():
-    """A state that has moved on by another rule, by steps of another length or to rest begins anew."""
+    """A state that has moved on by another rule, by steps of another length or to rest starts over."""
     scene, start = oscillator(dt=0.05, frames=4)
 
     def after(state, integrator, **options):

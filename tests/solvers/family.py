@@ -1,4 +1,4 @@
-"""Scenes for the element-wise methods, and what the methods remember, in NumPy.
+"""Scenes for the element-wise methods, and what the methods store, in NumPy.
 
 Every scene has one kind of material and weak constraints, so that few kernels need to be compiled.
 """
@@ -41,7 +41,7 @@ def clamped(
     dt: float = 0.01,
     quasistatic: bool = False,
 ) -> supple.Scene:
-    """A body held at its least x, twice: by pins, and by weak constraints that therefore never act."""
+    """A body pinned at its least x, twice: by pins, and by weak constraints that therefore never act."""
     scene = supple.Scene(gravity=(0, gravity, 0), quasistatic=quasistatic, dt=dt)
     body = scene.add_solid(mesh, material, density=density)
     end = body.where(face(0, float(mesh.points[:, 0].min())))
@@ -87,7 +87,7 @@ def terms(run: ElementRun) -> tuple[int, int]:
 
 
 def by_element(run: ElementRun, term: int, values: np.ndarray) -> np.ndarray:
-    """(elements, fields) of (1, rows, fields, lanes) that a projection remembers."""
+    """(elements, fields) of (1, rows, fields, lanes) that a projection stores."""
     element = run._batches(term).element
     out = np.full((element.max() + 1, values.shape[2]), np.nan)
     out[element[element >= 0]] = values[0].transpose(0, 2, 1)[element >= 0]

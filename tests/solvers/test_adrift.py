@@ -69,7 +69,7 @@ def test_two_free_balloons():
 
 @pytest.mark.parametrize("name", HAND_WRITTEN)
 def test_what_moves_rigidly_is_detected_and_taken_away(name):
-    """All six motions of each of two bodies, deformed and turned at random; none where one is held."""
+    """All six motions of each of two bodies, deformed and turned at random; none where one is pinned."""
     rng = np.random.default_rng(1)
     noise = rng.normal(0, 0.02, (32, 3))
     problem, linear = problem_at(free_block(material(name), 2), lambda X: X + noise)
@@ -110,7 +110,8 @@ def test_concave_directions_next_to_drifting_are_those_of_eigenvalues(stretch):
 
 
 def test_a_free_body_that_would_buckle_is_not_stable():
-    """The negative control: certificates of compressed free bodies say so, those of stretched ones do not."""
+    """The negative control: error estimates of compressed free bodies say so, those of stretched ones do
+    not."""
     stable = [
         estimate_error(
             problem_at(free_block(material("stable_neo_hookean")), lambda X, s=s: X * [s, 1, 1])[0]

@@ -1,4 +1,5 @@
-"""Vertices that are held along some directions: rollers, planes of symmetry, rails, in every solver."""
+"""Vertices that are constrained along some directions: rollers, planes of symmetry, rails, in every
+solver."""
 
 import family
 import numpy as np
@@ -263,7 +264,7 @@ def test_weak_constraints_move_vertices_on_their_planes_only(method):
 
 
 def test_the_hessian_of_newton_is_that_of_the_residual():
-    """Differences of the net forces of all free vertices, which have no part along what is held."""
+    """Differences of the net forces of all free vertices, which have no part along what is constrained."""
     from supple.linear.assembly.hessian import Assembly
 
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"))
@@ -289,7 +290,7 @@ def test_the_hessian_of_newton_is_that_of_the_residual():
 
 @IN_PRECISION
 def test_loads_that_pins_hold_are_no_loads(precision):
-    """Everything is held along the weight, so that nothing is to be done."""
+    """Everything is constrained along the weight, so that nothing is to be done."""
     scene = supple.Scene(gravity=9.0 * OBLIQUE)
     body = scene.add_solid(supple.block(2), material("corotated"))
     scene.pin(body, normal=OBLIQUE)
@@ -340,7 +341,8 @@ def test_steppers_and_variations_move_constrained_vertices():
 
 
 def test_an_affine_field_on_rollers_all_around():
-    """Normals held by an affine motion on all faces, the rest by symmetry: the patch test of a roller."""
+    """Normals constrained by an affine motion on all faces, the rest by symmetry: the patch test of a
+    roller."""
     A = np.diag([1.2, 0.9, 1.05])
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(3), material("stable_neo_hookean"))

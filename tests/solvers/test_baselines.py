@@ -21,7 +21,7 @@ def bar(young=1e4, kind=supple.Corotated, **options):
 
 
 def test_without_compliance_xpbd_forgets_the_stiffness():
-    """PBNG section 6.1: as α → 0 a visit is PBD's; whatever the modulus, the same positions."""
+    """PBNG section 6.1: as α → 0 a vertex update is PBD's; whatever the modulus, the same positions."""
     positions = []
     for young in (1e2, 1e6):
         problem = family.placed(bar(young))
@@ -53,7 +53,7 @@ def test_geometric_constraints_restore_the_shape_and_keep_the_momentum(constrain
 
 
 def test_one_edge_ends_at_its_length():
-    """The last edge that a visit corrects is as long as at rest [PBCM section 3.2]."""
+    """The last edge that a vertex update corrects is as long as at rest [PBCM section 3.2]."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
     scene.add_solid(supple.TetMesh(points, [[0, 1, 2, 3]]), material("corotated"), density=1)
@@ -232,7 +232,7 @@ def test_xpbd_reduces_the_secondary_residual_only():
 
 def test_with_the_primary_preserved_updates_solve_both_equations():
     """PXPBD eq. 13 with g: the first sweep, where g = 0, is XPBD's; for one element that has not turned yet,
-    a visit of each constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -h."""
+    a vertex update of each constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -h."""
     full_residual, omitted = family.placed(bar()), family.placed(bar())
     family.swept(full_residual, XPBD(primary="kept"), 1)
     family.swept(omitted, XPBD(), 1)

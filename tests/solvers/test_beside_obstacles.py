@@ -1,4 +1,4 @@
-"""Newton steps beside obstacles that are rejected again and again."""
+"""Newton steps next to obstacles that are rejected again and again."""
 
 import numpy as np
 

@@ -57,7 +57,7 @@ def test_solvers_agree_lane_by_lane(solver, block):
 
 
 def test_shared_incidences_add_up():
-    """Where several lanes share a vertex, they have together what one has of all visits."""
+    """Where several lanes share a vertex, they have together what one has of all incidences."""
     model = supple.scene.build_model(falling_block("corotated"))
     shared, single = lanewise_problem(model, "float64", at_once=200), lanewise_problem(model, "float64")
     assert shared.loads.rows.width.max() < 32 == single.loads.rows.width.min()
@@ -67,7 +67,7 @@ def test_shared_incidences_add_up():
 
 
 def incidences_of(problem):
-    """(vertex, element) of every visit to the first term."""
+    """(vertex, element) of every incidence with the first term."""
     own, rows, element = (
         problem.loads.rows.own,
         problem.layout.terms[0],
@@ -102,7 +102,7 @@ def test_solvers_agree_with_the_cpu(name, precision, block):
 @pytest.mark.parametrize("block", [falling_block, rolling_block])
 @pytest.mark.parametrize("solver", [supple.Hybrid(max_predicted_sweeps=0), supple.Newton()], ids=str)
 def test_newton_steps_agree_with_the_cpu(solver, block):
-    """The same states, certified alike, and the same bits when it is done again."""
+    """The same states, with equal error estimates, and the same bits when it is done again."""
     results = [
         supple.equilibrium(block("neo_hookean"), solver=solver, tolerance=1e-9, device=device)
         for device in ("cpu", "cuda", "cuda")

@@ -300,7 +300,7 @@ def test_batch_members_with_attachments_step_as_single_ones_do():
 @pytest.mark.parametrize("batch_size", [None, 2])
 @pytest.mark.parametrize("solver", ["pbng", "xpbd", "bpxpbd"])
 def test_springs_come_and_go_on_a_device_as_on_the_cpu(solver, batch_size):
-    """Every array that has changed is pushed, and visits are moved where they are."""
+    """Every array that has changed is uploaded, and incidences are moved where they are."""
     scene = cantilever(material("neo_hookean"), cells=2)
     positions = []
     for device in ("cpu", "cuda"):

@@ -166,7 +166,7 @@ def test_a_body_in_flight_needs_no_pins_even_if_the_scene_is_quasistatic_by_defa
     ],
 )
 def test_wrong_calls_are_refused_at_once(options, message):
-    """Before the first frame is asked for."""
+    """Before the first frame is requested."""
     with pytest.raises(ValueError, match=message):
         supple.simulate(flying(), solver=PBNG(), **{"dt": DT, "frames": 1, "tolerance": 1e-4, **options})
 

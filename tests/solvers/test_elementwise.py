@@ -116,7 +116,7 @@ def test_clusters_have_fewer_colors():
 
 
 def test_several_materials_are_updated_one_after_the_other():
-    """A scene of two kinds of material has two elastic terms; their forces add up as Newton's do."""
+    """A scene of two types of material has two elastic terms; their forces add up as Newton's do."""
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.01)
     soft = supple.Corotated(young=YOUNG, poisson=POISSON)
     stiff = supple.NeoHookean(young=4 * YOUNG, poisson=POISSON)
@@ -181,7 +181,7 @@ def test_pseudo_time_leads_fpxpbd_to_the_equilibrium(sweeps):
 
 
 def test_fpxpbd_does_not_drift_in_single_precision():
-    """Rounding of each visit must not add up over thousands of steps of pseudo-time."""
+    """Rounding of each update must not add up over thousands of steps of pseudo-time."""
     scene = cantilever(material("fpxpbd"))
     truth = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
     sag = np.abs(truth.positions - truth.model.rest).max()

@@ -161,7 +161,7 @@ def made_of(body, young, poisson):
 
 @pytest.mark.parametrize("others", [[(3e9, 0.4999)], [(3e9, 0.49999), (3e11, 0.49999)]])
 def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
-    """Stiff copies have little of the energy, and nearly incompressible ones are slow to solve."""
+    """Stiff batch members have little of the energy, and nearly incompressible ones are slow to solve."""
     scene, body = slender()
     problem = problem_of(scene, [made_of(body, 3e6, 0.3), *(made_of(body, *other) for other in others)])
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
@@ -202,19 +202,19 @@ def test_stiff_batch_members_that_are_not_stable_are_seen_next_to_soft_ones():
 
 
 def test_certificates_change_no_forces():
-    """Those of copies are scaled for one linear solve, in memory of its own."""
+    """Those of batch members are scaled for one linear solve, in memory of its own."""
     scene, body = slender()
     problem = problem_of(scene, VARIATIONS["loads"](body))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
     estimate_errors(problem, problem.diagnostics.balances())
-    states = problem.shared("block-diagonal 3", pytest.fail).states
+    states = problem.get_shared("block-diagonal 3", pytest.fail).states
     net = problem.states.vectors(problem.states.net)
     np.testing.assert_allclose(states.vectors(states.net)[0].reshape(net.shape), net, atol=1e-9)
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_few_batch_members_have_a_smaller_problem(count, monkeypatch):
-    """What is repeated in the room that is left, and other numbers of copies, change nothing."""
+    """What is repeated in the capacity that is left, and other batch sizes, change nothing."""
     monkeypatch.setattr("supple.solvers.newton_methods.block_diagonal.SMALL_BATCH", 3)
     scene, body = slender()
     problem = problem_of(scene, [stiffer(body, 1 + k) for k in range(6)])
@@ -266,7 +266,7 @@ def test_error_estimates_of_batches_in_contact():
 
 
 def test_parameters_by_element_are_stored_on_a_device():
-    """Kernels write them for all copies: forces are those of a problem that was made with them."""
+    """Kernels write them for all batch members: forces are those of a problem that was made with them."""
 
     def bent(factors):
         mesh = supple.block((30, 1, 1), size=(3, 0.1, 0.1))

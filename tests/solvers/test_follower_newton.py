@@ -16,7 +16,7 @@ YOUNG, POISSON = 1e5, 0.3
 
 
 def cantilever(q, cells=(30, 3, 3), length=10.0, kind=None, both_sides=False, ramp=None):
-    """A bar of unit cross-section that is held at x = 0, under a normal traction with q = t L³/EI on its
+    """A bar of unit cross-section that is pinned at x = 0, under a normal traction with q = t L³/EI on its
     upper side, or half of that on the upper and half on the lower one."""
     scene = supple.Scene(gravity=(0, 0, 0))
     kind = kind or supple.Corotated(young=YOUNG, poisson=POISSON)
@@ -241,7 +241,7 @@ def test_a_load_without_an_equilibrium_comes_to_an_end(solver):
 @pytest.mark.parametrize("pressure", [-3e4, -3e5])
 @pytest.mark.parametrize("solver", ["hybrid", "newton"])
 def test_large_pressure_from_outside(pressure, solver):
-    """Also where sweeps under held forces invert elements."""
+    """Also where sweeps under fixed forces invert elements."""
     scene, _ = pressed(pressure)
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-6)
     assert result.report.outcome is supple.Outcome.CONVERGED

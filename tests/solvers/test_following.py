@@ -20,8 +20,8 @@ WITHIN_A_STEP = ["pbng", "newton", "hybrid"]
 
 
 class Ropes:
-    """From a vertex that is held to all others: springs that are there where they are longer than at rest by
-    some part, and pull from that length on."""
+    """From a vertex that is pinned to all others: springs that are there where they are longer than at
+    rest by some part, and pull from that length on."""
 
     def __init__(self, every, slack=1.01, stiffness=40.0):
         self.every, self.slack, self.stiffness = every, slack, stiffness

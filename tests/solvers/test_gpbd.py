@@ -22,7 +22,7 @@ def displacements(run):
 @pytest.mark.parametrize("pins", [0, 1, 3])
 def test_a_vertex_update_minimises_the_local_energy(pins):
     """At the minimum of ½|d|²_{W⁻¹} + U over d + W Sᵀ Δλ, S (W⁻¹ d + ∇U) = 0 with S, the derivative of the
-    Green strain, taken before the visit [GPBD eq. 19]; 20 visits, each from where the last one ended."""
+    Green strain, taken before the update [GPBD eq. 19]; 20 updates, each from where the last one ended."""
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.1)
     body = scene.add_solid(TET, supple.materials.LogNeoHookean(young=YOUNG, poisson=POISSON), density=10)
     if pins:

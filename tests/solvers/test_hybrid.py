@@ -367,7 +367,7 @@ def test_newton_steps_have_their_turn_where_sweeps_end_in_rounding():
 
 
 def test_a_stiff_body_swings_on_its_thin_tip():
-    """Of cells that grow from 0.1 mm, where it is held, to 0.1 m: what elements are stretched by on the way
+    """Of cells that grow from 0.1 mm, where it is pinned, to 0.1 m: what elements are stretched by on the way
     of a step outweighs what the step gains, unless the way is followed closely."""
     mesh = supple.block((40, 2, 2))
     X = np.asarray(mesh.points)

@@ -1,4 +1,4 @@
-"""What is asked of many copies at every look is what is asked of each."""
+"""What is asked of many batch members at every check is what is requested of each."""
 
 import math
 

@@ -16,7 +16,7 @@ MEMBRANE = supple.materials.PlaneStressStVK(young=1e3, poisson=0.3)
 
 
 def hanging(cells=24, rest=None, size=1.0, quasistatic=True, plane="xz"):
-    """A square that is held at two corners and swings from where it lies, as in PBNG 11.5."""
+    """A square that is pinned at two corners and swings from where it lies, as in PBNG 11.5."""
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=quasistatic, dt=0.005, frames=8)
     mesh = supple.sheet(cells, (size, size), plane=plane)
     scene.add_cloth(mesh, MEMBRANE, density=10.0, thickness=1.0, rest=None if rest is None else rest(mesh))

@@ -83,7 +83,7 @@ def test_a_motion_that_is_cut_off_says_so():
 
 
 def test_stagnation_is_not_said_before_the_motion_rests():
-    """XPBD rests beside the equilibrium, and only there nothing is to be gained by more iterations."""
+    """XPBD rests next to the equilibrium, and only there nothing is to be gained by more iterations."""
     result = supple.equilibrium(bar(), solver=XPBD(sweeps_per_step=2), tolerance=1e-8, max_iterations=None)
     assert result.report.outcome in (Outcome.STAGNATED, Outcome.MAX_ITERATIONS)
     if result.report.outcome is Outcome.STAGNATED:

@@ -71,7 +71,7 @@ def test_every_body_is_solved_for_to_the_accuracy_requested(slow):
 
 
 def pinned_and_free(stretch=1.1):
-    """A held bar that bends, and a block that nothing holds; where both begin."""
+    """A pinned bar that bends, and a block that nothing holds; where both begin."""
     scene = supple.Scene(gravity=(0, 0, 0))
     pinned_bar = scene.add_solid(
         supple.block((10, 2, 2), (2, 0.2, 0.2)), material("corotated", young=1e6), name="held"

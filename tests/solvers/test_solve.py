@@ -150,7 +150,7 @@ def test_heavy_bars_converge_whichever_way_they_fall(seed):
 
 
 def test_iterations_of_the_request_are_done():
-    """XPBD's residual stagnates far above any tolerance, but nobody but the user ends what he asked for."""
+    """XPBD's residual stagnates far above any tolerance, but nobody but the user ends what he requested."""
     scene, solver = cantilever(material("corotated"), cells=2), supple.XPBD(pseudo_dt=0.1)
     free = supple.equilibrium(scene, solver=solver, tolerance=1e-8).report
     assert free.outcome is Outcome.STAGNATED

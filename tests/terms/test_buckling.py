@@ -19,7 +19,7 @@ width, and B = L = 1."""
 
 
 def upright(weight, cells=48, rows=8):
-    """A strip on edge: length along x, height along y, held at x = 0, with B = 1 and hard to stretch."""
+    """A strip on edge: length along x, height along y, pinned at x = 0, with B = 1 and hard to stretch."""
     points, triangles = equilateral(cells, rows)
     membrane = supple.materials.PlaneStressStVK(young=1e9, poisson=0.3)
     pinned = np.flatnonzero(points[:, 0] <= 0.5 / cells + 1e-9)

@@ -1,4 +1,4 @@
-"""Elements of other kinds than tetrahedra, springs and membranes, in every solver that can treat them."""
+"""Elements of other types than tetrahedra, springs and membranes, in every solver that can treat them."""
 
 import numpy as np
 import pytest

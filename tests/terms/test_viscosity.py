@@ -74,7 +74,7 @@ def test_the_rate_of_decay_is_half_of_beta_times_omega_squared():
 
 
 def pinned_bar(viscosity, stretch=0.1):
-    """A unit cube with ν = 0, stretched in no time and held."""
+    """A unit cube with ν = 0, stretched in no time and pinned."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.1, frames=8)
     body = scene.add_solid(supple.block(1), supple.StVK(young=1e3, poisson=0.0), viscosity=viscosity)
     for axis in range(3):

@@ -1,4 +1,4 @@
-"""Films have as many pictures as were asked for, and they move."""
+"""Films have as many pictures as were requested, and they move."""
 
 import imageio_ffmpeg
 import numpy as np

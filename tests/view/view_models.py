@@ -1,4 +1,4 @@
-"""Models to draw: a bar that is held at one end, and a ball that a spring ties to it."""
+"""Models to draw: a bar that is pinned at one end, and a ball that a spring ties to it."""
 
 import numpy as np
 import pytest

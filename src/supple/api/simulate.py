@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from supple.model.model import Model, Step, latest
+from supple.model.model import Model, Step, latest_model
 from supple.model.state import State
 from supple.problem import Problem
 from supple.problem.history import check_history
@@ -238,12 +238,12 @@ def equilibrium(
     ).run():
         if fraction < 1:
             acting = _make_step(problem, fraction * model.duration)
-            model = latest(model, problem.model)
+            model = latest_model(model, problem.model)
             stages.append(Result(problem.positions, report, model, state=problem.state, step=acting))
     device_displacements, state = problem.states.on_device(), problem.state
     acts = model.varying or model.obstacles is not None or state.history
     step = _make_step(problem, np.inf) if acts else None
-    model = latest(model, problem.model)
+    model = latest_model(model, problem.model)
     return Result(
         problem.positions,
         report,

@@ -1,9 +1,9 @@
 """Intersection-free contact: a barrier energy, and a trust region of step bounds for all vertices.
 
 The energy of `Barriers` repels surfaces closer than h. Each contact update computes a bound on the
-displacement of every vertex within which no intersection can occur (`contact.proximity_pairs`), for any solver. The
-energy term receives all pairs that can get closer than h within these bounds. The energy is therefore exact
-between two updates, and continuous across an update.
+displacement of every vertex within which no intersection can occur (`StepBounds`), for any solver. The energy
+term receives all pairs that can get closer than h within these bounds. The energy is therefore exact between
+two updates, and continuous across an update.
 
 Initial gaps of barrier contact: rest gaps, and warnings for small ones.
 """
@@ -32,9 +32,9 @@ from supple.collision.narrow_phase.proximity import (
     within_reach,
 )
 from supple.contact.friction_state import BarrierFrictionState, owners, rows_from
-from supple.contact.initial_separation import separate_bodies, touching
+from supple.contact.initial_separation import find_touching_bodies, separate_bodies
 from supple.kernels import HOST, Runner
-from supple.model.model import Model, unpinned
+from supple.model.model import Model, unpinned_mask
 from supple.terms import Barriers
 from supple.terms.contact.barrier_hessian import closest
 
@@ -112,7 +112,7 @@ SEARCH_MARGIN = 1.0
 SELF_CONTACT_FRACTION = 0.5
 """Barrier distance for pairs of one body, relative to their rest distance, if that is below h."""
 
-EVERY = 10
+DETECTION_INTERVAL = 10
 """Iterations between contact updates, unless vertices reach their step bounds earlier."""
 
 
@@ -138,7 +138,7 @@ class BarrierContact:
     names: tuple[str, ...]
     friction: np.ndarray | None = None
     separate_initial: float | None = None
-    every: int | None = EVERY
+    every: int | None = DETECTION_INTERVAL
     intersection_free: bool = True
 
     @cached_property
@@ -219,7 +219,7 @@ class BarrierContact:
         contacts, surfaces, u = problem.contacts, self.surfaces, problem.states.vectors(problem.u)[0]
         if contacts.obstacles is None:
             return
-        target, free = surfaces.rest + u, unpinned(problem.model)
+        target, free = surfaces.rest + u, unpinned_mask(problem.model)
         free_vertices = surfaces.vertices[free[surfaces.vertices]]
         stopped = stop_at_obstacles(
             contacts.obstacles, contacts.shapes, x, target, surfaces.body, free_vertices, self.thickness
@@ -366,12 +366,12 @@ class BarrierContact:
     def _check(self, problem: Problem) -> None:
         """Reject initial intersections and touching bodies, or separate them if `separate_initial` is set."""
         finder, x = problem.device, problem.positions
-        close = touching(self.surfaces, x, self.thickness, finder)
+        close = find_touching_bodies(self.surfaces, x, self.thickness, finder)
         if self.separate_initial is not None and (close or find_crossings(self.surfaces, x, finder)):
             how = self.thickness, self.separate_initial, problem.device.threads
             problem.positions = separate_bodies(problem.model, self.surfaces, x, *how)
             problem.dynamic_terms.record_friction()
-            close = touching(self.surfaces, problem.positions, self.thickness, finder)
+            close = find_touching_bodies(self.surfaces, problem.positions, self.thickness, finder)
         self._check_intersections(problem.positions, finder)
         if close:
             sentences = [f"{self.names[a]!r} touches {self.names[b]!r}" for a, b in close]

@@ -86,7 +86,7 @@ def report_barrier_contact(problem: Problem) -> BarrierContactReport | None:
     active = pairs.distance[pairs.distance < reach]
     others = pairs.distance[counts_for_gap(contact.surfaces, pairs)]
     gap = float(others.min()) if len(others) else None
-    behind, offsets = problem.trust_region.pins.behind, _offsets(problem, term)
+    behind, offsets = problem.trust_region.pins.lag, _offsets(problem, term)
     return BarrierContactReport(
         len(active), gap, behind, bodies, term.complementarity(problem.positions), *offsets
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from supple.collision.obstacles.rigid_body import BodyContacts, Coupling, Response, RigidMotion
 
-MOST_RISES = 3
+MAX_RESIDUAL_RISES = 3
 """Number of corrections per step that may increase the relative residual of rigid bodies above twice its
 minimum.
 
@@ -14,7 +14,7 @@ Beyond it, the stiffness of the touching vertices, which is larger, replaces the
 """
 
 
-class Condensed:
+class CondensedStiffness:
     """Responses of soft bodies in one step, recomputed only if the touching or sticking vertices change."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Condensed:
 
     def disable(self) -> None:
         """Disable the condensed stiffness for the rest of the step."""
-        self._rises = MOST_RISES + 1
+        self._rises = MAX_RESIDUAL_RISES + 1
 
     def responses(
         self,
@@ -50,7 +50,7 @@ class Condensed:
         none = [None] * len(motions)
         if (
             condense is None
-            or self._rises > MOST_RISES
+            or self._rises > MAX_RESIDUAL_RISES
             or not any(len(t.vertices) for t in touching_vertices)
         ):
             return none

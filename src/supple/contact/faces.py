@@ -29,7 +29,7 @@ from supple.collision.obstacles.signed_distance import FRICTION, OBSTACLE, POSE,
 from supple.contact.face_penetration import surface_triangles
 from supple.contact.friction_state import owners
 from supple.contact.obstacle_report import FaceForces
-from supple.contact.weak import EVERY, unless_equivalent
+from supple.contact.weak import DETECTION_INTERVAL, unless_equivalent
 from supple.kernels import HOST
 from supple.model.model import Model
 from supple.problem import Problem
@@ -67,7 +67,7 @@ class FaceContact:
     stiffness: np.ndarray
     small: np.ndarray
     edge: float
-    every: int | None = EVERY
+    every: int | None = DETECTION_INTERVAL
     resolves_faces: bool = True
 
     def update(self, problem: Problem, time: float) -> PenaltyContacts | None:

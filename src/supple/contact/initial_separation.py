@@ -85,13 +85,15 @@ def separate_bodies(
         run.observe(problem.balance())
         y = problem.positions
         finder = problem.device
-        free = not find_crossings(surfaces, y, finder) and not touching(surfaces, y, thickness, finder)
+        free = not find_crossings(surfaces, y, finder) and not find_touching_bodies(
+            surfaces, y, thickness, finder
+        )
         if free and not exchanged:
             break
     return problem.positions.copy()
 
 
-def touching(
+def find_touching_bodies(
     surfaces: Surfaces, x: np.ndarray, thickness: float, runner: Runner = HOST
 ) -> list[tuple[int, int]]:
     """Find pairs of bodies with a zero gap, relative to a barrier thickness [m]; no self-contact."""

@@ -25,12 +25,12 @@ from supple.collision.obstacles.rigid_body import (
 )
 from supple.collision.obstacles.rigid_contacts import corrections
 from supple.collision.obstacles.signed_distance import POSE, STEP, Shapes, distances_to
-from supple.contact.condensed_stiffness import Condensed
+from supple.contact.condensed_stiffness import CondensedStiffness
 from supple.contact.face_penetration import FacePenetrationSearch
 from supple.contact.obstacle_kernels import Clamp, ClearShapes, Detect, RecordStart, Sliding
 from supple.contact.obstacle_report import ContactSums
 from supple.kernels import RECORD
-from supple.model.model import Model, unpinned
+from supple.model.model import Model, unpinned_mask
 from supple.problem.device import Device
 from supple.problem.states import States
 from supple.problem.vertex_kernels import Displace
@@ -77,7 +77,7 @@ class Contacts:
         self.planes: Planes | tuple[()] = ()
         self.rigid: list[RigidMotion] = []
         self.moves = 0
-        self.condensed = Condensed()
+        self.condensed = CondensedStiffness()
         self.rigid_residual: float | None = 0.0
         if self.obstacles is None:
             return
@@ -85,7 +85,7 @@ class Contacts:
         self.rigid = rigid_motions(self.obstacles)
         self.rest = np.zeros((model.vertices + 1, RECORD))
         self.rest[:-1, :3] = model.rest
-        self._free = np.append(unpinned(model), 0).astype(dtype)
+        self._free = np.append(unpinned_mask(model), 0).astype(dtype)
         eps, edge = float(np.finfo(dtype).eps), model.mean_edge
         self._stick_distance = STICK_ROUNDINGS * eps * edge
         self._sticking_motion = max(MAX_STICKING_MOTION[0], MAX_STICKING_MOTION[1] * eps) * edge
@@ -214,7 +214,7 @@ class Contacts:
         if np.isfinite(dt):
             weights = [[m.weight] if stays else [] for m, stays in zip(self.rigid, in_contact, strict=True)]
             self._correct([NO_CONTACTS] * len(self.rigid), weights)
-            self.condensed = Condensed()
+            self.condensed = CondensedStiffness()
             self.rigid_residual = None if self.rigid else 0.0
         if self.obstacles.values_at is not None:
             self.device.upload(self.shapes.values)
@@ -308,7 +308,7 @@ class Contacts:
         Returns:
             False if all corrections were negligible.
         """
-        touching_vertices = [_touching(self, motion, stiffness) for motion in self.rigid]
+        touching_vertices = [_find_touching(self, motion, stiffness) for motion in self.rigid]
         farthest = self._correct(touching_vertices, others, condense)
         self.device.upload(self.shapes.rows)
         if farthest <= MIN_CORRECTION * self.model.mean_edge:
@@ -452,7 +452,7 @@ def measure_rigid(contacts: Contacts, stiffness: np.ndarray, others: Sequence[li
         stiffness: (n,) stiffness of every vertex [N/m].
         others: Further contact forces on each rigid body.
     """
-    touching_vertices = [_touching(contacts, motion, stiffness) for motion in contacts.rigid]
+    touching_vertices = [_find_touching(contacts, motion, stiffness) for motion in contacts.rigid]
     pushes = [
         concatenate_forces(each.push, *extra) for each, extra in zip(touching_vertices, others, strict=True)
     ]
@@ -477,7 +477,7 @@ def _has_contact(contacts: Contacts, motion: RigidMotion) -> bool:
     return bool((gaps < CONTACT_GAP * contacts.model.mean_edge).any())
 
 
-def _touching(contacts: Contacts, motion: RigidMotion, stiffness: np.ndarray) -> BodyContacts:
+def _find_touching(contacts: Contacts, motion: RigidMotion, stiffness: np.ndarray) -> BodyContacts:
     """Vertices in contact with a rigid body, given the stiffness (n,) [N/m] of all vertices."""
     x = contacts.model.rest + contacts.states.vectors(contacts.states.u)[0].astype(float)
     normals, _, forces, which = contacts.get_planes(0)

@@ -145,14 +145,14 @@ def _store_friction(friction, operation, j, shape, k, X, n, like):
     if len(friction) == 0:
         return lambda friction, operation, j, shape, k, X, n, like: None
 
-    def anchored(friction, operation, j, shape, k, X, n, like):
+    def store_anchor(friction, operation, j, shape, k, X, n, like):
         start = add(X, vector_at(operation.start, k))
         advected = advect(operation.shapes, shape, start)
         mu = coefficient(operation.sliding, operation.shapes, shape, start, sub(start, X), k, n)
         _store_vector(friction.anchor[j], k, sub(advected, X), like)
         _store_vector(friction.coefficient[j], k, (mu, 0.0, 0.0), like)
 
-    return anchored
+    return store_anchor
 
 
 def coefficient(sliding: Any, shapes: Any, shape: int, start: Any, u: Any, k: int, n: Any) -> Any:

@@ -75,13 +75,13 @@ class PinMotion:
 
     Attributes:
         in_progress: True if pins are moving without obstruction.
-        blocked: True if an immovable object obstructs them.
+        is_blocked: True if an immovable object obstructs them.
         reached: Time of their motion at which the pins are [s].
     """
 
     def __init__(self, model: Model, states: States) -> None:
         self.model, self.states = model, states
-        self.in_progress, self.blocked = False, False
+        self.in_progress, self.is_blocked = False, False
         self._done, self._time, self.reached = 1.0, 0.0, 0.0
         self._targets = self._start = np.empty((0, 3))
         self._times: tuple[float, float] | None = None
@@ -100,7 +100,7 @@ class PinMotion:
         time = min(time, self.model.duration) if math.isinf(time) else time
         self._times = None if given else (self.reached, time)
         self._targets, self._start, self._time = pinned, self._positions, time
-        self._done, self.blocked, self.in_progress = 0.0, False, False
+        self._done, self.is_blocked, self.in_progress = 0.0, False, False
         if given:
             self.reached = time
         return self._start
@@ -125,22 +125,22 @@ class PinMotion:
         return self.model.prescribed(begin + part * (end - begin)) + (1 - part) * off
 
     @property
-    def arrived(self) -> bool:
+    def has_arrived(self) -> bool:
         """True if every prescribed vertex has reached its target position."""
         return self._done >= 1.0
 
     @property
-    def behind(self) -> float:
+    def lag(self) -> float:
         """Largest distance of a pin from its target [m]."""
-        return 0.0 if self.arrived else _longest(self.displacement(1.0))
+        return 0.0 if self.has_arrived else _longest(self.displacement(1.0))
 
     @property
-    def late(self) -> float | None:
+    def late_time(self) -> float | None:
         """Motion time of late pins [s]; None for pins on time."""
         return None if self.reached == self._time else self.reached
 
-    @late.setter
-    def late(self, time: float | None) -> None:
+    @late_time.setter
+    def late_time(self, time: float | None) -> None:
         self.reached = self._time if time is None else time
 
     def displacement(self, part: float) -> np.ndarray:
@@ -165,7 +165,7 @@ class PinMotion:
         self._done = self._after(part)
         if self._times is not None:
             begin, end = self._times
-            self.reached = end if self.arrived else begin + self._done * (end - begin)
+            self.reached = end if self.has_arrived else begin + self._done * (end - begin)
         self.states.pin(np.array(self._at(self._done)))
 
     def candidates(self, step: np.ndarray, body: np.ndarray, radii: np.ndarray) -> Iterator[AdvanceCandidate]:
@@ -199,7 +199,7 @@ class PinMotion:
             True if any pin moved.
         """
         self.in_progress = False
-        if self.arrived:
+        if self.has_arrived:
             return False
         limit, part = MAX_RADIUS_FRACTION * radii[self.model.pinned].astype(float), 1.0
         for _ in range(MAX_REDUCTIONS):
@@ -212,8 +212,8 @@ class PinMotion:
                 break
             part *= SAFETY_FACTOR * float((limit[too_far] / step[too_far]).min())
         longest = float(step.max(initial=0))
-        self.blocked = bool(too_far.any()) or (part < 1.0 and longest < STUCK_PIN_FRACTION * thickness)
-        if self.blocked:
+        self.is_blocked = bool(too_far.any()) or (part < 1.0 and longest < STUCK_PIN_FRACTION * thickness)
+        if self.is_blocked:
             return False
         self.in_progress = part < 1.0 and longest >= MIN_PIN_FRACTION * most
         self.move(part)
@@ -221,11 +221,11 @@ class PinMotion:
 
     def notes(self) -> list[str]:
         """Report notes about pins short of their targets."""
-        if self.arrived:
+        if self.has_arrived:
             return []
-        why = "something is in the way" if self.blocked else "more iterations would take them there"
-        late = "" if self.late is None else f", {self._time - self.late:.3g} s late"
-        return [f"pinned vertices are still {self.behind:.3g} m from where they are to be{late}: {why}"]
+        why = "something is in the way" if self.is_blocked else "more iterations would take them there"
+        late = "" if self.late_time is None else f", {self._time - self.late_time:.3g} s late"
+        return [f"pinned vertices are still {self.lag:.3g} m from where they are to be{late}: {why}"]
 
 
 def _lengths(vectors: np.ndarray) -> np.ndarray:
@@ -255,21 +255,21 @@ class ObstacleMotion:
 
     Attributes:
         in_progress: True if the obstacles are moving without obstruction.
-        blocked: True if the vertices in their way cannot move.
+        is_blocked: True if the vertices in their way cannot move.
     """
 
     def __init__(self, model: Model, contacts: Contacts, states: States) -> None:
         self.model, self.contacts, self.states = model, contacts, states
-        self.in_progress, self.blocked, self._was_delayed = False, False, False
+        self.in_progress, self.is_blocked, self._was_delayed = False, False, False
         self._done = self._at = 1.0
 
     def begin(self) -> None:
         """Begin a step; obstacles reach their final poses unless vertices obstruct them."""
-        self.in_progress, self.blocked, self._was_delayed = False, False, False
+        self.in_progress, self.is_blocked, self._was_delayed = False, False, False
         self._done, self._at = 0.0 if self.contacts and self.contacts.moving.any() else 1.0, 1.0
 
     @property
-    def arrived(self) -> bool:
+    def has_arrived(self) -> bool:
         """True if all obstacles have reached their target poses."""
         return self._done >= 1.0
 
@@ -283,7 +283,7 @@ class ObstacleMotion:
             True if obstacles moved.
         """
         self.in_progress = False
-        if self.arrived:
+        if self.has_arrived:
             return False
         if self._fits(1.0, radii):
             part = 1.0
@@ -293,9 +293,9 @@ class ObstacleMotion:
                 middle = 0.5 * (part + beyond)
                 part, beyond = (middle, beyond) if self._fits(middle, radii) else (part, middle)
         gone, self._done = part - self._done, part
-        self._was_delayed |= not self.arrived
-        self.in_progress = not self.arrived and gone >= MIN_OBSTACLE_FRACTION
-        self.blocked = not self.arrived and gone < STUCK_OBSTACLE_FRACTION
+        self._was_delayed |= not self.has_arrived
+        self.in_progress = not self.has_arrived and gone >= MIN_OBSTACLE_FRACTION
+        self.is_blocked = not self.has_arrived and gone < STUCK_OBSTACLE_FRACTION
         if self._was_delayed:
             self._project_vertices()
         return self._was_delayed
@@ -306,7 +306,7 @@ class ObstacleMotion:
         Returns:
             False if they were already there.
         """
-        if self.arrived:
+        if self.has_arrived:
             return False
         self._done = 1.0
         self._project_vertices()

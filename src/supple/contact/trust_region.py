@@ -94,7 +94,7 @@ def _clamp_operation(operation, item, i):
     copy_to_mirrors(o.mirrors, o.u, k)
 
 
-ROUNDINGS = 8
+RADIUS_ROUNDINGS = 8
 """Reduction of a radius, in roundings of the displacement."""
 
 MAX_EXHAUSTED_VERTICES, EXHAUSTED_FRACTION = 0.01, 0.95
@@ -164,7 +164,7 @@ class TrustRegion:
         """Set bounds with radii (n,) [m] around the present positions."""
         assert self.step_bounds
         u = self.states.vectors(self.states.u)[0]
-        slack = ROUNDINGS * float(np.finfo(self.dtype).eps) * np.abs(u).max(axis=1, initial=0)
+        slack = RADIUS_ROUNDINGS * float(np.finfo(self.dtype).eps) * np.abs(u).max(axis=1, initial=0)
         self.device.assign(self.step_bounds.center, self.states.u)
         self.step_bounds.radius[:-1, 0] = np.maximum(radius - slack, 0)
         self.device.upload(self.step_bounds.radius)
@@ -194,7 +194,7 @@ class TrustRegion:
             return False
         return (
             self.outdated
-            or not self.arrived
+            or not self.has_arrived
             or self.fraction_beyond(EXHAUSTED_FRACTION) > MAX_EXHAUSTED_VERTICES
         )
 
@@ -223,14 +223,14 @@ class TrustRegion:
         return start + self.pins.notes()
 
     @property
-    def arrived(self) -> bool:
+    def has_arrived(self) -> bool:
         """True if pins and obstacles have reached their targets."""
-        return self.pins.arrived and self.obstacle_motion.arrived
+        return self.pins.has_arrived and self.obstacle_motion.has_arrived
 
     @property
-    def blocked(self) -> bool:
+    def is_blocked(self) -> bool:
         """True if an immovable object obstructs pins or obstacles."""
-        return self.pins.blocked or self.obstacle_motion.blocked
+        return self.pins.is_blocked or self.obstacle_motion.is_blocked
 
     @property
     def in_progress(self) -> bool:

@@ -43,7 +43,7 @@ MAX_FORCE_CHANGE, MAX_RESIDUAL_CHANGE, MIN_FORCE_CHANGE = 1e-2, 0.5, 1e-4
 most the first fraction of the largest force and the second fraction of the residual; at convergence, by at
 most the third fraction of the largest force."""
 
-EVERY = 10
+DETECTION_INTERVAL = 10
 """Iterations between contact updates."""
 
 
@@ -67,7 +67,7 @@ class WeakContact:
     reach: float
     rest: np.ndarray
     friction: np.ndarray
-    every: int | None = EVERY
+    every: int | None = DETECTION_INTERVAL
 
     def update(self, problem: Problem, time: float) -> PenaltyContacts | None:
         """Update contacts at the current positions; None if the existing contacts are equivalent."""
@@ -189,7 +189,7 @@ def with_weak_contact(
     thickness: float | None = None,
     stiffness: float | None = None,
     friction: np.ndarray | None = None,
-    every: int = EVERY,
+    every: int = DETECTION_INTERVAL,
 ) -> Model:
     """Add penalty contact to a model.
 

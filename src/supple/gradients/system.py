@@ -75,8 +75,8 @@ class System:
 
     def __init__(self, problem: Problem, batch_size: int = 1) -> None:
         self.problem, self.batch_size = problem, batch_size
-        self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
-        levels: Multilevel = problem.shared("multilevel", lambda: Multilevel(self.assembly))
+        self.assembly: Assembly = problem.get_shared("assembly", lambda: Assembly(problem))
+        levels: Multilevel = problem.get_shared("multilevel", lambda: Multilevel(self.assembly))
         self.member_of_row = self.assembly.free // max(1, problem.model.vertices // batch_size)
         self.curvature, self.stable = np.full(batch_size, np.inf), np.ones(batch_size, bool)
         if not problem.balance().finite:
@@ -95,7 +95,9 @@ class System:
     def probe(self) -> None:
         """Search for negative curvature along the solution for a random right-hand side."""
         if self._preconditioner is not None:
-            solution = self._conjugate_gradients(self.problem.shared("noise", self._noise), PROBE_TOLERANCE)
+            solution = self._conjugate_gradients(
+                self.problem.get_shared("noise", self._noise), PROBE_TOLERANCE
+            )
             self._record_curvature(
                 self._download(solution.x if solution.negative is None else solution.negative)
             )

@@ -11,7 +11,7 @@ from supple.grid.interpolation import Interpolation, interpolate
 from supple.model.model import Model
 from supple.terms import EmbeddedElasticity, NodeInterpolation
 
-LIGHT = {"float32": 1e-6, "float64": 0.0}
+MIN_MASS_FRACTION = {"float32": 1e-6, "float64": 0.0}
 """Smallest mass of an unknown node relative to the mean mass, by precision.
 
 Lighter nodes move at their velocity.
@@ -73,12 +73,12 @@ def make_grid_model(
     mass = points.spread(mesh.mass)
     v = points.transfer(mesh.mass, velocity, affine)
     terms = tuple(
-        embedded(term, points, x - mesh.rest, acting.materials.get(k, term.material))
+        embed_elements(term, points, x - mesh.rest, acting.materials.get(k, term.material))
         for k, term in enumerate(mesh.terms)
     )
     moved = v * dt
     constrained = _constrain_by_pins(mesh, points, x, acting.pinned, moved)
-    constrained |= mass < LIGHT[precision] * mass.mean()
+    constrained |= mass < MIN_MASS_FRACTION[precision] * mass.mean()
     pinned = np.flatnonzero(constrained)
     prescribed = points.nodes[pinned] + moved[pinned]
     model = Model(
@@ -115,7 +115,7 @@ def _constrain_by_pins(
     return constrained
 
 
-def embedded(
+def embed_elements(
     term: Any, points: Interpolation, displacements: np.ndarray, material: Any
 ) -> EmbeddedElasticity:
     """Embed the elements of a term, with vertices displaced by (n, 3) [m], in the grid."""
@@ -123,14 +123,14 @@ def embedded(
     corners = term.vertices
     ids = points.corners[corners].reshape(len(corners), -1)
     parts = (points.weights[corners][..., None] * term.gradients[:, :, None]).reshape(*ids.shape, 3)
-    nodes, gradients = _merged(ids, parts)
+    nodes, gradients = _merge_nodes(ids, parts)
     carriage = NodeInterpolation(corners, term.gradients, points.corners, points.weights)
     return EmbeddedElasticity(
         nodes, gradients, term.volume, material, term.deformations(displacements), carriage
     )
 
 
-def _merged(ids: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _merge_nodes(ids: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Merge repeated nodes of each element.
 
     Args:

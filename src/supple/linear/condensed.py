@@ -46,7 +46,7 @@ def condense_stiffness(problem: Problem, holds: Sequence[Coupling]) -> list[Resp
         One response for each rigid body, or None if the Hessian is singular or not finite.
     """
     name = f"condensation of stencils {problem.layout.version}"
-    assembly: Assembly = problem.shared(name, lambda: Assembly(problem))
+    assembly: Assembly = problem.get_shared(name, lambda: Assembly(problem))
     matrix_row = np.full(problem.model.vertices, -1)
     matrix_row[assembly.free] = np.arange(len(assembly.free))
     springs, columns = np.zeros((len(assembly.free), 3, 3)), []

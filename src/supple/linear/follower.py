@@ -57,7 +57,7 @@ class FollowerSystem:
         if not np.isfinite(H.data).all():
             raise NotPositive
         self.matrix = _subtract(add_gas_stiffness(assembly, H), load_stiffness(assembly))
-        self._hierarchy: Multilevel = assembly.problem.shared("multilevel", lambda: Multilevel(assembly))
+        self._hierarchy: Multilevel = assembly.problem.get_shared("multilevel", lambda: Multilevel(assembly))
         self._M: Preconditioner | None = None
         self._direct = False
 

@@ -113,7 +113,7 @@ class GasSystem:
         """
         self._assembly, self._without = assembly, without
         self.matrix = add_gas_stiffness(assembly, assembly.to_host(matrix))
-        self._hierarchy: Multilevel = assembly.problem.shared("multilevel", lambda: Multilevel(assembly))
+        self._hierarchy: Multilevel = assembly.problem.get_shared("multilevel", lambda: Multilevel(assembly))
         self._variants, self._widen_count = ["bound", "projected"], 0
         self._M: Preconditioner | None = None
 

@@ -107,7 +107,7 @@ class MultilevelGradients:
 
     def __init__(self, assembly: Assembly, patience: int = 5000) -> None:
         self._assembly, self._patience, self.slow = assembly, patience, False
-        self._hierarchy = assembly.problem.shared("multilevel", lambda: Multilevel(assembly))
+        self._hierarchy = assembly.problem.get_shared("multilevel", lambda: Multilevel(assembly))
 
     def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
         M = self._hierarchy.at(H, self._assembly.positions)

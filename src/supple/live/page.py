@@ -2,7 +2,7 @@
 
 Numerical controls of pin sets.
 
-Text and figures of the page.
+Text of the page.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ NOTICE_COLORS = {"error": "#c2314b", "warning": "#d97706", "info": "#2a6f97"}
 
 
 def status(snapshot: Snapshot, notice: Notice | None) -> str:
-    """Status HTML: session state, solver figures and last notice."""
+    """Status HTML: session state, one line per solver, and the last notice."""
     rate = f" · {snapshot.updates_per_second:.0f} per second" if snapshot.updates_per_second else ""
     dot = f'<span style="color:{STATE_COLORS[snapshot.playing]}">●</span>'
     lines = [
@@ -166,7 +166,7 @@ FRAME_INTERVAL = 1 / 30
 """Minimum time between page updates [s]."""
 
 STATUS_INTERVAL = 0.2
-"""Minimum time between updates of figures and plots [s]."""
+"""Minimum time between updates of status text and plots [s]."""
 
 WELCOME_TEXT = (
     "Drag the body with the left mouse button. Drag beside it to turn the view, with the right button to "

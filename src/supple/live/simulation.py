@@ -102,7 +102,7 @@ class Simulation:
         for track in self.tracks:
             track.reset(self._start, self._start_velocities)
         self._checkpoint = Checkpoint(0.0, 0, ((self._start, None),))
-        self._last_targets, self._last_loads = np.empty((0, 3)), self._bare.varied_at(0.0)
+        self._last_targets, self._last_loads = np.empty((0, 3)), self._bare.load_factors_at(0.0)
         self._last_poses = np.empty((0, 12))
         self.needs_preparation = True
 
@@ -193,7 +193,7 @@ class Simulation:
         """
         time, before = self.time + self.settings.dt, [track.positions for track in self.tracks]
         targets = self.pins.prescribed(time)
-        loads = self.model.varied_at(time)
+        loads = self.model.load_factors_at(time)
         poses = self.offset_obstacles.poses(time)
         moved = (
             loads != self._last_loads
@@ -265,7 +265,7 @@ class Simulation:
             return False
         if not np.array_equal(self.pins.prescribed(time), self._last_targets):
             return False
-        if self.model.varied_at(time) != self._last_loads:
+        if self.model.load_factors_at(time) != self._last_loads:
             return False
         if not np.array_equal(self.offset_obstacles.poses(time), self._last_poses):
             return False

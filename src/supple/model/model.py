@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Always:
+class ConstantFactor:
     """Constant load factor t -> part."""
 
     part: float = 1.0
@@ -36,7 +36,7 @@ class Gravity(NamedTuple):
     """
 
     vector: np.ndarray
-    fraction: Callable[[float], float] = Always()
+    fraction: Callable[[float], float] = ConstantFactor()
 
 
 NO_GRAVITY = Gravity(np.zeros(3))
@@ -155,7 +155,7 @@ class Model:
         """
         parts = [body.mesh.cells + np.int32(body.vertices.start) for body in self.bodies] or [self.tets]
         most = max(part.shape[1] for part in parts)
-        return np.concatenate([padded(part, most) for part in parts])
+        return np.concatenate([pad_cells(part, most) for part in parts])
 
     @property
     def mean_edge(self) -> float:
@@ -230,7 +230,7 @@ class Model:
         """Load factors of the varying forces at a time [s]."""
         return tuple(fraction(time) for fraction, _ in self.varying)
 
-    def varied_at(self, time: float) -> tuple[float, ...]:
+    def load_factors_at(self, time: float) -> tuple[float, ...]:
         """Load factors of the varying forces and of varying material parameters at a time [s]."""
         parts = [part for _, material in self.changing for part in material.fractions(time)]
         return *self.fractions_at(time), *parts
@@ -251,7 +251,7 @@ class Model:
         return force
 
 
-def padded(cells: np.ndarray, corners: int) -> np.ndarray:
+def pad_cells(cells: np.ndarray, corners: int) -> np.ndarray:
     """Pad cells (m, k) with -1 to shape (m, corners)."""
     return np.pad(cells, ((0, 0), (0, max(0, corners - cells.shape[1]))), constant_values=-1)
 
@@ -271,7 +271,7 @@ def with_term(model: Model, index: int, term: Term) -> Model:
     return replace(model, terms=(*model.terms[:index], term, *model.terms[index + 1 :]))
 
 
-def latest(model: Model, now: Model) -> Model:
+def latest_model(model: Model, now: Model) -> Model:
     """Return `now` if stencils, or terms without a material, changed since `model`; otherwise `model`."""
     pairs = zip(model.terms, now.terms, strict=True)
     changed = any(a is not b and (a.material is None or a.vertices is not b.vertices) for a, b in pairs)
@@ -356,7 +356,7 @@ class Conditions:
     path: Callable[[float], Conditions] | None = None
 
 
-def unpinned(model: Model) -> np.ndarray:
+def unpinned_mask(model: Model) -> np.ndarray:
     """(n,) bool: True for vertices without any constraint."""
     mask = np.ones(model.vertices, bool)
     mask[model.pinned] = False

@@ -19,7 +19,7 @@ from supple.config.backend import Backend
 from supple.contact.dynamic_terms import evaluate_dynamic_terms
 from supple.contact.friction_state import contacts_to_state, frictional_terms
 from supple.meshes.measures import means_at_vertices
-from supple.model.model import Model, Step, find_cells, padded
+from supple.model.model import Model, Step, find_cells, pad_cells
 from supple.postprocess.evaluation import SCALAR_COLUMNS, Deformations, Evaluation, SpringForces
 from supple.problem import Problem
 from supple.problem.element_quantities import (
@@ -305,7 +305,7 @@ def vertex_means(
             numbers = element_values(problem, k, quantity)[:, SCALAR_COLUMNS[quantity_name]]
             rest = term.volume  # type: ignore[attr-defined]
             values.append(numbers / rest if quantity_name == "energy" else numbers)
-            cells.append(padded(term.vertices, 4))
+            cells.append(pad_cells(term.vertices, 4))
             volume.append(rest)
     if not values:
         return np.full(model.vertices, np.nan)
@@ -323,7 +323,7 @@ def _sum_vertex_means(
     if quantity_name == "energy":
         numbers = evaluation.energy_density
     has_material = np.isfinite(evaluation.rest_volume)
-    cells = padded(evaluation.vertices, 4)[has_material]
+    cells = pad_cells(evaluation.vertices, 4)[has_material]
     return means_at_vertices(
         numbers[has_material], cells, evaluation.rest_volume[has_material], model.vertices
     )
@@ -391,7 +391,7 @@ def _join_terms(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.nd
     }
     filled = np.zeros(len(cells) + 1, bool)  # the last entry is for elements without a cell
     for part in parts:
-        rows = find_cells(padded(part.vertices, cells.shape[1]), cells)
+        rows = find_cells(pad_cells(part.vertices, cells.shape[1]), cells)
         new = (rows >= 0) & ~filled[rows]
         for name in joined.keys() - {"vertices"}:
             joined[name][rows[new]] = vars(part)[name][new]

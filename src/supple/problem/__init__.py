@@ -4,7 +4,7 @@ from supple.contact.dynamic_terms import DynamicTerm
 from supple.problem.device import Cpu, Device
 from supple.problem.diagnostics import norm
 from supple.problem.force_kernels import net_force, sum_forces
-from supple.problem.loads import padded
+from supple.problem.loads import pad_vectors
 from supple.problem.problem import Problem, check_precision
 from supple.problem.residual import Balance, Balances
 from supple.problem.vertex_kernels import begin_step
@@ -20,6 +20,6 @@ __all__ = [
     "check_precision",
     "net_force",
     "norm",
-    "padded",
+    "pad_vectors",
     "sum_forces",
 ]

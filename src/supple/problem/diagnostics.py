@@ -50,7 +50,7 @@ class Memo:
     energies: tuple[np.ndarray, np.ndarray] | None = None
 
 
-def cached_results(problem: Problem, cached: Memo | None) -> tuple[Memo, bool]:
+def get_memo(problem: Problem, cached: Memo | None) -> tuple[Memo, bool]:
     """Return the cached results of the present state, or an empty entry.
 
     Returns:
@@ -112,7 +112,7 @@ class Diagnostics:
 
         Net forces are written to the vectors `States.net`, unless those of the present state are cached.
         """
-        memo, is_cacheable = cached_results(self.problem, self._memo)
+        memo, is_cacheable = get_memo(self.problem, self._memo)
         self._memo = memo if is_cacheable else None
         if memo.balances is not None:
             return memo.balances
@@ -168,7 +168,7 @@ class Diagnostics:
     def energies(self) -> np.ndarray:
         """(batch,) E(u) [J]."""
         p = self.problem
-        memo, is_cacheable = cached_results(p, self._memo)
+        memo, is_cacheable = get_memo(p, self._memo)
         self._memo = memo if is_cacheable else None
         if memo.energies is not None:
             energies, self._energy_scale = memo.energies

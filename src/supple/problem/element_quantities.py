@@ -102,7 +102,7 @@ def numbers_of(quantity, row, u, ui):
 
 
 @numbers_of.of(StoredEnergy)
-def _stored(quantity, row, u, ui):
+def _energy_value(quantity, row, u, ui):
     return (energy(quantity.term, row, u, ui),)
 
 
@@ -170,7 +170,7 @@ def element_values(problem: Problem, term: int, quantity: Any) -> np.ndarray:
     elements, count = problem.layout.elements[term], len(problem.model.terms[term].vertices)
     shape = 1, len(elements.own), COUNT[quantity], problem.device.lanes
     name = f"{quantity.__name__} of the elements of term {term}"
-    values = problem.shared(name, lambda: problem.zeros(shape))
+    values = problem.get_shared(name, lambda: problem.zeros(shape))
     problem.device.run(evaluate_numbers, 1, quantity(elements.rows), elements.own, problem.u, values)
     problem.device.download(values)
     return np.moveaxis(values[0], 1, 2).reshape(-1, COUNT[quantity])[:count].astype(float)

@@ -136,8 +136,8 @@ class HistoryVariables:
             p.positions if any(terms[k].intersection_free for k in self._frictional_terms) else p.model.rest
         )  # barriers need positions
         shared = [contacts_to_state(terms[k], x, friction.get(k)) for k in self._frictional_terms] or [{}]
-        if self._problem.trust_region and self._problem.trust_region.pins.late is not None:
-            shared[0][PINS] = np.array([[self._problem.trust_region.pins.late]])
+        if self._problem.trust_region and self._problem.trust_region.pins.late_time is not None:
+            shared[0][PINS] = np.array([[self._problem.trust_region.pins.late_time]])
         if self._problem.contacts.rigid:
             shared[0][RIGID] = self._problem.contacts.rigid_states
         return [
@@ -165,7 +165,7 @@ class HistoryVariables:
         names = {name, UNSOLVED} if name in (ACCELERATION, EARLIER) else {name}
         self.set_motions([{k: v for k, v in motion.items() if k in names} for motion in self.motions()])
 
-    def unsolved(self) -> list[float | None]:
+    def unsolved_times(self) -> list[float | None]:
         """Time [s] of the first unconverged frame of a second-order rule, per batch member, or None."""
         return [float(m[UNSOLVED][0, 0]) if UNSOLVED in m else None for m in self.motions()]
 
@@ -184,7 +184,7 @@ class HistoryVariables:
         )
         if self._problem.contacts.rigid and RIGID in variables[0]:
             self._problem.contacts.rigid_states = variables[0][RIGID]
-        self._problem.trust_region.pins.late = (
+        self._problem.trust_region.pins.late_time = (
             float(variables[0][PINS][0, 0]) if PINS in variables[0] else None
         )
         self._restore_contacts(variables[0])

@@ -185,18 +185,18 @@ class Layout:
 
     def set_pressure(self, index: int, pressure: float) -> None:
         """Set the pressure [Pa] of all triangles of a term in every packed copy of its data."""
-        for rows, _ in self._arranged(index):
+        for rows, _ in self._packed_data(index):
             rows.pressure[:] = pressure
             self.device.upload(rows.pressure)
 
     def set_force(self, index: int, force: np.ndarray) -> None:
         """Set the forces (m, 3) [N] of a term of point forces in every packed copy of its data."""
         padded = np.concatenate([force, np.zeros((1, 3))])  # of lanes without a stencil, element -1
-        for rows, element in self._arranged(index):
+        for rows, element in self._packed_data(index):
             rows.force[:] = np.moveaxis(padded[element], -1, 1)
             self.device.upload(rows.force)
 
-    def _arranged(self, index: int) -> list[tuple[Any, np.ndarray]]:
+    def _packed_data(self, index: int) -> list[tuple[Any, np.ndarray]]:
         """Packed copies of the data of a term, and the stencil (rows, lanes) of each of their lanes."""
         if self.dynamic_batches:
             self.dynamic_batches.update_element_ids()

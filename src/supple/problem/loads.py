@@ -19,7 +19,7 @@ NO_INERTIA = 1e-30
 """Inertia of lanes without a vertex [N/m]; makes their steps zero."""
 
 
-def padded(vectors: np.ndarray) -> np.ndarray:
+def pad_vectors(vectors: np.ndarray) -> np.ndarray:
     """Vectors (..., n, 3) with a zero for the padding vertex n."""
     return np.concatenate([vectors, np.zeros((*vectors.shape[:-2], 1, 3))], axis=-2)
 
@@ -138,7 +138,7 @@ class Loads:
 
     def _force_by_batch(self, own: np.ndarray) -> np.ndarray:
         """Packed forces (batches, 3, lanes), or one such block per batch member."""
-        return np.swapaxes(padded(self.force)[..., own[:, 0], :], -1, -2)
+        return np.swapaxes(pad_vectors(self.force)[..., own[:, 0], :], -1, -2)
 
     def _inertia_by_batch(self, own: np.ndarray) -> np.ndarray:
         return np.append(self.inertia, NO_INERTIA)[own].astype(self.dtype)

@@ -17,10 +17,10 @@ def with_materials(model: Model, materials: tuple) -> Model:
     """Replace the materials of the elastic terms of a model."""
     left = iter(materials)
 
-    def varied(term: Any) -> Any:
+    def replace_material(term: Any) -> Any:
         return term if term.material is None else replace(term, material=next(left))
 
-    return replace(model, terms=tuple(varied(term) for term in model.terms))
+    return replace(model, terms=tuple(replace_material(term) for term in model.terms))
 
 
 def are_varied(conditions: Sequence[Conditions]) -> bool:

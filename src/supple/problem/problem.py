@@ -263,7 +263,7 @@ class Problem:
         """Allocate zeroed memory in the working precision."""
         return self.device.zeros(shape, self.dtype)
 
-    def shared(self, name: str, make: Callable[[], Any], recompute: bool = False) -> Any:
+    def get_shared(self, name: str, make: Callable[[], Any], recompute: bool = False) -> Any:
         """Return cached solver data, computed once for all steps of this problem.
 
         Args:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-RESTING = 4
+MAX_REST_ROUNDINGS = 4
 """Forces that would move a vertex by fewer than this many roundings of its displacement count as zero."""
 
 
@@ -118,7 +118,7 @@ class Balances(Mapping[int, Balance]):
     def relative_residual(self) -> np.ndarray:
         """(batch,) relative residual, see `Balance.relative_residual`."""
         residual, scale = self._sizes
-        resting = RESTING * (self._eps * (self._statistics[..., 3] + self._edge))
+        resting = MAX_REST_ROUNDINGS * (self._eps * (self._statistics[..., 3] + self._edge))
         with np.errstate(all="ignore"):
             still = (~self._acts & (self._statistics[..., 4] <= resting)) | (scale == 0)
             worst = np.where(still, 0.0, residual / scale).max(axis=1)
@@ -137,7 +137,7 @@ def _length(sizes: np.ndarray) -> np.ndarray:
 def _body_balance(statistics: list[float], loaded: bool, edge: float, eps: float) -> Balance:
     r2, s2, a2, reach, ratio = statistics
     length = eps * (reach + edge)
-    at_rest = not loaded and ratio <= RESTING * length
+    at_rest = not loaded and ratio <= MAX_REST_ROUNDINGS * length
     return Balance(math.sqrt(r2), math.sqrt(s2), length * math.sqrt(a2), at_rest)
 
 

@@ -40,7 +40,7 @@ class Totals:
         self._problem.device.download(sums)
         return sums.copy()
 
-    def added(self, values: np.ndarray) -> np.ndarray:
+    def sum_values(self, values: np.ndarray) -> np.ndarray:
         """(batch, fields) sums of values (batch, rows, fields, lanes) in device memory."""
         batch_size, _, fields, _ = values.shape
         key = id(values), fields

@@ -11,7 +11,7 @@ import numpy as np
 from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.contact.barrier import intersection_message, with_barrier_contact
-from supple.contact.weak import EVERY, with_weak_contact
+from supple.contact.weak import DETECTION_INTERVAL, with_weak_contact
 from supple.materials import evolving
 from supple.model.model import Grid, Model
 from supple.scene.arguments import comma_list, format_value, number
@@ -124,7 +124,7 @@ class Contact:
     method: Method = "weak"
     thickness: float | None = None
     stiffness: float | None = None
-    detection_interval: int = EVERY
+    detection_interval: int = DETECTION_INTERVAL
     friction: float = 0.0
     kinetic_friction: float | None = None
     friction_pairs: tuple[FrictionPair, ...] = ()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.model.dirichlet import DirichletConditions
-from supple.model.model import Always, Conditions, Gravity, Model
+from supple.model.model import Conditions, ConstantFactor, Gravity, Model
 from supple.scene.arguments import format_value, vector
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.body_validation import check_parameters
@@ -201,7 +201,7 @@ def _force(scene: Scene, model: Model, variation: Variation) -> np.ndarray:
 
 def _gravity(scene: Scene, variation: Variation) -> Gravity:
     given = scene.gravity if variation.gravity is None else variation.gravity
-    acting = Always(fraction_at(scene.gravity_ramp, variation.time))
+    acting = ConstantFactor(fraction_at(scene.gravity_ramp, variation.time))
     return Gravity(np.array(vector(given, "gravity")), acting)
 
 

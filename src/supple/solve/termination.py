@@ -142,9 +142,9 @@ def check_termination(
     if not reached.finite and not is_recovering(problem, run):
         return Outcome.FAILED
     if stop.tolerance is not None and reached.relative_residual <= stop.tolerance:
-        if problem.trust_region.blocked:
+        if problem.trust_region.is_blocked:
             return Outcome.STAGNATED
-        is_complete = problem.trust_region.arrived and problem.dynamic_terms.rigid_bodies_at_rest
+        is_complete = problem.trust_region.has_arrived and problem.dynamic_terms.rigid_bodies_at_rest
         is_complete = is_complete and rigid_relative_residual(problem.contacts) <= stop.tolerance
         if is_complete and error_control.accepts(reached, member):
             return round_outcome(problem, Outcome.CONVERGED, balance.relative_residual, stop.tolerance)

@@ -9,7 +9,7 @@ import numpy as np
 
 from supple.config.stop import StopCriteria
 from supple.kernels import compilation
-from supple.model.model import Model, Step, latest, wind_forces, with_bodies_at
+from supple.model.model import Model, Step, latest_model, wind_forces, with_bodies_at
 from supple.problem import Problem
 from supple.problem.history import HistoryVariables
 from supple.problem.material_update import changing_materials
@@ -82,7 +82,7 @@ class TimeLoop:
         change.
         """
         now = self.problem.model
-        self._model = latest(self._model, now)
+        self._model = latest_model(self._model, now)
         return with_bodies_at(self._model, self.problem.contacts.rigid_states)
 
     def move_obstacles(self) -> None:
@@ -340,7 +340,7 @@ def mark_unsolved(history: HistoryVariables, reports: list[Report], integrator: 
         integrator: Name of the integrator.
         time: Time of the frame [s].
     """
-    unsolved = history.unsolved()
+    unsolved = history.unsolved_times()
     for report, since in zip(reports, unsolved, strict=True):
         if since is not None and report.outcome.ok and not report.far:
             report.outcome = Outcome.UNSOLVED_BEFORE

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from supple.model.model import Model, unpinned
+from supple.model.model import Model, unpinned_mask
 from supple.problem import Balance, Balances, Problem
 from supple.solvers.base import Run, Solver
 from supple.solvers.newton_methods.active_set import ActiveSetNewton
@@ -132,7 +132,7 @@ def _size(problem: Problem) -> float:
 def _has_left_scene(problem: Problem) -> bool:
     """True if an unpinned body has left the scene."""
     model, displacement = problem.model, problem.positions - problem.model.rest
-    loose = [own for _, own in model.body_vertices if unpinned(model)[own].all()]
+    loose = [own for _, own in model.body_vertices if unpinned_mask(model)[own].all()]
     drifts = (np.linalg.norm(displacement[own].mean(axis=0)) for own in loose)
     return bool(max(drifts, default=0.0) > MAX_GROWTH * _size(problem))
 

@@ -96,13 +96,13 @@ def multiresolution(problem: Problem, options: MPBNG) -> Multiresolution | str:
     if problem.contacts or any(term.capacity is not None for term in problem.model.terms):
         return "no layers, which know neither obstacles nor stencils that come and go: sweeps of pbng"
     began = perf_counter()
-    layers: Layers | None = problem.shared(
+    layers: Layers | None = problem.get_shared(
         f"at most {options.layers} layers",
         lambda: layers_of(problem.model, options.layers, problem.device.threads),
     )
     if layers is None:
         return "no layers, since there is no cloth that is fine enough for them: sweeps of pbng"
-    cache: list[Multiresolution] = problem.shared(
+    cache: list[Multiresolution] = problem.get_shared(
         f"{options.coupling} layers, {options.layers} at most, by {options.binding}", list
     )
     if not cache or cache[0].fine_terms is not problem.model.terms:

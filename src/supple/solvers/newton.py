@@ -224,7 +224,7 @@ class NewtonRun(Run):
 
     @cached_property
     def assembly(self) -> Assembly:
-        return self.problem.shared("assembly", lambda: Assembly(self.problem))
+        return self.problem.get_shared("assembly", lambda: Assembly(self.problem))
 
     @cached_property
     def linear(self) -> LinearSolver:

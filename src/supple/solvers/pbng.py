@@ -203,10 +203,10 @@ class PBNGRun(Run):
         self.acceleration = begin_acceleration(acceleration, p)
         self.acceleration.resume(safeguard)
         self.tied_groups = (
-            group_data(p) if self.options.tied_groups else p.shared("no tied groups", no_tied_groups)
+            group_data(p) if self.options.tied_groups else p.get_shared("no tied groups", no_tied_groups)
         )
         shape = p.batch_size, *p.loads.rows.inertia.shape
-        self._rejected = p.shared("rejected", lambda: p.zeros(shape))
+        self._rejected = p.get_shared("rejected", lambda: p.zeros(shape))
 
     @property
     def _is_outdated(self) -> bool:
@@ -224,8 +224,8 @@ class PBNGRun(Run):
     def collect_rejected(self) -> list[int]:
         """Return the number of discarded non-finite moves of each batch member, and reset the counters."""
         p = self.problem
-        totals = p.shared("rejected in all", lambda: Totals(p))
-        counts = np.rint(totals.added(self._rejected)[:, 0]).astype(int)
+        totals = p.get_shared("rejected in all", lambda: Totals(p))
+        counts = np.rint(totals.sum_values(self._rejected)[:, 0]).astype(int)
         if counts.any():
             p.device.clear(self._rejected)
         return counts.tolist()

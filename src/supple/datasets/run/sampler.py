@@ -21,7 +21,7 @@ from supple.datasets.spec.parametric_scene import Source, Values
 from supple.datasets.store.dataset_store import OUTCOMES, Store
 from supple.datasets.store.integrity import identity_of, origin_of, refuse_changed
 from supple.kernels.devices import DeviceError
-from supple.model.model import Conditions, Model, latest
+from supple.model.model import Conditions, Model, latest_model
 from supple.problem import Problem
 from supple.scene.errors import SceneError
 from supple.solve.loop import make_problem, solve
@@ -322,7 +322,7 @@ class Sampler:
         """Quantities of a solved problem, including dynamic terms such as contacts in their current state."""
         history = {}
         if model.dynamic_terms:
-            model = latest(model, problem.model)
+            model = latest_model(model, problem.model)
             (history,) = problem.history.get_variables()
         return SampleQuantities(model, problem.positions, conditions.force, conditions.materials, history)
 

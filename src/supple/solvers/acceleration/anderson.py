@@ -85,7 +85,7 @@ class AndersonRun(AccelerationRun):
         self._start_residual: np.ndarray | None = None
         self._resumed, self._plain_left = np.zeros((2, problem.batch_size), int)
         self._plain_checks = np.ones(problem.batch_size, int)
-        self._best, self._memory = problem.shared(
+        self._best, self._memory = problem.get_shared(
             f"Anderson memory of {window} sweeps", lambda: _new_memory(problem, window)
         )
         self._better = self._widened = False

@@ -420,7 +420,7 @@ class ElementRun(Run):
 
     def _prepare_projections(self) -> PreparedProjections:
         """Return the prepared projections, cached from an earlier run of the method with the same W."""
-        cache = self.problem.shared("projections of element-wise methods", dict)
+        cache = self.problem.get_shared("projections of element-wise methods", dict)
         cached = cache.get(self.method)
         version = self.problem.layout.version
         if cached and (cached.version, id(cached.inertia)) == (version, id(self.problem.loads.inertia)):
@@ -477,4 +477,4 @@ class ElementRun(Run):
         size = method.cluster_size if method.ordering == "clusters" else 1
         cells = method.ordering == "cells" and p.model.terms[k].fills
         options = k, size, cells, method.vertex_order == "smallest_last"
-        return p.shared(f"elements of term {options}", lambda: p.layout.colored_elements(*options))
+        return p.get_shared(f"elements of term {options}", lambda: p.layout.colored_elements(*options))

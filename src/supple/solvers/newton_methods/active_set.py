@@ -81,7 +81,7 @@ def _constrain(problem: Problem, model: Model, pinned: np.ndarray, constrained: 
         pinned: (k,) constrained vertices.
         constrained: (k, 3, 3) projections onto the constrained directions.
     """
-    cache: list = problem.shared("active-set problem", list)
+    cache: list = problem.get_shared("active-set problem", list)
     if cache:
         of, last, subproblem = cache
         same = of is model and last[0].shape == pinned.shape

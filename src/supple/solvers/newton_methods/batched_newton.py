@@ -72,10 +72,10 @@ class BatchedNewton:
         self._group_size = padded_block_size(problem, len(members))
         fill = [members[-1]] * (self._group_size - len(members))
         self.block_problem = join_members(problem, [*members, *fill])
-        self._linear: Linearization = self.block_problem.shared(
+        self._linear: Linearization = self.block_problem.get_shared(
             "linearization", lambda: Linearization(self.block_problem, each=False)
         )
-        self._paths: RotationPath = self.block_problem.shared(
+        self._paths: RotationPath = self.block_problem.get_shared(
             "rotation path", lambda: RotationPath(self.block_problem)
         )
         self.steps = self._concave = 0

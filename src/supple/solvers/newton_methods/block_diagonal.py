@@ -104,9 +104,9 @@ def _cached_block_problem(problem: Problem, members: int, materials: tuple) -> P
         made.keeps_prepared = True
         return made
 
-    block_problem: Problem = problem.shared(f"block-diagonal {members}", make)
+    block_problem: Problem = problem.get_shared(f"block-diagonal {members}", make)
     if not have_same_layout(block_problem.model, materials):
-        return problem.shared(f"block-diagonal {members}", make, recompute=True)
+        return problem.get_shared(f"block-diagonal {members}", make, recompute=True)
     if problem.layout.varied:
         block_problem.use_materials([materials])
     return block_problem

@@ -128,7 +128,7 @@ class ErrorEstimate:
 def prepare(problem: Problem) -> None:
     """Compute the state-independent data of error estimates, so that its time counts as set-up."""
     shadow = to_float64(problem)
-    shadow.shared("linearization", lambda: Linearization(shadow))
+    shadow.get_shared("linearization", lambda: Linearization(shadow))
 
 
 def estimate_error(problem: Problem, member: int = 0, exact: Problem | None = None) -> ErrorEstimate:
@@ -146,7 +146,7 @@ def estimate_error(problem: Problem, member: int = 0, exact: Problem | None = No
     )
     shadow.follower_loads.sync()
     balance = shadow.balance()
-    linear: Linearization = shadow.shared("linearization", lambda: Linearization(shadow))
+    linear: Linearization = shadow.get_shared("linearization", lambda: Linearization(shadow))
     resting = balance.at_rest and shadow.energy() <= shadow.diagnostics.energy_rounding()
     nothing = Direction(shadow.zeros(shadow.u.shape), False, None, 0.0, None)
     has_follower_loads = bool(shadow.follower_loads)
@@ -181,7 +181,7 @@ def _is_stable_by_friction(problem: Problem, member: int) -> bool:
     of second order only.
     """
     shadow = active_set_problem(problem, member, sliding=False)
-    linear = shadow.shared("linearization", lambda: Linearization(shadow))
+    linear = shadow.get_shared("linearization", lambda: Linearization(shadow))
     direction = linear.direction(ACCURACY, 0.0, probe=True)
     return not direction.filtered or direction.rigid_only or _is_rounding(direction, linear)
 
@@ -285,7 +285,7 @@ def _estimate_batch(problem: Problem, members: Sequence[int]) -> dict[int, Error
     block_problem = join_members(problem, [*members, *[members[-1]] * (group_size - len(members))])
     if not block_problem.balance().finite:
         return {}
-    linear: Linearization = block_problem.shared(
+    linear: Linearization = block_problem.get_shared(
         "linearization", lambda: Linearization(block_problem, each=False)
     )
     states, shape = block_problem.states, (group_size, model.vertices, 3)

@@ -44,11 +44,11 @@ def _cached_shadow(problem: Problem, materials: tuple) -> Problem:
         model = with_materials(problem.model, materials) if problem.layout.varied else problem.model
         return Problem(model, "float64", device=problem.device.clone(np.dtype(float)))
 
-    shadow: Problem = problem.shared("float64 problem", make)
+    shadow: Problem = problem.get_shared("float64 problem", make)
     if not problem.layout.varied:
         return shadow
     if not have_same_layout(shadow.model, materials):
-        return problem.shared("float64 problem", make, recompute=True)
+        return problem.get_shared("float64 problem", make, recompute=True)
     if shadow.layout.materials != [materials]:
         shadow.use_materials([materials])
     return shadow

@@ -76,10 +76,10 @@ class FollowerNewton:
             rotates: True if corrections rotate elements; otherwise they are straight.
         """
         self.problem, self.tolerance, self._minimize = problem, tolerance, minimize
-        self.linear: Linearization = problem.shared("linearization", lambda: Linearization(problem))
+        self.linear: Linearization = problem.get_shared("linearization", lambda: Linearization(problem))
         self._paths: RotationPath | None = None
         if rotates:
-            self._paths = problem.shared("rotation path", lambda: RotationPath(problem))
+            self._paths = problem.get_shared("rotation path", lambda: RotationPath(problem))
         self._size = float(np.ptp(problem.model.rest, axis=0).max(initial=0)) or 1.0
         self._before = self.linear.iterations
         self.at_saddle = self.failed = False

@@ -69,10 +69,10 @@ class NewtonPCG:
 
     def __init__(self, options: Hybrid, problem: Problem, tolerance: float) -> None:
         self.options, self.problem, self.tolerance = options, problem, tolerance
-        self.linear: Linearization = problem.shared("linearization", lambda: Linearization(problem))
+        self.linear: Linearization = problem.get_shared("linearization", lambda: Linearization(problem))
         self._paths: RotationPath | None = None
         if options.path == "rotation":
-            self._paths = problem.shared("rotation path", lambda: RotationPath(problem))
+            self._paths = problem.get_shared("rotation path", lambda: RotationPath(problem))
         self._edge = problem.diagnostics.edge or 1.0
         self._farthest = float(np.ptp(problem.model.rest, axis=0).max(initial=0)) or 1.0
         """Largest displacement of a vertex along negative curvature [m], for bodies that hardly rotate."""

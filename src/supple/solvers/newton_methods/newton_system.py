@@ -94,9 +94,9 @@ class Linearization:
 
     def __init__(self, problem: Problem, each: bool = True) -> None:
         self.problem, self._each = problem, each
-        self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
-        self._hierarchy: Multilevel = problem.shared("multilevel", lambda: Multilevel(self.assembly))
-        self.parts: Parts = problem.shared("parts", lambda: Parts(self.assembly))
+        self.assembly: Assembly = problem.get_shared("assembly", lambda: Assembly(problem))
+        self._hierarchy: Multilevel = problem.get_shared("multilevel", lambda: Multilevel(self.assembly))
+        self.parts: Parts = problem.get_shared("parts", lambda: Parts(self.assembly))
         self.free = self.assembly.free
         terms = problem.model.terms
         self.quadratic = all(_constant(t) if t.material is None else t.material.quadratic for t in terms)
@@ -370,7 +370,7 @@ class Linearization:
     def _noise(self) -> np.ndarray:
         """(f, 4) random right-hand side with components along every direction, always the same."""
         size = 3 * len(self.free)
-        noise: np.ndarray = self.problem.shared(
+        noise: np.ndarray = self.problem.get_shared(
             "noise", lambda: as_records(np.random.default_rng(0).normal(size=size))
         )
         return noise

@@ -327,7 +327,7 @@ class RotationPath:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self._device = problem, problem.device
-        self.assembly: Assembly = problem.shared("assembly", lambda: Assembly(problem))
+        self.assembly: Assembly = problem.get_shared("assembly", lambda: Assembly(problem))
         free_index = np.full(problem.model.vertices, -1)
         free_index[self.assembly.free] = np.arange(len(self.assembly.free))
         terms: Any = problem.model.terms
@@ -417,7 +417,7 @@ class RotationPath:
             values[pattern.diagonal] += inertia[self.assembly.free]
             shape = (pattern.rows, pattern.rows)
             L = csr_array((values, pattern.indices, pattern.indptr), shape)
-            hierarchy: Multilevel = p.shared("multilevel", lambda: Multilevel(self.assembly))
+            hierarchy: Multilevel = p.get_shared("multilevel", lambda: Multilevel(self.assembly))
             levels = hierarchy.levels if hierarchy.basis is None else None
             self._solver = Laplace(L, self._device, levels)
         return self._solver

@@ -13,7 +13,7 @@ from supple.model.model import Model
 from supple.ordering import VertexBatches, batch_vertices, color_bounds, widest_color
 from supple.problem import Problem
 from supple.problem.force_kernels import Forces
-from supple.problem.loads import Loads, padded
+from supple.problem.loads import Loads, pad_vectors
 from supple.problem.vertex_kernels import act, on_records
 from supple.solvers.acceleration.acceleration import NoMemory
 from supple.solvers.launch import iterations
@@ -58,7 +58,7 @@ class Group:
     def set_force(self, force: np.ndarray) -> None:
         """Set the external forces (k, 3) [N] of the k vertices of the group."""
         rows = self.loads.rows.force
-        rows[:] = np.swapaxes(padded(force)[self._local_index], -1, -2)
+        rows[:] = np.swapaxes(pad_vectors(force)[self._local_index], -1, -2)
         self.device.upload(rows)
 
 
@@ -130,7 +130,7 @@ class Multiresolution(ABC):
         p, group = self.problem, self.groups[number]
         batches, colors = group.batches, group.batches.color_start
         update = VertexUpdate(batches.terms, group.loads.rows, self.u, self.anchor, 1.0, group.rejected)
-        tied_groups = p.shared("no tied groups", no_tied_groups)
+        tied_groups = p.get_shared("no tied groups", no_tied_groups)
         sweep = Sweep(update, colors, color_bounds(colors, 0), tied_groups, NoMemory(0), (), p.device.records)
         phases, widest = count * batches.colors, widest_color(colors)
         p.device.step(iterations, phases, sweep, count, widest=widest)

@@ -10,7 +10,7 @@ from supple.algebra.matrix3 import add, dot, scale, solve_spd
 from supple.algebra.projector import free_bound, free_part
 from supple.kernels import do, gather, generic, is_leader, load, scatter, shared_lane_min, split_lanes, where
 from supple.ordering import TiedGroups, color_bounds, each_color
-from supple.problem import Problem, padded
+from supple.problem import Problem, pad_vectors
 from supple.problem.constrained_dofs import constrained_at, group_normals
 from supple.problem.force_kernels import sum_forces
 from supple.terms import add_group_forces, limit_group_step
@@ -51,10 +51,10 @@ def no_tied_groups() -> NoTiedGroups:
 
 def group_data(problem: Problem) -> GroupData | NoTiedGroups:
     """Return packed groups of tied vertices, cached while loads and inertia are unchanged."""
-    groups = problem.shared("tied groups", problem.layout.links)
+    groups = problem.get_shared("tied groups", problem.layout.links)
     if groups is None:
-        return problem.shared("no tied groups", no_tied_groups)
-    known = problem.shared("data of tied groups", list)
+        return problem.get_shared("no tied groups", no_tied_groups)
+    known = problem.get_shared("data of tied groups", list)
     if not known or known[0] is not problem.loads.force or known[1] is not problem.loads.inertia:
         known[:] = problem.loads.force, problem.loads.inertia, _pack_groups(problem, groups)
     return known[2]
@@ -62,7 +62,7 @@ def group_data(problem: Problem) -> GroupData | NoTiedGroups:
 
 def _pack_groups(problem: Problem, groups: TiedGroups) -> GroupData:
     members, dtype = groups.members, problem.dtype
-    force = padded(problem.loads.force)[..., members, :] * groups.weight[..., None]
+    force = pad_vectors(problem.loads.force)[..., members, :] * groups.weight[..., None]
     force = np.swapaxes(force.sum(axis=-3), -1, -2)
     return GroupData(
         groups.color_start,
