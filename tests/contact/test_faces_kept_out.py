@@ -161,7 +161,7 @@ def test_points_follow_the_deepest_by_half_and_stay_where_another_is_deepest():
     """In the same face and shape only."""
     known = FacePoints.at(np.array([3, 3]), np.array([0, 1]), np.array([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]))
     now = FacePoints.at(np.array([3, 3]), np.array([0, 1]), np.array([[0.4, 0.4, 0.2], [0.0, 0.1, 0.9]]))
-    points = known.following(now)
+    points = known.merge(now)
     assert points.shape.tolist() == [0, 1, 1]
     np.testing.assert_allclose(points.weights, [[0.45, 0.35, 0.2], [0.5, 0.3, 0.2], [0.0, 0.1, 0.9]])
     np.testing.assert_allclose(points.deepest[0], [0.4, 0.4, 0.2])

@@ -175,7 +175,7 @@ def test_a_spinning_box_keeps_its_angular_momentum_and_energy():
     motion = RigidMotion(body, np.zeros(3), np.eye(3), np.zeros(3), spin.copy())
     for _ in range(300):
         motion.begin(0.01)
-        motion.settle(0.0)
+        motion.update_velocity(0.0)
     own = motion.axes @ motion.spin
     assert (moments * own**2).sum() == pytest.approx((moments * spin**2).sum(), rel=2e-3)
     assert motion.axes.T @ (moments * own) == pytest.approx(moments * spin, rel=1e-10)

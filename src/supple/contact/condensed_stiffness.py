@@ -57,7 +57,7 @@ class CondensedStiffness:
         key = tuple((each.vertices.tobytes(), each.sticks.tobytes()) for each in touching_vertices)
         if key != self._key:
             holds = [
-                each.hold(motion.center) for each, motion in zip(touching_vertices, motions, strict=True)
+                each.coupling(motion.center) for each, motion in zip(touching_vertices, motions, strict=True)
             ]
             self._key, self._responses = key, condense(holds) or none
         return self._responses

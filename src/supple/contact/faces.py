@@ -78,7 +78,7 @@ class FaceContact:
         x = problem.positions
         seen = Points.displaced(problem.model.rest, problem.u, device).x if device.is_remote else x
         previous: FacePoints = problem.dynamic_terms.step_cache.get(index, FacePoints.none())
-        points = previous.following(points_inside(seen, self.triangles, contacts.shapes, self.small, device))
+        points = previous.merge(points_inside(seen, self.triangles, contacts.shapes, self.small, device))
         if len(previous.triangle):
             d, _ = distances_of(contacts.shapes, points.shape, self._interpolate(points, points.deepest, x))
             points = points.where(d < MAX_CONTACT_DISTANCE * self.edge)

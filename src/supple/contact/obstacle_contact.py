@@ -131,7 +131,7 @@ class Contacts:
         def records() -> np.ndarray:
             return np.zeros(shape, self.dtype)
 
-        rough = self.obstacles.rough
+        rough = self.obstacles.has_friction
         self.start = np.zeros(shape[1:] if self._keeps_start else (1, RECORD), self.dtype)
         self.which = np.full((len(self.states.u), 3), -1, np.int32)
         friction = Friction(records(), records()) if rough else ()
@@ -152,13 +152,16 @@ class Contacts:
     @property
     def _depends_on_sliding(self) -> bool:
         return (
-            bool(self._back) and self.has_friction and self.obstacles is not None and self.obstacles.slippery
+            bool(self._back)
+            and self.has_friction
+            and self.obstacles is not None
+            and self.obstacles.has_kinetic_friction
         )
 
     @property
     def has_friction(self) -> bool:
         """True if an obstacle has friction."""
-        return self.obstacles is not None and self.obstacles.rough
+        return self.obstacles is not None and self.obstacles.has_friction
 
     def get_planes(self, member: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return the contact planes of a batch member.
@@ -207,7 +210,7 @@ class Contacts:
         for motion in self.rigid:
             if np.isfinite(dt):
                 motion.begin(dt)
-                motion.settle(damping)
+                motion.update_velocity(damping)
             now[motion.body.row] = motion.frame
         self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.obstacles.advance(self.shapes, now, time, dt)
@@ -235,7 +238,7 @@ class Contacts:
             Frames (r, 12) of all shapes and times [s].
         """
         assert self.obstacles is not None
-        motion_ratio = self.obstacles.hurry(self.shapes) + self.obstacles.deformation(begin, end)
+        motion_ratio = self.obstacles.motion_ratio(self.shapes) + self.obstacles.deformation(begin, end)
         steps = min(int(np.ceil(motion_ratio / MAX_MOTION_RATIO)), MAX_WAYPOINTS)
         times = np.linspace(begin, end, max(steps, 1) + 1)[1:-1].tolist()
         way = [(self.obstacles.poses(t).copy(), t) for t in times]
@@ -341,28 +344,31 @@ class Contacts:
             return 0.0
         while True:
             pushes = [
-                concatenate_forces(each.push, *extra)
+                concatenate_forces(each.contact_forces, *extra)
                 for each, extra in zip(touching_vertices, others, strict=True)
             ]
             responses = self.condensed.responses(self.rigid, touching_vertices, condense)
             if responses[0] is not None:
-                soft = [each.push._replace(stiffness=0 * each.push.stiffness) for each in touching_vertices]
+                soft = [
+                    each.contact_forces._replace(stiffness=0 * each.contact_forces.stiffness)
+                    for each in touching_vertices
+                ]
                 pushes = [concatenate_forces(push, *extra) for push, extra in zip(soft, others, strict=True)]
             steps = corrections(self.rigid, pushes, self.shapes, responses)
             caught = [
-                each.caught(m.center, s)
+                each.newly_sticking(m.center, s)
                 for each, m, s in zip(touching_vertices, self.rigid, steps, strict=True)
             ]
             if not any(stops.any() for stops in caught):
                 break
             touching_vertices = [
-                each.stick_too(stops) for each, stops in zip(touching_vertices, caught, strict=True)
+                each.add_sticking(stops) for each, stops in zip(touching_vertices, caught, strict=True)
             ]
         farthest = worst = 0.0
         for motion, push, step, response in zip(self.rigid, pushes, steps, responses, strict=True):
             worst = max(worst, motion.relative_residual(push, step, response))
             farthest = max(farthest, motion.correct(step))
-            motion.settle(self._damping)
+            motion.update_velocity(self._damping)
             self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
         self.rigid_residual = worst
         self.condensed.see(worst)
@@ -397,7 +403,7 @@ class Contacts:
         self.device.upload(self.shapes.rows)
         self.device.upload(self.shapes.values)
         self._back = 0.0
-        if self.obstacles.rough:
+        if self.obstacles.has_friction:
             self.device.on_records(RecordStart(self.states.u, self.start))
         self._detect(np.zeros_like(self._free))
 
@@ -454,7 +460,8 @@ def measure_rigid(contacts: Contacts, stiffness: np.ndarray, others: Sequence[li
     """
     touching_vertices = [_find_touching(contacts, motion, stiffness) for motion in contacts.rigid]
     pushes = [
-        concatenate_forces(each.push, *extra) for each, extra in zip(touching_vertices, others, strict=True)
+        concatenate_forces(each.contact_forces, *extra)
+        for each, extra in zip(touching_vertices, others, strict=True)
     ]
     steps = corrections(contacts.rigid, pushes, contacts.shapes, [None] * len(pushes))
     each = zip(contacts.rigid, pushes, steps, strict=True)

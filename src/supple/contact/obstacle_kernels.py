@@ -127,10 +127,10 @@ def _store_plane(operation, j, shape, d, n, i, k, X):
     none = (0.0, 0.0, 0.0)
     if shape < 0 or i == operation.free.shape[0] - 1:
         _store_vector(planes.normal[j], k, none, like)
-        _store_vector(planes.foot[j], k, none, like)
+        _store_vector(planes.closest_point[j], k, none, like)
     else:
         _store_vector(planes.normal[j], k, n, like)
-        _store_vector(planes.foot[j], k, sub(u, scale(d, n)), like)
+        _store_vector(planes.closest_point[j], k, sub(u, scale(d, n)), like)
         store_friction(planes.friction, operation, j, shape, k, X, n, like)
 
 

@@ -118,7 +118,8 @@ def _contact_part(work, item):
                 normal_force = dot(n, f)
                 if column == 0:
                     amount += abs(
-                        normal_force * dot(n, sub(vector_at(seen.u, k), vector_at(seen.planes.foot[j], k)))
+                        normal_force
+                        * dot(n, sub(vector_at(seen.u, k), vector_at(seen.planes.closest_point[j], k)))
                     )
                 elif normal_force > 0.0:
                     amount += 1.0

@@ -286,7 +286,7 @@ class Gradient:
     def _sticks(self) -> bool:
         """True if vertices stick to an obstacle by friction."""
         obstacles = self.model.obstacles
-        return self.report.contacts > 0 and obstacles is not None and obstacles.rough
+        return self.report.contacts > 0 and obstacles is not None and obstacles.has_friction
 
     @property
     def _dt(self) -> float:

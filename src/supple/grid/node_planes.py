@@ -36,9 +36,9 @@ class NodePlanes(Contacts):
         which, gap, normal, anchor, friction = self._planes_of_nodes
         nodes, count = slice(0, -1), len(which)
         planes.normal[:count, nodes, :3] = normal
-        planes.foot[:count, nodes, :3] = -gap[..., None] * normal
+        planes.closest_point[:count, nodes, :3] = -gap[..., None] * normal
         self.which[nodes, : len(which)] = which.T
-        arrays = [planes.normal, planes.foot, self.which]
+        arrays = [planes.normal, planes.closest_point, self.which]
         if planes.friction:
             planes.friction.anchor[:count, nodes, :3] = anchor
             planes.friction.coefficient[:count, nodes, 0] = friction

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.collision import Obstacles
-from supple.collision.obstacles.rigid_body import KnownPoses
+from supple.collision.obstacles.rigid_body import RecordedPoses
 from supple.terms import Term
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def with_bodies_at(model: Model, numbers: np.ndarray) -> Model:
     obstacles = model.obstacles
     if obstacles is None or not obstacles.rigid:
         return model
-    known_poses = KnownPoses(obstacles, np.zeros(1), numbers[None])
+    known_poses = RecordedPoses(obstacles, np.zeros(1), numbers[None])
     return replace(model, obstacles=replace(obstacles, poses=known_poses))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from supple.api.simulate import Frame
 from supple.collision import Obstacles
-from supple.collision.obstacles.rigid_body import KnownPoses
+from supple.collision.obstacles.rigid_body import RecordedPoses
 from supple.contact.dynamic_terms import evaluate_dynamic_terms
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.checksums import start_checksums
@@ -197,7 +197,7 @@ def with_known_poses(obstacles: Obstacles, frames: Sequence[SavedFrame]) -> Obst
         return obstacles
     times = np.array([frame.time for frame in known])
     numbers = np.stack([frame.state.history[RIGID] for frame in known if frame.state is not None])
-    return replace(obstacles, poses=KnownPoses(obstacles, times, numbers))
+    return replace(obstacles, poses=RecordedPoses(obstacles, times, numbers))
 
 
 def obstacles_in(folder: Path) -> Obstacles | None:

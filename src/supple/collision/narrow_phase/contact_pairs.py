@@ -1,8 +1,8 @@
 """Contacts between surfaces: points, normals and penetration depths.
 
-Opposing triangles have contact over their overlap (`contact.facing`). Sharp features and strongly compressed
+Opposing triangles have contact over their overlap (`face_face.py`). Sharp features and strongly compressed
 surfaces have contact within a quarter of the thickness, as vertex-triangle and edge-edge pairs
-(`contact.meeting`).
+(`vertex_edge.py`).
 """
 
 from __future__ import annotations
@@ -72,11 +72,13 @@ class ContactPairs:
         contacts: PairContacts, thickness: float, pairs: tuple[np.ndarray, np.ndarray], runner: Runner
     ) -> ContactPairs:
         """Select the active contacts of pairs (m,), all with the same thickness [m]."""
-        whole, real = compact_contacts(contacts, *pairs, runner)
-        weights, normal, distance, strength = np.split(real, [6, 9, 10], axis=1)
-        thick = np.full(len(whole), thickness)
+        integers, reals = compact_contacts(contacts, *pairs, runner)
+        weights, normal, distance, strength = np.split(reals, [6, 9, 10], axis=1)
+        thick = np.full(len(integers), thickness)
         numbers = distance[:, 0].copy(), thick, strength[:, 0].copy()
-        return ContactPairs(whole[:, :6].copy(), weights.copy(), normal.copy(), *numbers, whole[:, 6:].copy())
+        return ContactPairs(
+            integers[:, :6].copy(), weights.copy(), normal.copy(), *numbers, integers[:, 6:].copy()
+        )
 
     def where(self, selected: np.ndarray) -> ContactPairs:
         """Select contacts."""
@@ -160,11 +162,11 @@ class Surfaces:
     ) -> ContactPairs:
         """Find all contacts at positions in device memory, see `contact_pairs`."""
         parameters = self._parameters(points.x, thickness, reach, runner)
-        sharp_parameters = parameters._replace(thickness=SHARP_THICKNESS * thickness)
+        sharp = parameters._replace(thickness=SHARP_THICKNESS * thickness)
         contact_lists = [
             self._triangle_contacts(parameters, points, broad_phase, runner),
-            self._vertex_contacts(sharp_parameters, points, broad_phase, runner),
-            self._edge_contacts(sharp_parameters, points, broad_phase, runner),
+            self._vertex_contacts(sharp, points, broad_phase, runner),
+            self._edge_contacts(sharp, points, broad_phase, runner),
         ]
         broad_phase.release_grid()
         return ContactPairs.of(contact_lists)
@@ -203,8 +205,8 @@ class Surfaces:
         between = runner.empty((len(pairs[0]), NUMBERS), float)
         if len(pairs[0]):
             near = g, self.vertices, *pairs, between
-            around = VertexContacts(*near, *self._vertex_incidence, contacts)
-            runner.run(collide_vertices, 2, ClosestPoints(*near, contacts.strength), around)
+            work = VertexContacts(*near, *self._vertex_incidence, contacts)
+            runner.run(collide_vertices, 2, ClosestPoints(*near, contacts.strength), work)
         active = ContactPairs.from_pairs(contacts, g.thickness, pairs, runner)
         active.keys[:, 0] = len(self.triangles) + active.vertices[:, 0]
         active.keys[:, 1] = -1 - self.body[active.vertices[:, -1]]

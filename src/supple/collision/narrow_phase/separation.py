@@ -28,8 +28,8 @@ SEPARATION_RATIO = 0.5, 0.8
 direction starts to count, and counts fully."""
 
 MIN_NORMAL_COSINE = -0.5
-"""Cosine between separation direction and face normal below which a face is on the far side of the body.
-Bodies never separate toward the far side, however thin they are."""
+"""Cosine between separation direction and face normal below which a face is on the opposite side of the
+body. Bodies never separate toward it, however thin they are."""
 
 
 class SeparationDistances(NamedTuple):
@@ -43,7 +43,7 @@ class SeparationDistances(NamedTuple):
         body: (n,) body of each vertex.
         flat: (bodies,) True for shells.
         least: (m, 2) in: upper limits, out: distances of both points to the nearest face of the other body,
-            without faces on the far side [m].
+            without faces on the opposite side [m].
     """
 
     stencils: Any
@@ -57,14 +57,14 @@ class SeparationDistances(NamedTuple):
 
 @device_function
 def _near_side(a, b, c, outward):
-    """True if a triangle is not on the far side."""
+    """True if a triangle is not on the opposite side."""
     n = cross(sub(b, a), sub(c, a))
     return dot(outward, n) > MIN_NORMAL_COSINE * max(math.sqrt(dot(n, n)), 1e-300)
 
 
 @device_function
 def _from_triangle(grid, t, p, outward, least):
-    """Minimum of `least` and the distance from p to a triangle, ignored on the far side [m]."""
+    """Minimum of `least` and the distance from p to a triangle, ignored on the opposite side [m]."""
     corners, x = grid.primitives, grid.x
     a, b, c = point(x, corners[t, 0]), point(x, corners[t, 1]), point(x, corners[t, 2])
     if _near_side(a, b, c, outward):

@@ -66,7 +66,7 @@ class ContactParameters(NamedTuple):
 
 
 class PairContacts(NamedTuple):
-    """Contacts of all pairs, see `Meetings`; inactive pairs have strength 0."""
+    """Contacts of all pairs, see `ContactPairs`; inactive pairs have strength 0."""
 
     vertices: Any
     weights: Any

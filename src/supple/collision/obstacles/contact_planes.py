@@ -28,14 +28,14 @@ class Planes(NamedTuple):
 
     Attributes:
         normal: Unit normal, 0 without an obstacle.
-        foot: Point on the plane as a displacement [m].
+        closest_point: Point on the plane as a displacement [m].
         force: Contact force for the warm start of vertex updates [N].
         reaction: Contact force of the last evaluation [N].
         friction: `Friction`, or () without friction.
     """
 
     normal: Any
-    foot: Any
+    closest_point: Any
     force: Any
     reaction: Any
     friction: Any = ()
@@ -64,7 +64,7 @@ def across(n, v):
 
 
 def _fetch(planes: Any, j: int, own: Any, batch: Any) -> Any:
-    """(n, foot), and (anchor, μ) with friction, of the j-th plane for the vertices of a batch."""
+    """(n, closest point), and (anchor, μ) with friction, of the j-th plane for the vertices of a batch."""
 
 
 @overload_by_type(_fetch)
@@ -72,27 +72,27 @@ def _fetch_by_type(planes, j, own, batch):
     if is_empty(planes[Planes._fields.index("friction")]):
         return lambda planes, j, own, batch: (
             gather(planes.normal[j], own, batch, 0),
-            gather(planes.foot[j], own, batch, 0),
+            gather(planes.closest_point[j], own, batch, 0),
         )
     return lambda planes, j, own, batch: (
         gather(planes.normal[j], own, batch, 0),
-        gather(planes.foot[j], own, batch, 0),
+        gather(planes.closest_point[j], own, batch, 0),
         gather(planes.friction.anchor[j], own, batch, 0),
         gather(planes.friction.coefficient[j], own, batch, 0),
     )
 
 
 def _fetch_record(planes: Any, j: int, k: Any) -> Any:
-    """(n, foot), and (anchor, μ) with friction, of the j-th plane for the k-th padded vector."""
+    """(n, closest point), and (anchor, μ) with friction, of the j-th plane for the k-th padded vector."""
 
 
 @overload_by_type(_fetch_record)
 def _fetch_record_by_type(planes, j, k):
     if is_empty(planes[Planes._fields.index("friction")]):
-        return lambda planes, j, k: (record_at(planes.normal[j], k), record_at(planes.foot[j], k))
+        return lambda planes, j, k: (record_at(planes.normal[j], k), record_at(planes.closest_point[j], k))
     return lambda planes, j, k: (
         record_at(planes.normal[j], k),
-        record_at(planes.foot[j], k),
+        record_at(planes.closest_point[j], k),
         record_at(planes.friction.anchor[j], k),
         record_at(planes.friction.coefficient[j], k),
     )
@@ -103,39 +103,39 @@ def is_empty(kind: Any) -> bool:
     return isinstance(kind, types.BaseTuple) and len(kind) == 0
 
 
-def _as_seen(found: Any, N: Any, ui: Any) -> Any:
+def _at_displacement(plane: Any, N: Any, ui: Any) -> Any:
     """`PlaneContact` of vertices at displacements ui with the constrained directions N."""
 
 
-@overload_by_type(_as_seen)
-def _as_seen_by_type(found, N, ui):
-    if len(found) == 2:
-        return lambda found, N, ui: _smooth(found, N, ui)
-    return lambda found, N, ui: _rough(found, N, ui)
+@overload_by_type(_at_displacement)
+def _at_displacement_by_type(plane, N, ui):
+    if len(plane) == 2:
+        return lambda plane, N, ui: _frictionless(plane, N, ui)
+    return lambda plane, N, ui: _frictional(plane, N, ui)
 
 
 @device_function
-def _smooth(found, N, ui):
-    n, foot = found
-    g = dot(n, sub(ui, foot))
+def _frictionless(plane, N, ui):
+    n, closest_point = plane
+    g = dot(n, sub(ui, closest_point))
     n = free_part(N, n)
     return PlaneContact(n, scale(g, n), g, ())
 
 
 @device_function
-def _rough(found, N, ui):
-    n, foot, anchor, mu = found
-    g, o = dot(n, sub(ui, foot)), across(n, sub(ui, anchor))
+def _frictional(plane, N, ui):
+    n, closest_point, anchor, mu = plane
+    g, o = dot(n, sub(ui, closest_point)), across(n, sub(ui, anchor))
     return PlaneContact(free_part(N, n), free_part(N, add(scale(g, n), o)), g, mu[0])
 
 
 @device_function
 def plane_contact(planes, j, own, batch, N, ui):
     """`PlaneContact` of the j-th plane for the vertices of a batch."""
-    return _as_seen(_fetch(planes, j, own, batch), N, ui)
+    return _at_displacement(_fetch(planes, j, own, batch), N, ui)
 
 
 @device_function
 def plane_contact_at(planes, j, k, ui):
     """`PlaneContact` of the j-th plane for the vertex of the k-th padded vector."""
-    return _as_seen(_fetch_record(planes, j, k), (), ui)
+    return _at_displacement(_fetch_record(planes, j, k), (), ui)

@@ -46,15 +46,16 @@ class DeepestPoints(NamedTuple):
         triangles: (t, 3) vertices.
         shapes: Obstacle shapes.
         small: (r,) 1 for the shapes that count.
-        found: (room, 4) output in any order: triangle, shape, second and third weight of the deepest point.
-        count: (1,) output: number of points, which may exceed the capacity `room`.
+        points: (capacity, 4) output in any order: triangle, shape, second and third weight of the deepest
+            point.
+        count: (1,) output: number of points, which may exceed the capacity.
     """
 
     x: Any
     triangles: Any
     shapes: Any
     small: Any
-    found: Any
+    points: Any
     count: Any
 
 
@@ -65,7 +66,7 @@ def _vertex(work, m, j):
 
 
 @do.of(DeepestPoints)
-def _find(work, item):
+def _find_deepest(work, item):
     first, step = lane_stride(item)
     start = item_number(item) * BLOCK
     for m in range(start + first, min(len(work.triangles), start + BLOCK), step):
@@ -74,16 +75,16 @@ def _find(work, item):
             if work.small[k] != 0:
                 _, least = bound_distance(work.shapes, k, a, b, c)
                 if least < 0.0:
-                    _enter(work, m, k, deepest(work.shapes, k, a, b, c, 0.0, POINT_STEPS))
+                    _append_point(work, m, k, deepest(work.shapes, k, a, b, c, 0.0, POINT_STEPS))
 
 
 @device_function
-def _enter(work, m, k, at):
+def _append_point(work, m, k, at):
     if at.distance < 0.0:
         row = atomic_add(work.count, 0, 1)
-        if row < len(work.found):
-            work.found[row, 0], work.found[row, 1] = 1.0 * m, 1.0 * k
-            work.found[row, 2], work.found[row, 3] = at.second, at.third
+        if row < len(work.points):
+            work.points[row, 0], work.points[row, 1] = 1.0 * m, 1.0 * k
+            work.points[row, 2], work.points[row, 3] = at.second, at.third
 
 
 @kernel
@@ -112,7 +113,7 @@ class PairPoints(NamedTuple):
 
 
 @do.of(PairPoints)
-def _separate(work, item):
+def _find_pair_points(work, item):
     first, step = lane_stride(item)
     start = item_number(item) * BLOCK
     for p in range(start + first, min(len(work.triangle), start + BLOCK), step):
@@ -161,26 +162,26 @@ class FacePoints(NamedTuple):
         """Select contact points."""
         return FacePoints(*(values[chosen] for values in self))
 
-    def following(self, found: FacePoints) -> FacePoints:
+    def merge(self, new_points: FacePoints) -> FacePoints:
         """Merge these points with newly found deepest points.
 
-        A tracked point near a new deepest point of its face moves a fraction `TRACKING_RATE` of the way to it. Faces
-        yield at contact points, so an undamped update would oscillate.
+        A tracked point near a new deepest point of its face moves a fraction `TRACKING_RATE` of the way to
+        it. Faces yield at contact points, so an undamped update would oscillate.
         """
-        same = (self.triangle[:, None] == found.triangle) & (self.shape[:, None] == found.shape)
-        off = np.abs(self.weights[:, None] - found.weights).max(axis=2, initial=0.0)
+        same = (self.triangle[:, None] == new_points.triangle) & (self.shape[:, None] == new_points.shape)
+        off = np.abs(self.weights[:, None] - new_points.weights).max(axis=2, initial=0.0)
         off = np.where(same, off, np.inf)
         new = off.min(axis=0, initial=np.inf) >= SAME_POINT_TOLERANCE
         old = off.min(axis=1, initial=np.inf) < SAME_POINT_TOLERANCE
-        left = self.where(~old)._replace(deepest=self.weights[~old])
-        moved = self.where(old)
-        if len(moved.triangle):
-            aims = found.weights[off[old].argmin(axis=1)]
-            moved = moved._replace(
-                weights=moved.weights + TRACKING_RATE * (aims - moved.weights), deepest=aims
+        unmatched = self.where(~old)._replace(deepest=self.weights[~old])
+        tracked = self.where(old)
+        if len(tracked.triangle):
+            targets = new_points.weights[off[old].argmin(axis=1)]
+            tracked = tracked._replace(
+                weights=tracked.weights + TRACKING_RATE * (targets - tracked.weights), deepest=targets
             )
-        together = FacePoints(*map(np.concatenate, zip(left, moved, found.where(new), strict=True)))
-        return together.where(np.lexsort((*together.weights.T, together.shape, together.triangle)))
+        merged = FacePoints(*map(np.concatenate, zip(unmatched, tracked, new_points.where(new), strict=True)))
+        return merged.where(np.lexsort((*merged.weights.T, merged.shape, merged.triangle)))
 
 
 def points_inside(
@@ -198,18 +199,18 @@ def points_inside(
     Returns:
         Points with a negative distance.
     """
-    room = 64
+    capacity = 64
     while True:
-        found, count = runner.zeros((room, 4), np.float64), runner.zeros((1,), np.int64)
-        runner.run(find_inside, 1, DeepestPoints(x, triangles, shapes, small, found, count))
+        points, count = runner.zeros((capacity, 4), np.float64), runner.zeros((1,), np.int64)
+        runner.run(find_inside, 1, DeepestPoints(x, triangles, shapes, small, points, count))
         runner.download(count)
-        if count[0] <= room:
+        if count[0] <= capacity:
             break
-        room = int(count[0])
-    runner.download(found)
-    triangle, shape, second, third = found[: count[0]].T
+        capacity = int(count[0])
+    runner.download(points)
+    triangle, shape, second, third = points[: count[0]].T
     weights = np.stack([1 - second - third, second, third], axis=1)
-    return FacePoints.none().following(FacePoints.at(triangle, shape, weights))
+    return FacePoints.none().merge(FacePoints.at(triangle, shape, weights))
 
 
 def distances_of(shapes: Shapes, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -247,36 +248,36 @@ def sides_of(points: FacePoints, x: np.ndarray, triangles: np.ndarray, shapes: S
     weights = np.zeros((len(triangle), 3))
     if len(triangle):
         HOST.run(find_between, 1, PairPoints(x, triangles, shapes, triangle, shape, weights))
-    there = np.einsum("mk,mki->mi", weights, x[triangles[triangle]])
-    return distances_of(shapes, shape, there)[1][of_pair.ravel()]
+    closest_points = np.einsum("mk,mki->mi", weights, x[triangles[triangle]])
+    return distances_of(shapes, shape, closest_points)[1][of_pair.ravel()]
 
 
-def exit_points(shapes: Shapes, which: np.ndarray, points: np.ndarray, ways: np.ndarray) -> np.ndarray:
+def exit_points(shapes: Shapes, which: np.ndarray, points: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """Exit points from shapes along given directions.
 
     Args:
         shapes: Obstacle shapes.
         which: (m,) shape of each point.
         points: (m, 3) points inside [m].
-        ways: (m, 3) unit directions.
+        directions: (m, 3) unit directions.
 
     Returns:
         (m, 3) surface points [m].
     """
     low, high = np.zeros(len(points)), np.abs(distances_of(shapes, which, points)[0])
     for _ in range(DOUBLINGS + HALVINGS):
-        inside = distances_of(shapes, which, points + high[:, None] * ways)[0] < 0
+        inside = distances_of(shapes, which, points + high[:, None] * directions)[0] < 0
         low, high = np.where(inside, high, low), np.where(inside, 2 * high, high)
         middle = 0.5 * (low + high)
-        within = distances_of(shapes, which, points + middle[:, None] * ways)[0] < 0
+        within = distances_of(shapes, which, points + middle[:, None] * directions)[0] < 0
         low, high = np.where(within & ~inside, middle, low), np.where(within | inside, high, middle)
-    return points + high[:, None] * ways
+    return points + high[:, None] * directions
 
 
-def rotate_directions(shapes: Shapes, which: np.ndarray, ways: np.ndarray) -> np.ndarray:
+def rotate_directions(shapes: Shapes, which: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """(m, 3) directions rotated with their shapes from start to end of the step."""
     turns = shapes.rows[which, STEP : STEP + 9].reshape(-1, 3, 3)
-    return np.asarray(np.einsum("mij,mj->mi", turns, ways))
+    return np.asarray(np.einsum("mij,mj->mi", turns, directions))
 
 
 def advect_points(shapes: Shapes, which: np.ndarray, points: np.ndarray) -> np.ndarray:

@@ -43,8 +43,8 @@ enters the depth at a round shape quadratically. For contact points, where force
 an edge."""
 
 EXTRA_LEVELS, MAX_LEVELS = 2, 8
-"""Subdivision levels beyond the region length `REGION_LENGTH` of a mesh, so that most parts are culled, and maximum
-number of levels."""
+"""Subdivision levels beyond the region length `REGION_LENGTH` of a mesh, so that most parts are culled, and
+maximum number of levels."""
 
 
 class Deepest(NamedTuple):
@@ -75,11 +75,11 @@ def between(a, b, t):
 @device_function
 def _on_segment(shapes, k, p, q, times):
     """(d, t): smallest distance on the segment from p to q, and its parameter."""
-    way, low, high = sub(q, p), 0.0, 1.0
+    edge, low, high = sub(q, p), 0.0, 1.0
     for _ in range(times):
         t = 0.5 * (low + high)
         _, n = distance(shapes, k, between(p, q, t))
-        slope = dot(n, way)
+        slope = dot(n, edge)
         low, high = (t if slope <= 0.0 else low), (t if slope >= 0.0 else high)
     t = 0.5 * (low + high)
     d, _ = distance(shapes, k, between(p, q, t))
@@ -129,16 +129,16 @@ def bound_distance(shapes, k, a, b, c):
     """
     m = scale(1.0 / 3.0, add(a, add(b, c)))
     p, q, r = sub(a, m), sub(b, m), sub(c, m)
-    far = math.sqrt(max(max(dot(p, p), dot(q, q)), dot(r, r)))
+    radius = math.sqrt(max(max(dot(p, p), dot(q, q)), dot(r, r)))
     mesh = shapes.rows[k, KIND] == MESH
     if mesh:
         outside = beyond_box(shapes, k, m)
-        if outside > far:
-            return outside, outside - far
+        if outside > radius:
+            return outside, outside - radius
     d, n = distance(shapes, k, m)
     if mesh:
-        return d, d - SLACK * outside - far
-    return d, max(d - far, d + min(min(dot(n, p), dot(n, q)), dot(n, r)))
+        return d, d - SLACK * outside - radius
+    return d, max(d - radius, d + min(min(dot(n, p), dot(n, q)), dot(n, r)))
 
 
 @device_function
@@ -189,9 +189,9 @@ def deepest(shapes, k, a, b, c, limit, times):
             if level < levels:
                 level, path = level + 1, 4 * path
                 continue
-            found = _in_part(shapes, k, p, q, r, times)
-            if found.distance < best.distance:
-                best = Deepest(found.distance, v + s * found.second, w + s * found.third)
+            candidate = _in_part(shapes, k, p, q, r, times)
+            if candidate.distance < best.distance:
+                best = Deepest(candidate.distance, v + s * candidate.second, w + s * candidate.third)
         path += 1
         while level > 0 and path & 3 == 0:
             level, path = level - 1, path >> 2

@@ -1,6 +1,6 @@
 """Unilateral contact of vertices with obstacles and Coulomb friction.
 
-An obstacle is a plane for each vertex, with the gap g = n · (u - foot) ≥ 0. With friction, the plane has an
+An obstacle is a plane for each vertex, with the gap g = n · (u - p) ≥ 0 to its closest point p. With friction, the plane has an
 anchor: the vertex position at the start of the step, advected by the obstacle. The slip o is the displacement
 from the anchor perpendicular to n. The force r = λ n + t of the obstacle on the vertex satisfies, at the end
 of a step,
@@ -46,18 +46,18 @@ def project_to_cone(at: Any, r: Any) -> Any:
 
 
 @overload_by_type(project_to_cone)
-def _allowed(at, r):
+def _project_to_cone(at, r):
     if is_empty(at[PlaneContact._fields.index("mu")]):
         return lambda at, r: scale(max(dot(at.normal, r), 0.0 * r[0]), at.normal)
-    return lambda at, r: _in_cone(at, r)
+    return lambda at, r: _project_frictional(at, r)
 
 
 @device_function
-def _in_cone(at, r):
+def _project_frictional(at, r):
     normal = dot(at.normal, r)
     t = sub(r, scale(normal, at.normal))
-    push = max(normal, 0.0 * normal)
-    return add(scale(push, at.normal), scale(_within(at.mu * push, t), t))
+    normal_force = max(normal, 0.0 * normal)
+    return add(scale(normal_force, at.normal), scale(_limit_factor(at.mu * normal_force, t), t))
 
 
 def solve_contact(at: Any, A: Any, f: Any, before: Any) -> Any:
@@ -75,20 +75,20 @@ def solve_contact(at: Any, A: Any, f: Any, before: Any) -> Any:
 
 
 @overload_by_type(solve_contact)
-def _answer(at, A, f, before):
+def _solve_contact(at, A, f, before):
     if is_empty(at[PlaneContact._fields.index("mu")]):
-        return lambda at, A, f, before: _push(at, A, f)
-    return lambda at, A, f, before: _push_and_rub(at, A, f, before)
+        return lambda at, A, f, before: _frictionless_force(at, A, f)
+    return lambda at, A, f, before: _frictional_force(at, A, f, before)
 
 
 @device_function
-def _push(at, A, f):
+def _frictionless_force(at, A, f):
     """Frictionless contact force λ n with g + n · A⁻¹ (f + λ n) = 0, or 0 if that λ is negative."""
     n = at.normal
-    yields = dot(n, solve_spd(A, n))
-    there = yields * (A[0] + A[1] + A[2]) > MIN_COMPLIANCE
-    wanted = -(at.gap + dot(n, solve_spd(A, f))) / where(there, yields, 0.0 * yields + 1.0)
-    return scale(where(there, max(wanted, 0.0 * wanted), 0.0 * wanted), n)
+    compliance = dot(n, solve_spd(A, n))
+    is_movable = compliance * (A[0] + A[1] + A[2]) > MIN_COMPLIANCE
+    normal_force = -(at.gap + dot(n, solve_spd(A, f))) / where(is_movable, compliance, 0.0 * compliance + 1.0)
+    return scale(where(is_movable, max(normal_force, 0.0 * normal_force), 0.0 * normal_force), n)
 
 
 @device_function
@@ -109,7 +109,7 @@ def _inverse(A):
 
 
 @device_function
-def _push_and_rub(at, A, f, before):
+def _frictional_force(at, A, f, before):
     """Contact force with friction, by alternation of normal and tangential force.
 
     λ closes the gap; t = C(t - o/w) with the largest eigenvalue w of the tangential compliance. Both updates
@@ -117,30 +117,30 @@ def _push_and_rub(at, A, f, before):
     stiffness in lanes without a vertex overflow.
     """
     n, s, trace = at.normal, solve_spd(A, f), A[0] + A[1] + A[2]
-    A, before = _relaxed(A, trace), scale(1.0 / trace, before)
+    A, before = _scale_block(A, trace), scale(1.0 / trace, before)
     W, det = _inverse(A)
     Wn = symmetric_matvec(W, n)
-    yields = dot(n, Wn)
-    there = yields > MIN_COMPLIANCE
-    one = 0.0 * yields + 1.0
-    half = 0.5 * (W[0] + W[1] + W[2] - yields)
+    compliance = dot(n, Wn)
+    is_movable = compliance > MIN_COMPLIANCE
+    one = 0.0 * compliance + 1.0
+    half = 0.5 * (W[0] + W[1] + W[2] - compliance)
     square = max(half * half - dot(n, symmetric_matvec(A, n)) / det, 0.0 * half)
-    stiff, hard = one / (half + math.sqrt(square)), one / where(there, yields, one)
+    stiff, hard = one / (half + math.sqrt(square)), one / where(is_movable, compliance, one)
     slip = sub(at.error, scale(at.gap, n))
-    push = max(dot(n, before), 0.0 * yields)
-    rub = sub(before, scale(dot(n, before), n))
+    normal_force = max(dot(n, before), 0.0 * compliance)
+    friction_force = sub(before, scale(dot(n, before), n))
     for _ in range(FRICTION_ITERATIONS):
-        Wt = symmetric_matvec(W, rub)
-        push = max(-hard * (at.gap + dot(n, s) + dot(n, Wt)), 0.0 * yields)
-        moved = add(add(s, Wt), scale(push, Wn))
-        rub = sub(rub, scale(stiff, add(slip, across(n, moved))))
-        rub = scale(_within(at.mu * push, rub), rub)
-    r = add(scale(push, n), rub)
-    return scale(where(there, trace, 0.0 * one), r)
+        Wt = symmetric_matvec(W, friction_force)
+        normal_force = max(-hard * (at.gap + dot(n, s) + dot(n, Wt)), 0.0 * compliance)
+        displacement = add(add(s, Wt), scale(normal_force, Wn))
+        friction_force = sub(friction_force, scale(stiff, add(slip, across(n, displacement))))
+        friction_force = scale(_limit_factor(at.mu * normal_force, friction_force), friction_force)
+    r = add(scale(normal_force, n), friction_force)
+    return scale(where(is_movable, trace, 0.0 * one), r)
 
 
 @device_function
-def _within(limit, v):
+def _limit_factor(limit, v):
     """Scale factor that limits the length of v."""
     length = math.sqrt(dot(v, v))
     return min(limit / max(length, 0.0 * length + MIN_SLIP), 0.0 * length + 1.0)
@@ -165,23 +165,23 @@ def contact_step(planes: Any, own: Any, batch: Any, N: Any, A: Any, f: Any, ui: 
 
 
 @overload_by_type(contact_step)
-def _respond(planes, own, batch, N, A, f, ui, omega):
+def _contact_step(planes, own, batch, N, A, f, ui, omega):
     if len(planes) == 0:
         return lambda planes, own, batch, N, A, f, ui, omega: scale(omega, solve_spd(A, f))
-    return lambda planes, own, batch, N, A, f, ui, omega: _with_planes(
-        planes, own, batch, N, _relaxed(A, omega), f, ui
+    return lambda planes, own, batch, N, A, f, ui, omega: _step_with_planes(
+        planes, own, batch, N, _scale_block(A, omega), f, ui
     )
 
 
 @device_function
-def _relaxed(A, omega):
+def _scale_block(A, omega):
     """Scaled block A/ω, so that an over-relaxed step is an ordinary step of the scaled system."""
     s = 1.0 / omega
     return (s * A[0], s * A[1], s * A[2], s * A[3], s * A[4], s * A[5])
 
 
 @device_function
-def _rounds(planes):
+def _plane_iterations(planes):
     """Number of Gauss-Seidel iterations over the planes."""
     return 1 if len(planes.normal) == 1 else PLANE_ITERATIONS
 
@@ -196,7 +196,7 @@ def _last_forces(planes, own, batch, zero):
 
 
 @device_function
-def _none_pushes(planes, own, batch, N, ui, k, f):
+def _is_contact_free(planes, own, batch, N, ui, k, f):
     """True for most vertices: no plane exerted a force last, and none does against f + k (g n + o)."""
     none = 0.0 * f[0] >= 0.0
     for j in range(len(planes.normal)):
@@ -207,12 +207,12 @@ def _none_pushes(planes, own, batch, N, ui, k, f):
 
 
 @device_function
-def _with_planes(planes, own, batch, N, A, f, ui):
+def _step_with_planes(planes, own, batch, N, A, f, ui):
     step = solve_spd(A, f)
-    if _none_pushes(planes, own, batch, N, ui, 0.0 * ui[0] + 1.0, step):
+    if _is_contact_free(planes, own, batch, N, ui, 0.0 * ui[0] + 1.0, step):
         return step
     r = _last_forces(planes, own, batch, 0.0 * ui[0])
-    for _ in range(_rounds(planes)):
+    for _ in range(_plane_iterations(planes)):
         for j in range(len(planes.normal)):
             before = gather(planes.force[j], own, batch, 0)
             now = solve_contact(
@@ -245,17 +245,17 @@ def add_reactions(planes: Any, own: Any, batch: Any, N: Any, A: Any, ui: Any, f:
 
 
 @overload_by_type(add_reactions)
-def _support(planes, own, batch, N, A, ui, f, s):
+def _add_reactions(planes, own, batch, N, A, ui, f, s):
     if len(planes) == 0:
         return lambda planes, own, batch, N, A, ui, f, s: (f, s)
-    return lambda planes, own, batch, N, A, ui, f, s: _by_planes(planes, own, batch, N, A, ui, f, s)
+    return lambda planes, own, batch, N, A, ui, f, s: _plane_reactions(planes, own, batch, N, A, ui, f, s)
 
 
 @device_function
-def _by_planes(planes, own, batch, N, A, ui, f, s):
+def _plane_reactions(planes, own, batch, N, A, ui, f, s):
     """Reactions r = C(-(f + k (g n + o))): an open gap counts as its closing force, if that is smaller."""
     k = (A[0] + A[1] + A[2]) / 3.0
-    if _none_pushes(planes, own, batch, N, ui, k, f):
+    if _is_contact_free(planes, own, batch, N, ui, k, f):
         zero = 0.0 * f[0]
         for j in range(len(planes.normal)):
             scatter(planes.reaction[j], own, batch, 0, (zero, zero, zero))
@@ -263,7 +263,7 @@ def _by_planes(planes, own, batch, N, A, ui, f, s):
     r = _last_forces(planes, own, batch, 0.0 * ui[0])
     for j in range(len(planes.normal)):
         scatter(planes.reaction[j], own, batch, 0, gather(planes.force[j], own, batch, 0))
-    for _ in range(2 * _rounds(planes)):
+    for _ in range(2 * _plane_iterations(planes)):
         for j in range(len(planes.normal)):
             before = gather(planes.reaction[j], own, batch, 0)
             at, rest = plane_contact(planes, j, own, batch, N, ui), sub(r, before)

@@ -235,8 +235,8 @@ def _dot_tuples(a, b):
 def _crease_plane(values, first, m, p, d, n, reach):
     """(s, h, normal) of the m-th triangle as an additional contact face.
 
-    s is the squared distance of p, `MAX_SQUARED_DISTANCE` if the triangle does not qualify; h is the height of p over it. The
-    closest face has the distance d and the normal n.
+    s is the squared distance of p, `MAX_SQUARED_DISTANCE` if the triangle does not qualify; h is the height of
+    p over it. The closest face has the distance d and the normal n.
     """
     triangles, count = triangles_at(values, first), int(values[first + COUNT])
     at = triangles + CORNERS * m
@@ -248,19 +248,21 @@ def _crease_plane(values, first, m, p, d, n, reach):
     tiny = values[first + ROUNDING_LENGTH]
     if s > reach * reach or _dot_tuples(t, n) > 1.0 - COPLANAR_TOLERANCE or _dot_tuples(t, t) == 0.0:
         return MAX_SQUARED_DISTANCE, h, t
-    foot = p[0] - d * n[0], p[1] - d * n[1], p[2] - d * n[2]
+    closest_point = p[0] - d * n[0], p[1] - d * n[1], p[2] - d * n[2]
     middle = (
-        (a[0] + values[at + 3] + values[at + 6]) / 3.0 - foot[0],
-        (a[1] + values[at + 4] + values[at + 7]) / 3.0 - foot[1],
-        (a[2] + values[at + 5] + values[at + 8]) / 3.0 - foot[2],
+        (a[0] + values[at + 3] + values[at + 6]) / 3.0 - closest_point[0],
+        (a[1] + values[at + 4] + values[at + 7]) / 3.0 - closest_point[1],
+        (a[2] + values[at + 5] + values[at + 8]) / 3.0 - closest_point[2],
     )
-    back = (foot[0] - a[0]) * t[0] + (foot[1] - a[1]) * t[1] + (foot[2] - a[2]) * t[2]
+    back = (
+        (closest_point[0] - a[0]) * t[0] + (closest_point[1] - a[1]) * t[1] + (closest_point[2] - a[2]) * t[2]
+    )
     if _dot_tuples(middle, n) < CREASE_HEIGHT * values[first + EDGE] or back < -tiny:
         return MAX_SQUARED_DISTANCE, h, t
     edge = (
-        a[0] + v * (values[at + 3] - a[0]) + w * (values[at + 6] - a[0]) - foot[0],
-        a[1] + v * (values[at + 4] - a[1]) + w * (values[at + 7] - a[1]) - foot[1],
-        a[2] + v * (values[at + 5] - a[2]) + w * (values[at + 8] - a[2]) - foot[2],
+        a[0] + v * (values[at + 3] - a[0]) + w * (values[at + 6] - a[0]) - closest_point[0],
+        a[1] + v * (values[at + 4] - a[1]) + w * (values[at + 7] - a[1]) - closest_point[1],
+        a[2] + v * (values[at + 5] - a[2]) + w * (values[at + 8] - a[2]) - closest_point[2],
     )
     opposite = s - h * h <= ROUNDING * s + (d * d if d < 0.0 else 0.0)
     shared = 1 <= feature <= 3 and abs(_dot_tuples(edge, n)) <= tiny
@@ -282,7 +284,7 @@ def crease_planes(values, first, p, d, n):
         (g, m, h, k): signed distances g, h [m] and normals m, k, which are 0 without a face.
     """
     none = (0.0, 0.0, 0.0)
-    g, near, m, h, far, k = 0.0, MAX_SQUARED_DISTANCE, none, 0.0, MAX_SQUARED_DISTANCE, none
+    g, near, m, h, second_nearest, k = 0.0, MAX_SQUARED_DISTANCE, none, 0.0, MAX_SQUARED_DISTANCE, none
     if abs(d) > CREASE_SEARCH_DISTANCE * values[first + EDGE] or values[first + WEIGHT] > 0.0:
         return g, m, h, k
     reach = abs(d) + REACH * values[first + EDGE]
@@ -300,10 +302,10 @@ def crease_planes(values, first, p, d, n):
                 other = near == MAX_SQUARED_DISTANCE or _dot_tuples(t, m) <= 1.0 - COPLANAR_TOLERANCE
                 if s < near:
                     if other:
-                        h, far, k = g, near, m
+                        h, second_nearest, k = g, near, m
                     g, near, m = height, s, t
-                elif s < far and other:
-                    h, far, k = height, s, t
+                elif s < second_nearest and other:
+                    h, second_nearest, k = height, s, t
         while level > 0 and node & 1 == 1:
             node, level = node >> 1, level - 1
         if level == 0:
@@ -324,10 +326,10 @@ thickness relative to the largest thickness."""
 
 
 @kernel
-def _distances(values, points, found):
+def _distances(values, points, result):
     for i in range(len(points)):
         d, nx, ny, nz = distance_of_mesh(values, 0, points[i, 0], points[i, 1], points[i, 2])
-        found[i, 0], found[i, 1], found[i, 2], found[i, 3] = d, nx, ny, nz
+        result[i, 0], result[i, 1], result[i, 2], result[i, 3] = d, nx, ny, nz
 
 
 def mesh_distances(numbers: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -340,9 +342,9 @@ def mesh_distances(numbers: np.ndarray, points: np.ndarray) -> tuple[np.ndarray,
     Returns:
         Distances (k,) [m] and their gradients (k, 3).
     """
-    found = np.empty((len(points), 4))
-    _distances(numbers, np.ascontiguousarray(points, float), found)
-    return found[:, 0], found[:, 1:]
+    result = np.empty((len(points), 4))
+    _distances(numbers, np.ascontiguousarray(points, float), result)
+    return result[:, 0], result[:, 1:]
 
 
 def mesh_thickness(numbers: np.ndarray, corners: np.ndarray) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.collision.obstacles import signed_distance as kinds
+from supple.collision.obstacles import signed_distance as sdf
 from supple.collision.obstacles.rigid_body import RigidBody
 from supple.collision.obstacles.signed_distance import (
     BEFORE,
@@ -51,12 +51,12 @@ class Obstacles:
     surfaces: Callable[[float], dict[int, Surface]] = _no_surfaces
 
     @property
-    def rough(self) -> bool:
+    def has_friction(self) -> bool:
         """True if any obstacle has friction."""
         return bool((self.rows[:, FRICTION] > 0).any())
 
     @property
-    def slippery(self) -> bool:
+    def has_kinetic_friction(self) -> bool:
         """True if any kinetic friction coefficient differs from the static one."""
         return bool((self.rows[:, KINETIC] != self.rows[:, FRICTION]).any())
 
@@ -66,7 +66,7 @@ class Obstacles:
 
         More than three planes do not constrain a vertex further.
         """
-        return min(len(self.rows) + 2 * int((self.rows[:, kinds.CREASES] > 0).sum()), 3)
+        return min(len(self.rows) + 2 * int((self.rows[:, sdf.CREASES] > 0).sum()), 3)
 
     @property
     def obstacle(self) -> np.ndarray:
@@ -82,28 +82,28 @@ class Obstacles:
         """
         thick, reach = np.full(len(self.rows), np.inf), np.zeros(len(self.rows))
         for k, row in enumerate(self.rows):
-            a, b, c = row[kinds.SIZE : kinds.SIZE + 3]
+            a, b, c = row[sdf.SIZE : sdf.SIZE + 3]
             size = {
-                kinds.CAPSULE: (2 * b, 2 * b, 2 * (a + b)),
-                kinds.CYLINDER: (2 * b, 2 * b, 2 * a),
-                kinds.BOX: (2 * a, 2 * b, 2 * c),
-                kinds.MESH: (a, b, c),
-            }.get(int(row[kinds.KIND]))
-            if size is not None and row[kinds.SIDE] > 0:
+                sdf.CAPSULE: (2 * b, 2 * b, 2 * (a + b)),
+                sdf.CYLINDER: (2 * b, 2 * b, 2 * a),
+                sdf.BOX: (2 * a, 2 * b, 2 * c),
+                sdf.MESH: (a, b, c),
+            }.get(int(row[sdf.KIND]))
+            if size is not None and row[sdf.SIDE] > 0:
                 thick[k], reach[k] = min(size), float(np.linalg.norm(size))
-            if row[kinds.KIND] == kinds.MESH:
-                thick[k] = row[kinds.THIN]
+            if row[sdf.KIND] == sdf.MESH:
+                thick[k] = row[sdf.THIN]
         return thick, reach
 
-    def hurry(self, shapes: Shapes) -> float:
+    def motion_ratio(self, shapes: Shapes) -> float:
         """Largest displacement of a shape in the current step, relative to its thickness."""
         thick, reach = self.extents
         R = shapes.rows[:, STEP : STEP + 9].reshape(-1, 3, 3)
         now = shapes.rows[:, POSE + 9 : POSE + 12]
         before = np.einsum("kji,kj->ki", R, now - shapes.rows[:, STEP + 9 : STEP + 12])
-        moved = np.linalg.norm(now - before, axis=1)
-        turned = np.linalg.norm(R - np.eye(3), axis=(1, 2)) * reach
-        return float(np.max((moved + turned) / thick, initial=0.0))
+        translation = np.linalg.norm(now - before, axis=1)
+        rotation = np.linalg.norm(R - np.eye(3), axis=(1, 2)) * reach
+        return float(np.max((translation + rotation) / thick, initial=0.0))
 
     def deformation(self, begin: float, end: float) -> float:
         """Largest displacement of mesh vertices in their frame, relative to the thickness of thin parts.
@@ -141,7 +141,7 @@ class Obstacles:
         shapes.rows[:, STEP : STEP + 12] = between(before, now)
         if self.values_at is not None:
             shapes.values[:] = self.values_at(time)
-        if self.slippery and np.isfinite(dt):
+        if self.has_kinetic_friction and np.isfinite(dt):
             earlier = [self.poses(max(0.0, time - steps * dt)) for steps in (2, 1)]
             shapes.rows[:, BEFORE : BEFORE + 12] = between(*earlier)
 

@@ -51,19 +51,19 @@ class ContactForces(NamedTuple):
     Attributes:
         points: (k, 3) contact points [m].
         forces: (k, 3) forces on the body [N].
-        ways: (k, d, 3) directions of resistance.
+        directions: (k, d, 3) directions of resistance.
         stiffness: (k,) stiffnesses [N/m].
     """
 
     points: np.ndarray
     forces: np.ndarray
-    ways: np.ndarray
+    directions: np.ndarray
     stiffness: np.ndarray
 
 
-def concatenate_forces(*pushes: ContactForces) -> ContactForces:
+def concatenate_forces(*contact_forces: ContactForces) -> ContactForces:
     """Concatenate contact forces."""
-    return ContactForces(*map(np.concatenate, zip(*pushes, strict=True)))
+    return ContactForces(*map(np.concatenate, zip(*contact_forces, strict=True)))
 
 
 ROTATION_ITERATIONS, ROTATION_TOLERANCE = 50, 1e-15
@@ -113,7 +113,7 @@ class BodyContacts(NamedTuple):
     """Vertices in contact with a rigid body.
 
     Attributes:
-        push: Contact forces.
+        contact_forces: Contact forces.
         normals: (k, 3) contact normals.
         slips: (k, 3) tangential offsets from the stick points [m].
         limits: (k,) friction limits μ λ [N].
@@ -121,34 +121,44 @@ class BodyContacts(NamedTuple):
         vertices: (k,) vertices.
     """
 
-    push: ContactForces
+    contact_forces: ContactForces
     normals: np.ndarray
     slips: np.ndarray
     limits: np.ndarray
     sticks: np.ndarray
     vertices: np.ndarray
 
-    def hold(self, center: np.ndarray) -> Coupling:
+    def coupling(self, center: np.ndarray) -> Coupling:
         """Constrained directions of the vertices for a body with a given center (3,) [m]."""
-        push = self.push
-        projections = np.einsum("kdi,kdj->kij", push.ways, push.ways)
-        return Coupling(self.vertices, push.stiffness, projections, rigid_directions(push.points - center))
+        contact_forces = self.contact_forces
+        projections = np.einsum("kdi,kdj->kij", contact_forces.directions, contact_forces.directions)
+        return Coupling(
+            self.vertices,
+            contact_forces.stiffness,
+            projections,
+            rigid_directions(contact_forces.points - center),
+        )
 
-    def caught(self, center: np.ndarray, step: np.ndarray) -> np.ndarray:
+    def newly_sticking(self, center: np.ndarray, step: np.ndarray) -> np.ndarray:
         """(k,) True for sliding vertices that would stick after a correction s (6,) of the body.
 
         A vertex sticks if its slip reverses direction, or becomes short enough for static friction.
         """
-        moved = step[:3] + np.cross(step[3:], self.push.points - center)
-        slips = self.slips - _across(self.normals, moved)
-        turned = np.einsum("ki,ki->k", slips, self.slips) < 0
-        held = self.push.stiffness * np.linalg.norm(slips, axis=1) < self.limits
-        return ~self.sticks & (self.limits > 0) & (turned | held)
+        displacement = step[:3] + np.cross(step[3:], self.contact_forces.points - center)
+        slips = self.slips - _across(self.normals, displacement)
+        is_reversed = np.einsum("ki,ki->k", slips, self.slips) < 0
+        is_static = self.contact_forces.stiffness * np.linalg.norm(slips, axis=1) < self.limits
+        return ~self.sticks & (self.limits > 0) & (is_reversed | is_static)
 
-    def stick_too(self, vertices: np.ndarray) -> BodyContacts:
+    def add_sticking(self, vertices: np.ndarray) -> BodyContacts:
         """Return a copy with further sticking vertices (k,)."""
         sticks = self.sticks | vertices
-        return self._replace(sticks=sticks, push=self.push._replace(ways=_ways(self.normals, sticks)))
+        return self._replace(
+            sticks=sticks,
+            contact_forces=self.contact_forces._replace(
+                directions=_resisting_directions(self.normals, sticks)
+            ),
+        )
 
 
 NO_CONTACTS = BodyContacts(
@@ -181,10 +191,10 @@ def classify_contacts(
         vertices: (k,) vertices.
     """
     limits = friction * np.einsum("ki,ki->k", normals, forces)
-    rub = np.linalg.norm(_across(normals, forces), axis=1)
-    sticks = (limits > 0) & (rub < (1 - CONE_TOLERANCE) * limits)
-    push = ContactForces(points, -forces, _ways(normals, sticks), stiffness)
-    return BodyContacts(push, normals, _across(normals, offsets), limits, sticks, vertices)
+    tangential = np.linalg.norm(_across(normals, forces), axis=1)
+    sticks = (limits > 0) & (tangential < (1 - CONE_TOLERANCE) * limits)
+    contact_forces = ContactForces(points, -forces, _resisting_directions(normals, sticks), stiffness)
+    return BodyContacts(contact_forces, normals, _across(normals, offsets), limits, sticks, vertices)
 
 
 def _across(normals: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -192,7 +202,7 @@ def _across(normals: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return vectors - np.einsum("ki,ki->k", normals, vectors)[:, None] * normals
 
 
-def _ways(normals: np.ndarray, sticks: np.ndarray) -> np.ndarray:
+def _resisting_directions(normals: np.ndarray, sticks: np.ndarray) -> np.ndarray:
     """(k, 3, 3) directions of resistance: all for sticking contacts, the normal for sliding contacts."""
     along = np.zeros((len(normals), 3, 3))
     along[:, 0] = normals
@@ -225,76 +235,80 @@ class RigidMotion:
                 "position, velocity or spin of a rigid body is infinite or NaN: go back to an earlier state; "
                 "smaller steps or forces may help"
             )
-        self._dt, self._start, self._from = dt, self.center.copy(), self.axes.copy()
+        self._dt, self._start, self._start_axes = dt, self.center.copy(), self.axes.copy()
         self._inertia = self.axes.T @ np.diag(b.inertia) @ self.axes
         self._momentum = self._inertia @ self.spin
-        self._aim = self.center + dt * self.velocity + dt * dt * b.force / b.mass
-        self._turn_aim = self._free_rotation(dt)
-        self._put(self._aim.copy(), self._turn_aim.copy())
+        self._predicted_center = self.center + dt * self.velocity + dt * dt * b.force / b.mass
+        self._predicted_rotation = self._free_rotation(dt)
+        self._set_pose(self._predicted_center.copy(), self._predicted_rotation.copy())
 
     def _free_rotation(self, dt: float) -> np.ndarray:
         """θ̂ (3,) of a torque-free step [rad]: I(½ θ̂) θ̂ = Δt L, by fixed-point iteration."""
-        turn = dt * self.spin
+        rotation = dt * self.spin
         for _ in range(ROTATION_ITERATIONS):
-            half = Rotation.from_rotvec(0.5 * turn).as_matrix()
-            change = dt * half @ np.linalg.solve(self._inertia, half.T @ self._momentum) - turn
-            turn = turn + change
-            if np.linalg.norm(change) <= ROTATION_TOLERANCE * np.linalg.norm(turn):
+            half = Rotation.from_rotvec(0.5 * rotation).as_matrix()
+            change = dt * half @ np.linalg.solve(self._inertia, half.T @ self._momentum) - rotation
+            rotation = rotation + change
+            if np.linalg.norm(change) <= ROTATION_TOLERANCE * np.linalg.norm(rotation):
                 break
-        return turn
+        return rotation
 
-    def _put(self, center: np.ndarray, turn: np.ndarray) -> None:
-        self.center, self._turn = center, turn
-        self.axes = self._from @ Rotation.from_rotvec(turn).as_matrix().T
+    def _set_pose(self, center: np.ndarray, rotation: np.ndarray) -> None:
+        self.center, self._rotation = center, rotation
+        self.axes = self._start_axes @ Rotation.from_rotvec(rotation).as_matrix().T
 
-    def settle(self, damping: float) -> None:
+    def update_velocity(self, damping: float) -> None:
         """Update velocity and spin from the current pose, reduced by the fraction `damping`."""
         self.velocity = (1 - damping) * (self.center - self._start) / self._dt
-        turned = Rotation.from_rotvec(self._turn).as_matrix()
-        momentum = self._momentum + self._inertia @ (self._turn - self._turn_aim) / self._dt
-        self.spin = (1 - damping) * turned @ np.linalg.solve(self._inertia, turned.T @ momentum)
+        rotation = Rotation.from_rotvec(self._rotation).as_matrix()
+        momentum = self._momentum + self._inertia @ (self._rotation - self._predicted_rotation) / self._dt
+        self.spin = (1 - damping) * rotation @ np.linalg.solve(self._inertia, rotation.T @ momentum)
 
-    def system(self, push: ContactForces, response: Response | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def system(
+        self, contact_forces: ContactForces, response: Response | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Newton system of the equations of motion.
 
         Args:
-            push: Contact forces.
+            contact_forces: Contact forces.
             response: Condensed response of soft bodies, added to the stiffnesses of the contact forces.
 
         Returns:
             H (6, 6) and residual r (6,) of the correction H s = r.
         """
         b, square = self.body, self._dt**2
-        arms = push.points - self.center
-        force, torque = push.forces.sum(axis=0), np.cross(arms, push.forces).sum(axis=0)
-        missing = np.concatenate(
+        arms = contact_forces.points - self.center
+        force, torque = contact_forces.forces.sum(axis=0), np.cross(arms, contact_forces.forces).sum(axis=0)
+        residual = np.concatenate(
             [
-                force - b.mass / square * (self.center - self._aim),
-                torque - self._inertia @ (self._turn - self._turn_aim) / square,
+                force - b.mass / square * (self.center - self._predicted_center),
+                torque - self._inertia @ (self._rotation - self._predicted_rotation) / square,
             ]
         )
-        J = np.concatenate([push.ways, np.cross(arms[:, None], push.ways)], axis=2)
-        H = np.einsum("k,kdi,kdj->ij", push.stiffness, J, J)
+        J = np.concatenate(
+            [contact_forces.directions, np.cross(arms[:, None], contact_forces.directions)], axis=2
+        )
+        H = np.einsum("k,kdi,kdj->ij", contact_forces.stiffness, J, J)
         H[:3, :3] += b.mass / square * np.eye(3)
         H[3:, 3:] += self._inertia / square
-        return (H if response is None else H + response.stiffness), missing
+        return (H if response is None else H + response.stiffness), residual
 
     def relative_residual(
-        self, push: ContactForces, step: np.ndarray, response: Response | None = None
+        self, contact_forces: ContactForces, step: np.ndarray, response: Response | None = None
     ) -> float:
         """Relative residual of the equations of motion before a correction s (6,).
 
         |H s|, torques divided by the radius of gyration, relative to the sum of the magnitudes of all contact
         forces and the weight.
         """
-        H, _ = self.system(push, response)
-        lacking = (H @ step) / np.repeat([1.0, self.reach], 3)
-        scale = np.linalg.norm(push.forces, axis=1).sum() + np.linalg.norm(self.body.force)
-        return float(np.linalg.norm(lacking) / scale) if scale > 0 else 0.0
+        H, _ = self.system(contact_forces, response)
+        imbalance = (H @ step) / np.repeat([1.0, self.reach], 3)
+        scale = np.linalg.norm(contact_forces.forces, axis=1).sum() + np.linalg.norm(self.body.force)
+        return float(np.linalg.norm(imbalance) / scale) if scale > 0 else 0.0
 
     def correct(self, step: np.ndarray) -> float:
         """Translate and rotate by s (6,) [m, rad]; returns the length of the motion [m]."""
-        self._put(self.center + step[:3], self._turn + step[3:])
+        self._set_pose(self.center + step[:3], self._rotation + step[3:])
         return float(np.linalg.norm(step[:3]) + self.reach * np.linalg.norm(step[3:]))
 
     @property
@@ -311,13 +325,13 @@ class RigidMotion:
         """Radius of gyration [m]."""
         return float(np.sqrt(max(self.body.inertia) / self.body.mass))
 
-    def moved(self, point: np.ndarray) -> np.ndarray:
+    def displacement_to(self, point: np.ndarray) -> np.ndarray:
         """(3,) displacement during the step of the material point now at a point (3,) [m]."""
-        return point - (self._start + self._from.T @ (self.axes @ (point - self.center)))
+        return point - (self._start + self._start_axes.T @ (self.axes @ (point - self.center)))
 
-    def shift_of(self, point: np.ndarray) -> np.ndarray:
+    def displacement_from(self, point: np.ndarray) -> np.ndarray:
         """(3,) displacement during the step of the material point initially at a point (3,) [m]."""
-        return self.center + (point - self.start) @ self._from.T @ self.axes - point
+        return self.center + (point - self.start) @ self._start_axes.T @ self.axes - point
 
     @property
     def start(self) -> np.ndarray:
@@ -325,9 +339,9 @@ class RigidMotion:
         return self._start
 
     @property
-    def began(self) -> np.ndarray:
+    def start_frame(self) -> np.ndarray:
         """(12,) frame at the start of the step, as in a row of shapes."""
-        return np.concatenate([self._from.ravel(), self._start])
+        return np.concatenate([self._start_axes.ravel(), self._start])
 
     @property
     def numbers(self) -> np.ndarray:
@@ -347,7 +361,7 @@ class RigidMotion:
 
 
 @dataclass(frozen=True, eq=False)
-class KnownPoses:
+class RecordedPoses:
     """Frames of all shapes over time, with rigid bodies from saved states at the nearest time.
 
     Attributes:

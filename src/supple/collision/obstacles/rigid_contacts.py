@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from supple.collision.obstacles import signed_distance as kinds
+from supple.collision.obstacles import signed_distance as sdf
 from supple.collision.obstacles.rigid_body import ContactForces, Response, RigidMotion
 from supple.collision.obstacles.signed_distance import (
     FRICTION,
@@ -92,7 +92,7 @@ def separations(a: Block, b: Block) -> tuple[np.ndarray, np.ndarray]:
     cross = np.cross(a.axes[:, None], b.axes[None]).reshape(9, 3)
     length = np.sqrt((cross * cross).sum(axis=1))
     crossing = cross[length > PARALLEL] / length[length > PARALLEL, None]
-    return np.concatenate([_apart(a, b, a.axes), _apart(a, b, b.axes)]), _apart(a, b, crossing)
+    return np.concatenate([_separation(a, b, a.axes), _separation(a, b, b.axes)]), _separation(a, b, crossing)
 
 
 def crossing_edges(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
@@ -110,15 +110,15 @@ def crossing_edges(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndar
     cross = np.cross(a.axes[:, None], b.axes[None])
     length = np.linalg.norm(cross, axis=2)
     crossing = cross[length > PARALLEL] / length[length > PARALLEL][:, None]
-    best = max(_apart(a, b, n).max(initial=-np.inf) for n in (a.axes, b.axes, crossing))
+    best = max(_separation(a, b, n).max(initial=-np.inf) for n in (a.axes, b.axes, crossing))
     for i, j in zip(*np.nonzero(length > PARALLEL), strict=True):
         n = cross[i, j] / length[i, j]
         n = n if n @ (a.center - b.center) >= 0 else -n
-        if _apart(a, b, n) >= best - slack:
+        if _separation(a, b, n) >= best - slack:
             yield from _crossings(a, b, i, j, n, slack)
 
 
-def _apart(a: Block, b: Block, n: np.ndarray) -> np.ndarray:
+def _separation(a: Block, b: Block, n: np.ndarray) -> np.ndarray:
     """Separation [m] of two boxes along unit vectors n (..., 3), negative for overlap."""
     return np.abs(n @ (a.center - b.center)) - a.reach(n) - b.reach(n)
 
@@ -193,17 +193,17 @@ def _clip_polygon(polygon: np.ndarray, direction: np.ndarray, limit: float) -> n
     heights = (polygon @ direction - limit).tolist() if len(polygon) else []
     if all(height <= 0 for height in heights):
         return polygon
-    kept = []
+    corners = []
     for k, height in enumerate(heights):
         before = heights[k - 1]
         if (height <= 0) != (before <= 0):
-            kept.append(polygon[k - 1] + before / (before - height) * (polygon[k] - polygon[k - 1]))
+            corners.append(polygon[k - 1] + before / (before - height) * (polygon[k] - polygon[k - 1]))
         if height <= 0:
-            kept.append(polygon[k])
-    return np.array(kept).reshape(-1, 3)
+            corners.append(polygon[k])
+    return np.array(corners).reshape(-1, 3)
 
 
-SWEEPS, CORRECTION_TOLERANCE = 20_000, 1e-13
+MAX_SWEEPS, CORRECTION_TOLERANCE = 20_000, 1e-13
 """Maximum number of Gauss-Seidel sweeps, and relative change of corrections per sweep for convergence. If
 many points share a load, corrections converge long before forces. Close to the friction limit that takes
 thousands of sweeps; the remaining slip would be creep."""
@@ -250,11 +250,11 @@ def sample_points(row: np.ndarray) -> tuple[np.ndarray, float]:
     a, b, c = row[SIZE : SIZE + 3]
     if row[SIDE] < 0:
         return np.empty((0, 3)), 0.0
-    if row[KIND] == kinds.CAPSULE:
+    if row[KIND] == sdf.CAPSULE:
         return np.outer(np.linspace(-a, a, 9 if a > 0 else 1), [0, 0, 1]), float(b)
-    if row[KIND] == kinds.BOX:
+    if row[KIND] == sdf.BOX:
         return CORNERS * [a, b, c], 0.0
-    if row[KIND] == kinds.CYLINDER:
+    if row[KIND] == sdf.CYLINDER:
         rim = np.stack([b * np.cos(RIM_ANGLES), b * np.sin(RIM_ANGLES)], axis=1)
         return np.concatenate([np.insert(rim, 2, z, axis=1) for z in (-a, a)]), 0.0
     return np.empty((0, 3)), 0.0
@@ -274,8 +274,8 @@ def find_contacts(motions: list[RigidMotion], shapes: Shapes, near: float) -> li
     rigid = {motion.body.row: k for k, motion in enumerate(motions)}
     began = Shapes(shapes.rows.copy(), shapes.values)
     for motion in motions:
-        began.rows[motion.body.row, POSE : POSE + 12] = motion.began
-    found: list[RigidContact] = []
+        began.rows[motion.body.row, POSE : POSE + 12] = motion.start_frame
+    contacts: list[RigidContact] = []
     for k, motion in enumerate(motions):
         own = motion.body.row
         for shape in range(len(shapes.rows)):
@@ -283,39 +283,45 @@ def find_contacts(motions: list[RigidMotion], shapes: Shapes, near: float) -> li
             if shape == own or 0 <= other < k:
                 continue
             mu = float(max(shapes.rows[own, FRICTION], shapes.rows[shape, FRICTION]))
-            pairs = list(_touches_of(began, own, shape)) if other >= 0 else []
+            pairs = list(_shape_contacts(began, own, shape)) if other >= 0 else []
             if not pairs:
-                pairs = list(_touches_of(shapes, own, shape))
+                pairs = list(_shape_contacts(shapes, own, shape))
                 if other >= 0:
-                    pairs = [_took_place(motion, motions[other], *each) for each in pairs]
-            found += [RigidContact(point, gap, normal, k, other, shape, mu) for point, gap, normal in pairs]
-    return [each for each in found if _gap(motions, shapes, each)[0] < near]
+                    pairs = [_at_step_start(motion, motions[other], *each) for each in pairs]
+            contacts += [
+                RigidContact(point, gap, normal, k, other, shape, mu) for point, gap, normal in pairs
+            ]
+    return [each for each in contacts if _gap(motions, shapes, each)[0] < near]
 
 
-def _took_place(
+def _at_step_start(
     one: RigidMotion, other: RigidMotion, point: np.ndarray, gap: float, normal: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray]:
     """Transform a contact of two rigid bodies to the start of the step."""
-    then = point - 0.5 * (one.moved(point) + other.moved(point))
-    return then, gap - float(normal @ (one.shift_of(then) - other.shift_of(then))), normal
+    start_point = point - 0.5 * (one.displacement_to(point) + other.displacement_to(point))
+    return (
+        start_point,
+        gap - float(normal @ (one.displacement_from(start_point) - other.displacement_from(start_point))),
+        normal,
+    )
 
 
-def _touches_of(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+def _shape_contacts(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Contact points, gaps and normals toward the first shape, from the sample points of both shapes."""
     if all(_solid_box(shapes.rows[row]) for row in (one, other)):
         yield from box_contact_points(shapes.rows[one], shapes.rows[other])
         return
-    yield from _touches(shapes, one, other)
-    for point, gap, normal in _touches(shapes, other, one):
+    yield from _sampled_contacts(shapes, one, other)
+    for point, gap, normal in _sampled_contacts(shapes, other, one):
         yield point, gap, -normal
 
 
 def _solid_box(row: np.ndarray) -> bool:
     """True for an ordinary box, False for an inverted one."""
-    return bool(row[KIND] == kinds.BOX and row[SIDE] > 0)
+    return bool(row[KIND] == sdf.BOX and row[SIDE] > 0)
 
 
-def _touches(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+def _sampled_contacts(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Contact points, gaps and normals toward the first shape, from its own sample points."""
     points, radius = sample_points(shapes.rows[one])
     if not len(points):
@@ -329,7 +335,7 @@ def _touches(shapes: Shapes, one: int, other: int) -> Iterator[tuple[np.ndarray,
 
 def corrections(
     motions: list[RigidMotion],
-    pushes: list[ContactForces],
+    contact_forces: list[ContactForces],
     shapes: Shapes,
     responses: Sequence[Response | None],
 ) -> np.ndarray:
@@ -337,38 +343,42 @@ def corrections(
 
     Args:
         motions: Motions of all rigid bodies.
-        pushes: Contact forces of soft bodies on each.
+        contact_forces: Contact forces of soft bodies on each.
         shapes: Obstacle shapes.
         responses: Condensed response of soft bodies to each, or None.
 
     Returns:
         s (k, 6): translations [m] and rotations [rad] that satisfy the equations of motion.
     """
-    each = zip(motions, pushes, responses, strict=True)
-    systems = [motion.system(push, response) for motion, push, response in each]
+    each = zip(motions, contact_forces, responses, strict=True)
+    systems = [motion.system(force, response) for motion, force, response in each]
     inverse = np.linalg.inv(np.stack([H for H, _ in systems]))
-    free = np.einsum("kij,kj->ki", inverse, np.stack([missing for _, missing in systems]))
+    free = np.einsum("kij,kj->ki", inverse, np.stack([residual for _, residual in systems]))
     reach = [motion.reach for motion in motions]
-    far = max(np.linalg.norm(s[:3]) + r * np.linalg.norm(s[3:]) for s, r in zip(free, reach, strict=True))
-    met = find_contacts(motions, shapes, float(2 * far + 0.1 * min(reach)))
-    if not met:
+    max_motion = max(
+        np.linalg.norm(s[:3]) + r * np.linalg.norm(s[3:]) for s, r in zip(free, reach, strict=True)
+    )
+    contacts = find_contacts(motions, shapes, float(2 * max_motion + 0.1 * min(reach)))
+    if not contacts:
         return free
-    bodies = np.array([(each.body, each.other) for each in met])
-    J = _directions(motions, met, bodies)
-    gaps = np.stack([_gap(motions, shapes, each) for each in met])
+    bodies = np.array([(each.body, each.other) for each in contacts])
+    J = _directions(motions, contacts, bodies)
+    gaps = np.stack([_gap(motions, shapes, each) for each in contacts])
     steps = free.copy()
-    solve_contact_forces(steps, inverse, bodies, J, gaps, np.array([each.friction for each in met]))
+    solve_contact_forces(steps, inverse, bodies, J, gaps, np.array([each.friction for each in contacts]))
     return steps
 
 
-def _directions(motions: list[RigidMotion], met: list[RigidContact], bodies: np.ndarray) -> np.ndarray:
+def _directions(motions: list[RigidMotion], contacts: list[RigidContact], bodies: np.ndarray) -> np.ndarray:
     """(c, 2, 3, 6) Jacobian of gaps and slips with respect to the corrections s of both bodies."""
     pairs = bodies[:, 1] >= 0
     now, began = (np.stack(each) for each in zip(*((m.center, m.start) for m in motions), strict=True))
     centers = np.where(pairs[:, None, None], began[bodies], now[bodies])
-    arms = np.stack([each.point for each in met])[:, None] - centers
-    ways = np.broadcast_to(np.stack([_frame(each.normal) for each in met])[:, None], (len(met), 2, 3, 3))
-    J = np.concatenate([ways, np.cross(arms[:, :, None], ways)], axis=3)
+    arms = np.stack([each.point for each in contacts])[:, None] - centers
+    axes = np.broadcast_to(
+        np.stack([_frame(each.normal) for each in contacts])[:, None], (len(contacts), 2, 3, 3)
+    )
+    J = np.concatenate([axes, np.cross(arms[:, :, None], axes)], axis=3)
     J[:, 1] *= -1
     J[~pairs, 1] = 0
     return J
@@ -384,15 +394,17 @@ def _frame(n: np.ndarray) -> np.ndarray:
     return np.array([n, first, (b * z - c * y, c * x - a * z, a * y - b * x)])
 
 
-def _gap(motions: list[RigidMotion], shapes: Shapes, met: RigidContact) -> np.ndarray:
+def _gap(motions: list[RigidMotion], shapes: Shapes, contact: RigidContact) -> np.ndarray:
     """(3,) gap and slips of the body in the step so far [m]."""
-    if met.other >= 0:
-        moved = [motions[number].shift_of(met.point) for number in (met.body, met.other)]
-        return np.array([met.gap, 0, 0]) + _frame(met.normal) @ (moved[0] - moved[1])
-    R = shapes.rows[met.shape, STEP : STEP + 9].reshape(3, 3)
-    moved = met.point - R.T @ (met.point - shapes.rows[met.shape, STEP + 9 : STEP + 12])
-    slid = _frame(met.normal) @ (motions[met.body].moved(met.point) - moved)
-    return np.array([met.gap, slid[1], slid[2]])
+    if contact.other >= 0:
+        displacement = [
+            motions[number].displacement_from(contact.point) for number in (contact.body, contact.other)
+        ]
+        return np.array([contact.gap, 0, 0]) + _frame(contact.normal) @ (displacement[0] - displacement[1])
+    R = shapes.rows[contact.shape, STEP : STEP + 9].reshape(3, 3)
+    displacement = contact.point - R.T @ (contact.point - shapes.rows[contact.shape, STEP + 9 : STEP + 12])
+    slips = _frame(contact.normal) @ (motions[contact.body].displacement_to(contact.point) - displacement)
+    return np.array([contact.gap, slips[1], slips[2]])
 
 
 def solve_contact_forces(
@@ -417,40 +429,40 @@ def solve_contact_forces(
     own = np.einsum("cbdi,cbdi->cd", J, yields)
     own[:, 1] = own[:, 2] = own[:, 1:].max(axis=1)
     forces, free, before = np.zeros_like(gaps), steps.copy(), steps.copy()
-    _balance_meetings(steps, bodies, J, yields, own, gaps, friction, forces, free, before)
+    _solve_contact_forces(steps, bodies, J, yields, own, gaps, friction, forces, free, before)
 
 
 @kernel
-def _balance_meetings(steps, bodies, J, yields, own, gaps, friction, forces, free, before):
-    for _ in range(SWEEPS):
+def _solve_contact_forces(steps, bodies, J, yields, own, gaps, friction, forces, free, before):
+    for _ in range(MAX_SWEEPS):
         for k in range(len(steps)):
             for i in range(6):
                 before[k, i] = steps[k, i]
         for c in range(len(gaps)):
             normal = max(0.0, forces[c, 0] - _slip(steps, bodies, J, gaps, c, 0) / own[c, 0])
-            _push(steps, bodies, yields, c, 0, normal - forces[c, 0])
+            _apply_force(steps, bodies, yields, c, 0, normal - forces[c, 0])
             forces[c, 0] = normal
             if friction[c] > 0.0:
                 one = forces[c, 1] - _slip(steps, bodies, J, gaps, c, 1) / own[c, 1]
                 two = forces[c, 2] - _slip(steps, bodies, J, gaps, c, 2) / own[c, 2]
                 most, size = friction[c] * normal, math.sqrt(one * one + two * two)
                 part = most / size if size > most else 1.0
-                _push(steps, bodies, yields, c, 1, part * one - forces[c, 1])
-                _push(steps, bodies, yields, c, 2, part * two - forces[c, 2])
+                _apply_force(steps, bodies, yields, c, 1, part * one - forces[c, 1])
+                _apply_force(steps, bodies, yields, c, 2, part * two - forces[c, 2])
                 forces[c, 1], forces[c, 2] = part * one, part * two
-        if _have_settled(steps, before, free, 0) and _have_settled(steps, before, free, 3):
+        if _have_converged(steps, before, free, 0) and _have_converged(steps, before, free, 3):
             break
 
 
 @device_function
-def _have_settled(steps, before, free, first):
+def _have_converged(steps, before, free, first):
     """True if translations, or rotations, of all bodies have converged."""
-    moved, largest = 0.0, 0.0
+    displacement, largest = 0.0, 0.0
     for k in range(len(steps)):
         for i in range(first, first + 3):
-            moved = max(moved, abs(steps[k, i] - before[k, i]))
+            displacement = max(displacement, abs(steps[k, i] - before[k, i]))
             largest = max(largest, max(abs(steps[k, i] - free[k, i]), abs(free[k, i])))
-    return moved <= CORRECTION_TOLERANCE * largest
+    return displacement <= CORRECTION_TOLERANCE * largest
 
 
 @device_function
@@ -466,7 +478,7 @@ def _slip(steps, bodies, J, gaps, c, d):
 
 
 @device_function
-def _push(steps, bodies, yields, c, d, force):
+def _apply_force(steps, bodies, yields, c, d, force):
     """Apply a force component of a contact to the corrections of both bodies."""
     for side in range(2):
         k = bodies[c, side]

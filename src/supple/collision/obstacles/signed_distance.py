@@ -147,7 +147,7 @@ def beyond_box(shapes, k, x):
 
 
 @device_function
-def _moved(r, k, a, x):
+def _apply_motion(r, k, a, x):
     """x → R x + t with the motion at field `a` of the k-th row."""
     return (
         r[k, a] * x[0] + r[k, a + 1] * x[1] + r[k, a + 2] * x[2] + r[k, a + 9],
@@ -159,13 +159,13 @@ def _moved(r, k, a, x):
 @device_function
 def advect(shapes, k, x):
     """Advect point x by the k-th shape from start to end of the current step."""
-    return _moved(shapes.rows, k, STEP, x)
+    return _apply_motion(shapes.rows, k, STEP, x)
 
 
 @device_function
 def advect_previous(shapes, k, x):
     """Advect point x by the k-th shape from start to end of the previous step."""
-    return _moved(shapes.rows, k, BEFORE, x)
+    return _apply_motion(shapes.rows, k, BEFORE, x)
 
 
 @device_function
@@ -238,13 +238,13 @@ def nearest_planes(shapes, x, count):
 
 
 @kernel
-def _nearest_of_all(shapes, points, found, which):
+def _nearest_of_all(shapes, points, result, which):
     for i in range(len(points)):
         x = (points[i, 0], points[i, 1], points[i, 2])
         k, _, _ = nearest(shapes, x)
         d, n = distance(shapes, k, x)
         which[i] = k
-        found[i, 0], found[i, 1], found[i, 2], found[i, 3] = d, n[0], n[1], n[2]
+        result[i, 0], result[i, 1], result[i, 2], result[i, 3] = d, n[0], n[1], n[2]
 
 
 def distances_to(shapes: Shapes, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -258,6 +258,6 @@ def distances_to(shapes: Shapes, points: np.ndarray) -> tuple[np.ndarray, np.nda
         Distances (n,) [m], gradients (n, 3) and nearest shapes (n,).
     """
     points = np.ascontiguousarray(points, float)
-    found, which = np.zeros((len(points), 4)), np.zeros(len(points), np.int64)
-    _nearest_of_all(shapes, points, found, which)
-    return found[:, 0], found[:, 1:], which
+    result, which = np.zeros((len(points), 4)), np.zeros(len(points), np.int64)
+    _nearest_of_all(shapes, points, result, which)
+    return result[:, 0], result[:, 1:], which

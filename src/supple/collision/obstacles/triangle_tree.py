@@ -90,7 +90,7 @@ class TriangleTree:
             if level:
                 low, high = low.reshape(-1, 2, 3).min(axis=1), high.reshape(-1, 2, 3).max(axis=1)
 
-    def _face(self, corners: np.ndarray, found: np.ndarray) -> np.ndarray:
+    def _face(self, corners: np.ndarray, normals_out: np.ndarray) -> np.ndarray:
         """Write the pseudonormals of faces, edges and vertices to found (t, 7, 3).
 
         Returns:
@@ -106,11 +106,11 @@ class TriangleTree:
         units = sides / np.where(lengths > 0, lengths, 1.0)[:, :, None]
         cosines = -np.einsum("tki,tki->tk", units, np.roll(units, 1, axis=1))
         weighted = np.arccos(np.clip(cosines, -1, 1))[:, :, None] * normals[:, None]
-        found[:, 0] = normals
-        found[:, 1:4] = _sums(edges.ravel(), np.repeat(normals, 3, axis=0))[edges]
-        found[:, 4:] = _sums(self.triangles.ravel(), weighted.reshape(-1, 3))[self.triangles]
-        norms = np.linalg.norm(found, axis=2, keepdims=True)
-        found /= np.where(norms > OPPOSITE, norms, np.inf)
+        normals_out[:, 0] = normals
+        normals_out[:, 1:4] = _sums(edges.ravel(), np.repeat(normals, 3, axis=0))[edges]
+        normals_out[:, 4:] = _sums(self.triangles.ravel(), weighted.reshape(-1, 3))[self.triangles]
+        norms = np.linalg.norm(normals_out, axis=2, keepdims=True)
+        normals_out /= np.where(norms > OPPOSITE, norms, np.inf)
         return flat
 
     @cached_property
@@ -171,9 +171,11 @@ def _leaf_order(centroids: np.ndarray, levels: int) -> np.ndarray:
     for level in range(levels):
         starts = ((np.arange(1 << level) << (levels - level)) * count) >> levels
         own = np.repeat(np.arange(1 << level), np.diff(np.append(starts, count)))
-        there = centroids[order]
-        sides = np.maximum.reduceat(there, starts) - np.minimum.reduceat(there, starts)
-        along = there[np.arange(count), sides.argmax(axis=1)[own]]
+        ordered_centroids = centroids[order]
+        sides = np.maximum.reduceat(ordered_centroids, starts) - np.minimum.reduceat(
+            ordered_centroids, starts
+        )
+        along = ordered_centroids[np.arange(count), sides.argmax(axis=1)[own]]
         order = order[np.lexsort((along, own))]
     return order
 

@@ -11,7 +11,7 @@ from supple.datasets.store.dataset_store import OUTCOMES, Store
 
 
 def status(store: Store) -> dict[str, Any]:
-    """Progress of a store: samples by outcome, shards, times, retries and the measured gain of warm starts."""
+    """Progress of a store: samples by outcome, shards, times, retries, measured gain of warm starts."""
     columns, finished = reports(store), store.finished()
     outcome = columns["outcome"]
     counts = {name: int((outcome == k).sum()) for k, name in enumerate(OUTCOMES) if (outcome == k).any()}
