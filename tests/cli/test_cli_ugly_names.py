@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli_scenes import SAG, supple, write_scene
 
-from supple.cli.commands.compare import print_comparison
+from supple.cli.compare_table import print_comparison
 from supple.cli.console import errors, note
 from supple.live import server as serving
 

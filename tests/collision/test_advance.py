@@ -4,12 +4,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from test_barrier import intersects
+from surface_cases import crowded_bodies, intersects
 
 import supple
 from supple.collision.broad_phase.candidates import max_approach, stretch
 from supple.collision.ccd.advance import advance_to_contact, stop_at_obstacles
-from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.collision.narrow_phase.proximity import proximity_pairs
 from supple.collision.obstacles.signed_distance import POSE, STEP
 
@@ -93,18 +92,6 @@ def test_parts_of_paths_to_obstacles():
         obstacles, obstacles.shapes(0.0), touching, touching + 1, np.zeros(1, int), np.arange(1), 0.01
     )
     np.testing.assert_array_equal(advanced, touching + 1)
-
-
-def crowded_bodies(rng, count=6):
-    """Surfaces of bodies near to each other."""
-    ball = supple.ball(0.3, 2)
-    used, faces = np.unique(ball.surface, return_inverse=True)
-    faces, points = faces.reshape(-1, 3), ball.points[used]
-    positions = np.array([(k % 3, k // 3, 0.1 * k) for k in range(count)])
-    x = np.concatenate([points @ np.linalg.qr(rng.normal(size=(3, 3)))[0] + p for p in positions])
-    triangles = np.concatenate([faces + k * len(points) for k in range(count)])
-    body = np.repeat(np.arange(count), len(points))
-    return Surfaces(triangles, body, x, 0.0, np.zeros(count, bool)), x
 
 
 @pytest.mark.parametrize("seed", range(4))

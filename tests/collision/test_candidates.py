@@ -4,8 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from test_flying import crowded_bodies
-from test_grid import soup
+from surface_cases import crowded_bodies, soup
 
 import supple
 from supple.collision.broad_phase.candidates import Candidates

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from fake_device import fake_device  # noqa: F401
-from test_flying import crowded_bodies
-from test_grid import CASES, edges_of
+from surface_cases import CASES, nearby_bodies, searches
 
 import supple
 from supple.collision.broad_phase import search as grid
@@ -23,15 +22,6 @@ def card():
     from supple.problem.cuda import Cuda
 
     return Cuda(records=2)
-
-
-def searches(name):
-    """Of all types of things."""
-    x, triangles = CASES[name]
-    vertices, edges = np.unique(triangles)[:, None], edges_of(triangles)
-    triangles = np.ascontiguousarray(triangles, np.int64)
-    for seek, other in ((vertices, triangles), (edges, edges), (edges, triangles), (triangles, triangles)):
-        yield np.ascontiguousarray(x, float), seek, other
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -54,14 +44,6 @@ def test_the_capacity_suffices_for_all_pairs(where, monkeypatch):
     assert len(pairs.one) > 2 * len(primitives[1])
     for a, b in zip(pairs, expected, strict=True):
         np.testing.assert_array_equal(a, b)
-
-
-def nearby_bodies():
-    """Six bodies, some of which are inside of others."""
-    surfaces, x = crowded_bodies(np.random.default_rng(1))
-    centers = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
-    surfaces.clear = 0.05
-    return surfaces, x - 0.45 * centers[surfaces.body]
 
 
 def test_what_meets_while_bodies_move_is_detected_by_a_device(fake_device):  # noqa: F811

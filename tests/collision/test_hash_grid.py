@@ -5,44 +5,11 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from surface_cases import CASES, crumpled, edges_of
 
-import supple
 from supple.collision.broad_phase.search import near
 from supple.collision.geometry.closest_point import between, on_edges, on_triangle
 from supple.kernels import Host
-
-
-def edges_of(triangles):
-    pairs = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
-    return np.unique(np.sort(pairs, axis=1), axis=0)
-
-
-def soup(count, seed, size=0.3):
-    """Triangles that have nothing to do with each other, and cross."""
-    rng = np.random.default_rng(seed)
-    corners = rng.uniform(-1, 1, (count, 1, 3)) + size * rng.normal(size=(count, 3, 3))
-    return corners.reshape(-1, 3), np.arange(3 * count).reshape(-1, 3)
-
-
-def crumpled(seed=1):
-    """A surface whose vertices are moved at random, so that it crosses itself."""
-    ball = supple.ball(1.0, 3)
-    used, triangles = np.unique(ball.surface, return_inverse=True)
-    points = ball.points[used]
-    rng = np.random.default_rng(seed)
-    return points + 0.1 * rng.normal(size=points.shape), triangles.reshape(-1, 3)
-
-
-CASES = {
-    "soup": soup(40, 0),
-    "crumpled": crumpled(),
-    "one giant": (
-        np.concatenate([soup(40, 2, 0.02)[0], 50 * np.array([[-1, 0, -1], [1, 0, -1], [0, 0, 2.0]])]),
-        np.arange(123).reshape(-1, 3),
-    ),
-    "far away": (soup(30, 3)[0] + 1e4, soup(30, 3)[1]),
-    "no area": (np.repeat(soup(20, 4)[0][::3], 3, axis=0), np.arange(60).reshape(-1, 3)),
-}
 
 
 def pair_list(start, pairs):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from surface_cases import intersects
 
 import supple
 from supple.collision.narrow_phase.contact_pairs import Surfaces
@@ -9,20 +10,6 @@ from supple.collision.narrow_phase.proximity import SAFE_FRACTION, displacement_
 from supple.scene.build import assemble_model
 
 RUBBER = supple.Corotated(young=1e5, poisson=0.3)
-
-
-def surface_of(scene):
-    return np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
-
-
-def intersects(scene, positions):
-    """By ipctk, in exact predicates of its own."""
-    ipctk = pytest.importorskip("ipctk")
-    triangles = surface_of(scene)
-    used, faces = np.unique(triangles, return_inverse=True)
-    faces = faces.reshape(-1, 3)
-    mesh = ipctk.CollisionMesh(positions[used], np.asarray(ipctk.edges(faces)), faces)
-    return ipctk.has_intersections(mesh, positions[used])
 
 
 def pressed(displacement=0.3, cells=(3, 2), gap=0.02, contact="barrier", **options):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from cards import on_a_card
-from test_finding_on_devices import nearby_bodies, searches
-from test_grid import CASES
+from surface_cases import CASES, nearby_bodies, searches
 
 import supple
 from supple.collision.broad_phase.candidates import Candidates

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_barrier import intersects
+from surface_cases import intersects
 
 import supple
 from supple.contact import prescribed_motion as leading

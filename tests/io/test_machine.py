@@ -13,7 +13,7 @@ def test_versions_of_all_packages_are_printed(capsys):
     for name in ("supple", "numpy", "numba"):
         assert versions[name] == version(name)
     assert {"python", "cpu", "cores", "system"} <= versions.keys()
-    assert [rest for name, rest in lines if name == "device"][0] == "cpu  available"
+    assert next(rest for name, rest in lines if name == "device") == "cpu  available"
 
 
 def test_absent_packages_are_left_out(capsys, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from supple.kernels import do, is_leader, item_number, kernel, lane_stride, parallel_for, run, threads_for
 from supple.kernels.lanewise import run_lanewise
 from supple.kernels.parallel.thread_team import CHUNK
-from supple.kernels.parallel.tiles import TILE, parallel_for_rows
+from supple.kernels.parallel.tiles import TILE_ROWS, parallel_for_rows
 from supple.ordering import ListedColors, color_bounds, each_color
 
 TEAMS = [1, 2, 3, 8, "lanes"]
@@ -126,7 +126,7 @@ def test_a_phase_begins_when_the_one_before_is_over(team):
 
 
 @pytest.mark.parametrize("team", TEAMS)
-@pytest.mark.parametrize("count", [0, 1, TILE - 1, TILE, TILE + 1, 5 * TILE])
+@pytest.mark.parametrize("count", [0, 1, TILE_ROWS - 1, TILE_ROWS, TILE_ROWS + 1, 5 * TILE_ROWS])
 @pytest.mark.parametrize("first", [0, 7])
 def test_every_row_once(team, count, first):
     done = nothing(first + count + 2)

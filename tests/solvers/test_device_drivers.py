@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from batch_scenes import batch_and_single_solves, check_batch, hanging_pair, variations
 from fake_device import fake_device  # noqa: F401
 from problems import cantilever, material
-from test_equilibria import batch_and_single_solves, check, hanging_pair, variations
 
 import supple
 from supple import Outcome
@@ -23,7 +23,7 @@ ACCELERATIONS = pytest.mark.parametrize("acceleration", ["none", "chebyshev", "a
 @pytest.mark.parametrize("acceleration", ["chebyshev", "anderson"])
 def test_batches_are_what_single_solves_are(acceleration, at_once):
     solver = supple.PBNG(acceleration)
-    batch, single = check("cuda", solver, batch_size=at_once), check("cpu", solver)
+    batch, single = check_batch("cuda", solver, batch_size=at_once), check_batch("cpu", solver)
     for a, b in zip(batch, single, strict=True):
         assert a.report.iterations == b.report.iterations
         assert a.report.energy == pytest.approx(b.report.energy, rel=1e-9)

@@ -4,8 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
+from frame_comparison import frames_equal
 from problems import PRECISIONS, model_of, sheet
-from test_state import same
 from test_terms import check_forces
 
 import supple
@@ -109,7 +109,7 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name):
         uninterrupted[2:],
         strict=True,
     ):
-        assert same(frames, expected)
+        assert frames_equal(frames, expected)
 
 
 def test_variations_know_creases():

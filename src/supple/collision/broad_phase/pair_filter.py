@@ -74,7 +74,7 @@ def _filter_pairs(s, item):
             m, o = s.one[p], s.two[p]
             near_by = squared_box_distance(s.x, s.query, s.other, m, o, square) < square
             near_by = near_by and squared_distance(s.x, s.query, s.other, m, o) < square
-            s.near_count[p] = near_by
+            s.is_near[p] = near_by
             near_count += 1 if near_by else 0
         s.count[r] = near_count
 

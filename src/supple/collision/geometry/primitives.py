@@ -63,8 +63,8 @@ def share_vertex(query, other, m, o):
 def squared_distance(x, query, other, m, o):
     """Squared distance of two primitives without common vertices [m²].
 
-    Edge-triangle pairs: 0 for an intersection, otherwise `NO_CONTACT_DISTANCE`. Triangle-triangle pairs: always
-    0, since only their boxes are tested.
+    Edge-triangle pairs: 0 for an intersection, otherwise `NO_CONTACT_DISTANCE`. Triangle-triangle pairs:
+    always 0, since only their boxes are tested.
     """
     if query.shape[1] == 3:
         return 0.0

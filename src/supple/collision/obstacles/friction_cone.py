@@ -1,9 +1,9 @@
 """Unilateral contact of vertices with obstacles and Coulomb friction.
 
-An obstacle is a plane for each vertex, with the gap g = n · (u - p) ≥ 0 to its closest point p. With friction, the plane has an
-anchor: the vertex position at the start of the step, advected by the obstacle. The slip o is the displacement
-from the anchor perpendicular to n. The force r = λ n + t of the obstacle on the vertex satisfies, at the end
-of a step,
+An obstacle is a plane for each vertex, with the gap g = n · (u - p) ≥ 0 to its closest point p. With
+friction, the plane has an anchor: the vertex position at the start of the step, advected by the obstacle. The
+slip o is the displacement from the anchor perpendicular to n. The force r = λ n + t of the obstacle on the
+vertex satisfies, at the end of a step,
 
     λ ≥ 0, g ≥ 0, λ g = 0        and        |t| ≤ μ λ, o = 0   or   t = - μ λ o/|o|.
 

@@ -235,8 +235,8 @@ def _dot_tuples(a, b):
 def _crease_plane(values, first, m, p, d, n, reach):
     """(s, h, normal) of the m-th triangle as an additional contact face.
 
-    s is the squared distance of p, `MAX_SQUARED_DISTANCE` if the triangle does not qualify; h is the height of
-    p over it. The closest face has the distance d and the normal n.
+    s is the squared distance of p, `MAX_SQUARED_DISTANCE` if the triangle does not qualify; h is the height
+    of p over it. The closest face has the distance d and the normal n.
     """
     triangles, count = triangles_at(values, first), int(values[first + COUNT])
     at = triangles + CORNERS * m

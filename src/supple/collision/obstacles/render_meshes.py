@@ -81,7 +81,7 @@ def obstacle_meshes(obstacles: Obstacles, seen: np.ndarray, time: float = 0.0) -
 def obstacle_triangles(
     obstacles: Obstacles | None, time: float, seen: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points (p, 3) [m] and triangles (t, 3) of all visible obstacles at a time [s]; see `obstacle_meshes`."""
+    """Points (p, 3) [m] and triangles (t, 3) of visible obstacles at a time [s]; see `obstacle_meshes`."""
     points, triangles, first = [np.empty((0, 3))], [np.empty((0, 3), np.int64)], 0
     if obstacles is not None:
         meshes = obstacle_meshes(obstacles, seen, time)
