@@ -316,7 +316,7 @@ def installed(monkeypatch: Any) -> Iterator[Card]:
     launching._launchers.clear()
     launching._dispatcher.cache_clear()
     memory._pool.cache_clear()
-    monkeypatch.setattr(launching, "can_keep", lambda: False)
+    monkeypatch.setattr(launching, "can_cache", lambda: False)
     try:
         yield CARD
     finally:

@@ -86,12 +86,12 @@ def test_they_are_searched_again_only_where_bodies_have_approached_each_other():
     surfaces, x = crowded_bodies(np.random.default_rng(0))
     known = pickle.loads(pickle.dumps(Candidates(surfaces)))
     known.vertices(Points.at(x), 0.1)
-    cached = dict(known._known)
+    cached = dict(known._cached)
     known.vertices(Points.at(x + np.array([5.0, 0, 0])), 0.1)
-    assert known._known == cached, "all go together"
+    assert known._cached == cached, "all go together"
     known.vertices(Points.at(np.where(surfaces.body[:, None] == 0, x + 0.5, x)), 0.1)
-    assert known._known["vertices", False] is not cached["vertices", False]
-    assert known._known["vertices", True] is cached["vertices", True], "within bodies nothing has moved"
+    assert known._cached["vertices", False] is not cached["vertices", False]
+    assert known._cached["vertices", True] is cached["vertices", True], "within bodies nothing has moved"
 
 
 def test_bodies_that_deform_are_searched_again_separately(monkeypatch):
@@ -101,10 +101,10 @@ def test_bodies_that_deform_are_searched_again_separately(monkeypatch):
     known = Candidates(surfaces)
 
     def watched(*given):
-        requests.append(given[5].late.copy())
+        requests.append(given[5].outdated.copy())
         return find_pairs(*given)
 
-    monkeypatch.setattr("supple.collision.broad_phase.candidates.find", watched)
+    monkeypatch.setattr("supple.collision.broad_phase.candidates.find_pairs", watched)
     known.edges(Points.at(x), 0.1)
     for k in (3, 1, 3):
         x = np.where(surfaces.body[:, None] == k, x * rng.uniform(0.5, 0.8, 3), x)

@@ -39,7 +39,7 @@ def test_the_capacity_suffices_for_all_pairs(where, monkeypatch):
     """However few were expected: none are dropped."""
     primitives, runner = list(searches("crumpled"))[1], {"one": HOST, "several": Host(3)}.get(where) or card()
     expected = find_pairs(*primitives, 0.3)
-    monkeypatch.setattr(grid, "ROOM", 0)
+    monkeypatch.setattr(grid, "INITIAL_CAPACITY", 0)
     pairs = find_pairs(*primitives, 0.3, runner)
     assert len(pairs.one) > 2 * len(primitives[1])
     for a, b in zip(pairs, expected, strict=True):

@@ -221,7 +221,7 @@ def test_kernels_are_cached_on_disk_for_other_processes(fake_device, tmp_path, m
 
     launch_as_a_new_process()  # the stand-in's own kernel, which is not what is kept here
     fake_device.compiled.clear()
-    monkeypatch.setattr(launching, "can_keep", lambda: True)
+    monkeypatch.setattr(launching, "can_cache", lambda: True)
     for module in ("supple.kernels.compile.disk_cache", "supple.kernels.cuda.launcher"):
         monkeypatch.setattr(f"{module}.cache_directory", lambda: tmp_path)
     assert launch_as_a_new_process() == (1, 0)

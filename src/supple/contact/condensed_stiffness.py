@@ -22,7 +22,7 @@ class CondensedStiffness:
         self._responses: Sequence[Response | None] = []
         self._least, self._rises = float("inf"), 0
 
-    def see(self, relative_residual: float) -> None:
+    def record(self, relative_residual: float) -> None:
         """Record the relative residual of the rigid bodies before a correction."""
         self._rises += relative_residual > 2.0 * self._least
         self._least = min(self._least, relative_residual)

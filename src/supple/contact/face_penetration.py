@@ -340,7 +340,9 @@ def _pinned_cells(contacts: Contacts) -> tuple[np.ndarray, np.ndarray]:
 def _contains(corners: np.ndarray, point: np.ndarray) -> np.ndarray:
     """(m,) True if a tetrahedron with corners (m, 4, 3) [m] contains a point (3,) [m]."""
     edges = np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2)
-    sound = np.abs(np.linalg.det(edges)) > 0
+    is_regular = np.abs(np.linalg.det(edges)) > 0
     weights = np.full((len(corners), 3), -1.0)
-    weights[sound] = np.linalg.solve(edges[sound], (point - corners[sound, 0])[..., None])[..., 0]
+    weights[is_regular] = np.linalg.solve(edges[is_regular], (point - corners[is_regular, 0])[..., None])[
+        ..., 0
+    ]
     return (weights >= 0).all(axis=1) & (weights.sum(axis=1) <= 1)

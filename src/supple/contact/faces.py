@@ -158,10 +158,10 @@ class FaceContact:
         vertices, weights = term.vertices[own], term.weights[own]
         points = np.einsum("mk,mki->mi", weights, (problem.model.rest + u)[vertices])
         n = np.pad(term.numbers[own, NORMAL:SLIP][:, None], ((0, 0), (0, 2), (0, 0)))
-        ways = np.broadcast_to(np.eye(3), (len(n), 3, 3)) if problem.contacts.has_friction else n
+        directions = np.broadcast_to(np.eye(3), (len(n), 3, 3)) if problem.contacts.has_friction else n
         through = (weights**2 * _softness(term, vertices, stiffness)[vertices]).sum(axis=1)
         yields = 1 / term.numbers[own, STIFFNESS] + through
-        return ContactForces(points, -forces[own], ways, 1 / yields)
+        return ContactForces(points, -forces[own], directions, 1 / yields)
 
     def obstacle_contacts(self, model: Model, x: np.ndarray) -> ObstacleContacts:
         """Obstacle forces on the corners of faces, at positions x (n, 3) [m]."""

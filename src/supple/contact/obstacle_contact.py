@@ -131,10 +131,10 @@ class Contacts:
         def records() -> np.ndarray:
             return np.zeros(shape, self.dtype)
 
-        rough = self.obstacles.has_friction
+        has_friction = self.obstacles.has_friction
         self.start = np.zeros(shape[1:] if self._keeps_start else (1, RECORD), self.dtype)
         self.which = np.full((len(self.states.u), 3), -1, np.int32)
-        friction = Friction(records(), records()) if rough else ()
+        friction = Friction(records(), records()) if has_friction else ()
         self.planes = Planes(records(), records(), records(), records(), friction)
         self.sums: ContactSums | None = None
         self.face_search: FacePenetrationSearch | None = None
@@ -343,7 +343,7 @@ class Contacts:
         if not self.rigid:
             return 0.0
         while True:
-            pushes = [
+            forces = [
                 concatenate_forces(each.contact_forces, *extra)
                 for each, extra in zip(touching_vertices, others, strict=True)
             ]
@@ -353,8 +353,10 @@ class Contacts:
                     each.contact_forces._replace(stiffness=0 * each.contact_forces.stiffness)
                     for each in touching_vertices
                 ]
-                pushes = [concatenate_forces(push, *extra) for push, extra in zip(soft, others, strict=True)]
-            steps = corrections(self.rigid, pushes, self.shapes, responses)
+                forces = [
+                    concatenate_forces(force, *extra) for force, extra in zip(soft, others, strict=True)
+                ]
+            steps = corrections(self.rigid, forces, self.shapes, responses)
             caught = [
                 each.newly_sticking(m.center, s)
                 for each, m, s in zip(touching_vertices, self.rigid, steps, strict=True)
@@ -365,13 +367,13 @@ class Contacts:
                 each.add_sticking(stops) for each, stops in zip(touching_vertices, caught, strict=True)
             ]
         farthest = worst = 0.0
-        for motion, push, step, response in zip(self.rigid, pushes, steps, responses, strict=True):
-            worst = max(worst, motion.relative_residual(push, step, response))
+        for motion, force, step, response in zip(self.rigid, forces, steps, responses, strict=True):
+            worst = max(worst, motion.relative_residual(force, step, response))
             farthest = max(farthest, motion.correct(step))
             motion.update_velocity(self._damping)
             self.shapes.rows[motion.body.row, POSE : POSE + 12] = motion.frame
         self.rigid_residual = worst
-        self.condensed.see(worst)
+        self.condensed.record(worst)
         self.shapes.rows[:, STEP : STEP + 12] = between(self.before, self.shapes.rows[:, POSE : POSE + 12])
         moves = [r.moves @ s for r, s in zip(responses, steps, strict=True) if r is not None]
         if moves:
@@ -459,13 +461,13 @@ def measure_rigid(contacts: Contacts, stiffness: np.ndarray, others: Sequence[li
         others: Further contact forces on each rigid body.
     """
     touching_vertices = [_find_touching(contacts, motion, stiffness) for motion in contacts.rigid]
-    pushes = [
+    forces = [
         concatenate_forces(each.contact_forces, *extra)
         for each, extra in zip(touching_vertices, others, strict=True)
     ]
-    steps = corrections(contacts.rigid, pushes, contacts.shapes, [None] * len(pushes))
-    each = zip(contacts.rigid, pushes, steps, strict=True)
-    contacts.rigid_residual = max(motion.relative_residual(push, step) for motion, push, step in each)
+    steps = corrections(contacts.rigid, forces, contacts.shapes, [None] * len(forces))
+    each = zip(contacts.rigid, forces, steps, strict=True)
+    contacts.rigid_residual = max(motion.relative_residual(force, step) for motion, force, step in each)
 
 
 def _displace(contacts: Contacts, moves: np.ndarray) -> None:

@@ -104,7 +104,7 @@ def _contact_part(work, item):
     seen, vertex, parts = work.seen, work.cuts.vertex, work.parts
     part = item_number(item) // parts.shape[1]
     column = item_number(item) - part * parts.shape[1]
-    copy, start = member_of(item), vector_offset(item)
+    member, start = member_of(item), vector_offset(item)
     begin, step = lane_stride(item)
     fx, fy, fz, amount, most = 0.0, 0.0, 0.0, 0.0, -NO_OBSTACLE_DISTANCE
     v = vertex[part] + begin
@@ -129,9 +129,9 @@ def _contact_part(work, item):
     fx, fy, fz = warp_sum(item, fx), warp_sum(item, fy), warp_sum(item, fz)
     amount, most = warp_sum(item, amount), warp_max(item, most)
     if begin == 0:
-        parts[copy, column, 0, part], parts[copy, column, 1, part] = fx, fy
-        parts[copy, column, 2, part], parts[copy, column, AMOUNT, part] = fz, amount
-        parts[copy, column, DEPTH, part] = most
+        parts[member, column, 0, part], parts[member, column, 1, part] = fx, fy
+        parts[member, column, 2, part], parts[member, column, AMOUNT, part] = fz, amount
+        parts[member, column, DEPTH, part] = most
 
 
 class JoinContacts(NamedTuple):
@@ -144,7 +144,7 @@ class JoinContacts(NamedTuple):
 
 @do.of(JoinContacts)
 def _join_contacts(work, item):
-    parts, copy, row = work.parts, member_of(item), item_number(item)
+    parts, member, row = work.parts, member_of(item), item_number(item)
     bodies = len(work.cuts.part) - 1
     column, first, last = row - bodies + 1, 0, len(work.cuts.vertex) - 1
     if row < bodies:
@@ -154,12 +154,12 @@ def _join_contacts(work, item):
         total, most = 0.0, -NO_OBSTACLE_DISTANCE
         k = first + begin
         while k < last:
-            total += parts[copy, column, field, k]
-            most = max(most, parts[copy, column, field, k])
+            total += parts[member, column, field, k]
+            most = max(most, parts[member, column, field, k])
             k += step
         total, most = warp_sum(item, total), warp_max(item, most)
         if begin == 0:
-            work.sums[copy, row, field] = most if field == DEPTH else total
+            work.sums[member, row, field] = most if field == DEPTH else total
 
 
 @kernel

@@ -61,7 +61,7 @@ class DirichletConditions:
             directions = np.eye(3) if part.directions is None else part.directions
             directions = np.broadcast_to(directions, (len(indices), *directions.shape[-2:]))
             if part.directions is not None:
-                directions = _put_unconstrained_first(directions, N[indices])
+                directions = _order_unconstrained_first(directions, N[indices])
             lifts = [(n, self._hold(N, indices, n)) for n in np.moveaxis(directions, 1, 0)]
             self._steps.append((number, indices, lifts))
         self.constraint_projection = None if np.all(np.eye(3) == N) else N
@@ -155,7 +155,7 @@ class DirichletConditions:
         )
 
 
-def _put_unconstrained_first(directions: np.ndarray, N: np.ndarray) -> np.ndarray:
+def _order_unconstrained_first(directions: np.ndarray, N: np.ndarray) -> np.ndarray:
     """Rotate directions so that unconstrained ones come first.
 
     The shares of the pins then do not depend on the basis in which the directions are given.

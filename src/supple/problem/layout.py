@@ -151,7 +151,7 @@ class Layout:
         if terms[k].material is None:
             return rows
         number = sum(term.material is not None for term in terms[:k])
-        materials = [of_copy[number] for of_copy in self.materials]
+        materials = [member[number] for member in self.materials]
         if self.varied:
             placed = pack_materials(materials, element, len(terms[k].vertices), self.dtype)
             return rows._replace(material=placed)

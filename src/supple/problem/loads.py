@@ -121,10 +121,10 @@ class Loads:
         self.rows.inertia[:] = self._inertia_by_batch(self._own)
         self.device.upload(self.rows.inertia)
 
-    def copy_from(self, other: Loads, copy: int = 0) -> None:
+    def copy_from(self, other: Loads, member: int = 0) -> None:
         """Copy forces and inertia of one batch member of another problem."""
         self.set_forces_and_inertia(
-            other.force if other.force.ndim == 2 else other.force[copy], other.inertia
+            other.force if other.force.ndim == 2 else other.force[member], other.inertia
         )
 
     def set_forces_and_inertia(self, force: np.ndarray, inertia: np.ndarray) -> None:
