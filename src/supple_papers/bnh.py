@@ -128,7 +128,7 @@ def frame_rate(measurements: Measurements) -> str:
         Claim(
             "as many tetrahedra in a second as in the paper",
             throughput >= paper_throughput,
-            "these are cores of a CPU, the paper's are of a GPU; `--device cuda` has ours.",
+            "CPU cores here, GPU cores in the paper; `--device cuda` measures our GPU figures.",
         ),
     )
 
@@ -229,10 +229,10 @@ def speedups(measurements: Measurements) -> str:
             f"{name} {C:.2g}, {B:.2g} and {both:.2g} (paper: {paper[0]:g}, {paper[1]:g}, {paper[2]:g})"
         )
     color_cost = (
-        "all colors are one launch here, in which a wait between colors costs 1.1 µs and a visit 0.7 µs "
-        "(benchmarks/clusters.py); the paper launches a kernel for each color"
+        "all colors form one launch here: a wait between colors costs 1.1 µs, an element update 0.7 µs "
+        "(benchmarks/clusters.py); the paper launches one kernel per color"
         if measurements.device == "cuda"
-        else "waits between colors cost next to nothing on CPU cores, as the paper says of its own"
+        else "waits between colors cost next to nothing on CPU cores, as in the paper"
     )
     return measurements.judge(
         f"times that C, B and B + C are faster than the baseline: {'; '.join(said)}. Blocks pay because they "
@@ -244,7 +244,7 @@ def speedups(measurements: Measurements) -> str:
         Claim(
             "C is 1.2 times as fast as the baseline, on both",
             all(C > 1.2 for C, _, _ in speed.values()),
-            f"{color_cost}. Clusters have fewer waits and more visits that follow one another.",
+            f"{color_cost}. Clusters have fewer waits and more sequential updates.",
         ),
         Claim(
             "B + C is 1.2 times as fast as B, on both",
@@ -277,9 +277,8 @@ def memory(measurements: Measurements) -> str:
         Claim(
             "no more than 209 in all",
             total <= 209,
-            "residuals, reports and forces visit elements by vertices, for which every element is "
-            "kept once for "
-            "each corner; the paper has sweeps only.",
+            "residuals, reports and forces loop over vertices, which needs one copy of every element per "
+            "corner; the paper has sweeps only.",
         ),
     )
 

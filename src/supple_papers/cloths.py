@@ -121,15 +121,14 @@ def verdict(measurements: Measurements, case_stretches: dict[str, float], what: 
         Claim(
             "MPBNG as printed is nearer than PBNG",
             away["mpbng, as printed"] < away["pbng"],
-            "divided stiffness and mass leave the fine layer with a part of both until the last "
-            "sweeps, which "
-            "are too few to make up for it; docs/design/mpbng.md has the limit.",
+            "with divided stiffness and mass, the fine layer has a fraction of both until the last sweeps, "
+            "which are too few to compensate; docs/design/mpbng.md derives the limit.",
         ),
         Claim(
             "PBNG is stretchier than the converged cloth",
             case_stretches["pbng"] > case_stretches["converged"],
-            "steps start at x + Δt v here, and what sweeps leave undone makes pinned cloth lag; with the "
-            "paper's start, initial_guess = 'inertial', it makes it stretch.",
+            "steps start at x + Δt v here, so incomplete sweeps make pinned cloth lag. With the paper's "
+            "start, initial_guess = 'inertial', they make it stretch.",
         ),
     )
 

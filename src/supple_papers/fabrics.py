@@ -57,8 +57,8 @@ def hang_fabrics(measurements: Measurements) -> str:
 
 
 SLOW_REASON = (
-    "its threads resist stretching so much more than its weight asks for that 20 sweeps do not carry a pull "
-    "through it, and GPBD does not tend to the exact step, as its paper says."
+    "threads are so stiff, relative to fabric weight, that 20 sweeps do not propagate a pull through the "
+    "fabric. GPBD does not converge to the exact step, as its paper says."
 )
 
 
@@ -298,12 +298,12 @@ def times(measurements: Measurements) -> str:
         Claim(
             "four times as many triangles take three to five times as long",
             all(3 < b / a < 5 for a, b in zip(small, large, strict=True)),
-            "the smaller squares do not fill this device: what takes the time are waits between colors.",
+            "smaller squares do not fill this device: waits between colors dominate.",
         ),
         Claim(
             "no more time for a triangle than in the paper",
             each <= 1e3 * 61 / (2 * 128**2),
-            "these are cores of a CPU, the paper's are of a GPU; `--device cuda` has ours.",
+            "CPU cores here, GPU cores in the paper; `--device cuda` measures our GPU figures.",
         ),
     )
 

@@ -63,21 +63,20 @@ CRITERIA = (
 )
 
 LOST_ROW = (
-    "one of them is not: the cube that is compressed with the barrier at ν = 0.4995. As its ends come to "
-    "rest, elements beside them are inverted, and some stay so. Neither more sweeps nor float64 nor slower "
-    "ends help; a local problem knows the barrier of its own element only "
-    "(docs/design/constraint_family.md)."
+    "one row is not: the compressed cube with barrier at ν = 0.4995. As its ends come to rest, adjacent "
+    "elements invert, some permanently. Neither more sweeps nor float64 nor slower ends help: local problems"
+    " contain the barrier of one element only (docs/design/constraint_family.md)."
 )
 
 PASSING_INVERSIONS = (
-    "three are not, cubes that are compressed with the barrier: elements of them are inverted for a while, "
-    "where its energy is infinite. At ν = 0.45 and 0.495 none is left inverted in the end, at 0.4995 ten."
+    "three rows are not, compressed cubes with barrier: some elements are temporarily inverted, with "
+    "infinite energy. At the end, no element is inverted at ν = 0.45 and 0.495, ten at 0.4995."
 )
 
 HEAVIER_BODIES = (
-    "two or three Jacobi sweeps are far from solving a step, so that the body acts as a heavier one, and its "
-    "energy, with the true mass, swings, the more so the nearer ν is to a half; at the paper's "
-    "size elements with the barrier are also left inverted (docs/design/constraint_family.md)."
+    "two or three Jacobi sweeps are far from convergence. Bodies behave as if heavier, and their energy, "
+    "computed with true mass, oscillates, more so near ν = 0.5. At the paper's size, elements with barrier "
+    "also stay inverted (docs/design/constraint_family.md)."
 )
 
 
@@ -276,9 +275,8 @@ def sweep_times(measurements: Measurements) -> str:
     }
     vbd, gs, jacobi = ms["vbd"], ms["gpbd gauss_seidel"], ms["gpbd jacobi"]
     why = (
-        "on CPU cores colors cost next to nothing, of which Gauss-Seidel has some 60 of elements "
-        "and VBD 8 of "
-        "vertices on the paper's GPU; it is arithmetic that counts, which is alike."
+        "colors cost next to nothing on CPU cores; on the paper's GPU, Gauss-Seidel has some 60 element "
+        "colors and VBD 8 vertex colors. On CPU cores arithmetic dominates, and is similar in both."
         if measurements.device == "cpu"
         else "the reason is not known."
     )

@@ -121,7 +121,7 @@ def step_times(measurements: Measurements) -> str:
         f"satin of {cloth}² cells, 3 x 1 [ms per step]", partial(_satin_step_time, measurements, cloth)
     )
     solid, fabric = 1e3 * cube / (6 * cells**3), 1e3 * satin / (2 * cloth**2)
-    why = "these are cores of a CPU, the paper's are of a GPU; `--device cuda` has ours."
+    why = "CPU cores here, GPU cores in the paper; `--device cuda` measures our GPU figures."
     return measurements.judge(
         f"a step of three iterations takes {cube:.3g} ms on a cube of {cells}³ cells (paper: 1.3 ms "
         "of 25³) and "
@@ -180,9 +180,9 @@ def parts_of_a_sweep(measurements: Measurements) -> str:
         Claim(
             "forces and energies make up more than half of a sweep",
             share > 0.5,
-            "timers within a sweep would change what they measure, so that these are kernels of "
-            "their own, which "
-            "do not have the derivatives of forces; a sweep also waits for colors and solves 6 x 6 systems.",
+            "timers inside a sweep would change the measurement. Separate kernels therefore measure forces "
+            "and energies, without derivatives of forces; sweeps also wait for colors and solve 6 x 6 "
+            "systems.",
         ),
     )
 

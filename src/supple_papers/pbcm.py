@@ -69,9 +69,8 @@ def strains(measurements: Measurements) -> str:
         Claim(
             "right: the strain falls with Young's modulus, by a hundredth at least",
             by[moduli[-1]] < 0.99 * by[moduli[0]],
-            "in the paper's eq. 3 E cancels, since energy and squared gradient are both proportional "
-            "to it, so "
-            "that the right half cannot come from eq. 3.",
+            "E cancels in the paper's eq. 3, since energy and squared gradient are both proportional to E. "
+            "The right half therefore cannot come from eq. 3.",
         ),
     )
 
@@ -137,9 +136,8 @@ def contraction(measurements: Measurements) -> str:
         Claim(
             "with the paper's settings no vertex is further from the finite element answer than 0.4 mm",
             worst < 4e-4,
-            "C = E moves along the gradient of the whole energy, which is not where a minimum of it "
-            "lies; with "
-            "a tenth of each correction it comes nearer, not there.",
+            "C = E moves along the gradient of the total energy, which does not point to its minimum; a "
+            "tenth of each correction comes nearer, but does not arrive.",
         ),
     )
 

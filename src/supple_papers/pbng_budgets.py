@@ -167,14 +167,14 @@ def equal_budgets(measurements: Measurements) -> str:
         Claim(
             "with the low budget Newton with the exact Hessian is lost",
             _is_lost(growth["newton, exact, 2 x 7 CG"]),
-            "seven conjugate gradients do not find the few directions in which it is indefinite; "
-            "ten, eleven times over, do, and are lost.",
+            "seven iterations of conjugate gradients miss the few directions of negative curvature; eleven "
+            "steps of ten iterations find them, and diverge.",
         ),
         Claim(
             "with the low budget Newton with a positive definite Hessian is lost",
             _is_lost(growth["newton, projected, 2 x 7 CG"]),
-            "the paper does not say which Hessian it has; of a positive definite one few conjugate gradients "
-            "make steps that are short and go downhill.",
+            "the paper does not specify its Hessian; with a positive definite Hessian, few conjugate "
+            "gradients give short descent steps.",
         ),
         Claim("with the ample budget PBNG and Newton are within a hundredth", max(ample[:2]) < 0.01),
     )
@@ -219,8 +219,8 @@ def times_per_frame(measurements: Measurements) -> str:
         Claim(
             "both take equally long, within a factor of two",
             all(0.5 < ratio < 2 for ratio in ratios),
-            "a sweep of PBNG costs less here beside a conjugate gradient: it works on packs of vertices at "
-            "once, in 5 colors, where Newton also assembles its matrix for every system.",
+            "relative to a conjugate-gradient iteration, PBNG sweeps cost less here: they process packs of "
+            "vertices in 5 colors, while Newton also assembles a matrix for every system.",
         ),
     )
 
@@ -311,10 +311,9 @@ def linear_gauss_seidel(measurements: Measurements) -> str:
         Claim(
             "6 sweeps of PBNG leave less",
             min(few[:2]) < few[2],
-            "while the moved ends are what is out of balance, a linear sweep and a nonlinear one bring them "
-            "the same few layers of vertices inwards, and Newton's blocks are projected where PBNG's "
-            "are bounds; "
-            "with ω = 1.7, which looks two sweeps back, six are too few.",
+            "while only moved ends are out of balance, linear and nonlinear sweeps propagate their motion "
+            "inward by the same few vertex layers. Newton uses projected blocks, PBNG bounds; ω = 1.7 refers"
+            " two sweeps back, and six sweeps are too few.",
         ),
     )
 
@@ -330,8 +329,8 @@ def sweep_breakdown(measurements: Measurements) -> str:
         Claim(
             "a linear sweep takes longer than one of PBNG",
             gs > pbng,
-            "a sweep over an assembled matrix of 3 x 3 blocks reads each of them once, about 15 to a vertex, "
-            "where PBNG evaluates stresses and bounds of some 24 elements to a vertex.",
+            "a sweep over an assembled matrix reads each 3 x 3 block once, about 15 per vertex, while PBNG "
+            "evaluates stresses and bounds of some 24 elements per vertex.",
         ),
     )
 

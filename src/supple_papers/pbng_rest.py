@@ -154,8 +154,8 @@ def hanging_blocks(measurements: Measurements) -> str:
         Claim(
             "PBNG as printed comes to 1e-4",
             plain["relative residual"] < 1e-4,
-            "springs of 1e8 N/m hold back every vertex that moves alone, by 1e5 times the stiffness of the "
-            "elements around it; see docs/design/links.md.",
+            "springs of 1e8 N/m hold back single-vertex updates with 1e5 times the stiffness of adjacent "
+            "elements; see docs/design/links.md.",
         ),
         Claim(
             "XPBD stays above 1e-2 in both orders",

@@ -35,8 +35,8 @@ def colors(measurements: Measurements) -> str:
         Claim(
             "a sweep of PBNG takes as long as one of PBD, within a fifth",
             abs(ratio - 0.96) < 0.2,
-            "XPBD's sweep waits for 38 colors where PBNG's waits for 5, and writes each vertex once for "
-            "every element; PBNG's cost is arithmetic, which packs and warps make cheap.",
+            "XPBD sweeps wait for 38 colors, PBNG sweeps for 5, and XPBD writes each vertex once per "
+            "element. PBNG's cost is arithmetic, which packs and warps make cheap.",
         ),
     )
 
@@ -82,8 +82,8 @@ def performance(measurements: Measurements) -> str:
         Claim(
             "neo-Hookean is the cheapest, within a tenth",
             neo <= 1.1 * min(times.values()),
-            "where sweeps wait for memory and colors, arithmetic of materials counts little: all three "
-            "are within a third.",
+            "sweeps wait for memory and colors, so material arithmetic matters little: all three are within "
+            "a third.",
         ),
     )
 

@@ -98,14 +98,13 @@ def equal_budget(measurements: Measurements) -> str:
         Claim(
             "Newton with the exact Hessian is unstable in this sense",
             not stable["newton, exact"],
-            "a step of 0.01 s makes inertia weigh so much here that the Hessian stays positive definite.",
+            "with a step of 0.01 s, inertia is large enough to keep the Hessian positive definite.",
         ),
         Claim(
             "Newton with the projected Hessian is",
             not stable["newton, projected"],
-            "the paper does not say which Hessian it has; a few conjugate gradients of a positive "
-            "definite one "
-            "make a step that is short and goes downhill, and lags rather than explodes.",
+            "the paper does not specify its Hessian; with a positive definite Hessian, few conjugate "
+            "gradients give a short descent step, which lags rather than explodes.",
         ),
     )
 
@@ -186,8 +185,8 @@ def root(measurements: Measurements) -> str:
         Claim(
             "with the square root the fastest vertex is three times as fast as with the pair, or lost",
             square_root is None or square_root > 3 * max(pair, piola),
-            "it jitters and stays finite. We lift the energy by 1e-12 mu where it vanishes, as the paper "
-            "lifts that of its own pair; without that its gradient is not defined at rest.",
+            "the bar jitters and stays finite. supple adds 1e-12 mu to vanishing energy, as the paper does "
+            "for its own pair; otherwise the gradient is undefined at rest.",
         ),
     )
 

@@ -43,20 +43,19 @@ def drop_objects(measurements: Measurements) -> str:
         Claim(
             "bodies do not overlap: no vertex is within another by more than a mm",
             deepest < 1e-3,
-            "a grid has no surfaces: what keeps bodies apart is that they share nodes where they are in one "
-            "cell, so that surfaces which are nearer than a cell are not told apart.",
+            "a grid has no surfaces: shared nodes separate bodies in one cell, so surfaces closer than a "
+            "cell are not distinguished.",
         ),
         Claim(
             "no vertex passes into another object by more than a cell",
             deepest < drop["cell [m]"],
-            "a grid knows bodies by their vertices. Its spacing is the mean edge of all, 56 mm, and the "
-            "block's edges are 133 mm: the ball passes between its vertices. Meshes should be alike, or "
-            "`spacing` larger.",
+            "a grid sees vertices only. Its spacing is the mean edge length, 56 mm, and the block's edges "
+            "are 133 mm: the ball passes between vertices. Use similar meshes, or a larger `spacing`.",
         ),
         Claim(
             "no element is inverted at the end",
             drop["inverted at the end"] == 0,
-            "those that others have entered are pressed in by nodes that carry both.",
+            "shared nodes compress elements entered by other bodies.",
         ),
     )
 

@@ -193,11 +193,11 @@ class FrictionState:
         _, new, old = np.intersect1d(
             _as_structured(contacts.keys), _as_structured(self.keys), return_indices=True
         )
-        known = np.zeros(len(o), bool)
-        known[new] = True
+        has_history = np.zeros(len(o), bool)
+        has_history[new] = True
         o[new] += self.stretch[old]
         slides[new] = self.slides[old]
-        self._inherit_mean_elongation(contacts, body, ~known, o, slides)
+        self._inherit_mean_elongation(contacts, body, ~has_history, o, slides)
         along = (o * contacts.normal).sum(axis=1)
         return o - along[:, None] * contacts.normal, slides
 

@@ -86,22 +86,22 @@ class PinMotion:
         self._targets = self._start = np.empty((0, 3))
         self._times: tuple[float, float] | None = None
 
-    def set_targets(self, time: float, pinned: np.ndarray, given: bool) -> np.ndarray:
+    def set_targets(self, time: float, pinned: np.ndarray, from_caller: bool) -> np.ndarray:
         """Set the targets of a step; late pins continue from their present point of the motion.
 
         Args:
             time: Time of the targets [s].
             pinned: (k, 3) target positions [m].
-            given: True if the targets come from the caller instead of the motion of the model.
+            from_caller: True if the targets come from the caller instead of the motion of the model.
 
         Returns:
             Present positions (k, 3) [m].
         """
         time = min(time, self.model.duration) if math.isinf(time) else time
-        self._times = None if given else (self.reached, time)
+        self._times = None if from_caller else (self.reached, time)
         self._targets, self._start, self._time = pinned, self._positions, time
         self._done, self.is_blocked, self.in_progress = 0.0, False, False
-        if given:
+        if from_caller:
             self.reached = time
         return self._start
 

@@ -198,20 +198,20 @@ class TrustRegion:
             or self.fraction_beyond(EXHAUSTED_FRACTION) > MAX_EXHAUSTED_VERTICES
         )
 
-    def set_targets(self, time: float, pinned: np.ndarray, given: bool) -> np.ndarray:
+    def set_targets(self, time: float, pinned: np.ndarray, from_caller: bool) -> np.ndarray:
         """Begin a step in which pinned vertices move to targets.
 
         Args:
             time: Time of the targets [s].
             pinned: (k, 3) target positions [m].
-            given: True if the targets come from the caller instead of the motion of the model.
+            from_caller: True if the targets come from the caller instead of the motion of the model.
 
         Returns:
             Present positions (k, 3) [m].
         """
         self.step_begun = True
         self.obstacle_motion.begin()
-        return self.pins.set_targets(time, pinned, given)
+        return self.pins.set_targets(time, pinned, from_caller)
 
     def notes(self, moves: bool) -> list[str]:
         """Report notes: initial positions (once), and pins short of their targets.

@@ -104,10 +104,10 @@ class Layout:
     def set_conditions(self, conditions: Sequence[Conditions]) -> bool:
         """Set materials of conditions; return False if already in use."""
         materials = self._condition_materials(conditions)
-        known = not self.varied and materials[0] == self.materials[0]
-        if not known:
+        in_use = not self.varied and materials[0] == self.materials[0]
+        if not in_use:
             self.set_materials(materials)
-        return not known
+        return not in_use
 
     def _condition_materials(self, conditions: Sequence[Conditions]) -> list[tuple]:
         return [c.materials or materials_of(self.model) for c in conditions]
