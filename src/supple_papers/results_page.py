@@ -19,20 +19,34 @@ StoredRows = dict[str, dict[str, Any] | None]
 
 HEAD = """# The five papers, figure by figure
 
-supple has the methods of five papers on one substrate: the same meshes, materials, loads and residuals for
-all. This page goes through every figure and table of them: what the paper says, what supple measures, on what
-machine, and a verdict in a sentence. `supple papers` lists them, `supple papers pbng-fig7` measures one and
-goes on where it was interrupted, `--full` takes the paper's sizes in place of small ones, `--device cuda`
-measures rows of times on a GPU, and `supple papers --page` writes this page from what was measured.
-[options](options.md) says how to ask for everything that the papers compare with.
+supple implements the methods of five papers on one substrate, with equal meshes, materials, loads and
+residuals for all. This page covers every figure and table of these papers: the paper's claim, supple's
+measurement, the machine, and a verdict.
 
-What a row of a paper claims is written down as conditions on figures, and these decide the verdict: *agrees*
-where all of them hold, *differs* where none does, *partly* where some do. Many of the conditions were written
-after the figures were known, and `--page` judges all rows by today's conditions, also those that were
-measured earlier. Every one that does not hold, on the CPU or on a GPU, is in the list below, with the reason.
-*impossible*: it needs what nobody can have. *illustration*: a drawing, or a list. Rows that were measured on
-a GPU as well, some of them at other sizes, have verdicts of their own there and are counted on their own.
-[Item by item](audit.md) is what the papers describe, and where it is.
+| command | result |
+|---|---|
+| `supple papers` | lists all rows |
+| `supple papers pbng-fig7` | measures one row; continues after interruptions |
+| `--full` | the paper's sizes instead of small ones |
+| `--device cuda` | measures timing rows on a GPU |
+| `supple papers --page` | writes this page from stored measurements |
+
+[Options](options.md) lists the syntax of every method that the papers compare with. [Item by
+item](audit.md) lists the contents of the papers, and their location in supple.
+
+Conditions on measured figures express each claim, and decide its verdict. Many conditions were written
+after the figures were known; `--page` judges all rows, including earlier measurements, by current
+conditions. Rows measured on a GPU, some at other sizes, have separate verdicts and counts.
+
+| verdict | meaning |
+|---|---|
+| *agrees* | all conditions hold |
+| *partly* | some conditions hold |
+| *differs* | no condition holds |
+| *impossible* | the row needs unavailable resources |
+| *illustration* | a drawing or a list |
+
+The list below contains every unmet condition, on CPU or GPU, with its reason.
 """
 
 

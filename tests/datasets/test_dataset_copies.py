@@ -21,7 +21,7 @@ from supple.datasets.store.scene_files import (
     copy_files,
     named_files,
     scene_with_copied_files,
-    without_folder,
+    strip_folder,
 )
 from supple.datasets.store.verify import discard, verify
 from supple.meshes import save_mesh
@@ -104,9 +104,9 @@ def test_the_command_is_stored_without_folders(tmp_path):
     said = ["supple", "dataset", "run", "bars.toml", "--output=x.zarr", "specs/bars.toml"]
     assert store.facts["command"] == said
     assert str(tmp_path) not in (store.path / "zarr.json").read_text()
-    assert without_folder("C:\\Users\\me\\bars.toml") == "bars.toml"
-    assert without_folder("~/bars.toml") == "bars.toml"
-    assert without_folder("1/16") == "1/16"
+    assert strip_folder("C:\\Users\\me\\bars.toml") == "bars.toml"
+    assert strip_folder("~/bars.toml") == "bars.toml"
+    assert strip_folder("1/16") == "1/16"
 
 
 def test_texts_that_are_no_paths_stay(tmp_path):

@@ -27,7 +27,7 @@ from supple.datasets.store.verify import verify
 
 
 def failing(monkeypatch, chosen, error=None, name="_solve_sample"):
-    """Solves fail for those of the conditions of which `chosen(force)` is true."""
+    """Solves fail for those of the conditions of which `select(force)` is true."""
     real = getattr(Sampler, name)
 
     def solve(self, model, conditions, *rest):
@@ -142,7 +142,7 @@ def test_errors_of_the_system_are_of_no_sample(tmp_path, monkeypatch):
             failing(patch, lambda conditions: True, error)
             with pytest.raises(type(error)):
                 Shards(store).run(0)
-    assert not store.finished()
+    assert not store.finished_shards()
     Shards(store).run(0)
     assert sample_bytes(store) == sample_bytes(solved(tmp_path, "whole.zarr", count=3, shard=3))
 
@@ -267,7 +267,7 @@ def test_failed_samples_are_solved_again_and_no_others(tmp_path, monkeypatch):
     assert (outcome.exit_code, json.loads(outcome.stdout)["good"]) == (0, 8)
     assert sample_bytes(store) == sample_bytes(full_store)
     assert verify(store, again=0).complete
-    assert release_failed(store, store.finished()) == 0
+    assert release_failed(store, store.finished_shards()) == 0
 
 
 def test_released_shards_solve_their_failed_samples_only(tmp_path, monkeypatch):
@@ -275,8 +275,8 @@ def test_released_shards_solve_their_failed_samples_only(tmp_path, monkeypatch):
         failing(patch, heavy)
         store = solved(tmp_path, count=8, shard=8, solve={"start": "cold"})
     crashed = np.flatnonzero(supple.data.open(store.path).outcomes == "crashed")
-    assert 0 < release_failed(store, store.finished()) == len(crashed)
-    assert not store.finished()
+    assert 0 < release_failed(store, store.finished_shards()) == len(crashed)
+    assert not store.finished_shards()
     calls, real = [], Shards._solve_sample
     monkeypatch.setattr(Shards, "_solve_sample", lambda *given: calls.append(given[1]) or real(*given))
     Shards(store).run(0)
@@ -306,4 +306,4 @@ def test_damaged_samples_are_not_taken_over_by_a_retry(tmp_path, monkeypatch):
     path.write_bytes(content)
     with pytest.raises(DatasetError, match=r"is damaged: its checksum is wrong.*--discard"):
         run_store(store, Share(), workers=1, retry_failed=True)
-    assert store.finished() == [0]
+    assert store.finished_shards() == [0]

@@ -17,7 +17,7 @@ from supple.datasets.run.shard import Shards
 from supple.datasets.run.summarize import is_summary_current, write_summary
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store import zarr_arrays as arrays
-from supple.datasets.store.checksums import has_valid_checksum, sealed_text
+from supple.datasets.store.checksums import has_valid_checksum, text_with_checksum
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.merge import merge
 from supple.datasets.store.verify import discard, verify
@@ -46,7 +46,7 @@ def files(store):
 def go_on(store):
     """As `run_store`, in this process."""
     shards = Shards(store)
-    for shard in set(range(store.shards)) - set(store.finished()):
+    for shard in set(range(store.shards)) - set(store.finished_shards()):
         shards.run(shard)
     write_summary(store)
 
@@ -105,7 +105,7 @@ def test_files_that_are_not_of_the_store_are_named(copy):
         strange.unlink()
     (copy.path / "shards" / "000007.json").write_text("{}")
     assert "000007.json" in verify(copy, again=0).problems[0]
-    assert copy.finished() == [0, 1]
+    assert copy.finished_shards() == [0, 1]
 
 
 def test_the_command_ends_with_1_and_names_the_file(copy):
@@ -241,7 +241,7 @@ def test_several_processes_that_end_at_once_leave_a_valid_store(copy):
 
 
 def test_checksums_of_json_are_of_all_of_its_text():
-    text = sealed_text({"checksum": "0" * 64, "a": "0" * 64, "b": [1.5, None]})
+    text = text_with_checksum({"checksum": "0" * 64, "a": "0" * 64, "b": [1.5, None]})
     assert json.loads(text)["a"] == "0" * 64
     assert has_valid_checksum(text)
     for at in range(len(text)):

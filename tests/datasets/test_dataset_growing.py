@@ -34,7 +34,7 @@ def test_samples_keep_their_values_ids_and_parts(tmp_path, design):
     full = {name: content for name, content in sample_bytes(store).items() if "c/2/" not in name}
     spec = load_spec(spec_of(tmp_path, count=15, shard=4, design=design))
     extended = make_store(spec, store.path, grow=True)
-    assert (extended.count, extended.previous_counts, extended.finished()) == (15, [10], [0, 1])
+    assert (extended.count, extended.previous_counts, extended.finished_shards()) == (15, [10], [0, 1])
     data = write_summary(extended)
     assert list(data.ids) == list(range(15))
     for name, column in values.items():
@@ -53,7 +53,7 @@ def test_samples_keep_their_values_ids_and_parts(tmp_path, design):
     extended_again = make_store(
         load_spec(spec_of(tmp_path, count=17, shard=4, design=design)), store.path, grow=True
     )
-    assert (extended_again.previous_counts, extended_again.finished()) == ([10, 15], [0, 1, 2])
+    assert (extended_again.previous_counts, extended_again.finished_shards()) == ([10, 15], [0, 1, 2])
     assert np.array_equal(extended_again.inputs["g"][:15], data.inputs["g"])
 
 
@@ -173,7 +173,7 @@ def test_nobody_writes_into_a_set_that_was_extended_meanwhile(tmp_path):
     extended = make_store(more, store.path, grow=True)
     with pytest.raises(DatasetError, match="has grown or was replaced while this was solved"):
         shards.run(0)
-    assert not extended.finished()
+    assert not extended.finished_shards()
     with pytest.raises(DatasetError, match="does not grow in shares"):
         supple.dataset(more, store.path, shards="0/2", grow=True)
     assert not list(tmp_path.glob(".*"))
@@ -183,9 +183,9 @@ def test_a_set_comes_back_after_a_kill_while_it_grew(tmp_path):
     store = solved(tmp_path, count=2, shard=4)
     aside = tmp_path / ".replaced_another_999999999_0123abcd_set.zarr"
     store.path.rename(aside)
-    assert Store(store.path).finished() == [0]
+    assert Store(store.path).finished_shards() == [0]
     store.path.rename(aside)
-    assert make_store(load_spec(spec_of(tmp_path, count=2)), store.path).finished() == [0]
+    assert make_store(load_spec(spec_of(tmp_path, count=2)), store.path).finished_shards() == [0]
     aside.mkdir()
     mine = tmp_path / ".replaced_another_999999999_0123abcd_my_set.zarr"
     mine.mkdir()

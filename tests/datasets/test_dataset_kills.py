@@ -100,14 +100,14 @@ def test_twenty_kills_change_nothing(tmp_path):
             # Where workers start slowly, one sample may see three of them killed, which ends a run.
             with suppress(DatasetError):
                 run_store(store, Share(), workers=2, progress=watch)
-            discard(store, store.finished()[:2])  # so that there is more to kill
+            discard(store, store.finished_shards()[:2])  # so that there is more to kill
     finally:
         killer.over.set()
         killer.join()
     run_store(store, Share(), workers=2)
 
     assert killer.left == 0
-    assert store.finished() == list(range(6))
+    assert store.finished_shards() == list(range(6))
     assert sample_bytes(store) == sample_bytes(full_store)
     mine, others = supple.data.open(store.path), supple.data.open(full_store.path)
     for name in SAME:
@@ -212,6 +212,6 @@ def test_ray_replaces_a_worker_that_was_killed(tmp_path):
 
 def _kill_one_ray_worker(store):
     """The number of a process that has solved a shard, and has the next one under way."""
-    number = store.manifest(store.finished()[0])["process"]
+    number = store.manifest(store.finished_shards()[0])["process"]
     os.kill(number, signal.SIGKILL)
     return number

@@ -91,7 +91,7 @@ def test_the_load_that_varies_is_the_one_that_was_named(tmp_path, path, values):
     source = spec.source
     assert not source.rebuilds
     for value in values:
-        model = source.own_model({path: value})
+        model = source.make_model({path: value})
         assert np.allclose(source.conditions({path: value}).force, model.force_at(np.inf), atol=1e-12)
 
 
@@ -112,7 +112,7 @@ def test_swollen_bodies_stay_swollen_when_their_material_varies(tmp_path, rest):
     text = SCENE.replace("density = 100", f"density = 100\n{rest}")
     source = changed(tmp_path, text, vary=[{"path": path, "range": [1e4, 2e4]}]).source
     (material,) = source.conditions({path: 2e4}).materials
-    (term,) = [term for term in source.own_model({path: 2e4}).terms if term.material is not None]
+    (term,) = [term for term in source.make_model({path: 2e4}).terms if term.material is not None]
     assert type(material) is type(term.material)
     for mine, own in zip(material, term.material, strict=True):
         assert np.allclose(mine, own)
@@ -135,7 +135,7 @@ where = { side = "x-" }
         tmp_path, text, vary=[{"path": paths[0], "range": [10, 20]}, {"path": paths[1], "range": [1e4, 2e4]}]
     ).source
     values = {paths[0]: 20.0, paths[1]: 1e4}
-    assert np.allclose(source.conditions(values).force, source.own_model(values).force_at(np.inf))
+    assert np.allclose(source.conditions(values).force, source.make_model(values).force_at(np.inf))
 
 
 def test_what_is_stored_is_what_evaluate_says(tmp_path):

@@ -135,7 +135,7 @@ def test_a_store_of_another_spec_is_refused_and_stays(copy, tmp_path):
     assert sample_bytes(copy) == before
     store = make_store(load_spec(spec_of(tmp_path, count=11)), copy.path, overwrite=True)
     assert store.count == 11
-    assert not store.finished()
+    assert not store.finished_shards()
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "me.png").write_bytes(b"")
     with pytest.raises(DatasetError, match="is no data set, and is not deleted"):
@@ -182,14 +182,14 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, failing)
     monkeypatch.setattr(arrays, "replacing", full)
     with pytest.raises(OSError, match="No space left on device"):
         shards.run(1)
-    assert store.finished() == [0]
+    assert store.finished_shards() == [0]
     finish_now = reports(store)
     assert (finish_now["outcome"][4:] == 0).all()
     assert np.isnan(supple.data.open(store.path)["positions"][4:]).all()
     assert not list(store.path.rglob(".unfinished*"))
     monkeypatch.setattr(arrays, "replacing", real)
     shards.run(1)
-    assert store.finished() == [0, 1]
+    assert store.finished_shards() == [0, 1]
     assert verify(store, again=0).good
 
 
@@ -276,9 +276,9 @@ def test_shares_of_a_job_array_merge_into_the_full_store(tmp_path, full_store):
     parts = [make_store(load_spec(spec), tmp_path / f"part{k}.zarr") for k in range(2)]
     for k, part in enumerate(parts):
         shards = Shards(part)
-        for shard in Share(k, 2).chosen(range(part.shards)):
+        for shard in Share(k, 2).select(range(part.shards)):
             shards.run(shard)
-    assert [part.finished() for part in parts] == [[0, 2], [1]]
+    assert [part.finished_shards() for part in parts] == [[0, 2], [1]]
     merged = merge(tmp_path / "all.zarr", [part.path for part in parts])
     assert sample_bytes(merged) == sample_bytes(full_store)
     assert len(supple.data.open(merged.path).ids) == 10
@@ -296,7 +296,7 @@ def test_shares_are_i_of_n():
     with pytest.raises(DatasetError, match="not overwritten in shares"):
         parse_share("0/2", overwrite=True)
     assert parse_share(None, overwrite=True) == Share()
-    every = [Share(k, 3).chosen(range(10)) for k in range(3)]
+    every = [Share(k, 3).select(range(10)) for k in range(3)]
     assert sorted(shard for share in every for shard in share) == list(range(10))
 
 

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from supple.collision.obstacles.render_meshes import obstacle_meshes, transform_meshes
 from supple.live.pins import Placement
 from supple.live.session import Session
-from supple.live.snapshot import Handle, Snapshot, placed_handle
+from supple.live.snapshot import Handle, Snapshot, handle_at
 from supple.live.viewport import BodyView
 
 
@@ -67,7 +67,7 @@ class PinHandles:
         async def move(event: Any) -> None:
             turn = Rotation.from_quat(np.roll(gizmo.wxyz, -1))
             placement = Placement(np.array(gizmo.position), turn, self._last_handles[number].stretch)
-            self._last_handles[number] = placed_handle(handle.name, placement)
+            self._last_handles[number] = handle_at(handle.name, placement)
             self._last_command = self._session.place(number, placement)
 
         gizmo.on_update(move)
@@ -82,7 +82,7 @@ class PinHandles:
         if snapshot.executed < self._last_command:
             return
         for i, (gizmo, handle) in enumerate(zip(self._gizmos, snapshot.handles, strict=True)):
-            if not handle.same_as(self._last_handles[i]):
+            if not handle.is_close_to(self._last_handles[i]):
                 self._last_handles[i] = handle
                 gizmo.position, gizmo.wxyz = handle.position, handle.wxyz
 

@@ -29,7 +29,7 @@ from supple.live.save import save_pictures, save_scene
 from supple.live.server import AccessRules, access_rules, guard_server
 from supple.live.session import Session
 from supple.live.settings import Settings, materials_for
-from supple.live.snapshot import Handle, Notice, Shape, Snapshot, placed_handle
+from supple.live.snapshot import Handle, Notice, Shape, Snapshot, handle_at
 from supple.live.viewport import UNIFORM_COLOR, Viewport
 from supple.view.fields import FIELDS
 from supple.view.style import DARK, LIGHT, Theme
@@ -67,7 +67,7 @@ class PinFolder:
         turn = Rotation.from_euler("xyz", self._turn.value, degrees=True)
         stretch = np.array([slider.value for slider in self._stretch])
         placement = Placement(np.array(self._position.value), turn, stretch)
-        self._last_handle = placed_handle(self._set.value, placement)
+        self._last_handle = handle_at(self._set.value, placement)
         self._last_command = self._session.place(self._number, placement)
 
     def follow(self, snapshot: Snapshot) -> None:
@@ -75,7 +75,7 @@ class PinFolder:
         if not self._names or snapshot.executed < self._last_command:
             return
         handle = snapshot.handles[self._number]
-        if not handle.same_as(self._last_handle):
+        if not handle.is_close_to(self._last_handle):
             self._show(handle)
 
     def _show(self, handle: Handle) -> None:

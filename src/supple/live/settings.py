@@ -27,7 +27,7 @@ from supple.solvers.options import kind_of, solver_label, typed_options
 Velocity = tuple[float, float, float]
 """Velocity [m/s]."""
 
-SWEEPS, SWEEPS_OF_BODIES = 5, 50
+DEFAULT_SWEEPS, DEFAULT_RIGID_BODY_SWEEPS = 5, 50
 """Default number of sweeps per update of a quasistatic scene, without and with rigid bodies; rigid bodies
 move after every ten sweeps."""
 
@@ -114,7 +114,7 @@ def steps_of(settings: Settings, solver: Solver, file: SceneFile) -> tuple[StepS
 def sweeps_to_balance(settings: Settings, solver: Solver, scene: Scene) -> int:
     """Iterations per update of a quasistatic scene."""
     rigid = any(obstacle.mass is not None for obstacle in scene.obstacles)
-    return settings.sweeps or solver.iterations or (SWEEPS_OF_BODIES if rigid else SWEEPS)
+    return settings.sweeps or solver.iterations or (DEFAULT_RIGID_BODY_SWEEPS if rigid else DEFAULT_SWEEPS)
 
 
 def accelerations(method: str) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ class Simulation:
                 'that bodies would pass each other; take "weak" or "barrier" to see it there.'
             )
         self.winds = Winds(file.scene)
-        self.settings = self._valid_settings = self.winds.known(settings or file_settings(file))
+        self.settings = self._valid_settings = self.winds.with_winds(settings or file_settings(file))
         self.pins = Pins(file.scene)
         self.offset_obstacles = OffsetObstacles(file.scene)
         self._dragged: dict[Any, Grab] = {}
@@ -107,7 +107,7 @@ class Simulation:
         self.needs_preparation = True
 
     def change(self, settings: Settings) -> None:
-        settings = self.winds.known(settings)
+        settings = self.winds.with_winds(settings)
         parts = ("physics", "solvers", "precision", "device")
         self.needs_preparation |= any(
             getattr(settings, part) != getattr(self.settings, part) for part in parts

@@ -57,7 +57,7 @@ class Handle:
     wxyz: np.ndarray
     stretch: np.ndarray
 
-    def same_as(self, other: Handle) -> bool:
+    def is_close_to(self, other: Handle) -> bool:
         pairs = zip(astuple(self)[1:], astuple(other)[1:], strict=True)
         return all(np.allclose(mine, theirs, rtol=0, atol=1e-9) for mine, theirs in pairs)
 
@@ -161,10 +161,10 @@ def _notes(report: Report | None) -> tuple[str, ...]:
 
 
 def _handle(pins: PinSet, time: float) -> Handle:
-    return placed_handle(pins.name, replace(pins.placement, position=pins.center(time)))
+    return handle_at(pins.name, replace(pins.placement, position=pins.center(time)))
 
 
-def placed_handle(name: str, placement: Placement) -> Handle:
+def handle_at(name: str, placement: Placement) -> Handle:
     """Handle of a pin set with a manual placement."""
     wxyz = np.roll(placement.rotation.as_quat(), 1)
     return Handle(name, placement.position, wxyz, placement.stretch)

@@ -33,7 +33,7 @@ class Winds:
             scene.add_wind((0.0, 0.0, 0.0), *cloth)
         self._winds = scene.winds
 
-    def known(self, settings: Settings) -> Settings:
+    def with_winds(self, settings: Settings) -> Settings:
         """Add the scene's winds to settings without winds."""
         if settings.winds:
             return settings

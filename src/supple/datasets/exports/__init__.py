@@ -1,7 +1,7 @@
 """Data sets in other formats.
 
-Each format has a module with a function `write` and a text `READING` for the data card, which explains how to
-open the written files.
+Each format has a module with a function `write` and a text `READING_GUIDE` for the data card, which explains
+how to open the written files.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def export_dataset(
     with replacing_folder(folder) as unfinished:
         unfinished.mkdir()
         (unfinished / "README.md").write_text(
-            card_of_export(data.store, data.ids, module.READING), encoding="utf-8"
+            card_of_export(data.store, data.ids, module.READING_GUIDE), encoding="utf-8"
         )
         (unfinished / "scene.toml").write_text(
             (data.path / "scene.toml").read_text(encoding="utf-8"), encoding="utf-8"

@@ -9,10 +9,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from supple.datasets.exports.rows import PARTS
+from supple.datasets.exports.rows import SPLITS
 from supple.datasets.read.dataset import Dataset
 
-READING = """, `samples.h5` has all else, as HDF5.
+READING_GUIDE = """, `samples.h5` has all else, as HDF5.
 
 ```python
 import h5py
@@ -41,7 +41,7 @@ def write(folder: Path, data: Dataset, progress: Callable[[int, int], None]) -> 
             file[f"inputs/{name}"] = column[ids]
         for name, column in data.report.items():
             file[f"report/{name}"] = column[ids]
-        for part in PARTS:
+        for part in SPLITS:
             file[f"splits/{part}"] = np.flatnonzero(np.isin(ids, data.split(part)))
         quantities = data.store.quantities
         made = {

@@ -13,7 +13,7 @@ import pyarrow as pa
 from supple.datasets.exports.rows import part_of
 from supple.datasets.read.dataset import Dataset
 
-READING = """, `samples.lance` a table with a row for each sample, `rest.npz` what all
+READING_GUIDE = """, `samples.lance` a table with a row for each sample, `rest.npz` what all
 samples share: points, cells, edges and masses.
 
 ```python

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from supple.datasets.exports.rows import PARTS
+from supple.datasets.exports.rows import SPLITS
 from supple.datasets.read.dataset import Dataset
 from supple.datasets.store.zarr_arrays import group, write_array, write_json
 
-MESH = "Base_3_3/Zone"
+MESH_PATH = "Base_3_3/Zone"
 """CGNS path of the mesh."""
 
-READING = """, all else is in the layout of PLAID: `infos.yaml`, `variable_schema.yaml`, the
+READING_GUIDE = """, all else is in the layout of PLAID: `infos.yaml`, `variable_schema.yaml`, the
 learning problem in `problem_definitions/`, samples in `data/`, those of training, validation and test apart,
 and what they share in `constants/`. This layout keeps each sample as a group of Zarr.
 
@@ -45,12 +45,13 @@ Global__; the attribute `id` of a sample is its number in the design.
 def write(folder: Path, data: Dataset, progress: Callable[[int, int], None]) -> None:
     inputs = {f"Global/{name}": column for name, column in data.inputs.items()}
     outputs = {
-        quantity.name: f"{MESH}/{_where(quantity.axes)}/{quantity.name}" for quantity in data.store.quantities
+        quantity.name: f"{MESH_PATH}/{_where(quantity.axes)}/{quantity.name}"
+        for quantity in data.store.quantities
     }
     _yaml(folder / "infos.yaml", _infos(data))
     _yaml(folder / "variable_schema.yaml", _schema(data, inputs, outputs))
     done = 0
-    for part in PARTS:
+    for part in SPLITS:
         ids = data.split(part)
         _write_constants(folder / "constants" / part, data)
         write_json(folder / "data" / part / "zarr.json", group())
@@ -71,8 +72,8 @@ def write(folder: Path, data: Dataset, progress: Callable[[int, int], None]) -> 
         "task": "regression",
         "input_features": sorted(inputs),
         "output_features": sorted(outputs.values()),
-        "constant_features": [f"{MESH}/GridCoordinates", f"{MESH}/Elements"],
-        "split": {part: list(range(len(data.split(part)))) for part in PARTS},
+        "constant_features": [f"{MESH_PATH}/GridCoordinates", f"{MESH_PATH}/Elements"],
+        "split": {part: list(range(len(data.split(part)))) for part in SPLITS},
     }
     _yaml(folder / "problem_definitions" / "equilibria.yaml", problem)
 
@@ -93,7 +94,7 @@ def _infos(data: Dataset) -> dict[str, Any]:
             "script": "scene.toml",
         },
         "data_description": {"number_of_samples": len(data.ids), "description": data.title},
-        "num_samples": {part: len(data.split(part)) for part in PARTS},
+        "num_samples": {part: len(data.split(part)) for part in SPLITS},
         "storage_backend": "zarr",
     }
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from supple.datasets.read.dataset import Dataset
 
-PARTS = ("train", "valid", "test")
+SPLITS = ("train", "valid", "test")
 
 
 def part_of(data: Dataset) -> dict[int, str]:
     """Split of every good sample, by sample id."""
-    return {int(sample): part for part in PARTS for sample in data.split(part)}
+    return {int(sample): part for part in SPLITS for sample in data.split(part)}
 
 
 def sample_metadata(data: Dataset, sample: int) -> dict[str, Any]:

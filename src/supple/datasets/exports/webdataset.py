@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from supple.datasets.exports.rows import PARTS, quantity_values, sample_metadata
+from supple.datasets.exports.rows import SPLITS, quantity_values, sample_metadata
 from supple.datasets.read.dataset import Dataset
 
-READING = """, tar files such as `train-000000.tar` have the samples, those of training, validation
+READING_GUIDE = """, tar files such as `train-000000.tar` have the samples, those of training, validation
 and test apart, `rest.npz` what all samples share: points, cells, edges and masses.
 
 ```python
@@ -38,7 +38,7 @@ reads tar files opens them, too.
 def write(folder: Path, data: Dataset, progress: Callable[[int, int], None]) -> None:
     """Write tar files such as train-000000.tar, and rest.npz with the arrays shared by all samples."""
     done = 0
-    for part in PARTS:
+    for part in SPLITS:
         ids = data.split(part)
         for number, first in enumerate(range(0, len(ids), data.store.shard)):
             with tarfile.open(folder / f"{part}-{number:06d}.tar", "w") as tar:

@@ -9,7 +9,7 @@ import numpy as np
 from supple.datasets.store.dataset_store import Store
 from supple.support.text import pluralize
 
-CARD = """---
+CARD_TEMPLATE = """---
 license: {licence}
 task_categories: [other]
 tags: [physics, simulation, elasticity, supple]
@@ -33,7 +33,7 @@ forces balance, and has a report that says how well. {others}
 
 Units are SI. `scene.toml` is the scene{reading}"""
 
-STORE = """, `design.csv` all values, `zarr.json` the spec and the circumstances.
+STORE_READING_GUIDE = """, `design.csv` all values, `zarr.json` the spec and the circumstances.
 
 ```python
 import supple
@@ -50,8 +50,8 @@ the files that the scene names. `supple dataset verify` compares all of them wit
 """
 
 
-OTHERS = "A sample that was not is said to be so, and has no positions."
-LEFT_OUT = "Samples that were not are left out."
+FAILED_SAMPLES_NOTE = "A sample that was not is said to be so, and has no positions."
+OMITTED_SAMPLES_NOTE = "Samples that were not are left out."
 
 
 def card(store: Store, name: str | None = None) -> str:
@@ -61,8 +61,8 @@ def card(store: Store, name: str | None = None) -> str:
         store: The store.
         name: Name of the store, if its folder still has another one.
     """
-    reading = STORE.format(name=name or store.path.name, shard=store.shard)
-    return _text(store, np.arange(store.count), OTHERS, reading)
+    reading = STORE_READING_GUIDE.format(name=name or store.path.name, shard=store.shard)
+    return _text(store, np.arange(store.count), FAILED_SAMPLES_NOTE, reading)
 
 
 def card_of_export(store: Store, ids: np.ndarray, reading: str) -> str:
@@ -75,7 +75,7 @@ def card_of_export(store: Store, ids: np.ndarray, reading: str) -> str:
             and {label} stand for names in the data set.
     """
     names = {"quantity": store.quantities[0].name, "label": store.facts["varied"][0]["label"]}
-    return _text(store, ids, LEFT_OUT, reading.format(**names))
+    return _text(store, ids, OMITTED_SAMPLES_NOTE, reading.format(**names))
 
 
 def _text(store: Store, ids: np.ndarray, others: str, reading: str) -> str:
@@ -86,7 +86,7 @@ def _text(store: Store, ids: np.ndarray, others: str, reading: str) -> str:
         for v in facts["varied"]
     )
     quantities = "\n".join(f"| {k.name} | {k.shape} {store.dtype} | {k.text} |" for k in store.quantities)
-    return CARD.format(
+    return CARD_TEMPLATE.format(
         licence=spec.get("licence") or "unknown",
         size=_size_category(len(ids)),
         title=store.facts["title"],

@@ -20,7 +20,7 @@ from supple.support.arguments import check_flag, check_integer, check_path, sugg
 if TYPE_CHECKING:
     from supple.scene import SceneFile
 
-OPEN_SHARDS = 512
+MAX_OPEN_SHARDS = 512
 """Maximum number of memory-mapped shards per quantity; the least recently used one is closed."""
 
 
@@ -108,7 +108,7 @@ class Samples:
                 f"finds what else is."
             )
         self._open[number] = Shard(path, self.shape[1:], self.dtype, self._store.shard)
-        if len(self._open) > OPEN_SHARDS:
+        if len(self._open) > MAX_OPEN_SHARDS:
             self._open.popitem(last=False)
         return self._open[number]
 
@@ -194,7 +194,7 @@ class Dataset(Mapping[str, Any]):
         Computed from the good training samples only, so that no validation or test data enters the
         normalization; from all good samples if none is in the training part.
         """
-        return statistics(self.store, self.store.finished(), self.report)
+        return statistics(self.store, self.store.finished_shards(), self.report)
 
     def split(self, name: str) -> np.ndarray:
         """Ids of the good samples in a split. Samples keep their split when the data set grows.

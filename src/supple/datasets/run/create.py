@@ -29,13 +29,13 @@ from supple.datasets.spec.parametric_scene import Source
 from supple.datasets.spec.sampling import draw
 from supple.datasets.spec.spec_tables import DESCRIPTIVE_KEYS
 from supple.datasets.store.checksums import (
+    CHECKSUM_FILE,
     CHECKSUM_PLACEHOLDER,
-    CHECKSUMS,
     checksums_of,
-    sealed_text,
-    write_sealed,
+    text_with_checksum,
+    write_with_checksum,
 )
-from supple.datasets.store.dataset_store import MANIFEST_FOLDER, OUTCOMES, SCHEMA, Store
+from supple.datasets.store.dataset_store import MANIFEST_FOLDER, OUTCOMES, SCHEMA_VERSION, Store
 from supple.datasets.store.integrity import identity_of, origin_of
 from supple.datasets.store.journal import Journal, finished_rows
 from supple.datasets.store.scene_files import (
@@ -44,7 +44,7 @@ from supple.datasets.store.scene_files import (
     copy_files,
     named_files,
     scene_with_copied_files,
-    without_folder,
+    strip_folder,
 )
 from supple.datasets.store.zarr_arrays import array, group, write_array, write_json, write_text
 from supple.io.lock import hold_lock
@@ -205,7 +205,7 @@ def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called:
     _write_design(path / "design.csv", facts)
     copy_files(facts.files, path / COPY_FOLDER)
     write_text(path / "scene.toml", facts.scene)
-    write_text(path / "zarr.json", sealed_text(_root_metadata(facts, command, nodes)))
+    write_text(path / "zarr.json", text_with_checksum(_root_metadata(facts, command, nodes)))
     write_card(path, called)
 
 
@@ -213,13 +213,13 @@ def write_card(path: Path, called: str) -> None:
     """Write data card and file checksums of a new store."""
     write_text(path / "README.md", card(Store(path), called))
     every = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
-    names = [name for name in every if name not in ("zarr.json", CHECKSUMS)]
-    write_sealed(path / CHECKSUMS, {"files": checksums_of(path, names)})
+    names = [name for name in every if name not in ("zarr.json", CHECKSUM_FILE)]
+    write_with_checksum(path / CHECKSUM_FILE, {"files": checksums_of(path, names)})
 
 
 def _root_metadata(facts: Facts, command: Sequence[str] | None, nodes: dict[str, Any]) -> dict[str, Any]:
     attributes = {
-        "schema": SCHEMA,
+        "schema": SCHEMA_VERSION,
         "identity": facts.identity,
         "origin": facts.origin,
         "files": {file.name: file.digest for file in facts.files},
@@ -242,13 +242,13 @@ def _root_metadata(facts: Facts, command: Sequence[str] | None, nodes: dict[str,
         "pins": facts.pins,
         "vertices": len(facts.constants["points"][0]),
         "outcomes": OUTCOMES,
-        "spec": {key: without_folder(v) if key in PATH_KEYS and v else v for key, v in facts.spec.items()},
+        "spec": {key: strip_folder(v) if key in PATH_KEYS and v else v for key, v in facts.spec.items()},
         "folder": ".",
         "units": "SI",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "versions": versions(),
-        "command": [without_folder(word) for word in (sys.argv if command is None else command)],
+        "command": [strip_folder(word) for word in (sys.argv if command is None else command)],
     }
     root = group({"checksum": CHECKSUM_PLACEHOLDER, "supple": attributes})
     root["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": nodes}
@@ -278,7 +278,7 @@ def extend_store(store: Store, facts: Facts, command: Sequence[str] | None) -> S
     with replacing_folder(store.path) as folder:
         write_empty(folder, facts, command, store.path.name)
         new = Store(folder)
-        finished = set(store.finished())
+        finished = set(store.finished_shards())
         for shard in range(store.shards):
             if shard not in finished:
                 _copy_journal(store, new, shard)
@@ -314,7 +314,7 @@ def _link_shard(store: Store, new: Store, shard: int) -> None:
     if store.has_checksums:
         _link_or_copy(store.manifest_file(shard), new.manifest_file(shard))
     else:
-        write_sealed(new.manifest_file(shard), store.manifest(shard))
+        write_with_checksum(new.manifest_file(shard), store.manifest(shard))
 
 
 def _link_or_copy(old: Path, new: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from supple.datasets.errors import DatasetError
 from supple.datasets.run.summarize import (
-    REPORT,
+    REPORT_FILE,
     UNFINISHED_REPORT,
     is_summary_current,
     write_summary,
@@ -43,7 +43,7 @@ def release_failed(store: Store, shards: Iterable[int]) -> int:
         for sample, row in finished_rows(store, shard):
             if str(sample) not in failures:
                 journal.add(sample, row)
-        write_text(store.path / REPORT, UNFINISHED_REPORT)
+        write_text(store.path / REPORT_FILE, UNFINISHED_REPORT)
         store.manifest_file(shard).unlink()
         count += len(failures)
     return count
@@ -66,7 +66,7 @@ class Share:
     index: int = 0
     of: int = 1
 
-    def chosen(self, shards: Sequence[int]) -> list[int]:
+    def select(self, shards: Sequence[int]) -> list[int]:
         return [shard for shard in shards if shard % self.of == self.index]
 
 
@@ -118,9 +118,9 @@ def run_store(
     refuse_changed(store)
     store.clear_abandoned()
     if retry_failed:
-        release_failed(store, share.chosen(store.finished()))
-    done = set(store.finished())
-    left = [shard for shard in share.chosen(range(store.shards)) if shard not in done]
+        release_failed(store, share.select(store.finished_shards()))
+    done = set(store.finished_shards())
+    left = [shard for shard in share.select(range(store.shards)) if shard not in done]
     total, solved = sum(len(store.ids(shard)) for shard in left), set[int]()
 
     def count_samples(samples: Sequence[int]) -> None:

@@ -89,7 +89,7 @@ class SampleResult:
         }
 
 
-def crash(error: Exception) -> SampleResult:
+def crash_result(error: Exception) -> SampleResult:
     """Result of a crashed sample, with error message and source location.
 
     Raises:
@@ -218,7 +218,7 @@ class Sampler:
         except SceneError as error:
             return SampleResult(None, None, str(error))
         except Exception as error:
-            return crash(error)
+            return crash_result(error)
         best: SampleResult | None = None
         for number, initial in enumerate(starts):
             begun = replace(conditions, initial=self.cold if initial is None else initial)
@@ -274,7 +274,7 @@ class Sampler:
         try:
             return self.source.conditions_of([values])[0]
         except Exception as error:
-            return crash(error)
+            return crash_result(error)
 
     def _batch_by_batch(
         self, every: Iterator[Conditions]
@@ -289,7 +289,8 @@ class Sampler:
             except Exception as error:
                 self._batches.end()
                 results = (
-                    [crash(error)] if len(chunk) == 1 else self._batch_by_batch(iter([c])) for c in chunk
+                    [crash_result(error)] if len(chunk) == 1 else self._batch_by_batch(iter([c]))
+                    for c in chunk
                 )
                 yield from (result for each in results for result in each)
             else:
@@ -299,7 +300,7 @@ class Sampler:
         self, values: Values, known_conditions: ConditionsOrError | None
     ) -> tuple[Model, Conditions]:
         if self.source.rebuilds:
-            model = self.source.own_model(values)
+            model = self.source.make_model(values)
             return model, Conditions(model.prescribed(np.inf), model.force_at(np.inf))
         conditions = known_conditions or self.source.conditions_of([values])[0]
         if isinstance(conditions, SceneError):
@@ -315,7 +316,7 @@ class Sampler:
             measured = self._sample_quantities(model, problem, conditions)
         except Exception as error:
             self._problem = None  # its arrays may be partially written
-            return replace(crash(error), retries=number, warm=warm)
+            return replace(crash_result(error), retries=number, warm=warm)
         return SampleResult(measured, report, report.sentence, number, warm)
 
     def _sample_quantities(self, model: Model, problem: Problem, conditions: Conditions) -> SampleQuantities:
@@ -363,7 +364,7 @@ class Sampler:
         """Solve with load steps after failed attempts; returns the previous result if this fails as well."""
         request = self.request
         try:
-            model = self.source.own_model(values)
+            model = self.source.make_model(values)
             result = equilibrium(
                 model,
                 solver=request.solver,
@@ -373,7 +374,7 @@ class Sampler:
                 backend=request.backend,
             )
         except Exception as error:
-            crash(error)
+            crash_result(error)
             return before
         if not result.report.ok:
             return before

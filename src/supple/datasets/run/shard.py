@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from supple.datasets.errors import DatasetError
-from supple.datasets.run.sampler import SYSTEM_ERRORS, ConditionsOrError, Sampler, SampleResult, crash
+from supple.datasets.run.sampler import SYSTEM_ERRORS, ConditionsOrError, Sampler, SampleResult, crash_result
 from supple.datasets.run.traversal import CHECK_PURPOSE, coordinates, pseudorandom_numbers
 from supple.datasets.run.warm_start import Neighbors
 from supple.datasets.spec.parametric_scene import has_friction
@@ -28,7 +28,7 @@ MAX_GROUP_SAMPLES, MAX_GROUP_VERTICES = 32, 1_000_000
 """Number of samples whose pins, forces and materials are evaluated together when samples are solved one by
 one, and the limit on their total number of vertices."""
 
-SAME_ENERGY = 1e-3
+MAX_ENERGY_DIFFERENCE = 1e-3
 """Relative energy difference up to which two solves from different initial positions are the same
 equilibrium."""
 
@@ -103,7 +103,7 @@ class Shards:
                 for quantity in self.store.quantities
             }
         except Exception as error:
-            lost = crash(error)
+            lost = crash_result(error)
             return Row(lost.report_row(), None, None, lost.sentence, check)
         return Row(solved.report_row(), stored_values, solved.measured.positions, "", check)
 
@@ -231,7 +231,7 @@ def _compare_cold_start(
     if not cold.ok or warm is None or other is None:
         return warm_result, None
     scale = max(abs(other.energy), abs(warm.energy))
-    lower = bool(other.energy < warm.energy - SAME_ENERGY * scale)
+    lower = bool(other.energy < warm.energy - MAX_ENERGY_DIFFERENCE * scale)
     check = {
         "sample": sample,
         "warm_iterations": warm.iterations,

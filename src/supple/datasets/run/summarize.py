@@ -11,12 +11,12 @@ import numpy as np
 
 from supple.datasets.errors import DatasetError
 from supple.datasets.store.checksums import (
+    CHECKSUM_FILE,
     CHECKSUM_PLACEHOLDER,
-    CHECKSUMS,
     checksums_of,
-    read_sealed,
-    sealed_text,
-    write_sealed,
+    read_verified,
+    text_with_checksum,
+    write_with_checksum,
     wrong_files,
 )
 from supple.datasets.store.dataset_store import GOOD_OUTCOMES, OUTCOMES, REPORT_COLUMNS, Store, sums_of
@@ -30,7 +30,7 @@ from supple.datasets.store.zarr_arrays import (
     write_text,
 )
 
-REPORT = "report/zarr.json"
+REPORT_FILE = "report/zarr.json"
 """File that lists the shards covered by reports, splits and statistics."""
 
 UNFINISHED_REPORT = json.dumps(group({"shards": None}))
@@ -44,14 +44,14 @@ def reports(store: Store) -> dict[str, np.ndarray]:
     """Report columns (count,) of all samples; the outcome is "missing" for unfinished shards."""
     if is_summary_current(store):
         return {name: read_array(store.path / "report" / name) for name in REPORT_COLUMNS}
-    return _collect_reports(store, store.finished())
+    return _collect_reports(store, store.finished_shards())
 
 
 def is_summary_current(store: Store) -> bool:
     """True if reports, splits and statistics exist and cover all finished shards."""
     try:
-        said = json.loads((store.path / REPORT).read_text(encoding="utf-8"))
-        return bool(said["attributes"]["shards"] == store.finished())
+        said = json.loads((store.path / REPORT_FILE).read_text(encoding="utf-8"))
+        return bool(said["attributes"]["shards"] == store.finished_shards())
     except (OSError, ValueError, KeyError, TypeError):  # missing or damaged
         return False
 
@@ -79,15 +79,15 @@ def write_summary(store: Store) -> None:
     processes finished shards or wrote the same files meanwhile.
     """
     for _ in range(MAX_WRITE_ATTEMPTS):
-        finished = store.finished()
+        finished = store.finished_shards()
         _write_summary(store, finished)
-        if store.finished() == finished and not any(wrong_reports(store)):
+        if store.finished_shards() == finished and not any(wrong_reports(store)):
             return
 
 
 def _write_summary(store: Store, finished: list[int]) -> None:
     columns = _collect_reports(store, finished)
-    known = store.path / REPORT
+    known = store.path / REPORT_FILE
     write_text(known, UNFINISHED_REPORT)
     nodes: dict[str, Any] = {}
     for name, values in columns.items():
@@ -112,8 +112,8 @@ def _write_summary(store: Store, finished: list[int]) -> None:
     text = json.dumps(nodes["report"])
     names = [file for name in nodes if name != "report" for file in _files(name, nodes)]
     files = checksums_of(store.path, names)
-    files[REPORT] = hashlib.sha256(text.encode()).hexdigest()
-    write_sealed(store.path / "report" / CHECKSUMS, {"files": files})
+    files[REPORT_FILE] = hashlib.sha256(text.encode()).hexdigest()
+    write_with_checksum(store.path / "report" / CHECKSUM_FILE, {"files": files})
     write_text(known, text)
 
 
@@ -139,7 +139,7 @@ def _wrong_reports(store: Store) -> Iterator[str]:
     if text == UNFINISHED_REPORT or (checksums is None and (text is None or not store.has_checksums)):
         return
     try:
-        files = read_sealed(store.path / "report" / CHECKSUMS)["files"]
+        files = read_verified(store.path / "report" / CHECKSUM_FILE)["files"]
     except DatasetError as error:
         yield str(error)
         return
@@ -149,15 +149,15 @@ def _wrong_reports(store: Store) -> Iterator[str]:
 def report_files(store: Store) -> set[str]:
     """Names of the files written by `write_summary`."""
     try:
-        files = read_sealed(store.path / "report" / CHECKSUMS)["files"]
+        files = read_verified(store.path / "report" / CHECKSUM_FILE)["files"]
     except DatasetError:
         return set()
-    return {*files, f"report/{CHECKSUMS}"}
+    return {*files, f"report/{CHECKSUM_FILE}"}
 
 
 def _state(store: Store) -> tuple[str | None, ...]:
     """Contents of two files that every `write_summary` changes; None for missing files."""
-    paths = (store.path / REPORT, store.path / "report" / CHECKSUMS)
+    paths = (store.path / REPORT_FILE, store.path / "report" / CHECKSUM_FILE)
     return tuple(path.read_text(errors="replace") if path.exists() else None for path in paths)
 
 
@@ -169,7 +169,7 @@ def _update_root_metadata(store: Store, nodes: dict[str, Any]) -> None:
     root["consolidated_metadata"]["metadata"] |= nodes
     if root["consolidated_metadata"]["metadata"] != before:
         root["attributes"] = {"checksum": CHECKSUM_PLACEHOLDER, "supple": root["attributes"]["supple"]}
-        write_text(path, sealed_text(root))
+        write_text(path, text_with_checksum(root))
 
 
 def part_of_statistics(store: Store, good: np.ndarray) -> str:

@@ -335,7 +335,7 @@ class Source:
             dict.fromkeys((str(keys[0]), -1 if keys[0] == "gravity" else int(keys[1])) for keys in every)
         )
 
-    def own_model(self, values: Values) -> Model:
+    def make_model(self, values: Values) -> Model:
         """Build a separate model for given values.
 
         Raises:
@@ -358,7 +358,7 @@ class Source:
         scene = self.scene(values)
         check_scene(scene, quasistatic=True)
         if self.rebuilds:
-            self.own_model(values)
+            self.make_model(values)
 
 
 def _conditions_or_error(source: Source, values: Values) -> Conditions | SceneError:

@@ -18,7 +18,7 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.store.scene_files import sha256_of
 from supple.datasets.store.zarr_arrays import write_text
 
-CHECKSUMS = "checksums.json"
+CHECKSUM_FILE = "checksums.json"
 """Name of the checksum file, in a store and in its folder report/."""
 
 CHECKSUM_PLACEHOLDER = "0" * 64
@@ -26,16 +26,16 @@ OWN_CHECKSUM = re.compile(r'"checksum": "([0-9a-f]{64})"')
 """A JSON file's own checksum: SHA-256 of its text with zeros in place of the checksum."""
 
 
-def sealed_text(values: Mapping[str, Any]) -> str:
+def text_with_checksum(values: Mapping[str, Any]) -> str:
     """Serialize values as JSON; the first `CHECKSUM_PLACEHOLDER` becomes the checksum of the text."""
     text = json.dumps(values)
     return text.replace(CHECKSUM_PLACEHOLDER, _digest(text), 1)
 
 
-def write_sealed(path: Path, values: Mapping[str, Any]) -> None:
+def write_with_checksum(path: Path, values: Mapping[str, Any]) -> None:
     """Write a JSON file that contains its own checksum."""
     others = {key: value for key, value in values.items() if key != "checksum"}
-    write_text(path, sealed_text({"checksum": CHECKSUM_PLACEHOLDER, **others}))
+    write_text(path, text_with_checksum({"checksum": CHECKSUM_PLACEHOLDER, **others}))
 
 
 def has_valid_checksum(text: str, required: bool = True) -> bool:
@@ -51,7 +51,7 @@ def has_valid_checksum(text: str, required: bool = True) -> bool:
     return _digest(text[: match.start(1)] + CHECKSUM_PLACEHOLDER + text[match.end(1) :]) == match[1]
 
 
-def read_sealed(path: Path, required: bool = True) -> dict[str, Any]:
+def read_verified(path: Path, required: bool = True) -> dict[str, Any]:
     """Read a JSON file and verify the checksum stored in it.
 
     Raises:

@@ -15,11 +15,11 @@ import numpy as np
 from supple.datasets.errors import DamagedError, DatasetError
 from supple.datasets.read.quantities import Quantity
 from supple.datasets.run.traversal import split_of
-from supple.datasets.store.checksums import has_valid_checksum, read_sealed, write_sealed
+from supple.datasets.store.checksums import has_valid_checksum, read_verified, write_with_checksum
 from supple.datasets.store.zarr_arrays import chunk_file, read_array, write_shard
 from supple.io.replace_file import find_leftovers, is_abandoned, restore_replaced
 
-SCHEMA = 3
+SCHEMA_VERSION = 3
 """Layout version; stores of other versions are rejected. Versions 1 and 2 have other names of columns and
 outcomes."""
 
@@ -86,11 +86,15 @@ class Store:
         """True if zarr.json matches its checksum."""
         if missing := [name for name in REQUIRED_FACTS if name not in self.facts]:
             raise DamagedError(f"{path / 'zarr.json'} is damaged: it does not say {', '.join(missing)}.")
-        if schema != SCHEMA:
-            needed = "a later one than this is needed to read it" if schema > SCHEMA else "compute it again"
+        if schema != SCHEMA_VERSION:
+            needed = (
+                "a later one than this is needed to read it"
+                if schema > SCHEMA_VERSION
+                else "compute it again"
+            )
             raise DatasetError(
                 f"{path} was written by supple {self.facts['versions']['supple']} in layout {schema}, not "
-                f"{SCHEMA}; {needed}."
+                f"{SCHEMA_VERSION}; {needed}."
             )
 
     @property
@@ -157,14 +161,14 @@ class Store:
         """Journal of an unfinished shard."""
         return self.path / MANIFEST_FOLDER / f"{shard:06d}.journal"
 
-    def finished(self) -> list[int]:
+    def finished_shards(self) -> list[int]:
         """Sorted numbers of shards with a manifest."""
         names = {file.name for file in (self.path / MANIFEST_FOLDER).glob("*.json")}
         return [shard for shard in range(self.shards) if self.manifest_file(shard).name in names]
 
     def manifest(self, shard: int) -> dict[str, Any]:
         try:
-            return read_sealed(self.manifest_file(shard), required=self.has_checksums)
+            return read_verified(self.manifest_file(shard), required=self.has_checksums)
         except DatasetError as error:
             raise DatasetError(
                 f"{error} Delete it, and `supple dataset resume` solves its shard again."
@@ -200,8 +204,8 @@ class Store:
             sums[name] = {
                 part: sums_of(values[np.isin(ids[present], own)]) for part, own in self.parts_of(ids).items()
             }
-        columns = {name: [plain(v) for v in report[name]] for name in REPORT_COLUMNS}
-        write_sealed(
+        columns = {name: [to_json_number(v) for v in report[name]] for name in REPORT_COLUMNS}
+        write_with_checksum(
             self.manifest_file(shard),
             {**extra_entries, "report": columns, "checksums": checksums, "sums_by_part": sums},
         )
@@ -221,7 +225,7 @@ class Store:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def plain(value: Any) -> Any:
+def to_json_number(value: Any) -> Any:
     """JSON-compatible number; NaN and infinity become text."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if not isinstance(value, float) or np.isfinite(value) else repr(value)

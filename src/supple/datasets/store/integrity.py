@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from supple.datasets.errors import DatasetError
-from supple.datasets.run.summarize import REPORT, is_summary_current, report_files
+from supple.datasets.run.summarize import REPORT_FILE, is_summary_current, report_files
 from supple.datasets.spec.parametric_scene import Source
 from supple.datasets.spec.spec_tables import DESCRIPTIVE_KEYS
-from supple.datasets.store.checksums import CHECKSUMS, read_sealed, wrong_files
+from supple.datasets.store.checksums import CHECKSUM_FILE, read_verified, wrong_files
 from supple.datasets.store.dataset_store import Store
 
-CARD = "README.md"
+CARD_FILE = "README.md"
 
-TEMPORARY = (".unfinished_", ".nfs")
+TEMPORARY_PREFIXES = (".unfinished_", ".nfs")
 """File name prefixes of files that are being written, or are still open on a network file system."""
 
 
@@ -38,7 +38,7 @@ def wrong_constants(store: Store) -> Iterator[str]:
 
 def _constants(store: Store) -> dict[str, str]:
     """Checksums of the files written at creation, by name."""
-    checksums: dict[str, str] = read_sealed(store.path / CHECKSUMS)["files"]
+    checksums: dict[str, str] = read_verified(store.path / CHECKSUM_FILE)["files"]
     return checksums
 
 
@@ -48,7 +48,7 @@ def refuse_changed(store: Store) -> None:
     Raises:
         DatasetError: A file written at creation is missing or has changed.
     """
-    card = store.path / CARD
+    card = store.path / CARD_FILE
     problems = [sentence for sentence in wrong_constants(store) if not sentence.startswith(f"{card} ")]
     if problems:
         raise DatasetError(
@@ -61,18 +61,23 @@ def refuse_changed(store: Store) -> None:
 def extra_files(store: Store) -> Iterator[str]:
     """Yield a sentence per foreign file in a store."""
     try:
-        known = {*_constants(store), CHECKSUMS, "zarr.json"}
+        known = {*_constants(store), CHECKSUM_FILE, "zarr.json"}
     except DatasetError:  # reported elsewhere
         return
     for shard in range(store.shards):
         own = (store.manifest_file(shard), store.journal_file(shard))
         paths = (*own, *(store.file(quantity.name, shard) for quantity in store.quantities))
         known |= {path.relative_to(store.path).as_posix() for path in paths}
-    known |= {REPORT, *report_files(store)}
+    known |= {REPORT_FILE, *report_files(store)}
     free = () if is_summary_current(store) and store.has_checksums else ("report/", "splits/", "stats/")
     for path in sorted(store.path.rglob("*")):
         name = path.relative_to(store.path).as_posix()
-        if name in known or name.startswith(free) or path.name.startswith(TEMPORARY) or path.is_dir():
+        if (
+            name in known
+            or name.startswith(free)
+            or path.name.startswith(TEMPORARY_PREFIXES)
+            or path.is_dir()
+        ):
             continue
         yield f"{path} is no file of the data set: remove it."
 

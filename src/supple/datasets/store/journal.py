@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from supple.datasets.errors import DatasetError
-from supple.datasets.store.dataset_store import Store, plain
+from supple.datasets.store.dataset_store import Store, to_json_number
 from supple.datasets.store.zarr_arrays import Shard
 
 ENTRY_HEADER = struct.Struct("<II")
@@ -130,7 +130,7 @@ def _serialize_entry(sample: int, row: Row, identity: str) -> bytes:
     header = {
         "identity": identity,
         "sample": sample,
-        "figures": {name: plain(value) for name, value in row.report.items()},
+        "figures": {name: to_json_number(value) for name, value in row.report.items()},
         "sentence": row.sentence,
         "check": row.check,
         "arrays": {name: [values.dtype.str, values.shape] for name, values in arrays.items()},

@@ -8,7 +8,7 @@ from pathlib import Path
 from supple.datasets.errors import DatasetError
 from supple.datasets.run.create import write_card
 from supple.datasets.run.summarize import write_summary
-from supple.datasets.store.checksums import write_sealed
+from supple.datasets.store.checksums import write_with_checksum
 from supple.datasets.store.dataset_store import MANIFEST_FOLDER, Store
 from supple.datasets.store.integrity import refuse_changed
 from supple.datasets.store.scene_files import COPY_FOLDER
@@ -41,7 +41,7 @@ def merge(target: Path, sources: list[Path]) -> Store:
                 f"{source.path} is of another spec, scene or design than {target}; they cannot be merged."
             )
     for source in opened:
-        for shard in source.finished():
+        for shard in source.finished_shards():
             if not store.manifest_file(shard).exists():
                 _copy_shard(source, store, shard)
     write_summary(store)
@@ -76,4 +76,4 @@ def _copy_shard(source: Store, store: Store, shard: int) -> None:
         new.parent.mkdir(parents=True, exist_ok=True)
         with replacing(new) as unfinished:
             shutil.copyfile(source.file(quantity.name, shard), unfinished)
-    write_sealed(store.manifest_file(shard), source.manifest(shard))
+    write_with_checksum(store.manifest_file(shard), source.manifest(shard))

@@ -158,7 +158,7 @@ def _only_paths_differ(old: Any, new: Any, names: Mapping[str, str], key: str = 
     return bool(moved or old == new or (old != old and new != new))
 
 
-def without_folder(text: str) -> str:
+def strip_folder(text: str) -> str:
     """Strip folders from an absolute path or a command argument ending in one."""
     before, equals, path = text.rpartition("=")
     absolute = path.startswith(("/", "~", "$")) or re.match(r"[A-Za-z]:[\\/]|\\\\", path)

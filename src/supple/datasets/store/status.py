@@ -12,7 +12,7 @@ from supple.datasets.store.dataset_store import OUTCOMES, Store
 
 def status(store: Store) -> dict[str, Any]:
     """Progress of a store: samples by outcome, shards, times, retries, measured gain of warm starts."""
-    columns, finished = reports(store), store.finished()
+    columns, finished = reports(store), store.finished_shards()
     outcome = columns["outcome"]
     counts = {name: int((outcome == k).sum()) for k, name in enumerate(OUTCOMES) if (outcome == k).any()}
     good = good_samples(columns)
@@ -34,7 +34,7 @@ def status(store: Store) -> dict[str, Any]:
         "inverted": int((columns["inverted"] > 0).sum()),
         "retried": int((columns["retries"] > 0).sum()),
         "iterations": int(columns["iterations"].sum()),
-        "warm_starts": gain([check for manifest in manifests for check in manifest["checks"]]),
+        "warm_starts": warm_start_gain([check for manifest in manifests for check in manifest["checks"]]),
         "failures": failures,
     }
 
@@ -44,7 +44,7 @@ def _largest(values: np.ndarray) -> float | None:
     return float(known.max()) if len(known) else None
 
 
-def gain(checks: list[dict[str, Any]]) -> dict[str, Any] | None:
+def warm_start_gain(checks: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Gain of warm starts, measured on samples that were also solved from a cold start."""
     if not checks:
         return None

@@ -12,7 +12,7 @@ import numpy as np
 
 from supple.config.stop import DEFAULT_POSITION_TOLERANCE
 from supple.datasets.errors import DamagedError, DatasetError
-from supple.datasets.run.shard import SAME_ENERGY, Shards
+from supple.datasets.run.shard import MAX_ENERGY_DIFFERENCE, Shards
 from supple.datasets.run.summarize import good_samples, is_summary_current, reports, wrong_reports
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.integrity import extra_files, wrong_constants
@@ -71,7 +71,7 @@ def verify(
         seed: Seed of their selection.
         progress: Called with the numbers of verified and of finished shards.
     """
-    verdict, finished = Verdict(), store.finished()
+    verdict, finished = Verdict(), store.finished_shards()
     if not store.is_metadata_valid:  # its checksums of other files cannot be trusted
         verdict.problems += wrong_constants(store)
         return verdict
@@ -101,7 +101,7 @@ def verify(
 
 def _note_unfinished(store: Store, verdict: Verdict) -> None:
     """Add notes about missing samples, outdated summaries and files without checksums."""
-    finished = store.finished()
+    finished = store.finished_shards()
     left = [shard for shard in range(store.shards) if shard not in set(finished)]
     verdict.missing = sum(len(store.ids(shard)) for shard in left)
     if verdict.missing:
@@ -183,7 +183,7 @@ def _solve_again(store: Store, again: int, seed: int, verdict: Verdict) -> None:
         )
         if distance <= allowed:
             continue
-        differs = abs(energy - stored) > SAME_ENERGY * max(abs(energy), abs(stored))
+        differs = abs(energy - stored) > MAX_ENERGY_DIFFERENCE * max(abs(energy), abs(stored))
         why = (
             f"another equilibrium, of energy {energy:.6g} J where the stored one has {stored:.6g} J"
             if differs
