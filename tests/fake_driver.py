@@ -310,8 +310,8 @@ def installed(monkeypatch: Any) -> Iterator[Card]:
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(numba, "cuda", _cuda, raising=False)
     monkeypatch.setattr("supple.kernels.devices.find_spec", lambda name: True)
+    import supple.kernels.cuda.device_memory as memory
     import supple.kernels.cuda.launcher as launching
-    import supple.kernels.cuda.memory as memory
 
     launching._launchers.clear()
     launching._dispatcher.cache_clear()

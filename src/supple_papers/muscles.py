@@ -123,7 +123,7 @@ def like_newton(measurements: Measurements) -> str:
         Claim(
             "PBNG takes less than half of Newton's time to the same relative residual",
             ratio > 2,
-            "factorization of a thousand vertices takes almost no time; the paper's system has 284,000.",
+            "factorization of a thousand vertices takes almost no time; the paper's systems have 284,000.",
         ),
     )
 

@@ -121,7 +121,7 @@ def test_numbers_and_tuples_become_what_kernels_take():
 
 
 def test_few_tuples_are_cached():
-    from supple.kernels.cuda.memory import MAX_CACHED_TUPLES
+    from supple.kernels.cuda.device_memory import MAX_CACHED_TUPLES
 
     mirror, tuples = new_mirror(), [(k, float(k)) for k in range(3 * MAX_CACHED_TUPLES)]
     for pair in tuples:
@@ -132,12 +132,12 @@ def test_few_tuples_are_cached():
 
 
 def displace(mirror, arrivals, u, drift, batch_size=1, active=(0,), widest=None):
-    from supple.kernels.cuda import FAT, launch
+    from supple.kernels.cuda import LOW_LATENCY, launch
 
     records = len(u) // batch_size
     operations = (Displace(u, drift, 0),)
     state = batch_size, np.array(active, np.int32), records
-    launch(mirror, arrivals, on_records, 1, FAT, widest, *state, (records,), operations)
+    launch(mirror, arrivals, on_records, 1, LOW_LATENCY, widest, *state, (records,), operations)
 
 
 def records_of(n, batch_size=1):
@@ -193,16 +193,16 @@ def test_only_active_members_are_worked_on(batch_size, fake_device):  # noqa: F8
 
 @pytest.mark.parametrize("widest", [None, 1, 5, 6, 13, 48, 1000])
 def test_few_items_are_spread_over_the_card(widest, fake_device):  # noqa: F811
-    from supple.kernels.cuda import FAT, Arrivals
+    from supple.kernels.cuda import LOW_LATENCY, Arrivals
 
     displace(new_mirror(), Arrivals(), *records_of(3), widest=widest)
     columns, rows, threads = fake_device.grids[-1]
     assert rows == 1
     assert 1 <= columns <= fake_device.blocks
-    assert threads <= FAT.threads
+    assert threads <= LOW_LATENCY.threads
     if widest is not None:
         warps = columns * threads // WARP
-        assert warps >= min(widest, fake_device.blocks * FAT.threads // WARP)
+        assert warps >= min(widest, fake_device.blocks * LOW_LATENCY.threads // WARP)
         assert warps < widest + columns
 
 
@@ -285,7 +285,7 @@ def test_the_card_has_a_name():
 @pytest.mark.parametrize(("batch_size", "rows"), [(1, 1), (3, 3), (5, 2)])
 def test_threads_of_a_grid_do_everything_once(items, batch_size, rows, monkeypatch):
     """Every lane of every item of every copy, whatever the size of the grid."""
-    from supple.kernels.cuda import work_items as grid
+    from supple.kernels.cuda import thread_grid as grid
     from supple.kernels.parallel.thread_team import first_item, next_item
 
     first, columns = 2, 2

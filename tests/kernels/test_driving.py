@@ -7,14 +7,14 @@ import pytest
 
 from supple.kernels import do, is_leader, item_number, kernel, lane_stride, parallel_for, run, threads_for
 from supple.kernels.lanewise import run_lanewise
-from supple.kernels.parallel.thread_team import CHUNK
+from supple.kernels.parallel.thread_team import CHUNK_ITEMS
 from supple.kernels.parallel.tiles import TILE_ROWS, parallel_for_rows
 from supple.ordering import ListedColors, color_bounds, each_color
 
 TEAMS = [1, 2, 3, 8, "lanes"]
 """Numbers of threads, and a device that does lane after lane."""
 
-SIZES = [0, 1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 5 * CHUNK + 3]
+SIZES = [0, 1, 2, CHUNK_ITEMS - 1, CHUNK_ITEMS, CHUNK_ITEMS + 1, 5 * CHUNK_ITEMS + 3]
 
 
 class Count(NamedTuple):

@@ -9,7 +9,7 @@ TINY = 1e-36
 
 
 @device_function
-def _evaluated(z, p):
+def _evaluate_polynomial(z, p):
     """Polynomial p₀ + p₁ z + ... + p₄ z⁴."""
     return p[0] + z * (p[1] + z * (p[2] + z * (p[3] + z * p[4])))
 
@@ -20,9 +20,11 @@ def _small_arctangent(t):
     (float64)."""
     z = t * t
     if rounding(t) > 1e-10:
-        z = z * _evaluated(z, (-3.33329491539e-1, 1.99777106478e-1, -1.38776856032e-1, 8.05374449538e-2, 0.0))
+        z = z * _evaluate_polynomial(
+            z, (-3.33329491539e-1, 1.99777106478e-1, -1.38776856032e-1, 8.05374449538e-2, 0.0)
+        )
         return t + t * z
-    p = _evaluated(
+    p = _evaluate_polynomial(
         z,
         (
             -6.485021904942025371773e1,
@@ -32,7 +34,7 @@ def _small_arctangent(t):
             -8.750608600031904122785e-1,
         ),
     )
-    q = 1.945506571482613964425e2 + z * _evaluated(
+    q = 1.945506571482613964425e2 + z * _evaluate_polynomial(
         z,
         (
             4.853903996359136964868e2,

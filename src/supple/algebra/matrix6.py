@@ -1,6 +1,6 @@
 """6×6 matrices as 36 entries in row-major order; symmetric matrices as the upper triangle, row by row."""
 
-from supple.kernels import unrolled
+from supple.kernels import unroll
 
 _SIX = range(6)
 
@@ -11,7 +11,7 @@ def _entry_index(i: int, j: int) -> int:
     return 6 * i - i * (i + 1) // 2 + j
 
 
-product = unrolled(
+product = unroll(
     "M, P",
     lambda n: ", ".join(
         " + ".join(f"M[{6 * i + k}] * P[{_entry_index(k, j)}]" for k in _SIX) for i in _SIX for j in _SIX
@@ -20,7 +20,7 @@ product = unrolled(
 )
 """M P with a symmetric P."""
 
-curvature = unrolled(
+curvature = unroll(
     "K, s, T, M",
     lambda n: ", ".join(
         f"K[{6 * i + j}] + s * ({' + '.join(f'T[{6 * i + k}] * M[{6 * j + k}]' for k in _SIX)})"
@@ -31,7 +31,7 @@ curvature = unrolled(
 )
 """Lower triangle of K + s T Mᵀ."""
 
-slacks = unrolled(
+slacks = unroll(
     "z, H",
     lambda n: ", ".join(
         f"z[{i}] * (z[{i}] * H[{_entry_index(i, i)}] - ("
@@ -43,7 +43,7 @@ slacks = unrolled(
 )
 """Gershgorin bounds on the eigenvalues of a symmetric H, for variables with scales z."""
 
-raised = unrolled(
+raised = unroll(
     "z, H, s",
     lambda n: ", ".join(
         f"H[{_entry_index(i, j)}]" + (f" + s / (z[{i}] * z[{i}])" if i == j else "")
@@ -54,7 +54,7 @@ raised = unrolled(
 )
 """H with s added to the diagonal, for variables with scales z."""
 
-applied = unrolled(
+applied = unroll(
     "v, M",
     lambda n: ", ".join(" + ".join(f"M[{n * i + k}] * v[{k}]" for k in range(n)) for i in range(n)),
     over="v",

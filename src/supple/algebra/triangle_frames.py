@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def flattened(corners: np.ndarray) -> np.ndarray:
+def flatten_triangle(corners: np.ndarray) -> np.ndarray:
     """In-plane coordinates of triangles, counter-clockwise.
 
     Triangles in the plane z = 0 keep their x axis, so patterns keep their directions.

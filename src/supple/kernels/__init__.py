@@ -15,7 +15,7 @@ from supple.kernels.compile.dispatch import (
     strict_order,
 )
 from supple.kernels.compile.notices import compilation
-from supple.kernels.compile.unrolled import each, total, unrolled
+from supple.kernels.compile.unrolled import each, total, unroll
 from supple.kernels.parallel.parallel_for import (
     SerialRow,
     do,
@@ -184,7 +184,7 @@ __all__ = [
     "three_numbers",
     "three_sum",
     "total",
-    "unrolled",
+    "unroll",
     "vector_of_eight",
     "vector_of_four",
     "vector_offset",

@@ -180,7 +180,7 @@ def register_base_functions(kind: type[InelasticMaterial]) -> None:
         (vertex_response, _vertex_response),
         (constraint_pair, _constraint_pair),
     ):
-        if function.known(kind.base):
+        if function.has_implementation(kind.base):
             function.of(kind)(implementation)
 
 

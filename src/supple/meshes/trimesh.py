@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.algebra.triangle_frames import flattened, pattern_frames
+from supple.algebra.triangle_frames import flatten_triangle, pattern_frames
 from supple.meshes.arguments import matrix_of, three
 from supple.meshes.checks import MeshError, check_surface, check_uv, format_size
 from supple.meshes.files.mesh_data import Given, check_data, transform_data
@@ -126,7 +126,7 @@ class TriMesh(Mesh):
         if own or name not in ("u", "v") or self._uv is None:
             return super().field(name)
         corners = np.concatenate([self._uv, np.zeros((self.n_triangles, 3, 1))], axis=2)
-        return pattern_frames(self._points[self._cells], flattened(corners))[:, :, "uv".index(name)]
+        return pattern_frames(self._points[self._cells], flatten_triangle(corners))[:, :, "uv".index(name)]
 
     def with_data(self, cell_data: Given = None, point_data: Given = None) -> TriMesh:
         """Copy of the mesh with additional or replaced data.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.algebra.triangle_frames import flattened, pattern_frames, pattern_gradients
+from supple.algebra.triangle_frames import flatten_triangle, pattern_frames, pattern_gradients
 from supple.materials import table_of
 from supple.meshes.edges import Edges
 from supple.meshes.measures import area_vectors, areas
@@ -83,7 +83,7 @@ def _strain(body: Any, x: np.ndarray, axis: str) -> np.ndarray | None:
     """Relative elongation along the rest direction of u or v, per triangle; None without uv."""
     if body.mesh.uv is None:
         return None
-    flat = flattened(body.rest_corners)
+    flat = flatten_triangle(body.rest_corners)
     frames = pattern_frames(body.points[body.mesh.cells], flat)
     along = np.einsum("eij,ei->ej", frames, body.mesh.field(axis))
     F = np.einsum("eai,eaj->eij", x[body.mesh.cells], pattern_gradients(flat))

@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 
 from supple.kernels.cuda import (
-    FAT,
-    WIDE,
+    HIGH_THROUGHPUT,
+    LOW_LATENCY,
     Arrivals,
     Mirror,
     launch,
@@ -57,7 +57,7 @@ class Cuda:
         self._step: tuple = ()
         self._synchronized: dict[int, weakref.ref] = {}
         self._times, self._steps_per_launch = 0, 1
-        self._shape = FAT if batch_size * (records - 1) < MAX_CONCURRENT_VERTICES else WIDE
+        self._shape = LOW_LATENCY if batch_size * (records - 1) < MAX_CONCURRENT_VERTICES else HIGH_THROUGHPUT
         self.at_once = multiprocessors() * self._shape.threads / WARP / batch_size
         self.batch_size, self.active = batch_size, np.arange(batch_size, dtype=np.int32)
 
@@ -97,7 +97,7 @@ class Cuda:
         if self._times == self._steps_per_launch:
             self._launch_steps()
             self._steps_per_launch = min(
-                2 * self._steps_per_launch, MAX_STEPS_PER_LAUNCH if self._shape is FAT else 1
+                2 * self._steps_per_launch, MAX_STEPS_PER_LAUNCH if self._shape is LOW_LATENCY else 1
             )
 
     def on_records(self, *operations: Any) -> None:

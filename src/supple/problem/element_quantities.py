@@ -153,7 +153,7 @@ def evaluate_numbers(team, quantity, own, u, values):
 
 def is_deformed(problem: Problem, term: int) -> bool:
     """True if the elements of a term have a material, and therefore a deformation gradient."""
-    return measure.known(type(problem.layout.elements[term].rows))
+    return measure.has_implementation(type(problem.layout.elements[term].rows))
 
 
 def element_values(problem: Problem, term: int, quantity: Any) -> np.ndarray:

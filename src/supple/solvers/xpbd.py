@@ -240,7 +240,7 @@ def _project_compliant(projection, row, u):
 
 def has_pair(material: Any) -> bool:
     """True if a material's energy is implemented as two constraints."""
-    return constraint_pair.known(type(material))
+    return constraint_pair.has_implementation(type(material))
 
 
 @dataclass(frozen=True)

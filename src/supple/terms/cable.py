@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.kernels import device_function, load, unrolled
+from supple.kernels import device_function, load, unroll
 from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
 from supple.terms.base.term import others_first
 from supple.terms.spring import SHORTEST
@@ -216,9 +216,9 @@ def _directions(others: int) -> str:
     return ", ".join(texts) + ","
 
 
-_total_length = unrolled("rows, row, r, o", _lengths, _length, load, over="r")
-_total_bend = unrolled("rows, row, r, o", _bends, _bend, load, over="r")
-_all_directions = unrolled("rows, row, r, o", _directions, _direction, add, load, over="r")
+_total_length = unroll("rows, row, r, o", _lengths, _length, load, over="r")
+_total_bend = unroll("rows, row, r, o", _bends, _bend, load, over="r")
+_all_directions = unroll("rows, row, r, o", _directions, _direction, add, load, over="r")
 
 
 @constraint.of(LengthRows)

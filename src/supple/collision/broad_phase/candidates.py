@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.collision.broad_phase.detector import NO_NEIGHBORS, BroadPhase, Pairs
-from supple.collision.broad_phase.hash_grid import BETWEEN, ROUNDING, WITHIN, PairFilter
+from supple.collision.broad_phase.hash_grid import BETWEEN, BOX_ENLARGEMENT, WITHIN, PairFilter
 from supple.collision.broad_phase.pair_filter import filter_pairs, merge_pairs
 from supple.collision.broad_phase.positions import Points
 from supple.collision.broad_phase.search import find_pairs
@@ -393,6 +393,6 @@ class Candidates:
         """Filter of the search: pairs within outdated bodies, or pairs between neighboring bodies."""
         s = self._surfaces
         box, start, others = body_neighbors(s, x, radius) if not within else NO_NEIGHBORS
-        box = box + (1 + ROUNDING) * radius * np.repeat([-1, 1], 3)
+        box = box + (1 + BOX_ENLARGEMENT) * radius * np.repeat([-1, 1], 3)
         which = WITHIN if within else BETWEEN
         return PairFilter(which, s.body, box, start, others, outdated, s.rest, -1.0)

@@ -46,7 +46,7 @@ MAX_CELLS = 2.0**31
 NO_BODY = 1 << 60
 """Sentinel above all body numbers."""
 
-ROUNDING = 1e-6
+BOX_ENLARGEMENT = 1e-6
 """Relative enlargement of box margins against rounding errors."""
 
 NO_ORIENTATION = np.zeros((0, 3)), np.zeros(0, bool)
@@ -186,7 +186,7 @@ def allocate_cells(
         Work of `compute_cells`, not yet computed.
     """
     box, cells = runner.empty((len(primitives), 6), np.float64), runner.empty((len(primitives), 6), np.int32)
-    cell_count, margin = runner.zeros((1,), np.int64), (1 + ROUNDING) * radius
+    cell_count, margin = runner.zeros((1,), np.int64), (1 + BOX_ENLARGEMENT) * radius
     return Cells(x, primitives, pair_filter, margin, size, box, cells, cell_count)
 
 
@@ -233,7 +233,7 @@ def key_of(i, j, k):
 @device_function
 def cells_around(grid, p, radius):
     """First and last cell with primitives within a radius of a point."""
-    reach, size = (1.0 + ROUNDING) * radius, grid.size
+    reach, size = (1.0 + BOX_ENLARGEMENT) * radius, grid.size
     x, y, z = p
     low = cell_of((x - reach) / size), cell_of((y - reach) / size), cell_of((z - reach) / size)
     return low, (cell_of((x + reach) / size), cell_of((y + reach) / size), cell_of((z + reach) / size))

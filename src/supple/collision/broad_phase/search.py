@@ -15,8 +15,8 @@ from supple.collision.broad_phase.hash_grid import (
     ALL,
     ANY_PAIR,
     BLOCK,
+    BOX_ENLARGEMENT,
     NO_ORIENTATION,
-    ROUNDING,
     WITHIN,
     HashGrid,
     PairFilter,
@@ -297,7 +297,7 @@ def search(
         count, total = runner.empty((len(query),), np.int64), runner.zeros((1,), np.int64)
         one, two = (runner.empty((capacity,), np.int32) for _ in range(2))
         boxes = cells.cells, grid.cells, cells.box, grid.box
-        radii = float(radius), (1 + ROUNDING) * float(radius if own_radius is None else own_radius)
+        radii = float(radius), (1 + BOX_ENLARGEMENT) * float(radius if own_radius is None else own_radius)
         fields = (
             grid.x,
             query,

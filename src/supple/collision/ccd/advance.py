@@ -109,7 +109,7 @@ THICKNESS_FRACTION, MAX_STEPS = 0.25, 1000
 """Smallest step relative to the obstacle thickness, and maximum number of steps. A path that exceeds the
 maximum ends at its last point."""
 
-ROUNDING = 1e-3
+PENETRATION_TOLERANCE = 1e-3
 """Tolerated penetration of a vertex in contact, relative to the smallest step."""
 
 
@@ -189,7 +189,7 @@ def _penetration_times(shapes: Shapes, x: np.ndarray, step: np.ndarray, least: f
         if not len(active):
             break
         distance[active] = distances_to(shapes, x[active] + fraction[active, None] * step[active])[0]
-        outside = active[distance[active] >= initial_depth[active] - ROUNDING * least]
+        outside = active[distance[active] >= initial_depth[active] - PENETRATION_TOLERANCE * least]
         part[outside] = fraction[outside]
         active = active[distance[active] >= initial_depth[active] - least]
     return part

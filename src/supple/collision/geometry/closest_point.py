@@ -8,10 +8,10 @@ from __future__ import annotations
 from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
 from supple.kernels import device_function, where
 
-PARALLEL = 1e-14
+MIN_SQUARED_SINE = 1e-14
 """Squared sine of the angle between edges below which they count as parallel, with any closest point."""
 
-FLAT = 1e-9
+MIN_RELATIVE_HEIGHT = 1e-9
 """Height over a triangle, relative to edge lengths, below which its sign is rounding error."""
 
 
@@ -59,7 +59,7 @@ def on_edges(a, b, c, d):
     pr, qr = dot(p, r), dot(q, r)
     across = pp * qq - pq * pq
     s = _unit(_ratio(pq * qr - pr * qq, across))
-    s = where(across > PARALLEL * pp * qq, s, 0.0 * s)
+    s = where(across > MIN_SQUARED_SINE * pp * qq, s, 0.0 * s)
     t = _ratio(pq * s + qr, qq)
     before, behind = t < 0.0, t > 1.0
     s = where(before, _unit(_ratio(-pr, pp)), s)
@@ -84,7 +84,7 @@ def crosses(p, q, a, b, c):
     n = cross(sub(b, a), sub(c, a))
     d, e = sub(q, p), sub(p, a)
     s, t = dot(n, e), dot(n, sub(q, a))
-    least = FLAT * (dot(n, n) * (dot(d, d) + dot(e, e))) ** 0.5
+    least = MIN_RELATIVE_HEIGHT * (dot(n, n) * (dot(d, d) + dot(e, e))) ** 0.5
     u, v = dot(d, cross(sub(a, p), sub(b, p))), dot(d, cross(sub(b, p), sub(c, p)))
     w = dot(d, cross(sub(c, p), sub(a, p)))
     inside = (u >= 0.0 and v >= 0.0 and w >= 0.0) or (u <= 0.0 and v <= 0.0 and w <= 0.0)

@@ -23,7 +23,7 @@ DISTANCE_TOLERANCE = 1e-6
 FULL_OPPOSITION = 0.5
 """Projection on n of the summed normals at an edge from which the edge fully opposes another edge."""
 
-PARALLEL = 1e-3
+MIN_EDGE_SINE = 1e-3
 """Sine of the angle between edges below which they have no common normal."""
 
 DISTANCE, WEIGHTS, NUMBERS = 3, 4, 7
@@ -261,7 +261,7 @@ def _collide_edge_pair(work, m):
     n = cross(p, q)
     size = math.sqrt(dot(n, n))
     sine = size / max(math.sqrt(dot(p, p) * dot(q, q)), 1e-300)
-    if inside and sine > PARALLEL:
+    if inside and sine > MIN_EDGE_SINE:
         n = scale(1.0 / max(size, 1e-300), n)
         first_normal = _summed_normal(g.normal, work.start, work.incident, one)
         second_normal = _summed_normal(g.normal, work.start, work.incident, two)

@@ -23,7 +23,7 @@ from supple.kernels import (
 BLOCK = 64
 """Triangles per work item."""
 
-DOUBLINGS, HALVINGS = 8, 32
+DOUBLINGS, BISECTIONS = 8, 32
 """Numbers of bracket doublings and bisection steps of the search for the exit from a shape; their sum is the
 iteration count. The bracket starts at the depth of the point. Doublings cover flat shapes, bisection
 converges to rounding error."""
@@ -265,7 +265,7 @@ def exit_points(shapes: Shapes, which: np.ndarray, points: np.ndarray, direction
         (m, 3) surface points [m].
     """
     low, high = np.zeros(len(points)), np.abs(distances_of(shapes, which, points)[0])
-    for _ in range(DOUBLINGS + HALVINGS):
+    for _ in range(DOUBLINGS + BISECTIONS):
         inside = distances_of(shapes, which, points + high[:, None] * directions)[0] < 0
         low, high = np.where(inside, high, low), np.where(inside, 2 * high, high)
         middle = 0.5 * (low + high)

@@ -34,7 +34,7 @@ from supple.collision.obstacles.signed_distance import (
 )
 from supple.kernels import device_function
 
-GOLDEN = 0.6180339887498949
+GOLDEN_RATIO = 0.6180339887498949
 """Golden section ratio."""
 
 DEPTH_STEPS, POINT_STEPS = 16, 40
@@ -96,17 +96,17 @@ def _across(shapes, k, a, b, c, s, times):
 def _in_part(shapes, k, a, b, c, times):
     """Deepest point of a triangle with a convex distance function."""
     low, high = 0.0, 1.0
-    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    left, right = high - GOLDEN_RATIO * (high - low), low + GOLDEN_RATIO * (high - low)
     at_left, s = _across(shapes, k, a, b, c, left, times)
     at_right, t = _across(shapes, k, a, b, c, right, times)
     for _ in range(times):
         if at_left <= at_right:
             high, right, at_right, t = right, left, at_left, s
-            left = high - GOLDEN * (high - low)
+            left = high - GOLDEN_RATIO * (high - low)
             at_left, s = _across(shapes, k, a, b, c, left, times)
         else:
             low, left, at_left, s = left, right, at_right, t
-            right = low + GOLDEN * (high - low)
+            right = low + GOLDEN_RATIO * (high - low)
             at_right, t = _across(shapes, k, a, b, c, right, times)
     if at_left <= at_right:
         return Deepest(at_left, left * (1.0 - s), left * s)

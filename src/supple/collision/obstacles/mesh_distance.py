@@ -218,7 +218,7 @@ CREASE_SEARCH_DISTANCE, REACH = 0.25, 0.1
 """Largest distance of points for the search, and largest additional distance of faces, in mean edge lengths
 of the mesh."""
 
-ROUNDING = 1e-12
+DISTANCE_ROUNDING = 1e-12
 """Rounding error of squared distances, relative."""
 
 CREASE_HEIGHT, COPLANAR_TOLERANCE = 1e-6, 1e-9
@@ -264,7 +264,7 @@ def _crease_plane(values, first, m, p, d, n, reach):
         a[1] + v * (values[at + 4] - a[1]) + w * (values[at + 7] - a[1]) - closest_point[1],
         a[2] + v * (values[at + 5] - a[2]) + w * (values[at + 8] - a[2]) - closest_point[2],
     )
-    opposite = s - h * h <= ROUNDING * s + (d * d if d < 0.0 else 0.0)
+    opposite = s - h * h <= DISTANCE_ROUNDING * s + (d * d if d < 0.0 else 0.0)
     shared = 1 <= feature <= 3 and abs(_dot_tuples(edge, n)) <= tiny
     return (s if opposite or shared or s <= tiny * tiny else MAX_SQUARED_DISTANCE), h, t
 
@@ -313,14 +313,14 @@ def crease_planes(values, first, p, d, n):
         node += 1
 
 
-SAMPLES, HALVINGS = 1024, 24
+MAX_SAMPLES, BISECTIONS = 1024, 24
 """Maximum number of sampled triangles, and bisection steps."""
 
-OPPOSITE = -0.5
+OPPOSITE_COSINE = -0.5
 """Cosine between the normals at two contact points of a ball below which they belong to opposite walls of a
 thin part."""
 
-THIN_SHARE, THINNEST = 0.05, 1e-3
+THIN_SHARE, MIN_THICKNESS_RATIO = 0.05, 1e-3
 """Share of the surface area that is thinner than the thickness of thin parts, and lower limit of that
 thickness relative to the largest thickness."""
 
@@ -357,23 +357,23 @@ def mesh_thickness(numbers: np.ndarray, corners: np.ndarray) -> tuple[float, flo
     Returns:
         Both thicknesses [m].
     """
-    chosen = corners[:: -(-len(corners) // SAMPLES)]
+    chosen = corners[:: -(-len(corners) // MAX_SAMPLES)]
     areas = np.cross(chosen[:, 1] - chosen[:, 0], chosen[:, 2] - chosen[:, 0])
     area = np.linalg.norm(areas, axis=1)
     chosen, areas, area = chosen[area > 0], areas[area > 0], area[area > 0]
     normals, touching = areas / area[:, None], chosen.mean(axis=1)
     largest = 0.5 * float(np.ptp(corners.reshape(-1, 3), axis=0).max())
     low, high = np.zeros(len(area)), np.full(len(area), largest)
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         r = 0.5 * (low + high)
         inside = -mesh_distances(numbers, touching - r[:, None] * normals)[0] >= (1 - 1e-6) * r
         low, high = np.where(inside, r, low), np.where(inside, high, r)
     beyond = mesh_distances(numbers, touching - 1.1 * low[:, None] * normals)[1]
-    opposite = np.einsum("ki,ki->k", beyond, normals) < OPPOSITE
+    opposite = np.einsum("ki,ki->k", beyond, normals) < OPPOSITE_COSINE
     thick = 2 * float(low.max())
     order = np.argsort(low)
     share = np.cumsum((area * opposite)[order]) / area.sum()
     if share[-1] <= THIN_SHARE:
         return thick, thick
     thin = 2 * float(low[order[np.searchsorted(share, THIN_SHARE)]])
-    return thick, max(thin, THINNEST * thick)
+    return thick, max(thin, MIN_THICKNESS_RATIO * thick)

@@ -45,7 +45,7 @@ SLACK = 0.02
 """Tolerance relative to the shortest half edge: distance of an edge from the extreme, and of a direction from
 the best separation. Boxes in nearly flat contact then have several contact points."""
 
-PARALLEL = 1e-3
+MIN_CROSS_PRODUCT = 1e-3
 """|a × b| below which edges are parallel."""
 
 
@@ -91,7 +91,7 @@ def separations(a: Block, b: Block) -> tuple[np.ndarray, np.ndarray]:
     """
     cross = np.cross(a.axes[:, None], b.axes[None]).reshape(9, 3)
     length = np.sqrt((cross * cross).sum(axis=1))
-    crossing = cross[length > PARALLEL] / length[length > PARALLEL, None]
+    crossing = cross[length > MIN_CROSS_PRODUCT] / length[length > MIN_CROSS_PRODUCT, None]
     return np.concatenate([_separation(a, b, a.axes), _separation(a, b, b.axes)]), _separation(a, b, crossing)
 
 
@@ -109,9 +109,9 @@ def crossing_edges(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndar
     slack = SLACK * min(a.halves.min(), b.halves.min())
     cross = np.cross(a.axes[:, None], b.axes[None])
     length = np.linalg.norm(cross, axis=2)
-    crossing = cross[length > PARALLEL] / length[length > PARALLEL][:, None]
+    crossing = cross[length > MIN_CROSS_PRODUCT] / length[length > MIN_CROSS_PRODUCT][:, None]
     best = max(_separation(a, b, n).max(initial=-np.inf) for n in (a.axes, b.axes, crossing))
-    for i, j in zip(*np.nonzero(length > PARALLEL), strict=True):
+    for i, j in zip(*np.nonzero(length > MIN_CROSS_PRODUCT), strict=True):
         n = cross[i, j] / length[i, j]
         n = n if n @ (a.center - b.center) >= 0 else -n
         if _separation(a, b, n) >= best - slack:

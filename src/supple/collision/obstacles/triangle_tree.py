@@ -18,25 +18,25 @@ from supple.collision.obstacles.mesh_distance import (
     ROUNDING_LENGTH,
 )
 
-LEAF = 2
+LEAF_TRIANGLES = 2
 """Smallest number of triangles per leaf; the largest is below twice this number."""
 
-FLAT = 1e-12
+DEGENERATE_HEIGHT = 1e-12
 """Height of a triangle relative to its longest edge below which it is degenerate."""
 
 TINY_PART = 1e-10
 """Distance relative to the mesh size below which the direction to the closest point is rounding error."""
 
 
-EDGES, SIZES = 2.0, 1 / 64
+REGION_EDGES, REGION_SIZES = 2.0, 1 / 64
 """Region length for the subdivision of body triangles near a mesh, in mesh edges and relative to the mesh
 size; the larger value applies."""
 
-CREASE = 1e-6
+MIN_CREASE_HEIGHT = 1e-6
 """Height of the opposite corner over the plane of a triangle, relative to its distance, above which their
 edge is concave."""
 
-OPPOSITE = 1e-12
+MIN_NORMAL_SUM = 1e-12
 """Length of a sum of unit normals below which they cancel."""
 
 
@@ -50,7 +50,7 @@ class TriangleTree:
 
     def __init__(self, points: np.ndarray, triangles: np.ndarray) -> None:
         count = len(triangles)
-        self.levels = max(0, (count // LEAF).bit_length() - 1)
+        self.levels = max(0, (count // LEAF_TRIANGLES).bit_length() - 1)
         self.triangles = np.asarray(triangles)[_leaf_order(points[triangles].mean(axis=1), self.levels)]
 
     @property
@@ -65,7 +65,10 @@ class TriangleTree:
         corners = points[self.triangles]
         size = float(np.ptp(corners.reshape(-1, 3), axis=0).max())
         edge = float(np.linalg.norm(corners[:, 1] - corners[:, 0], axis=1).mean())
-        numbers[ROUNDING_LENGTH], numbers[REGION_LENGTH] = TINY_PART * size, max(EDGES * edge, SIZES * size)
+        numbers[ROUNDING_LENGTH], numbers[REGION_LENGTH] = (
+            TINY_PART * size,
+            max(REGION_EDGES * edge, REGION_SIZES * size),
+        )
         numbers[EDGE] = edge
         first_triangle = HEADER + BOX * ((2 << self.levels) - 1)
         boxes = numbers[HEADER:first_triangle].reshape(-1, 2, 3)
@@ -100,7 +103,7 @@ class TriangleTree:
         lengths = np.linalg.norm(sides, axis=2)
         normals = np.cross(sides[:, 0], sides[:, 1])
         areas = np.linalg.norm(normals, axis=1)
-        flat = areas <= FLAT * lengths.max(axis=1) ** 2
+        flat = areas <= DEGENERATE_HEIGHT * lengths.max(axis=1) ** 2
         normals = np.where(flat[:, None], 0.0, normals / np.where(flat, 1.0, areas)[:, None])
         edges = self._edges_beside(flat) if flat.any() else self._edges
         units = sides / np.where(lengths > 0, lengths, 1.0)[:, :, None]
@@ -110,7 +113,7 @@ class TriangleTree:
         normals_out[:, 1:4] = _sums(edges.ravel(), np.repeat(normals, 3, axis=0))[edges]
         normals_out[:, 4:] = _sums(self.triangles.ravel(), weighted.reshape(-1, 3))[self.triangles]
         norms = np.linalg.norm(normals_out, axis=2, keepdims=True)
-        normals_out /= np.where(norms > OPPOSITE, norms, np.inf)
+        normals_out /= np.where(norms > MIN_NORMAL_SUM, norms, np.inf)
         return flat
 
     @cached_property
@@ -156,12 +159,12 @@ def has_creases(points: np.ndarray, triangles: np.ndarray) -> bool:
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
     beyond = points[opposite[other]] - points[start[one]]
     heights = np.einsum("ki,ki->k", beyond, normals[one // 3])
-    return bool((heights > CREASE * np.linalg.norm(beyond, axis=1)).any())
+    return bool((heights > MIN_CREASE_HEIGHT * np.linalg.norm(beyond, axis=1)).any())
 
 
 def tree_size(count: int) -> int:
     """Array length of a tree of `count` triangles."""
-    levels = max(0, (count // LEAF).bit_length() - 1)
+    levels = max(0, (count // LEAF_TRIANGLES).bit_length() - 1)
     return HEADER + BOX * ((2 << levels) - 1) + (CORNERS + NORMALS) * count
 
 

@@ -108,7 +108,7 @@ def generic(declaration: Callable, control_flow: bool = False) -> Any:
 
     Kernels select the implementation at compile time, Python at each call. `@declaration.of(SomeNamedTuple)`
     registers an implementation. `declaration.write(SomeNamedTuple, writer)` registers a factory, called with
-    that class or a subclass on first use. `.known(cls)` tells whether an implementation exists. In contrast
+    that class or a subclass on first use. `.has_implementation(cls)` tells whether an implementation exists. In contrast
     to closures over functions, selection by type keeps Numba's disk cache usable.
 
     Args:
@@ -127,10 +127,12 @@ def generic(declaration: Callable, control_flow: bool = False) -> Any:
                 return table.setdefault(cls, writers[base](cls))
         raise TypeError(f"{name}() has no implementation for {cls.__name__}; add one with @{name}.of")
 
-    def known(cls: type) -> bool:
+    def has_implementation(cls: type) -> bool:
         return any(base in table or base in writers for base in cls.__mro__)
 
-    tables.append((f"{declaration.__module__}.{name}", lambda cls: find(cls) if known(cls) else None))
+    tables.append(
+        (f"{declaration.__module__}.{name}", lambda cls: find(cls) if has_implementation(cls) else None)
+    )
 
     @wraps(declaration)
     def call(first: Any, *rest: Any) -> Any:
@@ -153,7 +155,7 @@ def generic(declaration: Callable, control_flow: bool = False) -> Any:
 
     call.of = of  # type: ignore[attr-defined]
     call.write = writers.__setitem__  # type: ignore[attr-defined]
-    call.known = known  # type: ignore[attr-defined]
+    call.has_implementation = has_implementation  # type: ignore[attr-defined]
     call.classes = lambda: tuple(table)  # type: ignore[attr-defined]
     call.owner = lambda cls: next(base for base in cls.__mro__ if base in table)  # type: ignore[attr-defined]
     return call

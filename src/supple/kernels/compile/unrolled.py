@@ -31,7 +31,7 @@ def each(arguments: str, item: str, *using: Callable, over: str, count: Count = 
     def body(length: int) -> str:
         return "".join(f"{_at(item, k)}, " for k in range(length)) or "()"
 
-    return unrolled(arguments, body, *using, over=over, count=count)
+    return unroll(arguments, body, *using, over=over, count=count)
 
 
 def total(arguments: str, item: str, *using: Callable, over: str, count: Count = len) -> Any:
@@ -40,14 +40,14 @@ def total(arguments: str, item: str, *using: Callable, over: str, count: Count =
     def body(length: int) -> str:
         return " + ".join(_at(item, k) for k in range(length))
 
-    return unrolled(arguments, body, *using, over=over, count=count)
+    return unroll(arguments, body, *using, over=over, count=count)
 
 
 def _at(item: str, index: int) -> str:
     return re.sub(r"\bi\b", str(index), item)
 
 
-def unrolled(
+def unroll(
     arguments: str, body: Callable[[int], str], *using: Callable, over: str, count: Count = len
 ) -> Any:
     """Build a function whose expression depends on the number of members of `over`.

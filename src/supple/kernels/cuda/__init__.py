@@ -5,8 +5,7 @@ import numpy as np
 if not hasattr(np, "row_stack"):  # numba-cuda uses a name removed in NumPy 2.5
     setattr(np, "row_stack", np.vstack)  # noqa: B010
 
-from supple.kernels.cuda.launcher import FAT, WIDE, Arrivals, launch
-from supple.kernels.cuda.memory import (
+from supple.kernels.cuda.device_memory import (
     Mirror,
     free_memory,
     multiprocessors,
@@ -14,10 +13,11 @@ from supple.kernels.cuda.memory import (
     require_device,
     synchronise,
 )
+from supple.kernels.cuda.launcher import HIGH_THROUGHPUT, LOW_LATENCY, Arrivals, launch
 
 __all__ = [
-    "FAT",
-    "WIDE",
+    "HIGH_THROUGHPUT",
+    "LOW_LATENCY",
     "Arrivals",
     "Mirror",
     "free_memory",

@@ -23,8 +23,8 @@ from numba.cuda.core import config
 from numba.np.numpy_support import from_dtype
 
 from supple.kernels.compile.disk_cache import cache_directory, cache_in_files, can_cache
-from supple.kernels.cuda.memory import Mirror, check
-from supple.kernels.cuda.work_items import BatchGrid, Grid
+from supple.kernels.cuda.device_memory import Mirror, check
+from supple.kernels.cuda.thread_grid import BatchGrid, Grid
 from supple.kernels.devices import same
 from supple.kernels.simd.load_store import WARP
 
@@ -41,7 +41,7 @@ class Shape(NamedTuple):
     threads: int
 
 
-FAT, WIDE = Shape(248, 256), Shape(128, 512)
+LOW_LATENCY, HIGH_THROUGHPUT = Shape(248, 256), Shape(128, 512)
 """Configurations for low latency, if all items run concurrently, and for throughput."""
 
 
@@ -178,7 +178,7 @@ def _numba_type(value: Any) -> Any:
 def _dispatcher(kernel: Callable, registers: int) -> Any:
     """CUDA version of a kernel, compiled from the same Python function and cached on disk if possible."""
     options: Any = {"fastmath": True, "max_registers": registers, "cache": can_cache()}
-    with _cached_in(f"cuda {registers}"):
+    with _cache_folder(f"cuda {registers}"):
         dispatcher = cuda.jit(kernel.py_func, **options)  # type: ignore[attr-defined]
     if can_cache():
         cache_in_files(dispatcher._cache, f"cuda {registers}")
@@ -186,7 +186,7 @@ def _dispatcher(kernel: Callable, registers: int) -> Any:
 
 
 @contextmanager
-def _cached_in(folder: str) -> Iterator[None]:
+def _cache_folder(folder: str) -> Iterator[None]:
     """Context manager with a separate Numba cache folder: Numba's keys ignore the number of registers."""
     before, config.CACHE_DIR = config.CACHE_DIR, str(cache_directory() / folder)
     try:

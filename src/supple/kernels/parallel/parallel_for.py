@@ -88,7 +88,7 @@ def row_sum(at: Any, number: float) -> float:
 @overload_by_type(row_sum)
 def _row_sum(at, number):
     if at.instance_class is SharedRow:
-        from supple.kernels.cuda.work_items import sum_over_row_threads
+        from supple.kernels.cuda.thread_grid import sum_over_row_threads
 
         return lambda at, number: sum_over_row_threads(number)
     return lambda at, number: number

@@ -72,7 +72,7 @@ _yield_core = types.ExternalFunction(
     "SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32()
 )
 
-SPINS = 200
+MAX_SPINS = 200
 """Number of polls of the counter before a waiting thread yields its core."""
 
 
@@ -122,7 +122,7 @@ def wait_for_phase(counters, phase, chunks):
     spins = 0
     while atomic_load_seq_cst(counters, 2 * phase + 1) < chunks:
         spins += 1
-        if spins > SPINS:
+        if spins > MAX_SPINS:
             _yield_core()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from supple.kernels.compile.dispatch import generic
 from supple.kernels.parallel.thread_pool import claim_chunk, finish_chunk, wait_for_phase
 
-CHUNK = 8
+CHUNK_ITEMS = 8
 """Items that a CPU thread takes at a time."""
 
 
@@ -54,23 +54,23 @@ def _skip_phases(team, phase, phases):
 
 @first_item.of(Threads)
 def _first_item(team, phase, first, last):
-    chunk = claim_chunk(team.counters, phase, -(-(last - first) // CHUNK))
-    return first + chunk * CHUNK if chunk >= 0 else last
+    chunk = claim_chunk(team.counters, phase, -(-(last - first) // CHUNK_ITEMS))
+    return first + chunk * CHUNK_ITEMS if chunk >= 0 else last
 
 
 @next_item.of(Threads)
 def _next_item(team, phase, item, first, last):
     item += 1
-    if item == last or (item - first) % CHUNK == 0:
+    if item == last or (item - first) % CHUNK_ITEMS == 0:
         finish_chunk(team.counters, phase)
-        chunk = claim_chunk(team.counters, phase, -(-(last - first) // CHUNK))
-        item = first + chunk * CHUNK if chunk >= 0 else last
+        chunk = claim_chunk(team.counters, phase, -(-(last - first) // CHUNK_ITEMS))
+        item = first + chunk * CHUNK_ITEMS if chunk >= 0 else last
     return item
 
 
 @end_phase.of(Threads)
 def _end_phase(team, phase, first, last):
-    wait_for_phase(team.counters, phase, -(-(last - first) // CHUNK))
+    wait_for_phase(team.counters, phase, -(-(last - first) // CHUNK_ITEMS))
 
 
 @generic

@@ -146,7 +146,7 @@ def shared_lane_sum(item: Any, value: Any) -> Any:
 @overload_by_type(shared_lane_sum)
 def _shared_lane_sum(item, value):
     if getattr(item, "instance_class", None) is WorkItem:
-        from supple.kernels.cuda.work_items import sum_nine, sum_one
+        from supple.kernels.cuda.thread_grid import sum_nine, sum_one
 
         if len(value) == 1:
             return lambda item, value: sum_one(item, value)
@@ -162,7 +162,7 @@ def shared_lane_min(item: Any, value: Any) -> Any:
 @overload_by_type(shared_lane_min)
 def _shared_lane_min(item, value):
     if getattr(item, "instance_class", None) is WorkItem:
-        from supple.kernels.cuda.work_items import shared_lane_min_of_pack
+        from supple.kernels.cuda.thread_grid import shared_lane_min_of_pack
 
         return lambda item, value: shared_lane_min_of_pack(item, value)
     return lambda item, value: value
@@ -199,7 +199,7 @@ def sync_warp(item: Any) -> None:
 @overload_by_type(sync_warp)
 def _sync_warp(item):
     if getattr(item, "instance_class", None) is WorkItem:
-        from supple.kernels.cuda.work_items import warp_barrier
+        from supple.kernels.cuda.thread_grid import warp_barrier
 
         return lambda item: warp_barrier()
     return lambda item: None
@@ -213,7 +213,7 @@ def warp_max(item: Any, value: float) -> float:
 @overload_by_type(warp_max)
 def _warp_max(item, value):
     if getattr(item, "instance_class", None) is WorkItem:
-        from supple.kernels.cuda.work_items import max_over_warp
+        from supple.kernels.cuda.thread_grid import max_over_warp
 
         return lambda item, value: max_over_warp(value)
     return lambda item, value: value
@@ -227,7 +227,7 @@ def warp_sum(item: Any, value: float) -> float:
 @overload_by_type(warp_sum)
 def _warp_sum(item, value):
     if getattr(item, "instance_class", None) is WorkItem:
-        from supple.kernels.cuda.work_items import sum_over_warp
+        from supple.kernels.cuda.thread_grid import sum_over_warp
 
         return lambda item, value: sum_over_warp(value)
     return lambda item, value: value

@@ -21,7 +21,7 @@ from supple.kernels import (
     item_number,
     kernel,
     row_address,
-    unrolled,
+    unroll,
 )
 from supple.materials import hessian_bound
 from supple.materials.principal import (
@@ -156,7 +156,7 @@ def _pairs(n: int) -> str:
     return " + ".join(own + others)
 
 
-_add_pairs = unrolled("data, slots, row, stiff, g", _pairs, _add_own, _add_pair, over="g")
+_add_pairs = unroll("data, slots, row, stiff, g", _pairs, _add_own, _add_pair, over="g")
 
 
 class AddElements(NamedTuple):

@@ -17,7 +17,7 @@ from supple.kernels import (
     scatter,
     store,
     total,
-    unrolled,
+    unroll,
 )
 from supple.problem.constrained_dofs import six
 from supple.solvers.elementwise.projection import WeightedElements
@@ -49,7 +49,7 @@ weighted = each("W, a", "scale(W[i], a[i])", scale, over="a")
 shifted = each("x, s, W, a", "add(x[i], scale(s * W[i], a[i]))", add, scale, over="x")
 """xᵢ + s Wᵢ aᵢ."""
 
-outer_sum = unrolled(
+outer_sum = unroll(
     "a, b",
     lambda n: ", ".join(
         " + ".join(f"a[{k}][{p}] * b[{k}][{q}]" for k in range(n)) for p in range(3) for q in range(3)

@@ -19,7 +19,7 @@ from typing import Any
 from supple.algebra.matrix3 import add, dot, scale, select3
 from supple.algebra.matrix6 import applied, curvature, product, raised, slacks
 from supple.algebra.symmetric import along6, dot6, lifted6, select6, solve_spd6
-from supple.kernels import all_lanes, device_function, each, inline_control, load, total, unrolled, where
+from supple.kernels import all_lanes, device_function, each, inline_control, load, total, unroll, where
 from supple.solvers.elementwise.gather import (
     constrained_corners,
     corners_of,
@@ -115,7 +115,7 @@ def _entry(W, a, b):
     return weighted_square(W, a, b)
 
 
-_mixed = unrolled(
+_mixed = unroll(
     "W, S, J",
     lambda n: ", ".join(f"_entry(W, S[{i}], J[{j}])" for i in range(n) for j in range(n)),
     _entry,

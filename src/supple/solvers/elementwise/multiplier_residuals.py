@@ -243,7 +243,7 @@ def residuals(run: ElementRun) -> tuple[float, float] | None:
 def residual_vectors(run: ElementRun) -> tuple[np.ndarray, np.ndarray] | None:
     """g (n, 3) [N] and h of all constraints, None as for `residuals`."""
     projections = [q for q in run.projections if not isinstance(q, PrescribedCoordinates)]
-    if not run.dynamic or not all(accumulate_residuals.known(type(q)) for q in projections):
+    if not run.dynamic or not all(accumulate_residuals.has_implementation(type(q)) for q in projections):
         return None
     p = run.problem
     forces = p.zeros(p.u.shape)

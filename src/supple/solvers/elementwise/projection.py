@@ -149,7 +149,7 @@ def require(method: str, material: Any, *functions: Any) -> None:
     Raises:
         ValueError: A function is missing.
     """
-    missing = [function.__name__ for function in functions if not function.known(type(material))]
+    missing = [function.__name__ for function in functions if not function.has_implementation(type(material))]
     if missing:
         raise ValueError(
             f"{method} needs {' and '.join(missing)} of a material, and {type(material).__name__} does not "

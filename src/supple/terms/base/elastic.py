@@ -19,7 +19,7 @@ from supple.kernels import (
     load,
     overload_by_type,
     stream,
-    unrolled,
+    unroll,
     where,
 )
 from supple.materials import (
@@ -118,7 +118,7 @@ _other_corners = each(
     "rows, row, u", "gather(u, rows.others, row, i)", gather, over="rows", count=other_count
 )
 
-minus_sum = unrolled(
+minus_sum = unroll(
     "a",
     lambda n: ", ".join(f"-({' + '.join(f'a[{k}][{axis}]' for k in range(n))})" for axis in range(3)),
     over="a",
@@ -126,7 +126,7 @@ minus_sum = unrolled(
 """-Σ aᵢ."""
 
 
-displacement_gradient = unrolled(
+displacement_gradient = unroll(
     "x, g",
     lambda n: ", ".join(
         " + ".join(f"(x[{k}][{i}] - x[0][{i}]) * g[{k}][{j}]" for k in range(1, n))
@@ -182,7 +182,7 @@ def force_volume(rows: Any, row: Any, g: Any) -> Any:
 @overload_by_type(force_volume)
 def _force_volume(rows, row, g):
     """On a GPU, computing the volume is faster than loading another number, if the elements support it."""
-    computed = volume_of.known(rows.instance_class) and isinstance(row, types.BaseTuple)
+    computed = volume_of.has_implementation(rows.instance_class) and isinstance(row, types.BaseTuple)
     return (
         (lambda rows, row, g: volume_of(rows, g)) if computed else lambda rows, row, g: rest_volume(rows, row)
     )
@@ -205,7 +205,7 @@ def response(material: Any, F: Any, g: Any) -> Any:
 
 @overload_by_type(response, control_flow=True)
 def _response(material, F, g):
-    if vertex_response.known(material.instance_class):
+    if vertex_response.has_implementation(material.instance_class):
         return lambda material, F, g: vertex_response(material, F, g)
     if material.instance_class.barrier:
         return lambda material, F, g: (

@@ -14,7 +14,7 @@ fabrics are computed in double precision, and below FLAT Q is replaced by its li
 import math
 from typing import Any, NamedTuple
 
-from supple.kernels import device_function, unrolled, where
+from supple.kernels import device_function, unroll, where
 from supple.terms.hylc.splines import double, single
 
 MIN_RADIUS = 1e-4
@@ -29,7 +29,7 @@ class FabricData(NamedTuple):
     scale: Any
 
 
-_add_scaled = unrolled("a, s, b", lambda n: ", ".join(f"a[{k}] + s * b[{k}]" for k in range(n)), over="a")
+_add_scaled = unroll("a, s, b", lambda n: ", ".join(f"a[{k}] + s * b[{k}]" for k in range(n)), over="a")
 """a + s b, for tuples."""
 
 

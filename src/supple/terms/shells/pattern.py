@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from supple.algebra.matrix3 import add, sub
-from supple.algebra.triangle_frames import flattened, pattern_frames, pattern_gradients
+from supple.algebra.triangle_frames import flatten_triangle, pattern_frames, pattern_gradients
 from supple.kernels import device_function, stream
 from supple.terms.base.elastic import ElasticRows
 from supple.terms.base.parameters import of_elements
@@ -63,7 +63,7 @@ class PatternElasticity(TriangleElasticity):
             rest: (m, 3, 3) undeformed corners of each triangle [m].
         """
         check_membrane_material(material)
-        corners, flat = points[triangles], flattened(rest)
+        corners, flat = points[triangles], flatten_triangle(rest)
         frames, gradients = pattern_frames(corners, flat), pattern_gradients(flat)
         undeformed = np.einsum("eij,eaj->eai", frames, flat - flat[:, :1])
         edges = flat[:, 1:] - flat[:, :1]
