@@ -190,11 +190,19 @@ def write_readme(results: dict[str, dict[str, Any]]) -> None:
     machines = sorted({f"{e['machine']['cpu']}, {e['machine']['cores']} cores" for e in results.values()})
     text = f"""# Gallery
 
-Every scene of [scenes](../../scenes), solved until the relative residual of forces is below its tolerance and
-drawn by `make gallery` ([benchmarks/gallery.py](../../benchmarks/gallery.py)). Seconds are those of solving,
-in float64, on: {"; ".join(machines)}. Dots are vertices that are held or moved, open ones
-along some directions only, red ones contacts; orange lines are attachments and cables, and clear shapes
-obstacles.
+`make gallery` ([benchmarks/gallery.py](../../benchmarks/gallery.py)) solves every scene of
+[scenes](../../scenes) until the relative residual meets its tolerance, and draws the result. Seconds are solve
+times in float64 on: {"; ".join(machines)}.
+
+| symbol | meaning |
+|---|---|
+| dot | pinned or moved vertex |
+| open dot | vertex pinned along some directions only |
+| red dot | contact |
+| orange line | attachment or cable |
+| translucent shape | obstacle |
+
+## All scenes
 
 <table>
 {rows}

@@ -12,7 +12,7 @@ from supple.algebra.matrix3 import (
     dot,
     matvec,
     outer,
-    scaled,
+    scale_matrix,
 )
 from supple.materials import Material, Parameter, hessian_bound, psi, stress, stress_differential
 
@@ -71,5 +71,5 @@ def _stress_differential(material, F, dF):
 def _hessian_bound(material, F, g, h):
     """Of the solid as for neo-Hookean; of fibers k (a·g)(a·h) I, above what they have at any length."""
     C, a = cofactor(F), material.fiber
-    solid = scaled(material.bulk, outer(matvec(C, g), matvec(C, h)))
+    solid = scale_matrix(material.bulk, outer(matvec(C, g), matvec(C, h)))
     return add_diagonal(solid, material.shear * dot(g, h) + material.stiffness * dot(a, g) * dot(a, h))

@@ -163,13 +163,13 @@ def test_there_are_no_import_cycles():
         graph[module] = (edges & set(MODULES)) - {module}
     done = set()
 
-    def visit(module, above):
+    def visit_module(module, above):
         assert module not in above, " → ".join([*above[above.index(module) :], module])
         if module not in done:
             for target in sorted(graph[module]):
-                visit(target, [*above, module])
+                visit_module(target, [*above, module])
             done.add(module)
 
     for module in graph:
-        visit(module, [])
+        visit_module(module, [])
     assert len(done) > 300

@@ -2,7 +2,7 @@
 
 import math
 
-from supple.algebra.matrix3 import add_diagonal, combine, contract, matmul, scaled, transpose
+from supple.algebra.matrix3 import add_diagonal, combine, contract, matmul, scale_matrix, transpose
 from supple.algebra.rotation import stretch_trace
 from supple.materials import Isotropic
 
@@ -32,7 +32,7 @@ class LogNeoHookean(Isotropic):
 
 class StVK(Isotropic):
     def psi(self, F):
-        E = scaled(0.5, add_diagonal(matmul(transpose(F), F), -1.0))
+        E = scale_matrix(0.5, add_diagonal(matmul(transpose(F), F), -1.0))
         return self.mu * contract(E, E) + 0.5 * self.lam * (E[0] + E[4] + E[8]) ** 2
 
 

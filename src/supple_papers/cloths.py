@@ -122,7 +122,7 @@ def verdict(measurements: Measurements, case_stretches: dict[str, float], what: 
             "MPBNG as printed is nearer than PBNG",
             away["mpbng, as printed"] < away["pbng"],
             "with divided stiffness and mass, the fine layer has a fraction of both until the last sweeps, "
-            "which are too few to compensate; docs/design/mpbng.md derives the limit.",
+            "which are too few to compensate; docs/design/mpbng.md states the limit.",
         ),
         Claim(
             "PBNG is stretchier than the converged cloth",

@@ -31,8 +31,8 @@ measurement, the machine, and a verdict.
 | `--device cuda` | measures timing rows on a GPU |
 | `supple papers --page` | writes this page from stored measurements |
 
-[Options](options.md) lists the syntax of every method that the papers compare with. [Item by
-item](audit.md) lists the contents of the papers, and their location in supple.
+[Options](options.md) lists the syntax of every method that the papers compare with. The
+[audit](audit.md) lists the contents of the papers item by item, and their location in supple.
 
 Conditions on measured figures express each claim, and decide its verdict. Many conditions were written
 after the figures were known; `--page` judges all rows, including earlier measurements, by current

@@ -187,17 +187,17 @@ def test_nothing_passes_anything_within_the_rooms_of_vertices():
     body = np.repeat([0, 1], len(points))
     surfaces = Surfaces(faces, body, x, 0.0, np.zeros(2, bool))
     radius = 0.2
-    room = displacement_bounds(surfaces, proximity_pairs(surfaces, x, radius), radius)
-    assert room.max() <= SAFE_FRACTION * radius
+    bounds = displacement_bounds(surfaces, proximity_pairs(surfaces, x, radius), radius)
+    assert bounds.max() <= SAFE_FRACTION * radius
     mesh = ipctk.CollisionMesh(x, np.asarray(ipctk.edges(faces)), faces)
     rng = np.random.default_rng(0)
     for _ in range(5):
         way = rng.normal(size=x.shape)
-        way *= room[:, None] / np.linalg.norm(way, axis=1)[:, None]
+        way *= bounds[:, None] / np.linalg.norm(way, axis=1)[:, None]
         assert ipctk.is_step_collision_free(mesh, x, x + way)
     toward = np.where(body[:, None] == 0, -1, 1) * x / np.linalg.norm(x, axis=1)[:, None]
-    assert ipctk.is_step_collision_free(mesh, x, x + room[:, None] * toward)
-    assert not ipctk.is_step_collision_free(mesh, x, x + 3 * room[:, None] * toward)
+    assert ipctk.is_step_collision_free(mesh, x, x + bounds[:, None] * toward)
+    assert not ipctk.is_step_collision_free(mesh, x, x + 3 * bounds[:, None] * toward)
 
 
 def test_proximity_pairs_are_those_of_an_independent_library():

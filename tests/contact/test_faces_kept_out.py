@@ -175,8 +175,8 @@ def test_the_way_out_ends_on_the_surface(shape):
     which = np.zeros(400, int)
     inside = points[distances_of(shapes, which, points)[0] < 0]
     assert len(inside) > 3
-    ways = rng.normal(size=inside.shape)
-    ways /= np.linalg.norm(ways, axis=1)[:, None]
-    foot = exit_points(shapes, which[: len(inside)], inside, ways)
+    directions = rng.normal(size=inside.shape)
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    foot = exit_points(shapes, which[: len(inside)], inside, directions)
     assert np.abs(distances_of(shapes, which[: len(inside)], foot)[0]).max() < 1e-7
-    assert (((foot - inside) * ways).sum(axis=1) > 0).all()
+    assert (((foot - inside) * directions).sum(axis=1) > 0).all()

@@ -43,15 +43,15 @@ def slow(monkeypatch):
 @pytest.fixture
 def seen(monkeypatch):
     """Where pins are after every look."""
-    places, pursue = [], leading.PinMotion.advance
+    pin_targets, pursue = [], leading.PinMotion.advance
 
     def watched(own, *limits):
         moved = pursue(own, *limits)
-        places.append(own.states.positions[0, own.model.pinned])
+        pin_targets.append(own.states.positions[0, own.model.pinned])
         return moved
 
     monkeypatch.setattr(leading.PinMotion, "advance", watched)
-    return places
+    return pin_targets
 
 
 @pytest.mark.usefixtures("slow")

@@ -98,7 +98,7 @@ def test_a_path_passes_every_point_once_and_is_short():
 def test_the_design_is_stored_in_the_order_of_the_path(tmp_path):
     facts = facts_of(load_spec(spec_of(tmp_path, count=40)))
     drawn = draw(load_spec(spec_of(tmp_path, count=40)))
-    assert all(np.array_equal(facts.columns[name], drawn[name][facts.drawn]) for name in drawn)
+    assert all(np.array_equal(facts.columns[name], drawn[name][facts.draw_order]) for name in drawn)
 
 
 def _nothing(count, rng):

@@ -161,7 +161,7 @@ def test_what_varies_leads_to_the_equilibrium_of_its_scene(tmp_path, kind):
     source = Source.load(file)
     (key_path,) = source.vary("value", [path])
     scene_file = tmp_path / "alone.toml"
-    scene_file.write_text(tomli_w.dumps(key_path.put(source.tables, float(data.inputs["value"][1]))))
+    scene_file.write_text(tomli_w.dumps(key_path.with_value(source.tables, float(data.inputs["value"][1]))))
     result = supple.equilibrium(supple.load_scene(scene_file), tolerance=1e-6)
     assert np.abs(result.positions - data["positions"][1]).max() < 1e-4
     assert np.abs(data["positions"][0] - data["positions"][1]).max() > 1e-4, "it makes a difference"
@@ -203,13 +203,13 @@ def test_what_a_measured_material_has(tmp_path):
     )
     source = Source.load(file)
     (key_path,) = source.vary("across", ["solid.bar.material.measured.fiber.y"])
-    assert key_path.now == 0
+    assert key_path.value == 0
     assert source.conditions({"across": 1.0}).materials[0].fiber == pytest.approx((0.5**0.5, 0.5**0.5, 0))
-    assert source.place("solid.bar.material.strength").now == 2.25e5
+    assert source.key_path("solid.bar.material.strength").value == 2.25e5
     with pytest.raises(ValueError, match="has no 'activaton'; did you mean 'activation'"):
-        source.place("solid.bar.material.measured.activaton")
+        source.key_path("solid.bar.material.measured.activaton")
     with pytest.raises(ValueError, match="only numbers can vary"):
-        source.place("solid.bar.material.measured.name")
+        source.key_path("solid.bar.material.measured.name")
     source.vary("pull", ["solid.bar.material.activation"])
     with pytest.raises(supple.SceneError, match="activation must lie between 0 and 1"):
         source.conditions({"pull": 2.0})
@@ -322,7 +322,7 @@ def test_one_that_is_wrong_is_reported_and_the_others_are_there(tmp_path, path, 
     file.write_text(SCENE)
     source = Source.load(file)
     (key_path,) = source.vary("value", [path])
-    first, second = source.conditions_of([{"value": key_path.now}, {"value": wrong}])
-    assert np.allclose(first.pinned, source.conditions({"value": key_path.now}).pinned)
+    first, second = source.conditions_of([{"value": key_path.value}, {"value": wrong}])
+    assert np.allclose(first.pinned, source.conditions({"value": key_path.value}).pinned)
     assert isinstance(second, supple.SceneError)
     assert sentence in str(second)

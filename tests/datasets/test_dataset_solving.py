@@ -35,7 +35,7 @@ def text_with(store, sample):
     tables = source.tables
     for varied in store.facts["varied"]:
         for key_path in source.vary(varied["label"], varied["paths"]):
-            tables = key_path.put(tables, store.inputs[varied["label"]][sample].tolist())
+            tables = key_path.with_value(tables, store.inputs[varied["label"]][sample].tolist())
     return tomli_w.dumps(tables)
 
 

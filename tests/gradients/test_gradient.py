@@ -111,8 +111,8 @@ def test_activation_and_fibers_of_muscles():
     loss = Loss(len(body.points)).gradient
     at_zero = supple.gradient(result, loss).body(body).activation  # an end of its range
     scene, near = pulled_bar(material("muscle", activation=1e-5))
-    beside = supple.gradient(supple.equilibrium(scene), loss).body(near).activation
-    assert at_zero == pytest.approx(beside, rel=1e-3)
+    nearby = supple.gradient(supple.equilibrium(scene), loss).body(near).activation
+    assert at_zero == pytest.approx(nearby, rel=1e-3)
 
 
 class Soft(supple.materials.Material):

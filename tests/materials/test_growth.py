@@ -13,13 +13,13 @@ from supple.scene import build_model, load_scene
 MATERIAL_NAMES = ["gent", "muscle"]
 
 
-def cube(kind, *held, cells=1):
+def cube(kind, *fixed_axes, cells=1):
     """A unit cube on three planes of symmetry, and constrained along further axes at the other ends."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.5, frames=3)
     body = scene.add_solid(supple.block(cells), kind, density=1.0)
     for axis in range(3):
         scene.pin(body.where(face(axis, 0)), axes="xyz"[axis])
-    for axis in held:
+    for axis in fixed_axes:
         scene.pin(body.where(face(axis, 1)), axes="xyz"[axis], name=f"end{axis}")
     return scene, body
 

@@ -314,10 +314,10 @@ def test_batches_stop_by_distance_as_single_solves_do():
     assert moved > 1e-4, "which the relative residual alone would not have asked for"
 
 
-def columns(*ways, youngs=None):
+def columns(*directions, youngs=None):
     """A column between plates, and variations in which the upper one has gone so far up."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    materials = [supple.Corotated(young=young, poisson=0.3) for young in youngs or [1e5] * len(ways)]
+    materials = [supple.Corotated(young=young, poisson=0.3) for young in youngs or [1e5] * len(directions)]
     body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), materials[0], density=1)
     scene.pin(body.where(lambda X: X[:, 1] <= 0))
     top = body.where(lambda X: X[:, 1] >= 1)
@@ -326,7 +326,7 @@ def columns(*ways, youngs=None):
         supple.Variation(
             pins={top: top.points + np.array([0, by, 0])}, materials={body: kind} if youngs else {}
         )
-        for by, kind in zip(ways, materials, strict=True)
+        for by, kind in zip(directions, materials, strict=True)
     ]
 
 

@@ -54,7 +54,7 @@ def combine(s, A, t, B):
 
 
 @device_function
-def scaled(s, A):
+def scale_matrix(s, A):
     """s A for a 3×3 matrix."""
     return (s * A[0], s * A[1], s * A[2], s * A[3], s * A[4], s * A[5], s * A[6], s * A[7], s * A[8])
 
@@ -228,4 +228,4 @@ def minus9(A, B):
 def inverse_spd(A):
     """A⁻¹ of a symmetric positive definite 3×3 matrix."""
     C = cofactor(A)
-    return scaled(1.0 / (A[0] * C[0] + A[1] * C[1] + A[2] * C[2]), C)
+    return scale_matrix(1.0 / (A[0] * C[0] + A[1] * C[1] + A[2] * C[2]), C)

@@ -147,10 +147,10 @@ def options_text(solver: Solver) -> str:
     return " ".join(f"{name}={value}" for name, value in typed_options(solver).items())
 
 
-def materials_for(kinds: set[str]) -> dict[str, type[Material]]:
+def materials_for(body_types: set[str]) -> dict[str, type[Material]]:
     """Materials available for bodies of the given kinds, solid or cloth."""
     known = {"solid": MATERIALS, "cloth": membrane_materials()}
-    return {name: kind for body in sorted(kinds) for name, kind in known[body].items()}
+    return {name: kind for body in sorted(body_types) for name, kind in known[body].items()}
 
 
 def change_material(before: Material, name: str, typed: dict[str, Any]) -> Material:

@@ -3,7 +3,7 @@
 import math
 
 from supple.algebra.isotropic import Cubic
-from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det, scaled
+from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det, scale_matrix
 from supple.algebra.rotation import rotation, rotation_coefficients, rotation_differential
 from supple.kernels import rounding, where
 from supple.materials.isotropic import Isotropic, stress_coefficients
@@ -56,4 +56,4 @@ def _constraint_pair(material, F):
     """√(|F - R|² + ε) with 2μ and J - 1 with λ [PXPBD eq. 5]; the derivative of the first is (F - R)/C."""
     D = combine(1.0, F, -1.0, rotation(F))
     C = math.sqrt(contract(D, D) + PAIR_EPSILON)
-    return C, scaled(1.0 / C, D), 2.0 * material.mu, det(F) - 1.0, cofactor(F), material.lam
+    return C, scale_matrix(1.0 / C, D), 2.0 * material.mu, det(F) - 1.0, cofactor(F), material.lam

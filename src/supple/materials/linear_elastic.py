@@ -9,7 +9,7 @@ from supple.algebra.matrix3 import (
     dot,
     matvec,
     outer,
-    scaled,
+    scale_matrix,
     transpose,
 )
 from supple.kernels import device_function
@@ -28,7 +28,9 @@ class LinearElastic(Isotropic):
 @device_function
 def _stress_of(material, strain):
     """2μ ε + λ tr(ε) I."""
-    return add_diagonal(scaled(2.0 * material.mu, strain), material.lam * (strain[0] + strain[4] + strain[8]))
+    return add_diagonal(
+        scale_matrix(2.0 * material.mu, strain), material.lam * (strain[0] + strain[4] + strain[8])
+    )
 
 
 @device_function

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from supple.algebra.matrix3 import add_diagonal, cofactor, contract, dot, matvec, outer, scaled
+from supple.algebra.matrix3 import add_diagonal, cofactor, contract, dot, matvec, outer, scale_matrix
 from supple.kernels import generic, make_name_unique
 from supple.materials.parameters import (
     Parameter,
@@ -308,7 +308,7 @@ def _hessian_bound(material, F, g, h):
     """a (g·h) I + b (cof F g)(cof F h)ᵀ."""
     a, b = bound_coefficients(material, F)
     C = cofactor(F)
-    return add_diagonal(scaled(b, outer(matvec(C, g), matvec(C, h))), a * dot(g, h))
+    return add_diagonal(scale_matrix(b, outer(matvec(C, g), matvec(C, h))), a * dot(g, h))
 
 
 @generic

@@ -3,7 +3,7 @@
 import math
 
 from supple.algebra.isotropic import Quadratic
-from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det, scaled
+from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det, scale_matrix
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import bound_coefficients, constraint_pair, psi, stress_differential
 
@@ -52,4 +52,4 @@ def _constraint_pair(material, F):
     stiffness = material.lam + material.mu
     norm = math.sqrt(contract(F, F))
     gamma = 1.0 + material.mu / stiffness
-    return det(F) - gamma, cofactor(F), stiffness, norm, scaled(1.0 / norm, F), material.mu
+    return det(F) - gamma, cofactor(F), stiffness, norm, scale_matrix(1.0 / norm, F), material.mu

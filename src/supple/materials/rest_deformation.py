@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from supple.algebra.matrix3 import contract, det, matmul, matvec, scale, scaled, transpose
+from supple.algebra.matrix3 import contract, det, matmul, matvec, scale, scale_matrix, transpose
 from supple.kernels import base_of, generic
 from supple.kernels.compile.code_hash import UnknownError, identity
 from supple.materials.material import (
@@ -207,7 +207,7 @@ def inverse_rest_deformation(material):
 
 @inverse_rest_deformation.of(Prestrained)
 def _inverse_rest_deformation(material):
-    return scaled(1.0 / (1.0 + material.swelling), material.shrunk)
+    return scale_matrix(1.0 / (1.0 + material.swelling), material.shrunk)
 
 
 @psi.of(InelasticMaterial)
@@ -220,7 +220,7 @@ def _psi(material, F):
 def _stress(material, F):
     G = inverse_rest_deformation(material)
     P = stress(base_of(material), matmul(F, G))
-    return scaled(1.0 / det(G), matmul(P, transpose(G)))
+    return scale_matrix(1.0 / det(G), matmul(P, transpose(G)))
 
 
 @traction.of(InelasticMaterial)
@@ -233,7 +233,7 @@ def _traction(material, F, g):
 def _stress_differential(material, F, dF):
     G = inverse_rest_deformation(material)
     dP = stress_differential(base_of(material), matmul(F, G), matmul(dF, G))
-    return scaled(1.0 / det(G), matmul(dP, transpose(G)))
+    return scale_matrix(1.0 / det(G), matmul(dP, transpose(G)))
 
 
 @hessian_bound.of(InelasticMaterial)
@@ -241,7 +241,7 @@ def _hessian_bound(material, F, g, h):
     G = inverse_rest_deformation(material)
     Gt = transpose(G)
     A = hessian_bound(base_of(material), matmul(F, G), matvec(Gt, g), matvec(Gt, h))
-    return scaled(1.0 / det(G), A)
+    return scale_matrix(1.0 / det(G), A)
 
 
 def _vertex_response(material: Any, F: Any, g: Any) -> Any:
@@ -249,7 +249,7 @@ def _vertex_response(material: Any, F: Any, g: Any) -> Any:
     G = inverse_rest_deformation(material)
     volume = 1.0 / det(G)
     f, A, q = vertex_response(base_of(material), matmul(F, G), matvec(transpose(G), g))
-    return scale(volume, f), scaled(volume, A), q
+    return scale(volume, f), scale_matrix(volume, A), q
 
 
 @bound_coefficients.of(InelasticMaterial)

@@ -13,7 +13,7 @@ from supple.algebra.matrix3 import (
     matmul,
     matvec,
     outer,
-    scaled,
+    scale_matrix,
     transpose,
 )
 from supple.kernels import device_function
@@ -37,13 +37,13 @@ def green_strains(F: np.ndarray) -> np.ndarray:
 @device_function
 def green_strain(F):
     """E = ½ (Fᵀ F - I)."""
-    return scaled(0.5, add_diagonal(matmul(transpose(F), F), -1.0))
+    return scale_matrix(0.5, add_diagonal(matmul(transpose(F), F), -1.0))
 
 
 @device_function
 def second_piola(material, E):
     """S = 2μ E + λ tr(E) I."""
-    return add_diagonal(scaled(2.0 * material.mu, E), material.lam * (E[0] + E[4] + E[8]))
+    return add_diagonal(scale_matrix(2.0 * material.mu, E), material.lam * (E[0] + E[4] + E[8]))
 
 
 @device_function

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.algebra.matrix3 import det, matmul, scaled, transpose
+from supple.algebra.matrix3 import det, matmul, scale_matrix, transpose
 from supple.algebra.svd import rotation_svd, symmetric_eigen
 from supple.algebra.symmetric import symmetric_part
 from supple.kernels import (
@@ -65,7 +65,7 @@ def cauchy(material: Any, F: Any, P: Any, J: Any) -> Any:
 @overload_by_type(cauchy)
 def _cauchy(material, F, P, J):
     if getattr(material.instance_class, "objective", True):
-        return lambda material, F, P, J: scaled(1.0 / J, matmul(P, transpose(F)))
+        return lambda material, F, P, J: scale_matrix(1.0 / J, matmul(P, transpose(F)))
     return lambda material, F, P, J: P
 
 

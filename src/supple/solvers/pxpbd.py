@@ -49,7 +49,7 @@ from supple.algebra.matrix3 import (
     matmul,
     minus9,
     plus9,
-    scaled,
+    scale_matrix,
 )
 from supple.kernels import device_function, inline_control, load, store
 from supple.materials import bound_coefficients, stress
@@ -212,7 +212,7 @@ def stress_step(material, F, F_free, G):
     P = stress(material, F)
     a, b = bound_coefficients(material, F)
     h = plus9(minus9(F, F_free), matmul(P, G))
-    Z = inverse_spd(add_diagonal(scaled(a, G), 1.0))
+    Z = inverse_spd(add_diagonal(scale_matrix(a, G), 1.0))
     cof = cofactor(F)
     cof_GZ = matmul(matmul(cof, G), Z)
     hZ = matmul(h, Z)
@@ -231,7 +231,7 @@ def _project_piola(projection, row, u):
     """
     elements, (stresses,), (newton_steps,) = projection.elements, projection.memory, projection.options
     x, W, g, V, material = element(elements, row, u)
-    G = scaled(V, mobility(W, g))
+    G = scale_matrix(V, mobility(W, g))
     P_old = load_matrix(stresses, row)
     F = measure(elements.rows, x, g)
     F_free = plus9(F, matmul(P_old, G))

@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal
 
-from supple.algebra.matrix3 import scaled
+from supple.algebra.matrix3 import scale_matrix
 from supple.kernels import device_function, generic, load, store, where
 from supple.materials import MATERIALS, constraint_pair, psi, shear_modulus, stress
 from supple.problem import Problem
@@ -181,7 +181,7 @@ def root_constraint(material, F):
     """
     energy = psi(material, F)
     C = math.sqrt(2.0 * max(energy, 0.0 * energy) + 1e-12 * shear_modulus(material))
-    return C, scaled(1.0 / C, stress(material, F))
+    return C, scale_matrix(1.0 / C, stress(material, F))
 
 
 @generic

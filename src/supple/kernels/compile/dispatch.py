@@ -108,8 +108,8 @@ def generic(declaration: Callable, control_flow: bool = False) -> Any:
 
     Kernels select the implementation at compile time, Python at each call. `@declaration.of(SomeNamedTuple)`
     registers an implementation. `declaration.write(SomeNamedTuple, writer)` registers a factory, called with
-    that class or a subclass on first use. `.has_implementation(cls)` tells whether an implementation exists. In contrast
-    to closures over functions, selection by type keeps Numba's disk cache usable.
+    that class or a subclass on first use. `declaration.has_implementation(cls)` is True for supported
+    classes. In contrast to closures over functions, selection by type keeps Numba's disk cache usable.
 
     Args:
         declaration: Function with the signature and docstring.

@@ -154,7 +154,7 @@ class Mirror:
         self._device_arrays: dict[int, tuple[DeviceArray, list]] = {}
         self._tuples: dict[int, tuple[tuple, list, list]] = {}
         self.calls: dict[Any, Any] = {}
-        """The last launch of each kernel, see `launching`."""
+        """The last launch of each kernel, see `launcher.py`."""
 
     def _entry(self, array: np.ndarray) -> tuple[DeviceArray, list]:
         """Device copy of a host array, and its kernel arguments."""

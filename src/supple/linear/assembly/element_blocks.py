@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from supple.algebra.matrix3 import matmul, matvec, scaled, transpose
+from supple.algebra.matrix3 import matmul, matvec, scale_matrix, transpose
 from supple.kernels import (
     add_blocks,
     device_function,
@@ -128,7 +128,7 @@ def _bound_stiffness(kind, material, F, V):
 
 @block.of(BoundStiffness)
 def _bounded_block(stiffness, g, h):
-    return scaled(stiffness.V, hessian_bound(stiffness.material, stiffness.F, g, h))
+    return scale_matrix(stiffness.V, hessian_bound(stiffness.material, stiffness.F, g, h))
 
 
 @device_function

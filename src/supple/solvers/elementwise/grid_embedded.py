@@ -22,7 +22,7 @@ from supple.algebra.matrix3 import (
     minus9,
     plus9,
     scale,
-    scaled,
+    scale_matrix,
     sub,
 )
 from supple.kernels import device_function, gather, load, scatter, store
@@ -168,14 +168,14 @@ def _project_piola(projection, row, u):
         projection.options,
     )
     F, V, material = _element(elements, row, u)
-    G = scaled(V, load_matrix(mobilities, row))
+    G = scale_matrix(V, load_matrix(mobilities, row))
     P_old = load_matrix(stresses, row)
     F_free = plus9(F, matmul(P_old, G))
     P = P_old
     for _ in range(newton_steps):
         P, F = stress_step(material, F, F_free, G)
     _store_matrix(stresses, row, P)
-    _displace(elements, row, u, scaled(-V, minus9(P, P_old)))
+    _displace(elements, row, u, scale_matrix(-V, minus9(P, P_old)))
 
 
 def _mobilities(elements: WeightedElements) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from supple.algebra.matrix3 import add_diagonal, cofactor, combine, det, matmul, scaled, transpose
+from supple.algebra.matrix3 import add_diagonal, cofactor, combine, det, matmul, scale_matrix, transpose
 from supple.algebra.svd import rotation_svd
 from supple.kernels import all_lanes, device_function, each, overload_by_type, where
 from supple.solvers.elementwise.gather import free_corners, mobility, shifted, spread
@@ -57,7 +57,7 @@ def _unfold_inverted(rows, x, W, g, N):
     G = mobility(W, g)
     unit = 1.0 / (G[0] + G[4] + G[8] + 1e-30)
     W = _scaled_weights(unit, W)
-    G = add_diagonal(scaled(unit, G), 1e-6)
+    G = add_diagonal(scale_matrix(unit, G), 1e-6)
     K = cofactor(G)
     t = 1.0 / (G[0] * K[0] + G[1] * K[1] + G[2] * K[2])
     return shifted(x, where(valid, 0.0 * t, t), W, free_corners(N, spread(matmul(dF, K), g)))

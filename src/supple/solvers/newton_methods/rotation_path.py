@@ -23,7 +23,7 @@ from supple.algebra.matrix3 import (
     matmul,
     matvec,
     scale,
-    scaled,
+    scale_matrix,
     solve_spd,
     transpose,
 )
@@ -171,7 +171,7 @@ def _corner_forces(work, row):
     stretching = combine(1.0, D, -1.0, matmul(skew(w), F))
     rotated = matmul(rotation_exponential(scale(t, w)), combine(1.0, F, t, stretching))
     missing = combine(1.0, rotated, -1.0, combine(1.0, F, t, D))
-    _store_corner_forces(work.corner_forces, row, scaled(load(work.weights, row, 0), missing), g)
+    _store_corner_forces(work.corner_forces, row, scale_matrix(load(work.weights, row, 0), missing), g)
 
 
 @kernel
