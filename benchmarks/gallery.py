@@ -191,8 +191,8 @@ def write_readme(results: dict[str, dict[str, Any]]) -> None:
     text = f"""# Gallery
 
 `make gallery` ([benchmarks/gallery.py](../../benchmarks/gallery.py)) solves every scene of
-[scenes](../../scenes) until the relative residual meets its tolerance, and draws the result. Seconds are solve
-times in float64 on: {"; ".join(machines)}.
+[scenes](../../scenes) until the relative residual meets its tolerance, and draws the result. Seconds are
+solve times in float64 on: {"; ".join(machines)}.
 
 | symbol | meaning |
 |---|---|
