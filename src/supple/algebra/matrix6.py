@@ -43,7 +43,7 @@ slacks = unroll(
 )
 """Gershgorin bounds on the eigenvalues of a symmetric H, for variables with scales z."""
 
-raised = unroll(
+add_to_diagonal = unroll(
     "z, H, s",
     lambda n: ", ".join(
         f"H[{_entry_index(i, j)}]" + (f" + s / (z[{i}] * z[{i}])" if i == j else "")
@@ -54,7 +54,7 @@ raised = unroll(
 )
 """H with s added to the diagonal, for variables with scales z."""
 
-applied = unroll(
+matvec = unroll(
     "v, M",
     lambda n: ", ".join(" + ".join(f"M[{n * i + k}] * v[{k}]" for k in range(n)) for i in range(n)),
     over="v",

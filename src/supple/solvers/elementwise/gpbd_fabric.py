@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from supple.algebra.matrix3 import add, dot, scale, select3
-from supple.algebra.matrix6 import applied, curvature, product, raised, slacks
+from supple.algebra.matrix6 import add_to_diagonal, curvature, matvec, product, slacks
 from supple.algebra.symmetric import along6, dot6, lifted6, select6, solve_spd6
 from supple.kernels import all_lanes, device_function, each, inline_control, load, total, unroll, where
 from supple.solvers.elementwise.gather import (
@@ -162,14 +162,14 @@ def _positive(fabric, H):
     scales = scales_of(fabric)
     b = slacks(scales, H)
     least = min(min(min(b[0], b[1]), min(b[2], b[3])), min(b[4], b[5]))
-    return raised(scales, H, max(-least, 0.0 * least))
+    return add_to_diagonal(scales, H, max(-least, 0.0 * least))
 
 
 @device_function
 def _objective(rows, row, x, W, S, K, work, area, m):
     """q for λ = m."""
     psi = density(rows.fabric, _strain(rows, row, plus(x, _moves(W, S, m)))).value
-    return dot6(m, work) + 0.5 * dot6(m, applied(m, K)) + area * psi
+    return dot6(m, work) + 0.5 * dot6(m, matvec(m, K)) + area * psi
 
 
 @inline_control
@@ -204,7 +204,7 @@ def local_step(rows, row, x, W, d, N, newton_steps):
             strain, gradients = _strain_and_gradients(rows, row, plus(x, _moves(W, S, m)))
             M, density_at = _mixed(W, S, gradients), density(rows.fabric, strain)
         P = _positive(rows.fabric, density_at.second)
-        r = _descent(work, applied(m, K), area, applied(density_at.first, M))
+        r = _descent(work, matvec(m, K), area, matvec(density_at.first, M))
         change = solve_spd6(lifted6(curvature(K, area, product(M, P), M), DIAGONAL_SHIFT), r)
         size, gain = abs(q) + dot6(r, change), dot6(r, change)
         m, q = _backtrack(rows, row, x, W, S, K, work, area, m, q, change, size)
