@@ -50,6 +50,7 @@ __all__ = [
     "History",
     "Hybrid",
     "IsometricBending",
+    "IterationInfo",
     "KelvinVoigt",
     "Keyframes",
     "Maxwell",

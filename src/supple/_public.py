@@ -106,6 +106,7 @@ from supple.scene import (
 )
 from supple.solve.report import (
     History,
+    IterationInfo,
     Outcome,
     Report,
 )

@@ -34,6 +34,7 @@ from supple.collision.narrow_phase.proximity import (
 from supple.contact.friction_state import BarrierFrictionState, owners, rows_from
 from supple.contact.initial_separation import find_touching_bodies, separate_bodies
 from supple.kernels import HOST, Runner
+from supple.model.dynamic_term import IntersectionFreeTerm
 from supple.model.model import Model, unpinned_mask
 from supple.terms import Barriers
 from supple.terms.contact.barrier_hessian import closest
@@ -117,7 +118,7 @@ DETECTION_INTERVAL = 10
 
 
 @dataclass(frozen=True, eq=False)
-class BarrierContact:
+class BarrierContact(IntersectionFreeTerm):
     """Barrier contact method, an `IntersectionFreeTerm` that updates contacts and step bounds of
     a problem.
 
@@ -129,7 +130,6 @@ class BarrierContact:
         friction: (2, bodies, bodies) static and kinetic friction coefficients of all pairs, or None.
         separate_initial: Young's modulus for the separation of initial intersections [Pa]; None: reject them.
         every: Iterations between contact updates.
-        intersection_free: True, the protocol flag of methods with step bounds.
     """
 
     surfaces: Surfaces
@@ -139,7 +139,6 @@ class BarrierContact:
     friction: np.ndarray | None = None
     separate_initial: float | None = None
     every: int | None = DETECTION_INTERVAL
-    intersection_free: bool = True
 
     @cached_property
     def _candidates(self) -> Candidates:
@@ -295,7 +294,7 @@ class BarrierContact:
     def _term_of(self, problem: Problem) -> Any:
         return problem.model.terms[self._index(problem)]
 
-    def restore_at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> Barriers:
+    def evaluate_at(self, model: Model, x: np.ndarray, time: float, history: Mapping[str, Any]) -> Barriers:
         """Barrier contacts at given positions, outside of a solve.
 
         Args:

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from supple.collision.obstacles.rigid_body import Coupling, Response
 from supple.contact.friction_state import friction_state_of, frictional_terms, owners
 from supple.contact.obstacle_contact import measure_rigid
+from supple.model.dynamic_term import IntersectionFreeTerm
 from supple.model.model import Model, with_term
 from supple.problem.diagnostics import stiffness_of
-from supple.terms import Term
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
@@ -26,43 +25,6 @@ if TYPE_CHECKING:
 
 RIGID_CORRECTION_INTERVAL = 10
 """Iterations between corrections of rigid bodies."""
-
-
-class DynamicTerm(Protocol):
-    """Interface that determines the stencils of a dynamic term, such as contacts, during a solve."""
-
-    every: int | None
-    """Iterations between updates within a step; None to update at the beginning of each step only."""
-
-    def update(self, problem: Problem, time: float) -> Term | None:
-        """Return the term with the stencils at the present state.
-
-        The result may depend only on the state of the problem, on the time, and on the data in
-        `DynamicTerms.step_cache`, which is cleared at the beginning of a step. A motion continued from a
-        saved state is then identical to an uninterrupted one.
-
-        Args:
-            problem: Problem at its present state.
-            time: End of the step [s].
-
-        Returns:
-            The updated term; None to keep the present stencils.
-        """
-
-
-class IntersectionFreeTerm(DynamicTerm, Protocol):
-    """Dynamic term of intersection-free contact, with step bounds on the vertices (`TrustRegion`)."""
-
-    intersection_free: bool
-
-    def set_step_bounds(self, problem: Problem) -> None:
-        """Set step bounds around the present positions."""
-
-    def advance_bodies(self, problem: Problem) -> None:
-        """Move every body from the centers of its step bounds toward u, up to the first contact."""
-
-    def limit_step(self, problem: Problem, start: np.ndarray) -> None:
-        """Move u back along the straight path from the vectors `start` until it is free of intersections."""
 
 
 class DynamicTerms:
@@ -144,12 +106,12 @@ class DynamicTerms:
 
     @property
     def _intersection_free(self) -> Iterator[IntersectionFreeTerm]:
-        return (f for _, f in self._problem.model.dynamic_terms if getattr(f, "intersection_free", False))
+        return (f for _, f in self._problem.model.dynamic_terms if f.intersection_free)
 
     @property
     def _face_contacts(self) -> list[Any]:
         """Dynamic terms that keep faces out of obstacles."""
-        return [f for _, f in self._problem.model.dynamic_terms if getattr(f, "resolves_faces", False)]
+        return [f for _, f in self._problem.model.dynamic_terms if f.resolves_faces]
 
     def set_step_bounds(self) -> None:
         """Set step bounds around the present positions."""
@@ -248,19 +210,6 @@ class DynamicTerms:
         ]
 
 
-@dataclass(frozen=True)
-class _ModelAtPositions:
-    """Minimal substitute of a problem for the update of pressures and cables."""
-
-    model: Model
-    positions: np.ndarray
-    step_cache: dict[int, Any] = field(default_factory=dict)
-
-    @property
-    def dynamic_terms(self) -> _ModelAtPositions:
-        return self
-
-
 def evaluate_dynamic_terms(
     model: Model, x: np.ndarray, time: float, history: Mapping[str, np.ndarray] | None = None
 ) -> Model:
@@ -274,12 +223,7 @@ def evaluate_dynamic_terms(
             have zero slip.
     """
     for index, dynamic_term in model.dynamic_terms:
-        if hasattr(dynamic_term, "evaluate_at"):
-            term = dynamic_term.evaluate_at(model, x, time)
-        elif hasattr(dynamic_term, "restore_at"):
-            term = dynamic_term.restore_at(model, x, history or {})
-        else:
-            term = dynamic_term.update(_ModelAtPositions(model, x), time)
+        term = dynamic_term.evaluate_at(model, x, time, history or {})
         if term is not None:
             model = with_term(model, index, term)
     return model

@@ -9,6 +9,7 @@ alone have constraints. Faces leave an obstacle on the side of the start of the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +32,7 @@ from supple.contact.friction_state import owners
 from supple.contact.obstacle_report import FaceForces
 from supple.contact.weak import DETECTION_INTERVAL, unless_equivalent
 from supple.kernels import HOST
+from supple.model.dynamic_term import DynamicTerm
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.problem.diagnostics import rest_stiffness_of
@@ -51,7 +53,7 @@ the obstacle."""
 
 
 @dataclass(frozen=True, eq=False)
-class FaceContact:
+class FaceContact(DynamicTerm):
     """Face contact method, a `DynamicTerm` that updates contact points of faces with obstacles.
 
     Attributes:
@@ -60,7 +62,6 @@ class FaceContact:
         small: (r,) 1 for shapes that are small compared to faces.
         edge: Mean edge length [m].
         every: Iterations between updates.
-        resolves_faces: True, the protocol flag of face contact methods.
     """
 
     triangles: np.ndarray
@@ -68,7 +69,7 @@ class FaceContact:
     small: np.ndarray
     edge: float
     every: int | None = DETECTION_INTERVAL
-    resolves_faces: bool = True
+    resolves_faces = True
 
     def update(self, problem: Problem, time: float) -> PenaltyContacts | None:
         """Update contacts at the current positions; None if the existing contacts are equivalent."""
@@ -90,7 +91,9 @@ class FaceContact:
         old: Any = problem.model.terms[index]
         return unless_equivalent(old, self._term(points, contacts.shapes, problem.model, x, start), problem)
 
-    def evaluate_at(self, model: Model, x: np.ndarray, time: float) -> PenaltyContacts:
+    def evaluate_at(
+        self, model: Model, x: np.ndarray, time: float, history: Mapping[str, Any]
+    ) -> PenaltyContacts:
         """Contacts at positions x (n, 3) [m] and a time [s], outside of a solve and without slip."""
         assert model.obstacles is not None
         shapes = model.obstacles.shapes(time)

@@ -60,9 +60,7 @@ def separate_bodies(
         SWEEPS_PER_CHECK,
     )
     pinned = x[model.pinned]
-    intersection_free = {
-        k for k, dynamic_term in model.dynamic_terms if getattr(dynamic_term, "intersection_free", False)
-    }
+    intersection_free = {k for k, dynamic_term in model.dynamic_terms if dynamic_term.intersection_free}
     isolated = replace(
         model,
         force=np.zeros_like(model.rest),

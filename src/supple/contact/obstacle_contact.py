@@ -96,9 +96,7 @@ class Contacts:
         `moving` (r,) is True for the shapes whose prescribed frames change in it.
         """
         self._waypoints: list[tuple[np.ndarray, float]] = []
-        self._keeps_start = self.has_friction or any(
-            getattr(f, "resolves_faces", False) for _, f in model.dynamic_terms
-        )
+        self._keeps_start = self.has_friction or any(f.resolves_faces for _, f in model.dynamic_terms)
         self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
         self.resize()
 

@@ -324,7 +324,7 @@ def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactRe
         problem.diagnostics.balances()  # also evaluates the reactions of the planes
     bodies, obstacles = sums_of(problem.contacts).evaluate()
     for _, dynamic_term in problem.model.dynamic_terms:
-        if getattr(dynamic_term, "resolves_faces", False):
+        if dynamic_term.resolves_faces:
             bodies, obstacles = with_faces(dynamic_term.face_forces(problem), bodies, obstacles)
     faces = face_search_of(problem.contacts).search(problem.batch_size, obstacles.shape[1])
     overlaps = find_pinned_overlaps(problem.contacts)

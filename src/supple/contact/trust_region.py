@@ -126,9 +126,7 @@ class TrustRegion:
         self, model: Model, dtype: np.dtype, device: Device, states: States, contacts: Contacts
     ) -> None:
         self.model, self.dtype, self.device, self.states = model, dtype, device, states
-        self._is_required = any(
-            getattr(dynamic_term, "intersection_free", False) for _, dynamic_term in model.dynamic_terms
-        )
+        self._is_required = any(dynamic_term.intersection_free for _, dynamic_term in model.dynamic_terms)
         self.step_bounds: StepBounds | tuple[()] = ()
         self.checked, self.step_begun, self.outdated = False, True, True
         self.pins, self.obstacle_motion = PinMotion(model, states), ObstacleMotion(model, contacts, states)

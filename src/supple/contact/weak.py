@@ -22,6 +22,7 @@ from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import ContactPairs, Surfaces
 from supple.contact.friction_state import CONTACTS, FrictionState, contacts_from_state, no_contacts, owners
 from supple.kernels import HOST, Runner
+from supple.model.dynamic_term import DynamicTerm
 from supple.model.model import Model
 from supple.support.text import pluralize
 from supple.terms import PenaltyContacts
@@ -48,7 +49,7 @@ DETECTION_INTERVAL = 10
 
 
 @dataclass(frozen=True, eq=False)
-class WeakContact:
+class WeakContact(DynamicTerm):
     """Penalty contact method, a `DynamicTerm` that updates the contacts of a problem.
 
     Attributes:
@@ -77,7 +78,9 @@ class WeakContact:
         old: Any = problem.model.terms[index]
         return unless_equivalent(old, new, problem)
 
-    def restore_at(self, model: Model, x: np.ndarray, history: Mapping[str, Any]) -> PenaltyContacts:
+    def evaluate_at(
+        self, model: Model, x: np.ndarray, time: float, history: Mapping[str, Any]
+    ) -> PenaltyContacts:
         """Contacts at given positions, outside of a solve.
 
         Args:

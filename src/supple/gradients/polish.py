@@ -25,7 +25,7 @@ from supple.model.model import Model, Step
 from supple.problem import Problem
 from supple.problem.history import evolving_parameters
 from supple.problem.material_update import have_same_layout, materials_of
-from supple.scene.loads.cavities import Gas
+from supple.scene.loads.cavities import GasUpdate
 from supple.scene.loads.follower_loads import FollowerForces
 from supple.solve.loop import make_device, solve
 from supple.solvers import default_solver
@@ -84,7 +84,7 @@ def check_differentiable(result: Result) -> None:
             "Motions of bodies that a grid carries cannot be differentiated yet: what balances is forces at "
             'its nodes; take contact="weak" or "none".'
         )
-    if any(isinstance(dynamic_term, Gas) for _, dynamic_term in result.model.dynamic_terms):
+    if any(isinstance(dynamic_term, GasUpdate) for _, dynamic_term in result.model.dynamic_terms):
         raise NoGradientError(
             "Chambers whose gas stays inside cannot be differentiated through yet: their pressure changes "
             "with their volume. Give them a pressure instead."

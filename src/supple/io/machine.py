@@ -62,7 +62,7 @@ def _installed_version(package: str) -> str | None:
 
 
 def _device_state(device: str) -> str:
-    """"available", or the reason why a device cannot be used."""
+    """ "available", or the reason why a device cannot be used."""
     try:
         check_device(device)
     except ValueError as error:

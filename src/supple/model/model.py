@@ -76,7 +76,7 @@ class Model:
         constraint_projection: (k, 3, 3) projections N = Σ n nᵀ onto the orthonormal constrained directions n
             of each pinned vertex, I for full constraints. None if all are full.
         duration: End of all motions and ramps [s].
-        dynamic_terms: Term index and update rule of each dynamic term (`problem.DynamicTerm`).
+        dynamic_terms: Term index and update rule of each dynamic term (`DynamicTerm`).
         changing: Term index of each varying material, and a function of time that returns the material.
         winds: Functions (x, v, t) of positions and velocities (n, 3) at the beginning of a step that return
             forces (n, 3) [N].

@@ -168,9 +168,7 @@ def evaluate_model(
     )
     if contacts is not None:
         for each in (
-            f.obstacle_contacts(model, positions)
-            for _, f in model.dynamic_terms
-            if getattr(f, "resolves_faces", False)
+            f.obstacle_contacts(model, positions) for _, f in model.dynamic_terms if f.resolves_faces
         ):
             internal, contacts = internal - each.total(model.vertices), contacts.and_others(each)
     return Evaluation(

@@ -1,6 +1,6 @@
 """Discrete potential of one step: constant arrays, states, loads, and the device that runs the kernels."""
 
-from supple.contact.dynamic_terms import DynamicTerm
+from supple.model.dynamic_term import DynamicTerm
 from supple.problem.device import Cpu, Device
 from supple.problem.diagnostics import norm
 from supple.problem.force_kernels import net_force, sum_forces

@@ -218,7 +218,9 @@ class Diagnostics:
     def inversions(self) -> np.ndarray:
         """(batch,) number of elements with negative volume."""
         solid = [
-            elements for elements in self.problem.layout.elements if inversion.has_implementation(type(elements.rows))
+            elements
+            for elements in self.problem.layout.elements
+            if inversion.has_implementation(type(elements.rows))
         ]
         counts = [self._totals.of(Inversion(e.rows), e.own) for e in solid]
         return (

@@ -33,7 +33,7 @@ class FollowerLoads:
         self._loads = {
             index: dynamic_term
             for index, dynamic_term in problem.model.dynamic_terms
-            if getattr(dynamic_term, "load_stiffness", None) is not None
+            if dynamic_term.is_follower_load
         }
         self.indices = list(self._loads)
 

@@ -83,9 +83,7 @@ def reaction_of(positions: np.ndarray, vertices: np.ndarray, forces: np.ndarray)
 
 def forces_between_bodies(model: Model, positions: np.ndarray) -> np.ndarray:
     """(n, 3) contact forces between bodies and of self-contact [N], without obstacles."""
-    of_obstacles = {
-        k for k, dynamic_term in model.dynamic_terms if getattr(dynamic_term, "resolves_faces", False)
-    }
+    of_obstacles = {k for k, dynamic_term in model.dynamic_terms if dynamic_term.resolves_faces}
     total = np.zeros_like(positions)
     for k, term in enumerate(model.terms):
         if k not in of_obstacles and (forces := term.contact_forces(positions, model.rest)) is not None:

@@ -195,7 +195,7 @@ class ErrorControl:
                 "without time_limit it would be"
             ]
         dynamic_terms = self._problem.model.dynamic_terms if self._members[member].last is not None else ()
-        caveats = [term.caveat for _, term in dynamic_terms if hasattr(term, "caveat")]
+        caveats = [each.caveat for _, each in dynamic_terms if each.caveat]
         return [*self._position_note(member), *dict.fromkeys(caveats)]
 
     def _position_note(self, member: int) -> list[str]:

@@ -213,7 +213,13 @@ class _BatchSolve:
             self.history.add(self.iteration, self.clock, balance, self.problem.energy())
         if self.callback is not None:
             self.callback(
-                IterationInfo(self.iteration, balance.relative_residual, self.clock, self.problem.energy)
+                IterationInfo(
+                    self.iteration,
+                    balance.relative_residual,
+                    self.clock,
+                    self.problem.energy,
+                    solver=self.solver.name,
+                )
             )
 
     def _record_multipliers(self) -> None:

@@ -97,6 +97,8 @@ class IterationInfo:
         seconds: Time of the solver so far, without compilation [s].
         measure_energy: Function that evaluates the energy, see `energy`.
         stage: "solve"; "load step to 25%" before the last load step; "refinement" in float64.
+        solver: Name of the solver; in a comparison, the label of the trial.
+        frame: Number of the frame being computed; None for an equilibrium.
     """
 
     iteration: int
@@ -104,6 +106,8 @@ class IterationInfo:
     seconds: float
     measure_energy: Callable[[], float] = field(repr=False, compare=False)
     stage: str = "solve"
+    solver: str = ""
+    frame: int | None = None
 
     @property
     def energy(self) -> float:

@@ -27,6 +27,5 @@ def contact_points(model: Model, positions: np.ndarray, time: float) -> np.ndarr
         distance, _, _ = distances_to(model.obstacles.shapes(time), positions)
         points.append(positions[np.abs(distance) <= MAX_CONTACT_DISTANCE * model.mean_edge])
     for _, dynamic_term in model.dynamic_terms:
-        if hasattr(dynamic_term, "contact_points"):
-            points.append(dynamic_term.contact_points(positions))
+        points.append(dynamic_term.contact_points(positions))
     return np.concatenate(points)

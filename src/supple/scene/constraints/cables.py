@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import KDTree
 
+from supple.model.dynamic_term import DynamicTerm
 from supple.scene.arguments import array, format_value, number
 from supple.scene.bodies import VertexSet
 from supple.scene.errors import SceneError
@@ -61,12 +62,11 @@ class Tendon:
 
 
 @dataclass(frozen=True, eq=False)
-class TensionUpdate:
+class TensionUpdate(DynamicTerm):
     """Updates cable tension or length from a ramp at the start of each step."""
 
     index: int
     tendon: Tendon
-    every: int | None = None
 
     def update(self, problem: Any, time: float) -> Term | None:
         term, tendon = problem.model.terms[self.index], self.tendon

@@ -10,10 +10,11 @@ import numpy as np
 
 from supple.meshes.edges import Edges
 from supple.meshes.measures import areas
+from supple.model.dynamic_term import DynamicTerm
 from supple.scene.arguments import format_value, number
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.errors import SceneError
-from supple.scene.loads.forces import Varying, surface_of
+from supple.scene.loads.forces import PressureUpdate, surface_of
 from supple.scene.loads.ramps import AnyRamp, check_ramp, fraction_at
 from supple.scene.pickling import picklable
 from supple.terms import Pressure, SealedGas, Term, volume_within
@@ -67,8 +68,8 @@ class Cavity:
     def dynamic_term(self, index: int) -> tuple[int, Any] | None:
         """Return (index, updater) if term `index` varies in time, otherwise None."""
         if self.sealed:
-            return index, Gas(index, self)
-        return None if self.ramp is None else (index, Varying(index, self.pressure, self.ramp))
+            return index, GasUpdate(index, self)
+        return None if self.ramp is None else (index, PressureUpdate(index, self.pressure, self.ramp))
 
     def refuse_open(self, pinned: np.ndarray) -> None:
         """Accept all walls, since `cavity` refuses open walls already."""
@@ -78,12 +79,11 @@ class Cavity:
 
 
 @dataclass(frozen=True, eq=False)
-class Gas:
+class GasUpdate(DynamicTerm):
     """Updates the amount of chamber gas from a ramp at the start of each step."""
 
     index: int
     cavity: Cavity
-    every: int | None = None
 
     def update(self, problem: Any, time: float) -> Term | None:
         cavity, gas = self.cavity, problem.model.terms[self.index]

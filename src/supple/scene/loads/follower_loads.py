@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from supple.meshes.measures import area_vectors
+from supple.model.dynamic_term import DynamicTerm
 from supple.scene.bodies import Body
 from supple.scene.loads.ramps import AnyRamp, fraction_at
 from supple.scene.pickling import picklable
@@ -110,13 +111,14 @@ class FollowingTraction:
 
 
 @dataclass(frozen=True, eq=False)
-class FollowerForces:
+class FollowerForces(DynamicTerm):
     """Updates follower loads to the current surface."""
 
     index: int
     load: FollowingTraction
     every: int | None = UPDATE_INTERVAL
-    caveat: ClassVar[str] = (
+    is_follower_load = True
+    caveat = (
         "tractions that follow their surface have no energy: this report does not tell whether the "
         "equilibrium is stable"
     )

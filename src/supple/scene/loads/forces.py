@@ -11,6 +11,7 @@ import numpy as np
 from supple.meshes import Mesh
 from supple.meshes.edges import Edges
 from supple.meshes.measures import area_vectors
+from supple.model.dynamic_term import DynamicTerm
 from supple.scene.arguments import Vector, array, comma_list, number, vector
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.errors import SceneError
@@ -154,9 +155,9 @@ class Inflation:
             None if self.ramp is None else count,
         )
 
-    def dynamic_term(self, index: int) -> tuple[int, Varying] | None:
+    def dynamic_term(self, index: int) -> tuple[int, PressureUpdate] | None:
         """Return (index, updater) if term `index` varies in time, otherwise None."""
-        return None if self.ramp is None else (index, Varying(index, self.pressure, self.ramp))
+        return None if self.ramp is None else (index, PressureUpdate(index, self.pressure, self.ramp))
 
     def refuse_open(self, pinned: np.ndarray) -> None:
         """Refuse free vertices on open edges: pressure energy requires closed surfaces or pinned edges."""
@@ -176,13 +177,12 @@ class Inflation:
 
 
 @dataclass(frozen=True, eq=False)
-class Varying:
+class PressureUpdate(DynamicTerm):
     """Updates a pressure from a ramp at the start of each step."""
 
     index: int
     pressure: float
     ramp: AnyRamp
-    every: int | None = None
 
     def update(self, problem: Any, time: float) -> Term | None:
         term = problem.model.terms[self.index]
