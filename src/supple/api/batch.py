@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
@@ -29,6 +29,7 @@ from supple.solve.report import Report
 from supple.solvers import Solver
 from supple.solvers.newton_methods.float64_problem import write_back
 from supple.support.arguments import check_integer, iterate_argument
+from supple.support.progress import OpenProgress
 
 DEFAULT_BATCH_SIZE = 1024
 """Default batch size on a device, if its memory suffices."""
@@ -39,9 +40,6 @@ MAX_BATCH_SIZE = 65_535
 MEMORY_SHARE = 0.8
 """Fraction of a device's free memory that a batch may fill."""
 
-Progress = Callable[[int], None]
-"""Callback with the number of completed equilibria."""
-
 
 @takes_options
 def equilibria(
@@ -50,7 +48,7 @@ def equilibria(
     *,
     solver: Solver | str | None = None,
     batch_size: int | None = None,
-    progress: Progress | None = None,
+    progress: OpenProgress | None = None,
     **options: Unpack[Options],
 ) -> Iterator[Result]:
     """Compute equilibria of a scene, one per variation, in the given order.
@@ -65,7 +63,8 @@ def equilibria(
         variations: Variations of the scene.
         solver: Solver or its name, as in `equilibrium`.
         batch_size: Largest batch size on a device, 1024 by default, reduced to the available memory.
-        progress: Called with the number of completed equilibria.
+        progress: Called as progress(done, total) after each equilibrium; total is None if `variations` has no
+            length.
         **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. Limits apply to each
             equilibrium; on a device, a time limit applies to each batch.
 
@@ -81,13 +80,14 @@ def equilibria(
         check_integer("batch_size", batch_size)
     check_callbacks(progress=progress)
     varied = iterate_argument(variations, "variations are a list of supple.Variation(...)")
+    total = len(variations) if isinstance(variations, Sized) else None
     scene = scene_of(scene)
     model = build_model(scene, quasistatic=True)
     check_float_range(model, request.backend.precision)
     initial = request.initial(None, model)
     support = Support(scene, model.pinned, model.constraint_projection)
     every = (_with_initial(conditions(scene, model, variation, support), initial) for variation in varied)
-    return _report_progress(solve_conditions(model, every, request, batch_size), progress)
+    return _report_progress(solve_conditions(model, every, request, batch_size), total, progress)
 
 
 def is_batched(model: Model, solver: Solver, backend: Backend) -> bool:
@@ -104,11 +104,13 @@ def _with_initial(c: Conditions, initial: np.ndarray | None) -> Conditions:
     return replace(c, initial=initial) if c.initial is None and initial is not None else c
 
 
-def _report_progress(results: Iterator[Result], progress: Progress | None) -> Iterator[Result]:
+def _report_progress(
+    results: Iterator[Result], total: int | None, progress: OpenProgress | None
+) -> Iterator[Result]:
     """Pass results on and report their number."""
     for done, result in enumerate(results, 1):
         if progress is not None:
-            progress(done)
+            progress(done, total)
         yield result
 
 

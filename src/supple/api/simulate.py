@@ -358,6 +358,7 @@ def _frames(
         saved = request.velocities(initial, problem.model, first_frame)
         if saved is not None:
             problem.states.set_velocities(saved)
+
     def report_frame(info: IterationInfo) -> None:
         if callback is not None:
             callback(replace(info, frame=time_loop.index + 1))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from supple.datasets.run.create import make_store
 from supple.datasets.run.run_dataset import parse_share, run_store, store_path
 from supple.datasets.spec.dataset_spec import Spec, load_spec
 from supple.support.arguments import check_flag, check_path
+from supple.support.progress import Progress
 
 if TYPE_CHECKING:
     from supple.datasets.read.dataset import Dataset
@@ -26,7 +26,7 @@ def dataset(
     grow: bool = False,
     allow_code: bool = False,
     retry_failed: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Dataset:
     """Compute or resume a data set of equilibria and open it.
 
@@ -46,7 +46,7 @@ def dataset(
         allow_code: Permit a spec to import and run Python named by `function = "module:name"`. A function
             object needs no permission.
         retry_failed: Solve samples again that crashed or did not reach their tolerance.
-        progress: Called as progress(done, samples).
+        progress: Called as progress(done, total) after each sample.
 
     Returns:
         The opened data set.

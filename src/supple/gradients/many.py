@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import suppress
 from dataclasses import replace
 from itertools import repeat
@@ -17,9 +17,10 @@ from supple.gradients.gradient import Gradient, Loss, assemble_gradient, gradien
 from supple.gradients.polish import PolishedState, make_problem_at, polish_timed
 from supple.gradients.report import NoGradientError
 from supple.problem import Problem
-from supple.solve.options import BackendOptions, resolve_backend, takes_options
+from supple.solve.options import BackendOptions, check_callbacks, resolve_backend, takes_options
 from supple.solvers.newton_methods.block_diagonal import max_block_members
 from supple.support.arguments import check_integer, format_value, iterate_argument
+from supple.support.progress import OpenProgress
 
 T = TypeVar("T")
 
@@ -33,6 +34,7 @@ def gradients(
     transform: Callable[[Gradient], T],
     *,
     batch_size: int | None = None,
+    progress: OpenProgress | None = None,
     **options: Unpack[BackendOptions],
 ) -> Iterator[T]:
     """Differentiate many results of one scene.
@@ -49,6 +51,7 @@ def gradients(
         transform: Function of a `Gradient` that returns the desired derivatives. The gradient is valid until
             the next one only, since all share one problem.
         batch_size: Number of results solved at once.
+        progress: Called as progress(done, total) after each gradient; total is None if `results` has no length.
         **options: backend: as for `gradient`.
 
     Returns:
@@ -69,12 +72,17 @@ def gradients(
         results, "results are a list or an iterator of results, as equilibria gives them"
     )
     backend = resolve_backend(options)
+    check_callbacks(progress=progress)
+    total = len(results) if isinstance(results, Sized) else None
 
     def transform_all() -> Iterator[T]:
-        for one in try_gradients(_pairs(result_list, losses), backend, batch_size):
+        for done, one in enumerate(try_gradients(_pairs(result_list, losses), backend, batch_size), 1):
             if isinstance(one, NoGradientError):
                 raise one
-            yield transform(one)
+            transformed = transform(one)
+            if progress is not None:
+                progress(done, total)
+            yield transformed
 
     return transform_all()
 

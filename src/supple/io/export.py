@@ -45,6 +45,7 @@ from supple.support.arguments import (
     suggest_name,
 )
 from supple.support.os_errors import add_path_to_os_errors
+from supple.support.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +102,6 @@ def _pad_zeros(values: np.ndarray, extra: int) -> np.ndarray:
 
 log = logging.getLogger("supple")
 
-Progress = Callable[[int, int], None]
-"""Progress callback progress(written frames, all frames), called after every frame."""
-
 Values = Callable[[Any], Fields]
 """Function of a frame that returns additional fields for its files."""
 
@@ -124,7 +122,7 @@ def export(
         results: Results folder.
         formats: Formats such as "usd,glb".
         output: Output folder; by default the results folder.
-        progress: Progress callback.
+        progress: Called as progress(done, total) after each frame.
         values: Function of a frame that returns additional fields.
         obstacles: Obstacles shown with the bodies.
 

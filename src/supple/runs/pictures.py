@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
@@ -13,6 +13,7 @@ from supple.io.replace_file import replacing
 from supple.runs.saved import SavedRun
 from supple.scene import SceneFile
 from supple.solve.report import History
+from supple.support.progress import Progress
 from supple.view import film, history_plot, picture, shared_view
 from supple.view.camera import Angles, check_angles, parse_camera
 from supple.view.fields import NO_LAST_STEP, field_named
@@ -108,7 +109,7 @@ def draw_film(
     paths: Sequence[Path],
     fps: float | None = None,
     turntable: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> str | None:
     """Render frames into films.
 
@@ -119,7 +120,7 @@ def draw_film(
         paths: Files to write, all with the same pictures.
         fps: Pictures per second; by default the frame rate of the run.
         turntable: Move the camera once around the scene.
-        progress: Called as progress(done, pictures).
+        progress: Called as progress(done, total) before the first picture and after each.
 
     Returns:
         A sentence if VTK could not draw, otherwise None.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from supple.support.arguments import (
     format_value,
     iterate_argument,
 )
+from supple.support.progress import Progress
 
 if TYPE_CHECKING:
     from supple.runs.saved import SavedRun
@@ -113,7 +114,7 @@ def animate(
     names: bool | None = None,
     fps: float | None = None,
     turntable: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Draw frames as an MP4, GIF or WebP film.
 
@@ -123,7 +124,7 @@ def animate(
         field, camera, theme, size, title, thickness, names: As in `render`.
         fps: Pictures per second; by default the rate of the frames, from 8 to 50.
         turntable: Move the camera once around the scene.
-        progress: Called as progress(done, pictures).
+        progress: Called as progress(done, total) before the first picture and after each.
 
     Returns:
         Path of the file.
@@ -170,7 +171,7 @@ def export(
     results: Any,
     formats: str | Iterable[str],
     output: PathLike | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     *,
     fields: str | Iterable[str] | None = None,
 ) -> dict[str, Path]:
@@ -182,7 +183,7 @@ def export(
         results: Results folder, or a run of `load_run`.
         formats: Formats such as "usd,glb".
         output: Output folder; by default the results folder.
-        progress: Called as progress(done, frames).
+        progress: Called as progress(done, total) after each frame.
         fields: Additional fields of every frame, such as "von_mises,cauchy", see `evaluate`; for USD, VTU,
             NPZ and Zarr.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from supple.model.model import Model
+from supple.support.progress import Progress
 from supple.view.camera import CAMERAS, Angles, Camera, turntable_cameras
 from supple.view.fields import Field
 from supple.view.picture import Artist, Shape, View, shared_view
@@ -23,9 +24,6 @@ SLOWEST, FASTEST = 8.0, 50.0
 
 GIF_WIDTH = 640
 """Largest width of GIF files [pixels], which limits their size."""
-
-Progress = Callable[[int, int], None]
-"""Progress callback progress(done, pictures), called before each picture and after the last."""
 
 _MP4 = {
     "codec": "libx264",
@@ -81,7 +79,7 @@ def film(
         names: Label bodies with their names.
         view: Shared view; by default one that fits all shapes.
         renderer: "vtk" or "matplotlib"; by default VTK if it is available.
-        progress: Progress callback.
+        progress: Called as progress(done, total) before the first picture and after each.
 
     Returns:
         A sentence if VTK was not available, otherwise None.

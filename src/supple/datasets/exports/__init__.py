@@ -20,6 +20,7 @@ from supple.datasets.read.dataset import Dataset
 from supple.datasets.store.scene_files import COPY_FOLDER
 from supple.io.replace_file import replacing_folder
 from supple.support.arguments import suggest_name
+from supple.support.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ EXPORTS = {
 
 
 def export_dataset(
-    data: Dataset, to: str, output: Path | None = None, progress: Callable[[int, int], None] | None = None
+    data: Dataset, to: str, output: Path | None = None, progress: Progress | None = None
 ) -> Path:
     """Export the converged samples with inputs, reports, splits and a data card.
 
@@ -59,7 +60,7 @@ def export_dataset(
         data: The data set.
         to: Name of the format: "lance", "hdf5", "webdataset" or "plaid".
         output: Folder to write, replacing an earlier export; STORE_FORMAT next to the store by default.
-        progress: Called as progress(done, samples).
+        progress: Called as progress(done, total) after each sample.
 
     Returns:
         The folder.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -11,6 +10,7 @@ import numpy as np
 
 from supple.datasets.exports.rows import SPLITS
 from supple.datasets.read.dataset import Dataset
+from supple.support.progress import Progress
 
 READING_GUIDE = """, `samples.h5` has all else, as HDF5.
 
@@ -30,7 +30,7 @@ masses; the attribute `supple` of the file is JSON of the spec and the circumsta
 """
 
 
-def write(folder: Path, data: Dataset, progress: Callable[[int, int], None]) -> None:
+def write(folder: Path, data: Dataset, progress: Progress) -> None:
     ids = data.ids
     with h5py.File(folder / "samples.h5", "w") as file:
         file.attrs["supple"] = json.dumps(data.store.facts)

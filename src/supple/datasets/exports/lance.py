@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from supple.datasets.exports.rows import part_of
 from supple.datasets.read.dataset import Dataset
+from supple.support.progress import Progress
 
 READING_GUIDE = """, `samples.lance` a table with a row for each sample, `rest.npz` what all
 samples share: points, cells, edges and masses.
@@ -32,7 +33,7 @@ as flat lists, whose shapes are in the metadata of the schema.
 """
 
 
-def write(folder: Path, data: Dataset, progress: Callable[[int, int], None]) -> None:
+def write(folder: Path, data: Dataset, progress: Progress) -> None:
     """Write samples.lance and rest.npz.
 
     Quantities are flat lists of fixed size; the schema metadata contains their shapes.

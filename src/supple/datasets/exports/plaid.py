@@ -6,7 +6,6 @@ YAML files are written as JSON, a subset of YAML.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from supple.datasets.exports.rows import SPLITS
 from supple.datasets.read.dataset import Dataset
 from supple.datasets.store.zarr_arrays import group, write_array, write_json
+from supple.support.progress import Progress
 
 MESH_PATH = "Base_3_3/Zone"
 """CGNS path of the mesh."""
@@ -42,7 +42,7 @@ Global__; the attribute `id` of a sample is its number in the design.
 """
 
 
-def write(folder: Path, data: Dataset, progress: Callable[[int, int], None]) -> None:
+def write(folder: Path, data: Dataset, progress: Progress) -> None:
     inputs = {f"Global/{name}": column for name, column in data.inputs.items()}
     outputs = {
         quantity.name: f"{MESH_PATH}/{_where(quantity.axes)}/{quantity.name}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from supple.datasets.exports.rows import SPLITS, quantity_values, sample_metadata
 from supple.datasets.read.dataset import Dataset
+from supple.support.progress import Progress
 
 READING_GUIDE = """, tar files such as `train-000000.tar` have the samples, those of training, validation
 and test apart, `rest.npz` what all samples share: points, cells, edges and masses.
@@ -35,7 +35,7 @@ reads tar files opens them, too.
 """
 
 
-def write(folder: Path, data: Dataset, progress: Callable[[int, int], None]) -> None:
+def write(folder: Path, data: Dataset, progress: Progress) -> None:
     """Write tar files such as train-000000.tar, and rest.npz with the arrays shared by all samples."""
     done = 0
     for part in SPLITS:

@@ -6,7 +6,7 @@ Release of failed samples for another attempt.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from supple.datasets.store.journal import Journal, finished_rows
 from supple.datasets.store.zarr_arrays import write_text
 from supple.kernels import default_threads
 from supple.support.arguments import check_integer, format_value
+from supple.support.progress import Progress
 
 
 def release_failed(store: Store, shards: Iterable[int]) -> int:
@@ -54,9 +55,6 @@ MAX_SINGLE_THREAD_VERTICES = 20_000
 
 MAX_DEVICE_PROCESSES = 6
 """Maximum number of processes per CUDA device: while one solves, the others prepare and write samples."""
-
-Progress = Callable[[int, int], None]
-"""Called with the number of finished samples and the number of samples of this call."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ def run_store(
         share: Shards assigned to this process.
         workers: Number of worker processes; chosen by device and problem size if None.
         ray: True for a local Ray cluster, or the address of a running one.
-        progress: Called with finished and total samples of this call.
+        progress: Called as progress(done, total) after each sample of this call.
         retry_failed: Solve failed samples again.
     """
     refuse_changed(store)

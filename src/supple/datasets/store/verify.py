@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from supple.datasets.run.summarize import good_samples, is_summary_current, repo
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.integrity import extra_files, wrong_constants
 from supple.datasets.store.zarr_arrays import Shard
+from supple.support.progress import Progress
 from supple.support.text import pluralize
 
 POSITION_TOLERANCE_FACTOR = 4.0
@@ -57,9 +58,7 @@ class Verdict:
         return self.good and not self.missing and self.up_to_date
 
 
-def verify(
-    store: Store, again: int = 5, seed: int = 0, progress: Callable[[int, int], None] | None = None
-) -> Verdict:
+def verify(store: Store, again: int = 5, seed: int = 0, progress: Progress | None = None) -> Verdict:
     """Verify the checksums of all files and sample chunks in a store.
 
     If nothing is damaged, some samples are solved again from the scene's initial positions, and their
@@ -69,7 +68,7 @@ def verify(
         store: A store, finished or not.
         again: Number of random samples to solve again.
         seed: Seed of their selection.
-        progress: Called with the numbers of verified and of finished shards.
+        progress: Called as progress(done, total) after each finished shard.
     """
     verdict, finished = Verdict(), store.finished_shards()
     if not store.is_metadata_valid:  # its checksums of other files cannot be trusted

@@ -23,13 +23,14 @@ from supple.meshes.checks import MeshError
 from supple.meshes.files import gmsh, legacy_vtk, medit, tetgen, vtu
 from supple.meshes.files.mesh_data import check_data, check_same_shapes, merge_data, rotates, transform_data
 from supple.meshes.files.surface_files import SURFACES, is_surface_file, load_surface
-from supple.meshes.generators.tetrahedralize import Progress, log, tetrahedralize
+from supple.meshes.generators.tetrahedralize import fill_surface, log
 from supple.meshes.measures import means_at_vertices
 from supple.meshes.mesh import Mesh
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
 from supple.support.arguments import check_path, check_vectors, comma_list, format_value
 from supple.support.input_files import InputFileError, check_regular
+from supple.support.progress import Progress
 
 
 def deformation_gradients(mesh: Mesh, positions: np.ndarray) -> np.ndarray:
@@ -81,7 +82,7 @@ def load_mesh(
     *,
     edge_length: float | None = None,
     scale: ArrayLike = 1.0,
-    progress: Progress = log.info,
+    progress: Progress | None = None,
 ) -> TetMesh:
     """Load a tetrahedral mesh from a file, or fill a closed surface with tetrahedra.
 
@@ -94,7 +95,8 @@ def load_mesh(
         repair: Swap vertices of inverted tets and remove vertices without tets, see `TetMesh`.
         edge_length: Edge length of the tets that fill a surface [m], after scaling.
         scale: Scale factor, or one factor per axis.
-        progress: Function called with progress messages while a surface is filled.
+        progress: Called as progress(done, total) after each stage in which a surface is filled, see
+            `tetrahedralize`.
 
     Raises:
         FileNotFoundError: Missing file.
@@ -112,9 +114,11 @@ def load_mesh(
     return mesh if np.all(np.asarray(scale) == 1) else mesh.scaled(scale)
 
 
-def _fill_surface(surface: TriMesh, path: Path, edge_length: float | None, progress: Progress) -> TetMesh:
+def _fill_surface(
+    surface: TriMesh, path: Path, edge_length: float | None, progress: Progress | None
+) -> TetMesh:
     try:
-        return tetrahedralize(surface, edge_length, lambda text: progress(f"{path.name}: {text}"))
+        return fill_surface(surface, edge_length, progress, lambda text: log.info("%s: %s", path.name, text))
     except MeshError as error:
         raise MeshError(f"{path}: {error}") from error
 

@@ -23,10 +23,15 @@ from supple.meshes.checks import MeshError, format_size
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
 from supple.support.arguments import format_value
+from supple.support.progress import Progress
 
 log = logging.getLogger("supple.meshes")
 
-Progress = Callable[[str], None]
+Messages = Callable[[str], None]
+"""Function that logs a sentence about the stage that runs."""
+
+STAGES = 2
+"""Stages of progress: simplification of the surface, and its filling."""
 
 EDGE_RATIO = 2.0
 """Ratio of tetrahedron to triangle edge length; finer surfaces are simplified first."""
@@ -43,24 +48,32 @@ MANY_TETS, MAX_TETS = 5e5, 10e6
 
 
 def tetrahedralize(
-    surface: TriMesh, edge_length: float | None = None, progress: Progress = log.info
+    surface: TriMesh, edge_length: float | None = None, *, progress: Progress | None = None
 ) -> TetMesh:
     """Fill a closed surface with tetrahedra.
 
     It takes seconds to minutes, and repeated runs differ slightly. Results are cached in the user's cache
     folder: the same surface with the same edge length is loaded from there. Details smaller than a tenth of
-    the edge length are lost.
+    the edge length are lost. The logger "supple.meshes" receives messages about the stage that runs.
 
     Args:
         surface: Closed surface.
         edge_length: Approximate edge length of the tetrahedra [m]; by default a twentieth of the surface's
             diagonal.
-        progress: Function called with progress messages.
+        progress: Called as progress(done, total) after each of the two stages: the surface is simplified, and
+            filled.
 
     Raises:
         MeshError: Open surface, an edge length above half the diagonal, or more than ten million tetrahedra
             expected.
     """
+    return fill_surface(surface, edge_length, progress, log.info)
+
+
+def fill_surface(
+    surface: TriMesh, edge_length: float | None, progress: Progress | None, message: Messages
+) -> TetMesh:
+    """Implement `tetrahedralize`; messages about the stages go to `message`."""
     if not isinstance(surface, TriMesh):
         raise TypeError(
             "a closed surface is filled, for example supple.meshes.load_surface('body.obj'); got "
@@ -73,8 +86,13 @@ def tetrahedralize(
     cached = cache_folder() / f"{_fingerprint(surface, length)}.npz"
     cached_tets = _load_cached(cached)
     if cached_tets is None:
-        cached_tets = _fill(_simplify(surface, length, progress), length, progress)
+        simplified = _simplify(surface, length, message)
+        if progress is not None:
+            progress(1, STAGES)
+        cached_tets = _fill(simplified, length, message)
         _store_cached(cached, cached_tets)
+    if progress is not None:
+        progress(STAGES, STAGES)
     mesh = TetMesh(*cached_tets, repair=True)
     _compare_volumes(surface, mesh)
     return mesh
@@ -147,7 +165,7 @@ def _length_for(surface: TriMesh, count: float) -> float:
     return max(by_volume, sqrt(surface.area / (sqrt(3) / 4 * count)))
 
 
-def _simplify(surface: TriMesh, length: float, progress: Progress) -> TriMesh:
+def _simplify(surface: TriMesh, length: float, message: Messages) -> TriMesh:
     """Simplify a surface that is finer than the tetrahedra of this edge length require."""
     import fast_simplification
 
@@ -156,16 +174,16 @@ def _simplify(surface: TriMesh, length: float, progress: Progress) -> TriMesh:
     target_count = max(100, round(surface.area / (sqrt(3) / 4 * (length / EDGE_RATIO) ** 2)))
     if surface.n_triangles < 1.5 * target_count:
         return surface
-    progress(f"simplifying {surface.n_triangles:,} triangles to {target_count:,}")
+    message(f"simplifying {surface.n_triangles:,} triangles to {target_count:,}")
     points, triangles = fast_simplification.simplify(
         surface.points.copy(), surface.triangles.copy(), target_count=target_count
     )
     return TriMesh(points, triangles)
 
 
-def _fill(surface: TriMesh, length: float, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
+def _fill(surface: TriMesh, length: float, message: Messages) -> tuple[np.ndarray, np.ndarray]:
     """Points and tets from fTetWild."""
-    progress(f"tetrahedralizing {surface.n_triangles:,} triangles with edges of {length:.3g} m")
+    message(f"tetrahedralizing {surface.n_triangles:,} triangles with edges of {length:.3g} m")
     with TemporaryDirectory(prefix="supple_") as folder:
         source, target = Path(folder) / "surface.npz", Path(folder) / "tets.npz"
         np.savez(
@@ -176,7 +194,7 @@ def _fill(surface: TriMesh, length: float, progress: Progress) -> tuple[np.ndarr
             envelope=ENVELOPE * length / surface.diagonal,
         )
         output = _run(
-            [sys.executable, Path(__file__).with_name("tetwild.py"), source, target], folder, progress
+            [sys.executable, Path(__file__).with_name("tetwild.py"), source, target], folder, message
         )
         if not target.exists():
             raise MeshError(
@@ -194,8 +212,8 @@ def _fill(surface: TriMesh, length: float, progress: Progress) -> tuple[np.ndarr
     return points, tets
 
 
-def _run(command: list[str | Path], folder: str, progress: Progress) -> str:
-    """Run fTetWild in a folder, report passes and sizes to `progress`, and return its last line of output."""
+def _run(command: list[str | Path], folder: str, message: Messages) -> str:
+    """Run fTetWild in a folder, pass messages about passes and sizes on, and return its last line of output."""
     line, number = "", "0"
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -206,7 +224,7 @@ def _run(command: list[str | Path], folder: str, progress: Progress) -> str:
                 if match := re.search(r"/ pass (\d+) /", line):
                     number = match[1]
                 elif match := re.fullmatch(r"#t = (\d+)", line):
-                    progress(
+                    message(
                         f"tetrahedralizing, pass {number}: {int(match[1]):,} tetrahedra with those outside"
                     )
         except BaseException:
