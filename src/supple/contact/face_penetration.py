@@ -16,7 +16,6 @@ the mean edge, or if its center is in a fully pinned tetrahedron.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ from supple.collision.obstacles.face_distance import (
     thin_parts,
 )
 from supple.contact.obstacle_kernels import vector_at
+from supple.contact.report import FacePenetration, IntersectedFace, PinnedOverlap
 from supple.kernels import atomic_add, device_function, kernel, member_of, vector_offset
 from supple.model.model import Model
 from supple.problem.vertex_kernels import act, for_each
@@ -162,30 +162,6 @@ def measure_faces(team, faces):
     for_each(team, 0, (len(faces.triangles),), (faces,))
 
 
-@dataclass(frozen=True)
-class PenetratedFace:
-    """Surface triangle penetrated by an obstacle.
-
-    Attributes:
-        body: Name of the body.
-        depth: Depth of the face inside the obstacle [m].
-        edge: Longest edge of the face [m].
-        finer: Edge length at which vertices would resolve the obstacle [m].
-    """
-
-    body: str
-    depth: float
-    edge: float
-    finer: float
-
-    def sentence(self, obstacle: str) -> str:
-        return (
-            f"obstacle {obstacle!r} is {self.depth:.2g} m deep in a face of {self.body!r} with edges of "
-            f"{self.edge:.2g} m: edges below {self.finer:.2g} m would feel it, or make the obstacle a body, "
-            "and contact = 'barrier'"
-        )
-
-
 def surface_triangles(model: Model) -> np.ndarray:
     """(t, 3) surface triangles of all bodies of a model with at least one free vertex."""
     own = [np.asarray(body.mesh.surface) + body.vertices.start for body in model.bodies]
@@ -200,6 +176,7 @@ class FacePenetrationSearch:
         model, device, obstacles = contacts.model, contacts.device, contacts.obstacles
         assert obstacles is not None
         self._device, self._obstacle, self._model = device, obstacles.obstacle, model
+        self._names = obstacles.names
         thick = thicknesses(contacts.shapes)
         triangles = surface_triangles(model) if np.isfinite(thick).any() else np.empty((0, 3), np.int32)
         results = device.zeros((device.batch_size * len(triangles), FIELDS), np.dtype(float))
@@ -216,20 +193,9 @@ class FacePenetrationSearch:
             count,
         )
 
-    def search(self, batch_size: int, obstacles: int) -> list[list[tuple[float, PenetratedFace | None]]]:
-        """Find the deepest faces in each obstacle.
-
-        Args:
-            batch_size: Batch size.
-            obstacles: Number of obstacles.
-
-        Returns:
-            For each batch member and obstacle, the depth [m] of the deepest face inside, 0 if none is deeper
-            than its vertices, and the deepest face that the obstacle has passed, or None.
-        """
-        nothing: list[list[tuple[float, PenetratedFace | None]]] = [
-            [(0.0, None)] * obstacles for _ in range(batch_size)
-        ]
+    def search(self, batch_size: int) -> list[list[FacePenetration]]:
+        """Find the deepest faces in each obstacle, for each batch member and obstacle."""
+        nothing = [[FacePenetration(name, 0, 0.0) for name in self._names] for _ in range(batch_size)]
         faces, device = self._faces, self._device
         if not len(faces.triangles):
             return nothing
@@ -241,20 +207,21 @@ class FacePenetrationSearch:
             return nothing
         device.download(faces.results)
         by_member = faces.results.reshape(batch_size, -1, FIELDS)
-        return [[self._of_obstacle(each, k) for k in range(obstacles)] for each in by_member]
+        return [[self._of_obstacle(each, k) for k in range(len(self._names))] for each in by_member]
 
-    def _of_obstacle(self, results: np.ndarray, obstacle: int) -> tuple[float, PenetratedFace | None]:
-        shape = results[:, SHAPE].astype(int)
+    def _of_obstacle(self, results: np.ndarray, obstacle: int) -> FacePenetration:
+        name, shape = self._names[obstacle], results[:, SHAPE].astype(int)
         own = np.flatnonzero((shape >= 0) & (self._obstacle[shape] == obstacle))
         depth = float(results[own, DEPTH].max(initial=0.0))
         through = own[results[own, PASSED] > 0]
         if not len(through):
-            return depth, None
+            return FacePenetration(name, len(own), depth)
         face = int(through[results[through, DEPTH].argmax()])
         vertex, edge = int(self._faces.triangles[face, 0]), float(results[face, EDGE])
         body = next(name for name, v in self._model.body_vertices if v.start <= vertex < v.stop)
-        finer = RESOLVING_EDGE * min(edge, float(self._faces.thin[shape[face]]))
-        return depth, PenetratedFace(body, float(results[face, DEPTH]), edge, finer)
+        resolving_edge = RESOLVING_EDGE * min(edge, float(self._faces.thin[shape[face]]))
+        intersection = IntersectedFace(body, float(results[face, DEPTH]), edge, resolving_edge)
+        return FacePenetration(name, len(own), depth, intersection)
 
 
 def face_search_of(contacts: Contacts) -> FacePenetrationSearch:
@@ -262,26 +229,6 @@ def face_search_of(contacts: Contacts) -> FacePenetrationSearch:
     if contacts.face_search is None:
         contacts.face_search = FacePenetrationSearch(contacts)
     return contacts.face_search
-
-
-@dataclass(frozen=True)
-class PinnedOverlap:
-    """A pinned part of a body that a rigid body overlaps.
-
-    Attributes:
-        body: Name of the body.
-        depth: Depth of the overlap [m].
-    """
-
-    body: str
-    depth: float
-
-    def sentence(self, obstacle: str) -> str:
-        return (
-            f"the rigid body {obstacle!r} is {self.depth:.2g} m deep in a pinned part of {self.body!r}: "
-            "pinned vertices do not push rigid bodies; pin only vertices that it cannot reach, or put an "
-            "obstacle there"
-        )
 
 
 @kernel

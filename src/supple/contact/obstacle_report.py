@@ -5,9 +5,7 @@ Reductions of contact forces between vertices and obstacles, per body and per ob
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,13 +13,17 @@ import numpy as np
 from supple.algebra.matrix3 import dot, sub
 from supple.collision import distance, nearest
 from supple.collision.obstacles.signed_distance import OBSTACLE
-from supple.contact.face_penetration import (
-    PenetratedFace,
-    PinnedOverlap,
-    face_search_of,
-    find_pinned_overlaps,
-)
+from supple.contact.face_penetration import face_search_of, find_pinned_overlaps
 from supple.contact.obstacle_kernels import vector_at
+from supple.contact.report import (
+    ContactReport,
+    FacePenetration,
+    FacePenetrationReport,
+    Force,
+    ObstacleContact,
+    ObstacleContactReport,
+    PinnedOverlap,
+)
 from supple.kernels import (
     do,
     item_number,
@@ -35,7 +37,6 @@ from supple.kernels import (
 )
 from supple.problem.reductions import Cuts, cut
 from supple.problem.vertex_kernels import act, for_each
-from supple.support.text import pluralize
 
 if TYPE_CHECKING:
     from supple.contact.obstacle_contact import Contacts
@@ -222,92 +223,10 @@ def sums_of(contacts: Contacts) -> ContactSums:
     return contacts.sums
 
 
-Force = tuple[float, float, float]
 Sums = tuple[float, float, float, float, float]
 
 
-@dataclass(frozen=True)
-class ObstacleContactReport:
-    """Contact forces and gaps of all bodies at one obstacle.
-
-    A vertex counts for its nearest obstacle. Pinned vertices are ignored.
-
-    Attributes:
-        name: Name of the obstacle.
-        contacts: Number of vertices pushed, plus points of faces that are kept out.
-        force: Force of all bodies on the obstacle [N].
-        depth: Depth of the deepest vertex inside [m], 0 if none is inside.
-        gap: Gap of the closest vertex [m], 0 if one is inside, inf if no vertex counts for the obstacle.
-        pierced: Depth of the deepest face inside beyond its vertices [m], 0 if none. Depths below about a
-            hundredth of an edge are ignored. It is the depth at the middle of faces with a vertex close to
-            the obstacle, and at the deepest point of faces that the obstacle may have passed.
-        passed: A face that the obstacle has passed, or a pinned part of a body that a rigid body overlaps;
-            None if there is neither.
-    """
-
-    name: str
-    contacts: int
-    force: Force
-    depth: float
-    gap: float
-    pierced: float = 0.0
-    passed: PenetratedFace | PinnedOverlap | None = None
-
-
-@dataclass(frozen=True)
-class ContactReport:
-    """Contact of all bodies with obstacles.
-
-    Attributes:
-        obstacles: Contact with each obstacle.
-        bodies: Force of all obstacles on each body, by name [N].
-        complementarity: Σ λ |g| [J], forces times gaps, which vanishes if no force acts at a distance.
-    """
-
-    obstacles: tuple[ObstacleContactReport, ...]
-    bodies: dict[str, Force]
-    complementarity: float
-
-    @property
-    def contacts(self) -> int:
-        """Number of contacts with all obstacles."""
-        return sum(each.contacts for each in self.obstacles)
-
-    @property
-    def depth(self) -> float:
-        """Depth of the deepest vertex inside any obstacle [m]."""
-        return max(each.depth for each in self.obstacles)
-
-    @property
-    def gap(self) -> float:
-        """Smallest gap to any obstacle [m]."""
-        return min(each.gap for each in self.obstacles)
-
-    @property
-    def pierced(self) -> float:
-        """Depth of the deepest face inside any obstacle beyond its vertices [m]."""
-        return max(each.pierced for each in self.obstacles)
-
-    @property
-    def passed(self) -> bool:
-        """True if an obstacle has passed a face, or a rigid body overlaps a pinned part."""
-        return any(each.passed is not None for each in self.obstacles)
-
-    @property
-    def sentences(self) -> list[str]:
-        """One sentence per obstacle with a passed face or an overlapped pinned part."""
-        return [each.passed.sentence(each.name) for each in self.obstacles if each.passed is not None]
-
-    def __str__(self) -> str:
-        faces = f", faces {self.pierced:.2e} m" if self.pierced > 0 else ""
-        return (
-            f"{pluralize(self.contacts, 'contact')} with {pluralize(len(self.obstacles), 'obstacle')}, "
-            f"deepest "
-            f"{self.depth:.2e} m{faces}, forces times gaps {self.complementarity:.1e} J"
-        )
-
-
-def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactReport | None]:
+def report_obstacle_contact(problem: Problem, evaluated: bool = False) -> list[ContactReport | None]:
     """Report the obstacle contact of every batch member at its present displacements.
 
     Args:
@@ -315,7 +234,7 @@ def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactRe
         evaluated: True if the last evaluated forces are those of the present state.
 
     Returns:
-        One report per batch member; None without obstacles.
+        Reports with `obstacles` and `faces`, one per batch member; None without obstacles.
     """
     if problem.contacts.obstacles is None:
         return [None] * problem.batch_size
@@ -324,24 +243,25 @@ def contact_reports(problem: Problem, evaluated: bool = False) -> list[ContactRe
         problem.diagnostics.balances()  # also evaluates the reactions of the planes
     bodies, obstacles = sums_of(problem.contacts).evaluate()
     for _, dynamic_term in problem.model.dynamic_terms:
-        if dynamic_term.resolves_faces:
+        if getattr(dynamic_term, "resolves_faces", False):
             bodies, obstacles = with_faces(dynamic_term.face_forces(problem), bodies, obstacles)
-    faces = face_search_of(problem.contacts).search(problem.batch_size, obstacles.shape[1])
+    faces = face_search_of(problem.contacts).search(problem.batch_size)
     overlaps = find_pinned_overlaps(problem.contacts)
     problem.device.active = active
-    names = [name for name, _ in problem.model.body_vertices]
+    names = [name for name, _ in problem.model.body_vertices], problem.contacts.obstacles.names
     each = zip(bodies.tolist(), obstacles.tolist(), _with_pinned(faces, overlaps), strict=True)
-    return [_member_report(names, problem.contacts.obstacles.names, *member) for member in each]
+    return [_member_report(*names, *member) for member in each]
 
 
 def _with_pinned(
-    faces: list[list[tuple[float, PenetratedFace | None]]], overlaps: list[tuple[int, PinnedOverlap]]
-) -> list[list[tuple[float, PenetratedFace | PinnedOverlap | None]]]:
-    """Add overlaps of rigid bodies with pinned parts to the passed faces."""
-    entries: list[list[tuple[float, PenetratedFace | PinnedOverlap | None]]] = [list(each) for each in faces]
-    for shape, inside in overlaps:
-        depth, _ = entries[0][shape]
-        entries[0][shape] = max(depth, inside.depth), inside
+    faces: list[list[FacePenetration]], overlaps: list[tuple[int, PinnedOverlap]]
+) -> list[list[FacePenetration]]:
+    """Add overlaps of rigid bodies with pinned parts to the penetrated faces."""
+    entries = [list(each) for each in faces]
+    for obstacle, overlap in overlaps:
+        entry = entries[0][obstacle]
+        depth = max(entry.max_penetration, overlap.penetration)
+        entries[0][obstacle] = FacePenetration(entry.name, entry.count + 1, depth, overlap)
     return entries
 
 
@@ -363,15 +283,18 @@ def _member_report(
     obstacles: Sequence[str],
     on_bodies: list[Sums],
     on_obstacles: list[Sums],
-    faces: list[tuple[float, PenetratedFace | PinnedOverlap | None]],
+    faces: list[FacePenetration],
 ) -> ContactReport:
-    """Assemble the report of one batch member from sums, see `ContactSums`, and face depths."""
-    reports = []
-    for name, (fx, fy, fz, count, most), face in zip(obstacles, on_obstacles, faces, strict=True):
-        gap = -most if most > -NO_OBSTACLE_DISTANCE else math.inf
-        near = max(0.0, most), max(0.0, gap)
-        reports.append(ObstacleContactReport(name, int(count), (-fx, -fy, -fz), *near, *face))
+    """Assemble the report of one batch member from sums, see `ContactSums`, and penetrated faces."""
+    contacts = []
+    for name, (fx, fy, fz, count, most) in zip(obstacles, on_obstacles, strict=True):
+        gap = max(0.0, -most) if most > -NO_OBSTACLE_DISTANCE else None
+        contacts.append(ObstacleContact(name, int(count), (-fx, -fy, -fz), max(0.0, most), gap))
     forces: dict[str, Force] = {
         name: (fx, fy, fz) for name, (fx, fy, fz, _, _) in zip(bodies, on_bodies, strict=True)
     }
-    return ContactReport(tuple(reports), forces, sum(one[AMOUNT] for one in on_bodies))
+    complementarity = sum(one[AMOUNT] for one in on_bodies)
+    return ContactReport(
+        obstacles=ObstacleContactReport(tuple(contacts), forces, complementarity),
+        faces=FacePenetrationReport(tuple(entry for entry in faces if entry.count)),
+    )

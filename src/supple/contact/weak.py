@@ -221,43 +221,12 @@ def with_weak_contact(
     return replace(model, terms=(*model.terms, none), dynamic_terms=dynamic_terms)
 
 
-@dataclass(frozen=True)
-class PenaltyContactReport:
-    """Report of contact between bodies and of self-contact.
-
-    Attributes:
-        contacts: Number of contacts.
-        depth: Largest penetration depth [m], 0 without penetration.
-        bodies: Contact force on each body [N]; their sum is 0.
-        complementarity: Σ λ |g|, normal forces times gaps [J].
-        crossed: Number of edge-triangle intersections that involve a shell, where depth is undefined.
-    """
-
-    contacts: int
-    depth: float
-    bodies: dict[str, tuple[float, float, float]]
-    complementarity: float
-    crossed: int = 0
-
-    @property
-    def passed(self) -> bool:
-        """True if any surfaces penetrate or intersect."""
-        return self.depth > 0 or self.crossed > 0
-
-    def __str__(self) -> str:
-        through = f", {pluralize(self.crossed, 'edge')} through cloth" if self.crossed else ""
-        return (
-            f"{pluralize(self.contacts, 'contact')} between bodies, deepest {self.depth:.2e} m{through}, "
-            f"forces times gaps {self.complementarity:.1e} J"
-        )
-
-
 def contact_forces_on_vertices(term: PenaltyContacts, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """(n, 3) contact forces on vertices [N] at positions x (n, 3) [m]."""
     return forces_on_vertices(term, x - rest)
 
 
-def report_penalty_contact(problem: Problem) -> PenaltyContactReport | None:
+def report_penalty_contact(problem: Problem) -> BodyContactReport | None:
     """Report contact at the current displacements of a problem; None without penalty contact."""
     model = problem.model
     methods = [
@@ -269,9 +238,13 @@ def report_penalty_contact(problem: Problem) -> PenaltyContactReport | None:
     term: Any = model.terms[index]
     u, body, names = problem.states.vectors(problem.u)[0], contact.surfaces.body, model.body_vertices
     forces, complementarity = forces_on_bodies(term, u, model.rest, body, len(names))
-    bodies = {name: (fx, fy, fz) for (name, _), (fx, fy, fz) in zip(names, forces.tolist(), strict=True)}
+    by_body = {name: (fx, fy, fz) for (name, _), (fx, fy, fz) in zip(names, forces.tolist(), strict=True)}
     depth = -float(contact.detect(problem).distance.min(initial=0.0))
-    depth = depth if depth > MIN_FORCE_CHANGE * contact.thickness else 0.0
-    return PenaltyContactReport(
-        len(term.vertices), depth, bodies, complementarity, contact.count_intersections(problem)
+    return BodyContactReport(
+        count=len(term.vertices),
+        max_penetration=depth if depth > MIN_FORCE_CHANGE * contact.thickness else 0.0,
+        min_gap=None,
+        forces=by_body,
+        complementarity=complementarity,
+        edge_intersections=contact.count_intersections(problem),
     )
