@@ -22,7 +22,8 @@ NO_DOORS = {
 }  # fmt: skip
 """What users get and do not call: results, errors, kinds of parameters."""
 
-ELSEWHERE = {"dataset": "tests/datasets", "scene_schema": "no arguments", "where": "kernels"}
+ELSEWHERE = {"dataset": "tests/datasets", "scene_schema": "no arguments", "show_versions": "no arguments",
+             "where": "kernels"}  # fmt: skip
 """Public names that have no calls of their own here, and where bad ones are tried."""
 
 

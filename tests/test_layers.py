@@ -30,6 +30,7 @@ LAYERS = [
         "contact.obstacle_kernels",
         "contact.obstacle_report",
         "contact.prescribed_motion",
+        "contact.report",
         "contact.trust_region",
     },
     {"linear"},

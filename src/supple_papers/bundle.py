@@ -105,7 +105,7 @@ def measure_convergence(measurements: Measurements, contact: str, name: str) -> 
     result = solve_bundle(measurements.full, contact, name)
     exact = solve_bundle(measurements.full, contact, "newton")
     moved = np.linalg.norm(exact.positions - exact.model.rest, axis=1).max()
-    contact_report = result.report.met
+    contact_report = result.report.contact
     if contact == "weak" and name == "newton":
         measurements.picture(result, "ten muscles, gathered at their ends", field="body", camera=(25, 12))
     return {
@@ -113,7 +113,7 @@ def measure_convergence(measurements: Measurements, contact: str, name: str) -> 
         "converged": result.report.ok,
         "iterations": result.report.iterations,
         "seconds": result.report.seconds,
-        "contacts": 0 if contact_report is None else contact_report.contacts,
+        "contacts": contact_report.bodies.count if contact_report and contact_report.bodies else 0,
         "overlap [m]": depth(bundle(measurements.full, contact), result),
         "from Newton": float(np.linalg.norm(result.positions - exact.positions, axis=1).max() / moved),
     }

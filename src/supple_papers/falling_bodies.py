@@ -41,8 +41,9 @@ def simulate_fall(
     """Simulate a fall; return the largest overlaps between bodies and with the floor at y = 0."""
     deepest, below, inverted, seconds = 0.0, 0.0, 0, 0.0
     for frame in supple.simulate(scene, solver=solver, frames=frames):
-        contact_report = frame.report.met
-        deepest = max(deepest, getattr(contact_report, "depth", 0.0) or 0.0)
+        contact = frame.report.contact
+        if contact is not None and contact.bodies is not None:
+            deepest = max(deepest, contact.bodies.max_penetration)
         below = max(below, -float(frame.positions[:, 1].min()))
         inverted = max(inverted, frame.report.inverted)
         seconds += frame.report.seconds

@@ -42,7 +42,7 @@ def test_products_and_sums(A, B):
     assert matrix3.contract(a, b) == pytest.approx(np.sum(A * B))
     assert matrix3.dot(A[0], B[0]) == pytest.approx(A[0] @ B[0])
     np.testing.assert_allclose(matrix(matrix3.combine(2.0, a, -3.0, b)), 2 * A - 3 * B, atol=1e-14)
-    np.testing.assert_allclose(matrix(matrix3.scaled(2.0, a)), 2 * A)
+    np.testing.assert_allclose(matrix(matrix3.scale_matrix(2.0, a)), 2 * A)
     np.testing.assert_allclose(matrix(matrix3.add_diagonal(a, 2.0)), A + 2 * np.eye(3))
     np.testing.assert_allclose(matrix3.add(A[0], B[0]), A[0] + B[0])
     np.testing.assert_allclose(matrix3.sub(A[0], B[0]), A[0] - B[0])

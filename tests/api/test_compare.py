@@ -154,13 +154,17 @@ def test_labels_say_what_is_not_the_default():
         comparison["sor"]
 
 
-def test_progress_sees_every_trial_before_and_after():
-    seen = []
+def test_progress_counts_trials_and_callbacks_name_them():
+    done, seen = [], []
     supple.compare(
-        falling_block(), ["pbng", "xpbd"], max_iterations=1,
-        progress=lambda trial: seen.append((trial.label, trial.report is not None)),
+        falling_block(), ["pbng", "pbng"], max_iterations=1, callback=seen.append,
+        progress=lambda *counts: done.append(counts),
     )  # fmt: skip
-    assert seen == [("pbng", False), ("pbng", True), ("xpbd", False), ("xpbd", True)]
+    assert done == [(0, 2), (1, 2), (2, 2)]
+    assert [(info.solver, info.iteration) for info in seen] == [
+        ("pbng", 0), ("pbng", 1), ("pbng (2)", 0), ("pbng (2)", 1)
+    ]  # fmt: skip
+    assert {info.frame for info in seen} == {None}
 
 
 @pytest.mark.parametrize(

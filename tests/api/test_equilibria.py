@@ -27,15 +27,22 @@ def test_they_come_one_after_the_other_as_they_are_requested():
             requests.append(None)
             yield supple.Variation(gravity=(0, -float(len(requests)), 0))
 
-    results = supple.equilibria(scene, endless(), progress=seen.append)
+    results = supple.equilibria(scene, endless(), progress=lambda *counts: seen.append(counts))
     lengths = [next(results).positions[:, 1].min() for _ in range(3)]
-    assert seen == [1, 2, 3]
+    assert seen == [(1, None), (2, None), (3, None)]
     assert len(requests) == 3
     assert lengths[0] > lengths[1] > lengths[2]
 
 
 def test_no_variations_are_no_results():
     assert list(supple.equilibria(hanging_pair()[0], [])) == []
+
+
+def test_progress_counts_a_list_of_variations():
+    seen, scene = [], hanging_pair()[0]
+    variations = [supple.Variation(gravity=(0, -g, 0)) for g in (1.0, 2.0)]
+    list(supple.equilibria(scene, variations, progress=lambda *counts: seen.append(counts)))
+    assert seen == [(1, 2), (2, 2)]
 
 
 @pytest.mark.parametrize(

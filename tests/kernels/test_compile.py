@@ -22,7 +22,7 @@ import supple
 scene = supple.Scene()
 body = scene.add_solid(supple.block(1), supple.materials.LinearElastic(young=1e3, poisson=0.3))
 scene.pin(body.where(lambda X: X[:, 0] <= 0))
-report = supple.equilibrium(scene, supple.PBNG(), tolerance=None, max_iterations=1).report
+report = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=None, max_iterations=1).report
 print(json.dumps(report.compile_seconds))
 """
 
@@ -67,7 +67,7 @@ body = scene.add_solid(supple.block(3), supple.NeoHookean(young=1e3, poisson=0.3
 scene.pin(body.where(lambda X: X[:, 0] <= 0))
 found = {}
 for name, solver in SOLVERS.items():
-    *_, last = supple.simulate(scene, solver(), frames=2, substeps=2, max_iterations=4)
+    *_, last = supple.simulate(scene, solver=solver(), frames=2, substeps=2, max_iterations=4)
     found[name] = last.positions.tobytes().hex()
 print(json.dumps(found))
 """

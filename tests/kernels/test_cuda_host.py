@@ -247,13 +247,13 @@ def test_without_the_package_there_is_a_sentence(monkeypatch):
 def test_without_memory_pools_there_is_a_sentence(fake_device):  # noqa: F811
     fake_device.pools = False
     with pytest.raises(DeviceError, match="no memory pools"):
-        new_mirror().upload((np.ones(3),))
+        new_mirror().upload_all((np.ones(3),))
 
 
 def test_too_little_memory_is_a_sentence(fake_device):  # noqa: F811
     fake_device.total = 3 << 20
     with pytest.raises(DeviceError, match=r"no room for another 4 MiB \(3 MiB are free\); use precision"):
-        new_mirror().upload((np.ones(1 << 19),))
+        new_mirror().upload_all((np.ones(1 << 19),))
     fake_device.total = 10_000
     with pytest.raises(DeviceError, match="no room for another"):
         supple.equilibrium(cantilever(material("corotated"), cells=3), device="cuda")
@@ -300,8 +300,8 @@ def test_threads_of_a_grid_do_everything_once(items, batch_size, rows, monkeypat
         monkeypatch.setattr(grid.cuda, "gridDim", SimpleNamespace(x=0, y=rows))
         item = first_item(team, 0, first, first + items)
         while item.number < first + items:
-            assert item.offset == 10 * item.copy
-            done[int(item.number), int(item.lane), int(item.copy)] += 1
+            assert item.offset == 10 * item.member
+            done[int(item.number), int(item.lane), int(item.member)] += 1
             item = next_item(team, 0, item, first, first + items)
     expected = {0} if batch_size == 1 else {int(copy) for copy in active}
     assert set(done) == set(product(range(first, first + items), range(WARP), expected))

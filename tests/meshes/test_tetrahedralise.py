@@ -41,7 +41,8 @@ def coarse(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(filling, "cache_folder", lambda: folder)
         said = []
-        return tetrahedralize(sphere(), 0.5, said.append), folder, said
+        mesh = tetrahedralize(sphere(), 0.5, progress=lambda *counts: said.append(counts))
+        return mesh, folder, said
 
 
 def test_the_inside_is_filled_with_good_tetrahedra_of_the_requested_size(coarse):
@@ -56,15 +57,24 @@ def test_the_inside_is_filled_with_good_tetrahedra_of_the_requested_size(coarse)
 
 def test_progress_is_reported(coarse):
     _, _, said = coarse
-    assert said[0].startswith("simplifying 720 triangles to 46")
-    assert said[1].startswith("tetrahedralizing 46")
+    assert said == [(1, 2), (2, 2)]
+
+
+def test_stages_are_logged(cache, caplog):
+    with caplog.at_level(logging.INFO, "supple.meshes"):
+        tetrahedralize(sphere(), 0.6)
+    said = caplog.messages
+    assert said[0].startswith("simplifying 720 triangles to ")
+    assert said[1].startswith("tetrahedralizing ")
     assert any("pass 0: " in sentence for sentence in said)
 
 
 def test_the_same_surface_is_filled_once(coarse, monkeypatch, no_filling):
     mesh, folder, _ = coarse
     monkeypatch.setattr(filling, "cache_folder", lambda: folder)
-    again = tetrahedralize(sphere(), 0.5)
+    said = []
+    again = tetrahedralize(sphere(), 0.5, progress=lambda *counts: said.append(counts))
+    assert said == [(2, 2)]
     np.testing.assert_array_equal(again.points, mesh.points)
     np.testing.assert_array_equal(again.tets, mesh.tets)
     for surface, length in ((sphere(), 0.51), (sphere().translated((0, 0, 1e-9)), 0.5)):
@@ -97,7 +107,7 @@ def test_a_cache_that_cannot_be_written_is_no_obstacle(coarse, monkeypatch, tmp_
 def test_fine_surfaces_are_made_coarser_first_and_inside_out_ones_are_turned(monkeypatch, cache):
     seen = []
 
-    def fill(surface, length, progress):
+    def fill(surface, length, message):
         seen.append(surface)
         mesh = block(2)
         return mesh.points, mesh.tets
@@ -182,7 +192,7 @@ def test_missing_packages_are_named(monkeypatch, cache):
         tetrahedralize(sphere(), 0.5)
 
 
-def test_files_are_named_in_mistakes_and_progress(monkeypatch, cache, tmp_path):
+def test_files_are_named_in_mistakes_and_messages(monkeypatch, cache, tmp_path, caplog):
     import meshio
 
     given = sphere()
@@ -190,27 +200,28 @@ def test_files_are_named_in_mistakes_and_progress(monkeypatch, cache, tmp_path):
     with pytest.raises(MeshError, match=r"open\.ply: The surface is not closed"):
         load_mesh(tmp_path / "open.ply")
     meshio.Mesh(given.points, [("triangle", given.triangles)]).write(tmp_path / "ball.ply")
-    said, sizes = [], []
+    sizes = []
 
-    def fill(surface, length, progress):
-        progress("working")
+    def fill(surface, length, message):
+        message("working")
         sizes.append((surface.diagonal, length))
         return block(1).points, block(1).tets
 
     monkeypatch.setattr(filling, "_fill", fill)
-    load_mesh(tmp_path / "ball.ply", scale=0.1, edge_length=0.04, progress=said.append)
-    assert said[-1] == "ball.ply: working"
+    with caplog.at_level(logging.INFO, "supple.meshes"):
+        load_mesh(tmp_path / "ball.ply", scale=0.1, edge_length=0.04)
+    assert caplog.messages[-1] == "ball.ply: working"
     assert sizes == [(pytest.approx(0.346, rel=0.02), 0.04)]
 
 
-def test_the_armadillo_is_filled(cache, tmp_path, monkeypatch):
+def test_the_armadillo_is_filled(cache, tmp_path, monkeypatch, caplog):
     path = data("armadillo.obj")
-    said = []
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    mesh = load_mesh(path, edge_length=0.2, progress=said.append)
+    with caplog.at_level(logging.INFO, "supple.meshes"):
+        mesh = load_mesh(path, edge_length=0.2)
     surface = load_surface(path)
-    assert said[0].startswith("armadillo.obj: simplifying 86,482 triangles to ")
+    assert caplog.messages[0].startswith("armadillo.obj: simplifying 86,482 triangles to ")
     assert mesh.n_components == 1
     assert mesh.volume == pytest.approx(surface.enclosed_volume, rel=0.15)
     np.testing.assert_allclose(mesh.size, surface.size, rtol=0.3)

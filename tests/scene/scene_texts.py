@@ -21,7 +21,7 @@ material = { corotated = { young = 1e3, poisson = 0.3 } }
 PINNED = SOLID + '\n[[pin]]\nwhere = { side = "x-" }\n'
 
 
-def cells_inside(surface, length, progress):
+def cells_inside(surface, length, message):
     """Tetrahedra of a grid that lie inside a surface, in place of fTetWild's, which take much longer."""
     cells = np.maximum(2, np.ceil(surface.size / length)).astype(int)
     grid = block(cells.tolist(), surface.size, surface.points.min(axis=0))

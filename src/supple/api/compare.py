@@ -31,6 +31,7 @@ from supple.solve.report import Outcome, Report
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import solver_label
 from supple.support.arguments import MAX_MAGNITUDE, check_integer, check_vectors, iterate_argument
+from supple.support.progress import Progress
 from supple.support.text import pluralize
 
 DEFAULT_ITERATIONS = 40
@@ -104,7 +105,7 @@ def compare(
     initial: np.ndarray | None = None,
     velocities: np.ndarray | None = None,
     frame: int = 1,
-    progress: Callable[[Trial], None] | None = None,
+    progress: Progress | None = None,
     callback: Callback | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
@@ -125,8 +126,9 @@ def compare(
             positions and velocities of the frame before it.
         velocities: (n, 3) initial velocities [m/s].
         frame: Number of the frame at which the dynamic step ends, from 1.
-        progress: Called with each trial before and after it runs.
-        callback: Called with an `IterationInfo` after each measurement of the relative residual.
+        progress: Called as progress(done, total) before the first trial and after each.
+        callback: Called with an `IterationInfo` after each measurement of the relative residual. Its `solver`
+            is the label of the trial.
         **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. If neither call nor
             scene file sets a limit, every solver does 40 iterations.
 
@@ -158,13 +160,13 @@ def compare(
     if velocities is not None:
         v = check_vectors("velocities", velocities, model.vertices, limit=MAX_MAGNITUDE)
     problems: dict[Backend, Problem] = {}
-    for trial, stop in zip(trials, stops, strict=True):
+    if progress is not None:
+        progress(0, len(trials))
+    for done, (trial, stop) in enumerate(zip(trials, stops, strict=True), 1):
         where = backend.suited_to(trial.solver)
         if where not in problems:
             problems[where] = make_problem(model, scene.quasistatic, where)
             check_float_range(model, where.precision, None if scene.quasistatic else scene.dt)
-        if progress is not None:
-            progress(trial)
         reset = partial(begin_step, problems[where], scene, x, v, frame)
         reset()
         try:
@@ -174,7 +176,7 @@ def compare(
         except ValueError as error:
             trial.error = str(error)
         if progress is not None:
-            progress(trial)
+            progress(done, len(trials))
     return Comparison(model, x, trials)
 
 
@@ -195,7 +197,7 @@ def _run(
         trial.solver,
         replace(stop, tolerance=ROUNDING_TOLERANCE) if open_ended else stop,
         True,
-        callback,
+        None if callback is None else lambda info: callback(replace(info, solver=trial.label)),
     )
     if open_ended:
         report.tolerance = None
@@ -226,7 +228,7 @@ def begin_step(problem: Problem, scene: Scene, x: np.ndarray, v: np.ndarray, fra
 
 
 def _make_trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:
-    """Create one trial per solver; repeated labels get a number."""
+    """Create one trial per solver."""
     one = isinstance(solvers, str | Solver | None)
     solver_list = (
         [solvers] if one else iterate_argument(solvers, "solvers are a list of solvers or of their names")
@@ -234,8 +236,13 @@ def _make_trials(solvers: str | Solver | Sequence[str | Solver]) -> list[Trial]:
     chosen = [resolve_solver(solver) for solver in solver_list]
     if not chosen:
         raise ValueError("compare needs at least one solver")
-    labels = [solver_label(solver) for solver in chosen]
+    return [Trial(solver, label) for solver, label in zip(chosen, trial_labels(chosen), strict=True)]
+
+
+def trial_labels(solvers: Sequence[Solver]) -> list[str]:
+    """Labels of the trials of these solvers; repeated labels get a number."""
+    labels = [solver_label(solver) for solver in solvers]
     for k in range(len(labels) - 1, 0, -1):
         if labels[k] in labels[:k]:
             labels[k] += f" ({labels[: k + 1].count(labels[k])})"
-    return [Trial(solver, label) for solver, label in zip(chosen, labels, strict=True)]
+    return labels

@@ -210,8 +210,8 @@ def equilibrium(
             equilibrium; see `stages` of the result. More steps are made if forces would be infinite
             otherwise, or if a solve stagnates or fails.
         record_history: Record residual and energy after every iteration.
-        callback: Called with an `IterationInfo` (iteration, relative_residual, energy, seconds, stage, solver)
-            after each measurement of the relative residual.
+        callback: Called with an `IterationInfo` (iteration, relative_residual, energy, seconds, stage) after
+            each measurement of the relative residual.
         **options: `stop`, or `tolerance` (of the relative residual), `max_iterations`, `time_limit` [s] and
             `position_tolerance` (of every body from the equilibrium, relative to its size) one by one.
             Tolerance and position tolerance are 1e-4 by default, also together with other limits; None
@@ -303,8 +303,8 @@ def simulate(
         velocities: (n, 3) initial velocities [m/s].
         first_frame: Number of the first frame.
         record_history: Record residual and energy after every iteration.
-        callback: Called with an `IterationInfo` after each measurement of the relative residual; its `frame` is
-            the number of the frame being computed.
+        callback: Called with an `IterationInfo` after each measurement of the relative residual. Its `frame`
+            is the number of the frame being computed.
         **options: `stop` and `backend`, or their fields one by one, as in `equilibrium`. Limits apply to
             every step. `max_iterations` and `time_limit` apply in addition to a tolerance of 1e-4, unless
             the tolerance is None. If neither call nor scene file sets a limit, a solver with `iterations`

@@ -6,6 +6,7 @@ Remaining time of a solve.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -16,7 +17,6 @@ from supple.cli.console import errors
 from supple.support.text import format_duration, pluralize
 
 if TYPE_CHECKING:
-    from supple.api.compare import Trial
     from supple.config.stop import StopCriteria
     from supple.solve.report import IterationInfo, Report
 
@@ -193,23 +193,28 @@ class TrialProgress(_Bar):
     The bar is drawn within `show_iteration`, outside the timed region, not by a separate thread.
     """
 
-    def __init__(self, trials: int, stop: StopCriteria) -> None:
-        self.trials, self.stop, self.done = trials, stop, 0
+    def __init__(self, labels: Sequence[str], stop: StopCriteria) -> None:
+        self.labels, self.stop = labels, stop
         self._estimate = TimeEstimate(stop)
+        self._latest: IterationInfo | None = None
         self._label, self._drawn = "", 0.0
         super().__init__("", threaded=False)
 
-    def record(self, trial: Trial) -> None:
-        """Report start or end of a trial."""
-        if trial.report is None and trial.error is None:
-            self._label = f"{trial.label} {self.done + 1}/{self.trials}"
+    def show_trials(self, done: int, trials: int) -> None:
+        """Report the end of a trial and the start of the next."""
+        if done and not errors.is_terminal:
+            latest = self._latest
+            status = "not run"
+            if latest is not None:
+                status = f"{_format_iteration(latest)}, {format_duration(latest.seconds)}"
+            errors.print(f"{self.labels[done - 1]}: {status}")
+        self._latest = None
+        if done < trials:
+            self._label = f"{self.labels[done]} {done + 1}/{trials}"
             self.show(self._label, 0.0, "setting up")
-            return
-        self.done += 1
-        if not errors.is_terminal:
-            errors.print(f"{trial.label}: {_brief(trial.report) if trial.report else 'not run'}")
 
     def show_iteration(self, info: IterationInfo) -> None:
+        self._latest = info
         if info.iteration == 0:
             self._estimate = TimeEstimate(self.stop)
         self._estimate.record(info.iteration, info.relative_residual, info.seconds)

@@ -21,10 +21,10 @@ from supple.collision.broad_phase.positions import Points
 from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import ContactPairs, Surfaces
 from supple.contact.friction_state import CONTACTS, FrictionState, contacts_from_state, no_contacts, owners
+from supple.contact.report import BodyContactReport
 from supple.kernels import HOST, Runner
 from supple.model.dynamic_term import DynamicTerm
 from supple.model.model import Model
-from supple.support.text import pluralize
 from supple.terms import PenaltyContacts
 from supple.terms.contact.friction_sums import (
     force_change,

@@ -51,7 +51,8 @@ def gradients(
         transform: Function of a `Gradient` that returns the desired derivatives. The gradient is valid until
             the next one only, since all share one problem.
         batch_size: Number of results solved at once.
-        progress: Called as progress(done, total) after each gradient; total is None if `results` has no length.
+        progress: Called as progress(done, total) after each gradient; total is None if `results` has no
+            length.
         **options: backend: as for `gradient`.
 
     Returns:

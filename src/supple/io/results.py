@@ -25,7 +25,7 @@ from supple.support.memory import format_bytes, format_count
 MIN_FRAME_BYTES = 2000
 """Size of a frame's files without positions [bytes]."""
 
-REPORT_SCHEMA = 1
+REPORT_SCHEMA = 2
 """Version of the names in report.json and comparison.json; others are rejected."""
 
 REPORT_LIMIT = 2**32
@@ -121,9 +121,8 @@ class ResultsFolder:
         if report.get("schema") != REPORT_SCHEMA:
             version = report["versions"].get("supple", "of unknown version")
             raise ResultsError(
-                f"{path} was written by supple {version} with other names of its figures; run the scene "
-                "again "
-                "with --overwrite."
+                f"{path} was written by supple {version} with other names of its values; run the scene "
+                "again with --overwrite."
             )
         return report
 

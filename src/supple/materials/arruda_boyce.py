@@ -18,6 +18,7 @@ class ArrudaBoyce(Material):
     """
 
     __slots__ = ()
+    shear_at_rest = "shear_modulus times a series in 3/locking², about shear_modulus (1 + 3/(5 locking²))"
     parameters = (
         modulus("shear_modulus", "shear modulus of the chains", "μ", 4e4, aliases=("mu",)),
         Parameter(

@@ -12,6 +12,7 @@ class Fung(Material):
     """ψ = μ/(2 b) (exp(b (Ī₁ - 3)) - 1) + κ/2 (J - 1)². The shear modulus at rest is μ."""
 
     __slots__ = ()
+    shear_parameter = "shear_modulus", 1.0
     parameters = (
         modulus("shear_modulus", "shear modulus at rest", "μ", 4e4, aliases=("mu",)),
         Parameter("stiffening", "exponent", symbol="b", above=0, example=1.0, slider=(0.1, 20.0)),

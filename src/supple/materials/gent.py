@@ -12,6 +12,7 @@ class Gent(Material):
     """ψ = -μ Jₘ/2 log(1 - (Ī₁ - 3)/Jₘ) + κ/2 (J - 1)², infinite at Ī₁ - 3 = Jₘ and at J = 0."""
 
     __slots__ = ()
+    shear_parameter = "shear_modulus", 1.0
     parameters = (
         modulus("shear_modulus", "shear modulus at rest", "μ", 4e4, aliases=("mu",)),
         Parameter("limit", "largest Ī₁ - 3", symbol="Jₘ", above=0, example=30.0, slider=(1.0, 100.0)),

@@ -9,32 +9,12 @@ import numpy as np
 from supple.algebra.isotropic import matrix_of, times
 from supple.kernels import generic
 from supple.materials.material import Material, bound_coefficients, shear_modulus, stress, traction
-from supple.materials.parameters import Parameter, resolve_aliases
-from supple.materials.volumetric import BULK
-from supple.support.arguments import MAX_MAGNITUDE, format_value
-
-YOUNG = Parameter("young", "Young's modulus", "Pa", "E", above=0, example=1e5, aliases=("E",))
-
-POISSON = Parameter(
-    "poisson",
-    "Poisson's ratio",
-    symbol="ν",
-    above=-1,
-    below=0.5,
-    example=0.3,
-    slider=(0.0, 0.4995),
-    advice="for nearly incompressible bodies use for example 0.499",
-    aliases=("nu",),
-)
-
-MU = Parameter("mu", "Lamé parameter", "Pa", "μ", above=0, aliases=("shear_modulus",))
-LAM = Parameter("lam", "Lamé parameter", "Pa", "λ", advice="it must be greater than -2/3 μ")
-
+from supple.materials.moduli import LAM, MU, POISSON, YOUNG, check_lame, lame_parameters, split_moduli
 
 class Isotropic(Material):
     """An isotropic energy density ψ(F), given by Young's modulus E [Pa] and Poisson's ratio ν.
 
-    Solid materials may be given by the Lamé parameters or by shear and bulk modulus instead:
+    Lamé parameters or shear and bulk modulus of the same solid are accepted instead:
     `NeoHookean(young=1e5, poisson=0.4)` or `(E=, nu=)`, `(mu=, lam=)`, `(shear_modulus=, bulk_modulus=)`.
 
     The Lamé parameters [Pa] are μ = E / (2 (1 + ν)) and λ = E ν / ((1 + ν)(1 - 2 ν)) [PBNG eq. 9]. Every
@@ -52,18 +32,11 @@ class Isotropic(Material):
     lam: Any
 
     def __new__(cls, **given: Any) -> Self:
-        named = resolve_aliases(cls.__name__, (YOUNG, POISSON, MU, LAM, BULK), given)
-        if cls.thin or not named.keys() & {"mu", "lam", "bulk_modulus"}:
-            return super().__new__(cls, **named)
-        if named.keys() == {"mu", "bulk_modulus"}:
-            mu, bulk = MU.check(named["mu"]), BULK.check(named["bulk_modulus"])
-            named = {"mu": mu, "lam": bulk - 2 / 3 * mu}
-        if named.keys() != {"mu", "lam"}:
-            raise TypeError(
-                f"{cls.__name__} needs young and poisson, mu and lam, or shear_modulus and bulk_modulus; "
-                f"got {' and '.join(given)}"
-            )
-        return cls.of_stored(**named)
+        pair, _ = split_moduli(cls, given)
+        if not pair or cls.thin or cls.stored != Isotropic.stored:
+            return super().__new__(cls, **given)
+        mu, lam = lame_parameters(pair)  # exact, without rounding by way of E and ν
+        return cls.of_stored(mu=mu, lam=lam)
 
     @classmethod
     def store(cls, **parameters: Any) -> dict[str, Any]:
@@ -79,12 +52,7 @@ class Isotropic(Material):
         """
         values = cls._check_parameters(cls.stored, given)
         mu, lam = np.broadcast_arrays(values["mu"], values["lam"])
-        if not np.all((lam <= MAX_MAGNITUDE) & (3 * lam > -2 * mu)):
-            raise ValueError(
-                "Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, and lam be at most "
-                f"{MAX_MAGNITUDE:g} Pa, "
-                f"got mu={format_value(given['mu'])}, lam={format_value(given['lam'])}"
-            )
+        check_lame(mu, lam)
         if mu.ndim:
             values = {"mu": mu.copy(), "lam": lam.copy()}
         return cls._from_values(values)

@@ -11,6 +11,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add_diagonal, cofactor, contract, dot, matvec, outer, scale_matrix
 from supple.kernels import generic, make_name_unique
+from supple.materials.moduli import SPELLINGS, own_moduli, resolve_moduli
 from supple.materials.parameters import (
     Parameter,
     annotated_parameters,
@@ -79,6 +80,13 @@ class Material(tuple):
     """True for rate-independent plastic flow within a step: ψ is then the incremental potential of the step,
     and `evolve` updates the plastic state at the start of the next step."""
 
+    shear_parameter: ClassVar[tuple[str, float] | None] = None
+    """The parameter that determines the shear modulus at rest, and its ratio to it; for laws of shear and bulk
+    modulus, which then accept every pair of moduli."""
+
+    shear_at_rest: ClassVar[str] = ""
+    """Shear modulus at rest in terms of several parameters, such as "2 (c10 + c01)", for messages."""
+
     layout: ClassVar[str] = ""
     """Number of values of each stored parameter; part of the compilation key."""
 
@@ -107,7 +115,7 @@ class Material(tuple):
         make_name_unique(cls)
 
     def __new__(cls, **given: Any) -> Self:
-        material = cls._from_values(cls.store(**cls._check_parameters(cls.parameters, given)))
+        material = cls._from_values(cls.store(**cls._check_parameters(cls.parameters, resolve_moduli(cls, given))))
         if cls.__module__.split(".")[0] != "supple":
             from supple.materials.material_checks import findings
 
@@ -139,13 +147,20 @@ class Material(tuple):
         return cls._from_values(cls._check_parameters(cls.stored, given))
 
     @classmethod
+    def from_parameters(cls, **given: Any) -> Self:
+        """Construct from the arguments of the constructor or from stored kernel numbers, by their names."""
+        declared = {name for p in cls.parameters for name in (p.name, *p.aliases)}
+        accepted = declared | (SPELLINGS.keys() if own_moduli(cls) else set())
+        return cls(**given) if given.keys() <= accepted else cls.of_stored(**given)
+
+    @classmethod
     def example(cls, **changes: Any) -> Self:
         """Construct with the example values of the declaration.
 
         Args:
             **changes: Parameters that replace their example values.
         """
-        return cls(**(examples_of(cls) | resolve_aliases(cls.__name__, cls.parameters, changes)))
+        return cls(**(examples_of(cls) | resolve_moduli(cls, changes)))
 
     @classmethod
     def on(cls, mesh: Any, **given: Any) -> Self:

@@ -13,6 +13,7 @@ class MooneyRivlin(Material):
     """
 
     __slots__ = ()
+    shear_at_rest = "2 (c10 + c01)"
     parameters = (
         modulus("c10", "coefficient of the first invariant", "c₁₀", 3e4),
         modulus("c01", "coefficient of the second invariant", "c₀₁", 1e4, at_least=0),

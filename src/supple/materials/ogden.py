@@ -31,6 +31,7 @@ class Ogden(Material):
     """
 
     __slots__ = ()
+    shear_at_rest = "half of mu1 alpha1 + mu2 alpha2 + mu3 alpha3"
     parameters = (
         *_term(1, 4e4, 1.3),
         *_term(2, 4e2, 5.0, default=0.0),

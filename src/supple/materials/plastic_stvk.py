@@ -8,7 +8,8 @@ import numpy as np
 
 from supple.algebra.matrix3 import combine, matmul
 from supple.kernels import device_function
-from supple.materials.isotropic import LAM, MU, POISSON, YOUNG, Isotropic
+from supple.materials.isotropic import Isotropic
+from supple.materials.moduli import LAM, MU, POISSON, YOUNG
 from supple.materials.material import (
     Material,
     bound_coefficients,

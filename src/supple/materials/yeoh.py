@@ -10,6 +10,7 @@ class Yeoh(Material):
     """ψ = c₁₀ x + c₂₀ x² + c₃₀ x³ + κ/2 (J - 1)², x = Ī₁ - 3. The shear modulus at rest is 2 c₁₀."""
 
     __slots__ = ()
+    shear_parameter = "c10", 0.5
     parameters = (
         modulus("c10", "coefficient of x = Ī₁ - 3", "c₁₀", 4e4),
         modulus("c20", "coefficient of x², often negative", "c₂₀", -1e2, signed=True),

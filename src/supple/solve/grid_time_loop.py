@@ -176,23 +176,24 @@ class GridTimeLoop(TimeLoop):
         Node forces are divided among embedded bodies in proportion to their masses.
         """
         obstacles = grid_problem.contacts.obstacles
-        if report.contact is None or obstacles is None:
+        contact = None if report.contact is None else report.contact.obstacles
+        if report.contact is None or contact is None or obstacles is None:
             return report
         accelerations = grid_problem.contacts.get_planes(0)[2].sum(axis=0) / embedded.model.mass[:, None]
-        bodies = {}
+        forces = {}
         for name, own in self.problem.model.body_vertices:
             mass = np.zeros(self.problem.model.vertices)
             mass[own] = self.problem.model.mass[own]
-            bodies[name] = tuple((embedded.points.spread(mass) @ accelerations).tolist())
+            forces[name] = tuple((embedded.points.spread(mass) @ accelerations).tolist())
         distance, _, nearest = distances_to(grid_problem.contacts.shapes, self.problem.positions)
         distance[~self.problem.model.free] = math.inf
         owner = obstacles.obstacle[nearest]
         least = [float(distance[owner == k].min(initial=math.inf)) for k in range(len(obstacles.names))]
-        obstacle_reports = tuple(
-            replace(obstacle_report, depth=max(0.0, -d), gap=max(0.0, d))
-            for obstacle_report, d in zip(report.contact.obstacles, least, strict=True)
+        each = tuple(
+            replace(entry, max_penetration=max(0.0, -d), min_gap=max(0.0, d) if d < math.inf else None)
+            for entry, d in zip(contact.each, least, strict=True)
         )
-        report.contact = replace(report.contact, obstacles=obstacle_reports, bodies=bodies)
+        report.contact = replace(report.contact, obstacles=replace(contact, each=each, forces=forces))
         return report
 
     def last_steps(self) -> list[Step | None]:

@@ -11,9 +11,7 @@ import numpy as np
 
 from supple.config.backend import Backend
 from supple.config.stop import StopCriteria
-from supple.contact.barrier_report import report_barrier_contact
 from supple.contact.obstacle_contact import rigid_relative_residual
-from supple.contact.weak import report_penalty_contact
 from supple.kernels import compilation
 from supple.model.model import Model
 from supple.problem import Balances, Device, Problem
@@ -303,13 +301,12 @@ class _BatchSolve:
         }
         energies, inverted = self.diagnostics.energies(), self.diagnostics.inversions()
         contact, rejected = make_contact_reports(problem, self.stop, self.evaluated), run.collect_rejected()
-        between = report_penalty_contact(problem) or report_barrier_contact(problem)
         norms = self.first.residual, latest.residual, latest.relative_residual
         first, residual, relative_residual = (values.tolist() for values in norms)
         rigid = min(rigid_relative_residual(problem.contacts), 1.0)
         return [
             Report(
-                outcome=check_intersections(outcome, between, contact[member]),
+                outcome=check_intersections(outcome, contact[member]),
                 solver=self.solver.name,
                 iterations=iterations,
                 relative_residual=max(relative_residual[member], rigid),
@@ -330,7 +327,6 @@ class _BatchSolve:
                 rejected=rejected[member],
                 error_estimate=error_estimates[member],
                 contact=contact[member],
-                met=between if member == 0 else None,
                 notes=run.notes(member)
                 + suggest_remedies(outcome, problem, contact[member])
                 + self._notes(member),

@@ -7,9 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from supple.contact.barrier_report import BarrierContactReport
-from supple.contact.obstacle_report import ContactReport
-from supple.contact.weak import PenaltyContactReport
+from supple.contact.report import ContactReport
 from supple.problem import Balance
 from supple.solvers.newton_methods.error_estimate import ErrorEstimate
 from supple.support.text import pluralize
@@ -208,8 +206,8 @@ class Report:
             equilibrium, whatever its start.
         rejected: Number of vertex steps rejected because they were not finite.
         error_estimate: Error estimate: distance of each body from the equilibrium; None if not computed.
-        contact: Contact forces between bodies and obstacles; None without obstacles.
-        met: Contact between bodies; None without such contact.
+        contact: Contact between bodies, with obstacles, and of obstacles in faces; None in scenes without
+            obstacles and without contact between bodies.
         notes: Sentences for the user.
         history: Convergence history, if requested.
     """
@@ -236,7 +234,6 @@ class Report:
     rejected: int = 0
     error_estimate: ErrorEstimate | None = None
     contact: ContactReport | None = None
-    met: PenaltyContactReport | BarrierContactReport | None = None
     notes: list[str] = field(default_factory=list)
     history: History | None = field(default=None, repr=False)
 
@@ -277,8 +274,8 @@ class Report:
         relative residual of at most 1e-2; at most `inverted_before` elements are inverted; and no surfaces
         have passed through each other.
         """
-        passed = any(contact is not None and contact.passed for contact in (self.contact, self.met))
-        return self.outcome.ok and not self.far and not passed and self.inverted <= self.inverted_before
+        intersecting = self.contact is not None and self.contact.is_intersecting
+        return self.outcome.ok and not self.far and not intersecting and self.inverted <= self.inverted_before
 
     @property
     def ending(self) -> str:
@@ -301,8 +298,9 @@ class Report:
         Returns:
             Values by name; the outcome is given as name and as sentence.
         """
-        values = asdict(replace(self, error_estimate=None))
+        values = asdict(replace(self, error_estimate=None, contact=None))
         values["error_estimate"] = self.error_estimate.to_dict() if self.error_estimate else None
+        values["contact"] = self.contact.to_dict() if self.contact else None
         values["outcome"] = self.outcome.name.lower()
         values["sentence"], values["ending"] = self.sentence, self.ending
         values["ok"] = self.ok
@@ -326,9 +324,7 @@ class Report:
         if self.error_estimate is not None:
             lines.append(f"  {self.error_estimate}")
         if self.contact is not None:
-            lines.append(f"  {self.contact}")
-        if self.met is not None:
-            lines.append(f"  {self.met}")
+            lines += [f"  {line}" for line in str(self.contact).splitlines()]
         if self.primal_residual is not None:
             lines.append(
                 f"  residuals of positions {self.primal_residual:.2e} N, of multipliers "

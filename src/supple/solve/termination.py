@@ -5,13 +5,16 @@ Detection of stagnation.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from supple.config.stop import StopCriteria
-from supple.contact.barrier_report import BarrierContactReport
+from supple.contact.barrier_report import report_barrier_contact
 from supple.contact.obstacle_contact import rigid_relative_residual
-from supple.contact.obstacle_report import ContactReport, contact_reports
-from supple.contact.weak import PenaltyContactReport
+from supple.contact.obstacle_report import report_obstacle_contact
+from supple.contact.report import ContactReport
+from supple.contact.weak import report_penalty_contact
 from supple.problem import Balance, Balances, Problem
 from supple.problem.diagnostics import Diagnostics
 from supple.solve.batch_refinement import round_outcome
@@ -215,16 +218,14 @@ def is_recovering(problem: Problem, run: Run) -> bool:
     return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
 
 
-def check_intersections(
-    outcome: Outcome, *contacts: PenaltyContactReport | BarrierContactReport | ContactReport | None
-) -> Outcome:
+def check_intersections(outcome: Outcome, contact: ContactReport | None) -> Outcome:
     """Replace CONVERGED by INTERSECTING if surfaces, or obstacles and faces, passed through each other."""
-    passed = any(contact is not None and contact.passed for contact in contacts)
-    return Outcome.INTERSECTING if passed and outcome is Outcome.CONVERGED else outcome
+    intersecting = contact is not None and contact.is_intersecting
+    return Outcome.INTERSECTING if intersecting and outcome is Outcome.CONVERGED else outcome
 
 
 def make_contact_reports(problem: Problem, stop: StopCriteria, evaluated: bool) -> list[ContactReport | None]:
-    """Report obstacle contact per batch member after its solve.
+    """Report contact per batch member after its solve; contact between bodies has batch size 1.
 
     Forces are reused only if no other evaluation followed, by error estimates or other batch members.
 
@@ -233,14 +234,20 @@ def make_contact_reports(problem: Problem, stop: StopCriteria, evaluated: bool) 
         stop: Termination criteria.
         evaluated: True if forces were evaluated at the final state.
     """
-    return contact_reports(problem, evaluated and problem.batch_size == 1 and stop.position_tolerance is None)
+    evaluated = evaluated and problem.batch_size == 1 and stop.position_tolerance is None
+    reports = report_obstacle_contact(problem, evaluated)
+    bodies = report_penalty_contact(problem) or report_barrier_contact(problem)
+    if bodies is not None:
+        reports[0] = replace(reports[0] or ContactReport(), bodies=bodies)
+    return reports
 
 
 def suggest_remedies(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:
     """Suggestions for a better result."""
     at_limit = outcome is Outcome.ROUNDING_LIMIT and problem.dtype == np.float32
     suggestions = ["precision='float64' would get further"] if at_limit else []
-    return suggestions if contact is None else suggestions + contact.sentences
+    faces = None if contact is None else contact.faces
+    return suggestions if faces is None else suggestions + faces.sentences
 
 
 def save_finite_states(problem: Problem, run: Run, latest: Balances, checkpoint: np.ndarray) -> None:

@@ -188,9 +188,10 @@ def _run(
     frame: int,
 ) -> Comparison:
     from supple.api.compare import compare as run
+    from supple.api.compare import trial_labels
     from supple.cli.progress import TrialProgress
 
-    with TrialProgress(len(methods), stop) as progress:
+    with TrialProgress(trial_labels(methods), stop) as progress:
         return run(
             file.scene,
             methods,
@@ -199,7 +200,7 @@ def _run(
             initial=initial,
             velocities=velocities,
             frame=frame,
-            progress=progress.record,
+            progress=progress.show_trials,
             callback=progress.show_iteration,
         )
 

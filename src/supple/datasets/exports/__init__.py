@@ -7,7 +7,6 @@ how to open the written files.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -92,7 +91,7 @@ def export_dataset(
         )
         if (data.path / COPY_FOLDER).is_dir():
             shutil.copytree(data.path / COPY_FOLDER, unfinished / COPY_FOLDER)
-        module.write(unfinished, data, progress or (lambda done, samples: None))
+        module.write(unfinished, data, progress or (lambda done, total: None))
     return folder
 
 

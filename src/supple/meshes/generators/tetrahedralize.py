@@ -213,7 +213,7 @@ def _fill(surface: TriMesh, length: float, message: Messages) -> tuple[np.ndarra
 
 
 def _run(command: list[str | Path], folder: str, message: Messages) -> str:
-    """Run fTetWild in a folder, pass messages about passes and sizes on, and return its last line of output."""
+    """Run fTetWild in a folder, log its passes and sizes, and return its last line of output."""
     line, number = "", "0"
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
