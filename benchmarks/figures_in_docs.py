@@ -41,7 +41,7 @@ def foundation(sections: dict[str, Any]) -> Iterator[tuple[str, str]]:
         run = materials["corotated"]
         yield f"PBNG sweep, {size(run)}, {precision}", f"{run['ms_min']:.1f} ms"
     yield (
-        "the same in float32 beside a process that keeps one core busy",
+        "the same in float32, next to a process that keeps one core busy",
         (f"{sections['busy_core']['ratio']:.1f} times as long"),
     )
     large = sections["large_block"]["float32"]
@@ -145,7 +145,7 @@ def changing_stencils() -> Iterator[str]:
     """A row for each number of springs in each block."""
     measured = json.loads((RESULTS / "stencils.json").read_text())
     cpu = measured["machine"]["cpu"]
-    yield f"| one thread of an {cpu}, float32 | all anew | refresh | sweep without, with |"
+    yield f"| one thread of an {cpu}, float32 | complete set-up | refresh | sweep without, with |"
     yield "|---" * 4 + "|"
     for block in measured["blocks"]:
         for run in block["springs"]:

@@ -128,8 +128,8 @@ def test_frames_of_a_batch_have_the_contacts_of_their_own(contact):
         frames = sim.step(forces=np.array([np.zeros((len(low.points) + 8, 3)), lifted(low, high)]))
     pushed = [np.abs(frames[k].evaluate().net_force[frames[k].model.free]).max() for k in range(2)]
     assert len(frames[0].model.terms[-1].vertices) > 0
-    assert frames.reports[0].met.contacts > 0
-    assert frames.reports[1].met.contacts == 0
+    assert frames.reports[0].contact.bodies.count > 0
+    assert frames.reports[1].contact.bodies.count == 0
     assert max(pushed) < 1e-3 * 100 * 0.125 * 9.81, "with contacts, forces balance"
 
 

@@ -258,10 +258,10 @@ def test_reports_have_the_depth_in_the_given_mesh(name, precision):
     corners, deep = mesh.points[mesh.triangles], {"float32": 2e-6, "float64": 1e-9}[precision]
     for frame in supple.simulate(scene, solver=supple.PBNG(), frames=30, tolerance=1e-4, precision=precision):
         truth = -signed_by_brute_force(frame.positions, corners).min()
-        (obstacle,) = frame.report.contact.obstacles
-        assert obstacle.depth == pytest.approx(max(truth, 0), abs=1e-2 * deep)
+        (obstacle,) = frame.report.contact.obstacles.each
+        assert obstacle.max_penetration == pytest.approx(max(truth, 0), abs=1e-2 * deep)
         assert truth < deep
-    assert obstacle.contacts > 3
+    assert obstacle.count > 3
     assert frame.report.relative_residual < 1e-4, "it rests"
 
 
@@ -287,6 +287,6 @@ def test_cloth_that_passes_a_thin_part_is_reported(solver):
     *_, before, last = supple.simulate(scene, solver=solver, dt=1 / 48, frames=7)
     for frame in (before, last):
         assert 0.1 < frame.positions[:, 1].max() < 0.4
-        assert frame.report.contact.pierced == pytest.approx(1e-3, rel=1e-3)
+        assert frame.report.contact.faces.max_penetration == pytest.approx(1e-3, rel=1e-3)
         assert not frame.report.ok
         assert any("deep in a face of 'cloth0'" in note for note in frame.report.notes)

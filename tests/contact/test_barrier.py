@@ -45,10 +45,10 @@ def test_pressed_blocks_come_to_rest_and_do_not_intersect():
     report = result.report
     assert report.ok, report
     assert not intersects(scene, result.positions)
-    assert 0 < report.met.gap < 0.05
-    assert report.met.contacts > 4
-    assert report.met.depth == 0
-    forces = np.array([report.met.bodies["low"], report.met.bodies["high"]])
+    assert 0 < report.contact.bodies.min_gap < 0.05
+    assert report.contact.bodies.count > 4
+    assert report.contact.bodies.max_penetration == 0
+    forces = np.array([report.contact.bodies.forces["low"], report.contact.bodies.forces["high"]])
     assert np.abs(forces.sum(axis=0)).max() < 1e-9 * np.abs(forces).max()
     assert forces[1, 1] > 1e3
     assert report.error_estimate.position_error < 1e-4
@@ -71,7 +71,7 @@ def test_the_forces_of_contact_are_what_pins_have_to_hold():
     scene = pressed(displacement=0.15)
     result = supple.equilibrium(scene, tolerance=1e-7, precision="float64")
     reactions = result.evaluate().reactions
-    on_low = np.array(result.report.met.bodies["low"])
+    on_low = np.array(result.report.contact.bodies.forces["low"])
     np.testing.assert_allclose(reactions["pin0"].force, -on_low, atol=1e-4 * np.abs(on_low).max())
 
 
@@ -116,8 +116,8 @@ def test_the_report_has_the_share_of_separated_pairs_in_the_force():
     result = supple.equilibrium(scene, tolerance=1e-6)
     evaluation = result.evaluate().reactions["base"].force[1]
     closed = 1e5 * (2 * strain - gap) / 2
-    assert result.report.met.mean_gap == pytest.approx(gap, rel=0.2)
-    assert result.report.met.gap_share == pytest.approx(1 - closed / evaluation, rel=0.1)
+    assert result.report.contact.bodies.mean_gap == pytest.approx(gap, rel=0.2)
+    assert result.report.contact.bodies.gap_share == pytest.approx(1 - closed / evaluation, rel=0.1)
 
 
 def test_without_a_barrier_they_pass_through_each_other():
@@ -130,7 +130,7 @@ def test_a_twisted_mat_meets_itself_and_never_passes():
     scene = mat()
     *_, last = frames = list(supple.simulate(scene, frames=6, dt=1 / 6, tolerance=1e-3, max_iterations=300))
     assert not any(intersects(scene, frame.positions) for frame in frames)
-    assert last.report.met.contacts > 0
+    assert last.report.contact.bodies.count > 0
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -157,7 +157,7 @@ def test_bodies_thrown_at_each_other_never_pass(seed):
     contact_count = 0
     for frame in supple.simulate(scene, solver=supple.PBNG(iterations=15), frames=15):
         assert not intersects(scene, frame.positions)
-        contact_count = max(contact_count, frame.report.met.contacts)
+        contact_count = max(contact_count, frame.report.contact.bodies.count)
     assert contact_count > 0
 
 
@@ -171,7 +171,7 @@ def test_pins_that_cannot_get_there_are_named():
     result = supple.equilibrium(scene, tolerance=1e-4)
     assert not result.report.ok
     assert any("something is in the way" in note for note in result.report.notes)
-    assert result.report.met.behind > 0.3
+    assert result.report.contact.bodies.pin_lag > 0.3
     assert not intersects(scene, result.positions)
 
 
@@ -256,4 +256,4 @@ def test_size_and_position_do_not_matter(size, away):
     result = supple.equilibrium(scene, tolerance=1e-4)
     assert result.report.ok, result.report
     assert not intersects(scene, result.positions - at)
-    assert result.report.met.gap / size == pytest.approx(0.027, abs=0.005)
+    assert result.report.contact.bodies.min_gap / size == pytest.approx(0.027, abs=0.005)

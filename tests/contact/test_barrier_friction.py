@@ -93,7 +93,7 @@ def test_what_slides_has_kinetic_friction():
 def test_pairs_have_their_own_friction_and_forces_are_opposite():
     scene = on_slope(0.0, friction_pairs=(supple.scene.FrictionPair(("block", "base"), 0.4),))
     for frame in supple.simulate(scene, solver=supple.PBNG(), frames=12, tolerance=1e-5):
-        forces = np.array(list(frame.report.met.bodies.values()))
+        forces = np.array(list(frame.report.contact.bodies.forces.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
         each = frame.model.terms[-1].forces(frame.positions)
         assert np.abs(np.cross(frame.positions, each).sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
@@ -104,7 +104,7 @@ def test_an_equilibrium_is_balanced_by_friction():
     """Without it there would be none."""
     result = supple.equilibrium(on_slope(0.7, quasistatic=True), tolerance=1e-5, position_tolerance=None)
     assert result.report.ok, result.report
-    normal_force, friction_force = result.report.met.bodies["block"][1], result.report.met.bodies["block"][0]
+    friction_force, normal_force, _ = result.report.contact.bodies.forces["block"]
     assert -friction_force / normal_force == pytest.approx(np.tan(ANGLE), rel=1e-3)
     evaluation = supple.evaluate(on_slope(0.7, quasistatic=True), result.positions)
     assert np.isfinite(evaluation.energy)
@@ -147,7 +147,7 @@ def test_saved_frames_have_the_friction_of_the_run():
         supple.scene.build_model(scene), frame.positions, frame.time, frame.state.history
     ).terms[-1]
     force = term.forces(frame.positions)[scene.bodies[1].vertices].sum(axis=0)
-    np.testing.assert_allclose(force, frame.report.met.bodies["block"], rtol=1e-6)
+    np.testing.assert_allclose(force, frame.report.contact.bodies.forces["block"], rtol=1e-6)
 
 
 def friction_contacts_only(mu, crossing, seed=0, count=8):

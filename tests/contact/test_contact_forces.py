@@ -23,7 +23,7 @@ def pressed_block(**obstacle):
 def test_what_presses_is_balanced_by_reactions(mu):
     scene = pressed_block(friction=mu)
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7, position_tolerance=None)
-    (plate,) = result.report.contact.obstacles
+    (plate,) = result.report.contact.obstacles.each
     for evaluation in (result.evaluate(), supple.evaluate(scene, result.positions)):
         scale = np.abs(evaluation.internal_force).max()
         free = result.model.free
@@ -113,5 +113,5 @@ def test_bodies_that_press_each_other_balance():
         reaction = evaluation.reactions["pin0"].force + evaluation.reactions["pin1"].force
         np.testing.assert_allclose(reaction, 0, atol=1e-4 * scale)
         assert evaluation.reactions["pin0"].force[1] == pytest.approx(
-            -result.report.met.bodies["low"][1], rel=1e-3
+            -result.report.contact.bodies.forces["low"][1], rel=1e-3
         )

@@ -7,7 +7,7 @@ from fake_device import fake_device  # noqa: F401
 import supple
 from supple.collision.obstacles.face_distance import DEPTH_STEPS, deepest, thicknesses
 from supple.collision.obstacles.signed_distance import POSE, SIZE, Shapes, distances_to
-from supple.contact.obstacle_report import contact_reports
+from supple.contact.obstacle_report import report_obstacle_contact
 from supple.kernels import kernel
 from supple.problem import Problem
 from supple.scene.shapes.surfaces import SurfaceShape
@@ -146,7 +146,7 @@ def placed(scene, **backend):
     """The report of a scene in the end of all motions, with vertices where they are at rest."""
     problem = make_problem(scene, True, supple.Backend(**backend))
     problem.contacts.find(np.inf)
-    return contact_reports(problem)[0]
+    return report_obstacle_contact(problem)[0]
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
@@ -157,19 +157,23 @@ def test_what_has_passed_a_face_is_reported(obstacle_shape, placement, precision
     shape = obstacle_shapes(size, origin)[obstacle_shape]
     for depth, passes in ((0.0, False), (0.03, True)):
         scene = block(shape, supple.Translate((0, -depth * size, 0)), size, origin)
-        problem = placed(scene, precision=precision)
-        (each,) = problem.obstacles
-        assert problem.passed == passes
-        assert each.depth == 0, "no vertex is inside"
+        report = placed(scene, precision=precision)
+        (obstacle,), faces = report.obstacles.each, report.faces
+        assert report.is_intersecting == faces.is_intersecting == passes
+        assert obstacle.max_penetration == 0, "no vertex is inside"
         if passes:
-            assert each.pierced == pytest.approx(
-                depth * size if obstacle_shape == "ball" else each.pierced, rel=1e-2
+            (each,) = faces.each
+            penetration = each.max_penetration
+            assert penetration == pytest.approx(
+                depth * size if obstacle_shape == "ball" else penetration, rel=1e-2
             )
-            assert 0.019 * size < each.pierced < 0.031 * size
-            (message,) = problem.sentences
+            assert 0.019 * size < penetration < 0.031 * size
+            assert faces.max_penetration == penetration
+            assert faces.count == each.count > 0
+            (message,) = faces.sentences
             assert "'thing'" in message
             assert "'solid0'" in message
-            assert each.passed.finer < size / 8
+            assert each.intersection.resolving_edge < size / 8
 
 
 def test_what_a_mesh_cuts_of_something_round_has_not_passed_it():
@@ -189,9 +193,9 @@ def test_what_a_mesh_cuts_of_something_round_has_not_passed_it():
     x = problem.positions - np.array([0, -1.01 * radius, 0])
     problem.positions = problem.model.rest + (radius / np.linalg.norm(x, axis=1) - 1)[:, None] * x
     problem.contacts.find(np.inf)
-    report = contact_reports(problem)[0]
-    assert 0.03 * edge < report.pierced < 0.2 * edge, "it is cut"
-    assert not report.passed
+    report = report_obstacle_contact(problem)[0]
+    assert 0.03 * edge < report.faces.max_penetration < 0.2 * edge, "it is cut"
+    assert not report.is_intersecting
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -216,7 +220,7 @@ def test_pinned_faces_and_faces_next_to_pinned_vertices_inside_do_not_count():
     )
     scene.pin(body.where(lambda X: X[:, 1] < 1e-6))
     scene.add_obstacle(supple.Box((3, 0.2, 3), (0.5, 0.0, 0.5)), name="floor")
-    assert placed(scene).pierced == 0
+    assert placed(scene).faces.max_penetration == 0
 
 
 def test_a_device_finds_the_faces_that_the_host_finds(fake_device):  # noqa: F811
@@ -229,9 +233,9 @@ def test_a_device_finds_the_faces_that_the_host_finds(fake_device):  # noqa: F81
     problem.set_batch_size(2)
     problem.states.positions = np.stack([model.rest, model.rest - np.array([0, 0.1, 0])])
     problem.contacts.find(np.inf)
-    (near,), (away,) = (report.obstacles for report in contact_reports(problem))
-    (host,) = placed(scene).obstacles
-    assert near.pierced == host.pierced > 0
-    assert near.passed == host.passed
-    assert away.pierced == 0
-    assert away.passed is None
+    near, away = (report.faces for report in report_obstacle_contact(problem))
+    assert near == placed(scene).faces
+    assert near.is_intersecting
+    assert near.max_penetration > 0
+    assert away.each == ()
+    assert away.max_penetration == 0

@@ -27,15 +27,15 @@ def pressed(shape, placement="here", depth=0.03, **options):
 def test_small_obstacles_do_not_enter_faces(shape, placement):
     size, _ = PLACEMENTS[placement]
     result, reference = pressed(shape, placement), pressed(shape)
-    (each,) = result.report.contact.obstacles
+    (each,) = result.report.contact.obstacles.each
     assert result.report.outcome is supple.Outcome.CONVERGED
-    assert each.passed is None
-    assert each.pierced == 0
-    assert each.contacts > 0
-    on_bodies = np.sum(list(result.report.contact.bodies.values()), axis=0)
+    assert result.report.contact.faces.each == ()
+    assert result.report.contact.faces.max_penetration == 0
+    assert each.count > 0
+    on_bodies = np.sum(list(result.report.contact.obstacles.forces.values()), axis=0)
     np.testing.assert_allclose(on_bodies, -np.array(each.force), rtol=1e-12)
     np.testing.assert_allclose(
-        np.array(each.force) / size**2, reference.report.contact.obstacles[0].force, atol=1.0
+        np.array(each.force) / size**2, reference.report.contact.obstacles.each[0].force, atol=1.0
     )
     assert each.force[1] > 1000 * size**2, "it is pressed into the block from above"
     evaluated = result.evaluate()
@@ -52,7 +52,7 @@ def test_faces_leave_obstacles_on_the_side_where_they_were(shape, depth):
     assert result.report.outcome is supple.Outcome.CONVERGED
     x = result.positions - result.model.rest
     assert x[:, 1].min() < -0.9 * depth, "the face is pressed down"
-    assert result.report.contact.obstacles[0].force[1] > 0
+    assert result.report.contact.obstacles.each[0].force[1] > 0
 
 
 @pytest.mark.parametrize("solver", [supple.Newton(), supple.PBNG(acceleration=None), supple.Hybrid()])
@@ -78,9 +78,9 @@ def test_a_closed_surface_does_not_enter_faces_along_its_rim():
     turned = turned if turned.enclosed_volume > 0 else supple.TriMesh(turned.points, mesh.triangles[:, ::-1])
     scene = block(SurfaceShape(turned), supple.Translate((0, -0.03, 0)))
     report = supple.equilibrium(scene, tolerance=1e-4).report
-    (each,) = report.contact.obstacles
-    assert each.contacts > 0
-    assert each.passed is None
+    (each,) = report.contact.obstacles.each
+    assert each.count > 0
+    assert not report.contact.faces.is_intersecting
     assert each.force[1] > 1000
 
 
@@ -108,13 +108,13 @@ def test_a_ball_does_not_fall_through_the_cells_of_a_trampoline(cells, friction)
     heights, before, pushed, arrived = [], np.zeros(3), 0, 0
     for frame in supple.simulate(scene, solver=supple.PBNG(), tolerance=1e-5, max_iterations=2000, frames=60):
         ball = frame.state.history[RIGID][0]
-        (each,) = frame.report.contact.obstacles
+        (each,) = frame.report.contact.obstacles.each
         arrived += frame.report.ok
-        assert each.passed is None
+        assert not frame.report.contact.faces.is_intersecting
         if frame.report.ok:
             gained, near = 0.2 * (ball[12:15] - before) / 0.01, 1e-3 * max(1.0, each.force[1])
             np.testing.assert_allclose(gained, np.array(each.force) + 0.2 * GRAVITY, atol=near)
-        before, pushed = ball[12:15], max(pushed, each.contacts)
+        before, pushed = ball[12:15], max(pushed, each.count)
         heights.append(ball[1])
     lowest = int(np.argmin(heights))
     assert pushed > 0
@@ -130,7 +130,7 @@ def test_a_motion_that_is_resumed_is_the_one_that_was_not_interrupted():
     *_, half = supple.simulate(scene, solver=supple.PBNG(), frames=20, **limits)
     *_, end = supple.simulate(scene, solver=supple.PBNG(), frames=6, initial=half.state, **limits)
     np.testing.assert_array_equal(end.positions, uninterrupted[-1].positions)
-    assert end.report.contact.contacts > 0
+    assert end.report.contact.obstacles.count > 0
 
 
 def test_only_scenes_with_small_obstacles_have_it():

@@ -74,7 +74,7 @@ def test_pairs_have_their_own_friction():
 
 def test_forces_of_bodies_on_each_other_are_opposite():
     for frame in supple.simulate(on_slope(0.3), solver=supple.PBNG(), frames=12, tolerance=1e-6):
-        forces = np.array(list(frame.report.met.bodies.values()))
+        forces = np.array(list(frame.report.contact.bodies.forces.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
     normal_force, friction_force = forces[1, 1], forces[1, 0]
     assert abs(friction_force) == pytest.approx(0.3 * normal_force, rel=1e-2), (

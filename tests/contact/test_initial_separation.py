@@ -58,7 +58,7 @@ def test_bodies_that_touch_are_reported_or_separated():
         supple.equilibrium(stacked(), tolerance=1e-4)
     result = supple.equilibrium(stacked(separate_initial=True), tolerance=1e-4)
     assert result.report.ok, result.report
-    assert result.report.met.gap > 0
+    assert result.report.contact.bodies.min_gap > 0
 
 
 def test_what_flies_away_has_not_burst():

@@ -31,7 +31,7 @@ def test_a_thin_plate_that_moves_fast_leaves_nothing_behind():
     result = supple.equilibrium(swept(), solver=supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     assert result.report.ok
     assert result.positions[:, 0].min() == pytest.approx(0.11, abs=1e-6)
-    assert result.report.contact.obstacles[0].contacts == 9
+    assert result.report.contact.obstacles.each[0].count == 9
 
 
 def test_a_surface_that_grows_pushes_away_what_is_around_it():
@@ -49,7 +49,7 @@ def test_a_surface_that_grows_pushes_away_what_is_around_it():
         scene, solver=supple.PBNG(), dt=0.5, frames=2, tolerance=1e-6, position_tolerance=None
     ):
         depths[frame.time] = frame.positions[middle, 0]
-        assert frame.report.contact.obstacles[0].depth < 1e-6
+        assert frame.report.contact.obstacles.each[0].max_penetration < 1e-6
     cell = 0.72 / 24
     assert depths[0.5] == pytest.approx(0.33, abs=cell)
     assert depths[1.0] == pytest.approx(0.36, abs=cell)

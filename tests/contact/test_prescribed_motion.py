@@ -58,7 +58,7 @@ def seen(monkeypatch):
 def test_pins_that_are_late_stay_on_their_arcs(seen):
     scene = mat()
     *_, last = frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=5), frames=60))
-    model, behind = last.model, [frame.report.met.behind for frame in frames]
+    model, behind = last.model, [frame.report.contact.bodies.pin_lag for frame in frames]
     assert max(behind) > 0.1, "they are late"
     assert any("s late: more iterations" in note for note in frames[3].report.notes)
     radii = np.linalg.norm(np.array(seen)[:, :, 1:] - AXIS, axis=2)
@@ -75,7 +75,7 @@ def test_pins_that_are_late_stay_on_their_arcs(seen):
 def test_a_motion_with_late_pins_goes_on_bitwise():
     scene, solver = mat(), supple.PBNG(iterations=5)
     frames = list(supple.simulate(scene, solver=solver, frames=12))
-    assert frames[4].report.met.behind > 0
+    assert frames[4].report.contact.bodies.pin_lag > 0
     state = frames[4].state
     assert state.history["pins"] < frames[4].time
     for again in supple.simulate(scene, solver=solver, frames=12, initial=state, first_frame=6):
@@ -85,7 +85,7 @@ def test_a_motion_with_late_pins_goes_on_bitwise():
         steppers[1].state = steppers[1].state
         one, other = (stepper.step() for stepper in steppers)
         np.testing.assert_array_equal(one.positions, other.positions)
-    assert one.report.met.behind > 0
+    assert one.report.contact.bodies.pin_lag > 0
 
 
 @pytest.mark.parametrize("angle", [0.1, 2.0, 30.0])
@@ -93,7 +93,7 @@ def test_pins_that_turn_arrive_in_every_frame(angle):
     """However fast: by up to 60 edges in a frame, with two iterations in each."""
     scene = mat(angle, duration=0.05, cells=4, against=False)
     for frame in supple.simulate(scene, solver=supple.PBNG(iterations=2), frames=2):
-        assert frame.report.met.behind == 0
+        assert frame.report.contact.bodies.pin_lag == 0
         assert "pins" not in frame.state.history
         targets = frame.model.prescribed(frame.time)
         np.testing.assert_allclose(frame.positions[frame.model.pinned], targets, atol=1e-12)
@@ -110,7 +110,7 @@ def test_a_body_that_is_pulled_arrives_in_every_frame(speed):
     scene.pin(face, supple.Translate((speed, 0, 0), duration=1.0))
     for frame in supple.simulate(scene, solver=supple.PBNG(iterations=5), frames=3):
         vertices = face.vertices
-        assert frame.report.met.behind == 0
+        assert frame.report.contact.bodies.pin_lag == 0
         np.testing.assert_allclose(frame.positions[vertices, 0], 1 + speed * frame.time, rtol=1e-12)
         assert np.isfinite(frame.positions).all()
 
@@ -119,7 +119,7 @@ def test_a_way_that_leads_back_is_gone_all_the_same(seen):
     """A whole turn in one frame."""
     scene = mat(2 * np.pi, duration=0.01, cells=4, against=False)
     (frame,) = supple.simulate(scene, solver=supple.PBNG(iterations=2), frames=1)
-    assert frame.report.met.behind == 0
+    assert frame.report.contact.bodies.pin_lag == 0
     start = np.array(seen)[0]
     away = np.linalg.norm(np.array(seen) - start, axis=2).max()
     assert away == pytest.approx(0.5, rel=0.05), "across the axis, twice 0.25 m"
@@ -134,7 +134,7 @@ def test_pins_in_each_others_way_are_late_and_say_so():
     scene.pin(low.where(lambda X: X[:, 1] >= 1))
     scene.pin(high.where(lambda X: X[:, 1] < 1.2), supple.Translate((0, -0.5, 0), duration=0.05))
     *_, last = frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=8))
-    assert last.report.met.behind > 0.3
+    assert last.report.contact.bodies.pin_lag > 0.3
     assert any("s late: something is in the way" in note for note in last.report.notes)
     assert last.report.iterations == 20
     assert not any(intersects(scene, frame.positions) for frame in frames)
@@ -171,7 +171,7 @@ def test_obstacles_wait_for_bodies_in_contact(way, iterations):
     """Nothing is inside of them in the end of a step, although neighbors hold it back in the beginning."""
     scene = layers(way)
     frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=iterations), frames=12))
-    assert max(frame.report.contact.depth for frame in frames) < 1e-9
+    assert max(frame.report.contact.obstacles.max_penetration for frame in frames) < 1e-9
     assert max(frame.report.iterations for frame in frames) > iterations
     assert frames[-1].report.iterations == iterations
     assert not any(intersects(scene, frame.positions) for frame in frames)
@@ -195,6 +195,6 @@ def test_an_equilibrium_has_obstacles_where_they_are_to_be():
     scene.add_obstacle(plate, supple.Translate((0, -0.2, 0)), friction=0.0)
     result = supple.equilibrium(scene, tolerance=1e-5)
     assert result.report.ok, result.report
-    assert result.report.contact.depth < 1e-9
+    assert result.report.contact.obstacles.max_penetration < 1e-9
     assert result.positions[:, 1].max() == pytest.approx(0.84, abs=1e-4)
     assert not intersects(scene, result.positions)

@@ -53,7 +53,7 @@ def test_momentum_goes_from_one_to_the_other(friction):
     assert exchanged > 0.3 * 2 * MASS, "the block has got a good part of it"
     assert drift[:, :3].max() < 1e-4 * MASS
     assert drift[:, 3:].max() < 2e-2 * MASS, "backward Euler loses some"
-    assert frame.report.contact.obstacles[0].depth < 1e-6
+    assert frame.report.contact.obstacles.each[0].max_penetration < 1e-6
 
 
 def test_a_motion_goes_on_from_a_state():
@@ -74,7 +74,7 @@ def test_evaluations_and_pictures_see_it_where_it_is():
     np.testing.assert_allclose(frame.model.obstacles.poses(0.0)[0, 9:], center)
     evaluation = frame.evaluate()
     on_block = evaluation.obstacle_reactions["ball"].force
-    np.testing.assert_allclose(on_block, frame.report.contact.bodies["solid0"], rtol=0.01, atol=0.1)
+    np.testing.assert_allclose(on_block, frame.report.contact.obstacles.forces["solid0"], rtol=0.01, atol=0.1)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_box_that_pads_hold_gains_their_contact_force_in_few_iterations(mass, 
         assert frame.report.ok
         assert frame.report.iterations <= (100 if step == 0 else 50)
         if step > 0:
-            assert gained == pytest.approx(frame.report.contact.obstacles[0].force[1], rel=2e-3)
+            assert gained == pytest.approx(frame.report.contact.obstacles.each[0].force[1], rel=2e-3)
         before = after
 
 
@@ -164,7 +164,7 @@ def test_a_box_between_pads_gains_the_friction_that_the_report_has():
         after = frame.state.history[RIGID][0, 13]
         gained = mass * (after - before) / dt + mass * 9.81
         assert frame.report.ok
-        assert gained == pytest.approx(frame.report.contact.obstacles[0].force[1], rel=1e-3)
+        assert gained == pytest.approx(frame.report.contact.obstacles.each[0].force[1], rel=1e-3)
         before = after
 
 

@@ -69,11 +69,11 @@ def test_it_lands_on_a_plane(solver):
     options = {"tolerance": 1e-5} if isinstance(solver, supple.Newton) else {}
     for frame in supple.simulate(scene, solver=solver, frames=40, **options):
         assert frame.positions[:, 1].min() > -1e-9
-        assert frame.report.contact.depth < 1e-9
+        assert frame.report.contact.obstacles.max_penetration < 1e-9
     assert frame.positions[:, 1].min() < 0.01
-    (obstacle,) = frame.report.contact.obstacles
+    (obstacle,) = frame.report.contact.obstacles.each
     assert obstacle.force[1] == pytest.approx(-981, rel=0.3)
-    np.testing.assert_allclose(frame.report.contact.bodies["solid0"], -np.array(obstacle.force), atol=1e-9)
+    np.testing.assert_allclose(frame.report.contact.obstacles.forces["solid0"], -np.array(obstacle.force), atol=1e-9)
     assert not frame.report.inverted
 
 

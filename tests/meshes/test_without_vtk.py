@@ -43,14 +43,14 @@ scene.attach(high.where(lambda X: X[:, 1] <= 1), low, stiffness=1e4)
 down = supple.Translate((0, -0.1, 0))
 scene.add_obstacle(supple.Sphere(radius=0.3, center=(0.6, 2.31, 0.6)), motion=down)
 result = supple.equilibrium(scene)
-print(result.report.ending if result.report.contact.contacts else "untouched")
+print(result.report.ending if result.report.contact.obstacles.count else "untouched")
 """,
     "surfaces as obstacles": """
 scene.attach(high.where(lambda X: X[:, 1] <= 1), low, stiffness=1e4)
 ball = supple.SurfaceShape(supple.meshes.sphere(0.3, 6, (0.6, 2.31, 0.6)))
 scene.add_obstacle(ball, motion=supple.Translate((0, -0.1, 0)))
 result = supple.equilibrium(scene)
-print(result.report.ending if result.report.contact.contacts else "untouched")
+print(result.report.ending if result.report.contact.obstacles.count else "untouched")
 """,
     "embedding": """
 skin = supple.embed(supple.meshes.sphere(0.4, 6, (0.5, 0.5, 0.5)), low.mesh)
