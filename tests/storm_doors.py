@@ -16,7 +16,7 @@ Doors = dict[str, tuple[Callable[..., Any], dict[str, Any]]]
 
 NO_DOORS = {
     "Body", "Cloth", "Comparison", "Direction", "Embedding", "Evaluation", "Fabric", "Frame", "BatchFrame",
-    "Gradient", "GradientReport", "History", "Material", "MeshError", "Mode", "MotionGradient",
+    "Gradient", "GradientReport", "History", "IterationInfo", "Material", "MeshError", "Mode", "MotionGradient",
     "NoGradientError", "Obstacle", "Outcome", "Pa", "Parameter", "Report", "Result", "SceneError",
     "SceneFile", "SceneFileError", "State", "Trial", "VertexSet",
 }  # fmt: skip

@@ -51,7 +51,7 @@ PRIVATE_WORDS = frozenset(
 )
 """Words of earlier versions that no reader of the literature would search for; the field has others."""
 
-MAX_PRIVATE_WORDS = 100
+MAX_PRIVATE_WORDS = 2
 """Occurrences of `PRIVATE_WORDS` in identifiers."""
 
 SOURCES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}

@@ -9,8 +9,8 @@ import typer
 
 from supple.cli.console import (
     NOT_CONVERGED,
-    Json,
     errors,
+    folder,
     handle_errors,
     interruption,
     note,
@@ -18,6 +18,7 @@ from supple.cli.console import (
     say,
     stdout,
 )
+from supple.cli.options import Json
 
 if TYPE_CHECKING:
     from supple_papers.registry import Row
@@ -32,14 +33,16 @@ def papers(
     full: Annotated[
         bool, typer.Option("--full", help="Use the paper's problem sizes, which may take hours.")
     ] = False,
-    again: Annotated[bool, typer.Option("--again", help="Repeat stored measurements.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace existing measurements by new ones.")
+    ] = False,
     page: Annotated[bool, typer.Option("--page", help="Write the results page of all measurements.")] = False,
     device: Annotated[
         str, typer.Option(help="Device of timed rows: cpu, or cuda with separate results.")
     ] = "cpu",
-    output: Annotated[Path, typer.Option(help="The folder of measurements and of the page.")] = Path(
-        "results/papers"
-    ),
+    output: Annotated[
+        Path, typer.Option(parser=folder, help="Folder of the measurements and of the page.")
+    ] = Path("results/papers"),
     json: Json = False,
 ) -> None:
     """List the figures and tables of the five papers, or measure some of them.
@@ -58,7 +61,7 @@ def papers(
         if not chosen and not page:
             _list(output, json)
             return
-        measured, skipped = _measure(chosen, output, full, again, device)
+        measured, skipped = _measure(chosen, output, full, overwrite, device)
         _judge(output)
         where = write_page(output)
         if json:
@@ -73,7 +76,7 @@ def papers(
 
 
 def _measure(
-    chosen: list[Row], output: Path, full: bool, again: bool, device: str
+    chosen: list[Row], output: Path, full: bool, overwrite: bool, device: str
 ) -> tuple[dict[str, str], list[str]]:
     """Measure rows.
 
@@ -88,7 +91,7 @@ def _measure(
         if row.state != "shown":
             verdicts[row.key] = f"{row.state}: it needs {row.needs}" if row.needs else row.state
             continue
-        if again:
+        if overwrite:
             measurements_path(output, row.key, device).unlink(missing_ok=True)
         measurements = Measurements(output, row.key, full, note, device)
         try:
@@ -124,7 +127,7 @@ def _judge(output: Path) -> None:
     for key, row in rows().items():
         for device in DEVICES:
             if row.state == "shown" and not judge_again(output, key, device):
-                note(f"{key}: its criteria ask for more than was measured; `supple papers {key} --again`")
+                note(f"{key}: its criteria ask for more than was measured; `supple papers {key} --overwrite`")
 
 
 def _list(output: Path, json: bool) -> None:

@@ -40,7 +40,7 @@ def precompile(
     solvers: Sequence[Solver],
     precisions: Sequence[str],
     device: str = "cpu",
-    processes: int | None = None,
+    workers: int | None = None,
 ) -> Iterator[CompiledKernels]:
     """Compile the kernels for equilibria and motions of pinned bodies under gravity.
 
@@ -51,14 +51,14 @@ def precompile(
         solvers: Solvers.
         precisions: Names of precisions.
         device: "cpu" or "cuda".
-        processes: Largest number of processes, by default the number of threads.
+        workers: Largest number of processes, by default the number of threads.
 
     Yields:
         Compilation time of each material and precision, as soon as it is known.
     """
     tasks = list(product(materials, precisions))
-    workers = min(len(tasks), processes or default_threads())
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    processes = min(len(tasks), workers or default_threads())
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         waiting = [pool.submit(_compile, *task, tuple(solvers), device) for task in tasks]
         for ready in as_completed(waiting):
             yield ready.result()

@@ -23,9 +23,11 @@ from supple.cli.commands.schema import schema
 from supple.cli.commands.verify import verify
 from supple.cli.commands.view import view
 from supple.cli.console import catch_sigterm, handle_errors, say
+from supple.cli.options import Command, CommandGroup
 from supple.cli.plain_tables import use_ascii_replacements
 
 app = typer.Typer(
+    cls=CommandGroup,
     help="Position-based simulation of hyperelastic solids and cloth.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -55,6 +57,7 @@ def _join_lines(text: str) -> str:
 
 
 for _command in (*app.registered_commands, *dataset.registered_commands, *bench.registered_commands):
+    _command.cls = Command
     _command.help = _join_lines(_command.callback.__doc__ or "") if _command.callback else None
 
 
@@ -71,9 +74,7 @@ def _show_version(value: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", metavar="", callback=_show_version, is_eager=True, help="Show the version."
-        ),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     pass

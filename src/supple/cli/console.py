@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -32,12 +32,6 @@ TERMINATED = 143
 """Exit code of shells for SIGTERM."""
 
 STDOUT = "standard output"
-
-Json = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object on stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Print errors only.")]
-ScenePath = Annotated[
-    Path, typer.Argument(help="Scene file (TOML), or a name of `supple list scenes`.", show_default=False)
-]
 
 MAX_WORD_LENGTH = 1000
 """Maximum number of characters of a word in an error message; most paths are shorter."""

@@ -169,7 +169,11 @@ def _parameters(table: Table, material: Material) -> Table:
     """Scene entries of a material; parameters that vary by element keep the field in the scene file."""
     (written,) = table.values()
     values = short_parameters(material)
-    fields = {name: written[name] for name, v in values.items() if is_per_element(v) and name in written}
+    fields = {}
+    for p in material.parameters:
+        spelled = next((name for name in (p.name, *p.aliases) if name in written), None)
+        if spelled is not None and is_per_element(values[p.name]):
+            fields[p.name] = written[spelled]
     return {name: np.asarray(v).tolist() for name, v in values.items() if name not in fields} | fields
 
 

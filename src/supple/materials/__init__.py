@@ -40,7 +40,7 @@ from supple.materials.plane_stress import (
 )
 from supple.materials.plastic_hencky import PlasticHencky
 from supple.materials.plastic_stvk import PlasticStVK
-from supple.materials.presets import MEASURED, measured, measured_density
+from supple.materials.preset_library import Preset, preset, presets
 from supple.materials.rest_deformation import InelasticMaterial, Prestrained, prestrained
 from supple.materials.safe_step import confinement
 from supple.materials.stable_neo_hookean import StableNeoHookean
@@ -129,7 +129,6 @@ def material_name(material: Material) -> str:
 
 __all__ = [
     "MATERIALS",
-    "MEASURED",
     "MEMBRANES",
     "ArrudaBoyce",
     "Corotated",
@@ -155,6 +154,7 @@ __all__ = [
     "PlaneStressStVK",
     "PlasticHencky",
     "PlasticStVK",
+    "Preset",
     "Prestrained",
     "StVK",
     "StableNeoHookean",
@@ -173,9 +173,9 @@ __all__ = [
     "is_membrane_material",
     "is_per_element",
     "material_name",
-    "measured",
-    "measured_density",
     "membrane_materials",
+    "preset",
+    "presets",
     "prestrained",
     "psi",
     "register_material",

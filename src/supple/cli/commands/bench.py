@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import Json, announce_compilation, handle_errors, print_json, say
+from supple.cli.console import announce_compilation, handle_errors, print_json, say
+from supple.cli.options import CommandGroup, Device, Json, Precision, Threads
 
-bench = typer.Typer(help="Measure speed on this machine.", no_args_is_help=True)
+bench = typer.Typer(cls=CommandGroup, help="Measure speed on this machine.", no_args_is_help=True)
 
 
 @bench.callback()
@@ -23,9 +24,9 @@ def sweep(
         str, typer.Option(help="Solver, see `supple list solvers`, such as xpbd:ordering=clusters.")
     ] = "pbng:acceleration=none",
     material: Annotated[str, typer.Option(help="Material, see `supple list materials`.")] = "corotated",
-    precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
-    device: Annotated[str, typer.Option(help="Device: cpu or cuda.")] = "cpu",
-    threads: Annotated[int | None, typer.Option(help="Number of threads; default: all cores.")] = None,
+    device: Device = "cpu",
+    precision: Precision = "float32",
+    threads: Threads = None,
     repeats: Annotated[int, typer.Option(help="Number of samples, of which the median is reported.")] = 20,
     json: Json = False,
 ) -> None:

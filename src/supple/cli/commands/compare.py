@@ -9,8 +9,6 @@ import typer
 
 from supple.cli.console import (
     NOT_CONVERGED,
-    Json,
-    ScenePath,
     announce_compilation,
     collect_limits,
     errors,
@@ -19,6 +17,18 @@ from supple.cli.console import (
     interruption,
     note,
     print_json,
+)
+from supple.cli.options import (
+    Device,
+    Json,
+    MaxIterations,
+    Overwrite,
+    PositionTolerance,
+    Precision,
+    ScenePath,
+    Threads,
+    TimeLimit,
+    Tolerance,
 )
 
 if TYPE_CHECKING:
@@ -40,40 +50,35 @@ def compare(
     solvers: Annotated[
         str | None,
         typer.Option(
+            "--solver",
             help="Comma-separated solvers with options, such as pbng:acceleration=chebyshev,newton. "
-            "Default: all solvers."
+            "Default: all solvers.",
         ),
     ] = None,
-    time_limit: Annotated[str | None, typer.Option(help="Time limit of each solver, such as 200ms.")] = None,
-    max_iterations: Annotated[
-        int | None, typer.Option(help="Iteration limit of each solver; 40 without any limit.")
-    ] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="Relative residual at which the solve ends.")
-    ] = None,
+    tolerance: Tolerance = None,
+    max_iterations: MaxIterations = None,
+    time_limit: TimeLimit = None,
+    position_tolerance: PositionTolerance = None,
     warmup: Annotated[
         int, typer.Option(help="Frames of a dynamic scene to simulate before the compared step.")
     ] = 0,
-    precision: Annotated[
-        str, typer.Option(help="float32 or float64; Newton supports float64 only.")
-    ] = "float64",
-    device: Annotated[str, typer.Option(help="Device: cpu or cuda.")] = "cpu",
-    threads: Annotated[int | None, typer.Option(help="Number of threads; default: all cores.")] = None,
+    device: Device = "cpu",
+    precision: Precision = "float64",
+    threads: Threads = None,
     output: Annotated[
         Path | None,
         typer.Option(parser=folder, help="Results folder; default: results/<scene name>_compare."),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", metavar="", help="Replace existing results.")
-    ] = False,
+    overwrite: Overwrite = False,
     picture: Annotated[
-        bool, typer.Option("--picture/--no-picture", metavar="", help="Draw the result of each solver.")
+        bool, typer.Option("--picture/--no-picture", help="Draw the result of each solver.")
     ] = True,
     json: Json = False,
 ) -> None:
     """Run several solvers from the same initial state and compare residual, energy and time.
 
-    Limits that are not given are those of the scene file.
+    Limits that are not given are those of the scene file; without any, each solver makes 40 iterations. A
+    solver that does not support the device or precision runs on one that it supports.
 
     Exit codes: 0 done; 1 no solver reached the tolerance, or a solver given by name could not be run (results
     are written). Others as for `supple run`.
@@ -93,7 +98,7 @@ def compare(
         backend.refuse_absent()
         file = load_file(scene)
         methods = [solver_for(file, word) for word in (SOLVERS if solvers is None else split_names(solvers))]
-        stop = get_limits(collect_limits(tolerance, max_iterations, time_limit), file)
+        stop = get_limits(collect_limits(tolerance, max_iterations, time_limit, position_tolerance), file)
         _check_warmup(warmup, file)
         results = ComparisonFolder(output or Path("results") / f"{scene.stem}_compare")
         results.create()

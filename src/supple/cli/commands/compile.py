@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import Json, errors, handle_errors, print_json, say
+from supple.cli.console import errors, handle_errors, print_json, say
+from supple.cli.options import Device, Json, Workers
 from supple.support.text import format_duration
 
 
@@ -14,19 +15,19 @@ def compile_kernels(
     materials: Annotated[
         str,
         typer.Option(
+            "--material",
             help="Comma-separated materials, see `supple list materials`; default: those with hand-written "
-            "derivatives."
+            "derivatives.",
         ),
     ] = "",
     solvers: Annotated[
-        str, typer.Option(help="Comma-separated solvers, see `supple list solvers`.")
+        str, typer.Option("--solver", help="Comma-separated solvers, see `supple list solvers`.")
     ] = "hybrid,pbng,newton",
-    precisions: Annotated[str, typer.Option(help="float64, float32 or both.")] = "float64,float32",
-    device: Annotated[str, typer.Option(help="Device: cpu or cuda.")] = "cpu",
-    processes: Annotated[
-        int | None,
-        typer.Option(help="Number of processes that compile at the same time; default: one per core."),
-    ] = None,
+    precisions: Annotated[
+        str, typer.Option("--precision", help="Precision: float64, float32 or both.")
+    ] = "float64,float32",
+    device: Device = "cpu",
+    workers: Workers = None,
     json: Json = False,
 ) -> None:
     """Compile kernels before their first use, for example in a container image."""
@@ -48,14 +49,14 @@ def compile_kernels(
                 raise ValueError(f"there is no material {name!r}; {suggest_name(name, MATERIALS)}")
         for precision in _words(precisions):
             Backend(device, precision).refuse_absent()
-        if processes is not None:
-            check_integer("processes", processes)
+        if workers is not None:
+            check_integer("workers", workers)
         if why := cache_obstacle():
             raise ValueError(f"compiled kernels cannot be kept: {why}")
         n_variants = len(names) * len(_words(precisions))
         seconds = {}
         methods = [parse_solver(word) for word in split_names(solvers)]
-        compiled = precompile(names, methods, _words(precisions), device, processes)
+        compiled = precompile(names, methods, _words(precisions), device, workers)
         for done, ready in enumerate(compiled, 1):
             seconds[f"{ready.material} {ready.precision}"] = ready.seconds
             errors.print(

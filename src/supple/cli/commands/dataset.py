@@ -6,23 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from supple.cli.console import (
-    DONE,
-    NOT_CONVERGED,
-    Json,
-    Quiet,
-    errors,
-    folder,
-    handle_errors,
-    note,
-    print_json,
-    say,
-)
+from supple.cli.console import DONE, NOT_CONVERGED, errors, folder, handle_errors, note, print_json, say
+from supple.cli.options import CommandGroup, Json, Overwrite, Quiet, Workers
 
 
-class _RunsByDefault(TyperGroup):
+class _RunsByDefault(CommandGroup):
     """Command group in which `supple dataset SPEC` means `supple dataset run SPEC`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -39,7 +28,6 @@ dataset = typer.Typer(
 
 Spec = Annotated[Path, typer.Argument(help="Specification of a data set (TOML).", show_default=False)]
 StorePath = Annotated[Path, typer.Argument(help="Folder of a data set.", show_default=False)]
-Workers = Annotated[int | None, typer.Option(help="Number of processes; default: one per core.")]
 Ray = Annotated[
     str | None,
     typer.Option(help="Solve on a Ray cluster: its address, or 'local' to start one on this machine."),
@@ -60,20 +48,14 @@ def run(
     shards: ShardsOption = None,
     workers: Workers = None,
     ray: Ray = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", metavar="", help="Delete an existing data set.")
-    ] = False,
+    overwrite: Overwrite = False,
     grow: Annotated[
         bool,
-        typer.Option(
-            "--grow", metavar="", help="Add samples to an existing data set, up to the number in the spec."
-        ),
+        typer.Option("--grow", help="Add samples to an existing data set, up to the number in the spec."),
     ] = False,
     allow_code: Annotated[
         bool,
-        typer.Option(
-            "--allow-code", metavar="", help="Allow the Python function that the spec names to run."
-        ),
+        typer.Option("--allow-code", help="Allow the Python function that the spec names to run."),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -102,9 +84,7 @@ def resume(
     ray: Ray = None,
     retry_failed: Annotated[
         bool,
-        typer.Option(
-            "--retry-failed", metavar="", help="Solve samples again that crashed or missed their tolerance."
-        ),
+        typer.Option("--retry-failed", help="Solve samples again that crashed or missed their tolerance."),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -203,13 +183,14 @@ def _print_statistics(statistics: dict[str, Any]) -> None:
 @dataset.command()
 def verify(
     store: StorePath,
-    again: Annotated[int, typer.Option(help="Number of random samples to solve again.", min=0)] = 5,
-    seed: Annotated[int, typer.Option(help="Random seed of their selection.", min=0)] = 0,
+    samples: Annotated[
+        int, typer.Option(help="Number of random samples to solve again and to compare.", min=0)
+    ] = 5,
+    seed: Annotated[int, typer.Option(help="Random seed of the selection of these samples.", min=0)] = 0,
     discard: Annotated[
         bool,
         typer.Option(
             "--discard",
-            metavar="",
             help="Mark damaged shards as unfinished, so that resume solves them again.",
         ),
     ] = False,
@@ -223,7 +204,7 @@ def verify(
     with handle_errors(json):
         from supple.datasets.store.verify import summarize_verdict, verify_folder
 
-        verdict = verify_folder(store, again, seed, discard)
+        verdict = verify_folder(store, samples, seed, discard)
         code = DONE if verdict.complete else NOT_CONVERGED
         if json:
             print_json(

@@ -7,16 +7,8 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import (
-    Json,
-    Quiet,
-    announce_compilation,
-    errors,
-    folder,
-    handle_errors,
-    print_json,
-    stdout,
-)
+from supple.cli.console import announce_compilation, errors, folder, handle_errors, print_json, stdout
+from supple.cli.options import Json, Quiet
 
 
 def export(

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from supple.cli.console import Json, ScenePath, handle_errors, print_json, stdout
+from supple.cli.console import handle_errors, print_json, stdout
+from supple.cli.options import Json, ScenePath
 
 
 def inspect(

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from supple.cli.console import Json, handle_errors, print_json, stdout
+from supple.cli.console import handle_errors, print_json, stdout
+from supple.cli.options import Json
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 Entries = list[dict[str, Any]]
 
-SECTIONS = "materials, membranes, measured, solvers, motions, selections, meshes, surfaces, bending, "
+SECTIONS = "materials, membranes, presets, solvers, motions, selections, meshes, surfaces, bending, "
 SECTIONS += "contact, integrators, guesses, files, fields, quantities, exports or scenes"
 """Sections of `catalogue`, listed here so that help does not have to build it."""
 
@@ -90,9 +91,7 @@ def list_names(
     what: Annotated[str | None, typer.Argument(help=f"{SECTIONS}; default: all.")] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            "--plot", help="Plot stress over stretch of materials or measured presets into a PNG file."
-        ),
+        typer.Option("--plot", help="Plot stress over stretch of materials or presets into a PNG file."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -113,30 +112,28 @@ def list_names(
 
 
 def _plot(what: str | None, path: Path) -> None:
-    """Plot stress against stretch for example materials or measured materials."""
+    """Plot stress against stretch for example materials or presets."""
     from supple.io.replace_file import replacing
-    from supple.materials import MATERIALS, MEASURED, measured
+    from supple.materials import MATERIALS, presets
     from supple.view.stress_stretch import stretch_plot
 
-    if what not in ("materials", "measured"):
-        raise ValueError("--plot draws materials: write supple list materials --plot, or measured")
+    if what not in ("materials", "presets"):
+        raise ValueError("--plot draws materials: write supple list materials --plot, or presets")
     if path.suffix != ".png":
         raise ValueError(f"--plot writes a PNG file, such as stress.png, got {path}")
     materials = (
         {name: kind.example() for name, kind in MATERIALS.items()}
         if what == "materials"
-        else {name: measured(name) for name in MEASURED}
+        else {name: preset.material for name, preset in presets().items()}
     )
     with replacing(path) as unfinished:
-        stretch_plot(
-            unfinished, materials, title="Materials" if what == "materials" else "Measured materials"
-        )
+        stretch_plot(unfinished, materials, title="Materials" if what == "materials" else "Preset materials")
 
 
 def catalogue() -> dict[str, Entries]:
     """Catalogue by section; each entry has at least name and description."""
     from supple.io import FORMATS
-    from supple.materials import MATERIALS, MEASURED, MEMBRANES, material_name, measured
+    from supple.materials import MATERIALS, MEMBRANES, material_name, presets
     from supple.meshes.files.load_save import _FORMATS
     from supple.meshes.files.surface_files import SURFACES
     from supple.postprocess.evaluation import QUANTITIES
@@ -155,13 +152,13 @@ def catalogue() -> dict[str, Entries]:
             {"name": name, "description": _summary(kind, []), "parameters": _parameters(kind)}
             for name, kind in MEMBRANES.items()
         ],
-        "measured": [
+        "presets": [
             {
                 "name": name,
-                "description": f"{material_name(measured(name))}, {entry.density:g} kg/m³. {entry.source}. "
-                f"{entry.note[:1].upper()}{entry.note[1:]}.",
+                "description": f"{material_name(preset.material)}, {preset.density:g} kg/m³. {preset.source}. "
+                f"{preset.note[:1].upper()}{preset.note[1:]}.",
             }
-            for name, entry in MEASURED.items()
+            for name, preset in presets().items()
         ],
         "solvers": [
             {

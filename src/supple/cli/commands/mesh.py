@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import Json, handle_errors, print_json, stdout
+from supple.cli.console import handle_errors, print_json, stdout
+from supple.cli.options import Json
 
 
 def mesh(
@@ -24,7 +25,7 @@ def mesh(
     scale: Annotated[float, typer.Option(help="Factor on all lengths.")] = 1.0,
     repair: Annotated[
         bool,
-        typer.Option("--repair", metavar="", help="Reorient inverted tetrahedra and remove unused vertices."),
+        typer.Option("--repair", help="Reorient inverted tetrahedra and remove unused vertices."),
     ] = False,
     json: Json = False,
 ) -> None:

@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from supple.cli.console import (
-    Json,
-    Quiet,
-    errors,
-    folder,
-    handle_errors,
-    interruption,
-    note,
-    print_json,
-    say,
-)
+from supple.cli.console import errors, folder, handle_errors, interruption, note, print_json, say
+from supple.cli.options import Json, Quiet
 
 if TYPE_CHECKING:
     from supple.runs.saved import SavedRun
@@ -59,12 +50,12 @@ def render(
     ] = None,
     fps: Annotated[float | None, typer.Option(help="Film frames per second.")] = None,
     turntable: Annotated[
-        bool, typer.Option("--turntable", metavar="", help="Move the camera once around the scene.")
+        bool, typer.Option("--turntable", help="Move the camera once around the scene.")
     ] = False,
     film: Annotated[
-        bool, typer.Option("--film/--no-film", metavar="", help="Write a film if there are several frames.")
+        bool, typer.Option("--film/--no-film", help="Write a film if there are several frames.")
     ] = True,
-    gif: Annotated[bool, typer.Option("--gif", metavar="", help="Also write the film as GIF.")] = False,
+    gif: Annotated[bool, typer.Option("--gif", help="Also write the film as GIF.")] = False,
     output: Annotated[
         Path | None,
         typer.Option(parser=folder, help="Folder for picture.png and film.mp4; default: the results folder."),

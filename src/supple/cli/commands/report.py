@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import Json, handle_errors, note, print_json, say
+from supple.cli.console import handle_errors, note, print_json, say
+from supple.cli.options import Json
 
 
 def report(

@@ -12,9 +12,6 @@ import typer
 from supple.cli.console import (
     DONE,
     NOT_CONVERGED,
-    Json,
-    Quiet,
-    ScenePath,
     announce_compilation,
     collect_limits,
     errors,
@@ -23,6 +20,19 @@ from supple.cli.console import (
     interruption,
     note,
     print_json,
+)
+from supple.cli.options import (
+    Device,
+    Json,
+    MaxIterations,
+    Overwrite,
+    PositionTolerance,
+    Precision,
+    Quiet,
+    ScenePath,
+    Threads,
+    TimeLimit,
+    Tolerance,
 )
 from supple.support.text import format_duration, pluralize
 
@@ -44,39 +54,28 @@ def run(
         str | None,
         typer.Option(help="Solver, such as newton or xpbd:ordering=clusters; default: the file's."),
     ] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="Relative residual at which the solve ends.")
-    ] = None,
-    max_iterations: Annotated[int | None, typer.Option(help="Iteration limit of each step.")] = None,
-    time_limit: Annotated[str | None, typer.Option(help="Time limit of each frame, such as '2 s'.")] = None,
-    position_tolerance: Annotated[
-        float | None,
-        typer.Option(help="Largest distance of a body from its equilibrium, relative to its size."),
-    ] = None,
+    tolerance: Tolerance = None,
+    max_iterations: MaxIterations = None,
+    time_limit: TimeLimit = None,
+    position_tolerance: PositionTolerance = None,
     frames: Annotated[int | None, typer.Option(help="Number of frames; default: the file's.")] = None,
-    precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float64",
-    device: Annotated[str, typer.Option(help="Device: cpu or cuda.")] = "cpu",
-    threads: Annotated[int | None, typer.Option(help="Number of threads; default: all cores.")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", metavar="", help="Continue an interrupted run.")
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", metavar="", help="Replace existing results.")
-    ] = False,
+    device: Device = "cpu",
+    precision: Precision = "float64",
+    threads: Threads = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
+    overwrite: Overwrite = False,
     record_history: Annotated[
         bool,
-        typer.Option(
-            "--record-history", metavar="", help="Record and plot residual and energy of every iteration."
-        ),
+        typer.Option("--record-history", help="Record and plot residual and energy of every iteration."),
     ] = False,
     picture: Annotated[
         bool,
-        typer.Option("--picture/--no-picture", metavar="", help="Draw the last frame, and the film."),
+        typer.Option("--picture/--no-picture", help="Draw the last frame, and the film."),
     ] = True,
     film: Annotated[
-        bool, typer.Option("--film/--no-film", metavar="", help="Write a film if there are several frames.")
+        bool, typer.Option("--film/--no-film", help="Write a film if there are several frames.")
     ] = True,
-    gif: Annotated[bool, typer.Option("--gif", metavar="", help="Also write the film as GIF.")] = False,
+    gif: Annotated[bool, typer.Option("--gif", help="Also write the film as GIF.")] = False,
     field: Annotated[
         str | None,
         typer.Option(help="Field for the colors, see `supple render`; default: the file's."),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from supple.cli.console import Json, handle_errors, print_json
+from supple.cli.console import handle_errors, print_json
+from supple.cli.options import Json
 
 
 def schema(json: Json = False) -> None:

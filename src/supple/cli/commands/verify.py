@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import DONE, NOT_CONVERGED, Json, Quiet, handle_errors, note, print_json, say
+from supple.cli.console import DONE, NOT_CONVERGED, handle_errors, note, print_json, say
+from supple.cli.options import Json, Quiet
 
 
 def verify(

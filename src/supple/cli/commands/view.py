@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from supple.cli.console import TERMINATED, ScenePath, Terminated, errors, folder, handle_errors, note
+from supple.cli.console import TERMINATED, Terminated, errors, folder, handle_errors, note
+from supple.cli.options import Device, ScenePath
 
 
 def view(
@@ -25,7 +26,7 @@ def view(
             show_default=False,
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="Device: cpu or cuda.")] = "cpu",
+    device: Device = "cpu",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -33,12 +34,8 @@ def view(
             help="Folder for files saved by the page, created if missing; default: the working directory.",
         ),
     ] = None,
-    play: Annotated[
-        bool, typer.Option("--play", metavar="", help="Start the simulation immediately.")
-    ] = False,
-    browser: Annotated[
-        bool, typer.Option("--open", metavar="", help="Open the page in the browser.")
-    ] = False,
+    play: Annotated[bool, typer.Option("--play", help="Start the simulation immediately.")] = False,
+    browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Show a live scene in the browser, with interactive solver, material and pins.
 

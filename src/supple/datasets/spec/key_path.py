@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from supple.scene.schema.base import Choice
-from supple.scene.schema.materials import MeasuredTable
+from supple.scene.schema.materials import PresetTable
 from supple.support.arguments import format_value, suggest_name
 
 Key = str | int
@@ -139,7 +139,7 @@ def check_numeric(value: Any, text: str) -> Any:
 def values_in(table: BaseModel) -> dict[str, Any]:
     """Values set in a table by name; a preset material lists all of its parameters."""
     values = {name: getattr(table, name) for name in type(table).model_fields}
-    if isinstance(table, MeasuredTable):
+    if isinstance(table, PresetTable):
         values |= table.given()
     return {name: value for name, value in values.items() if value is not None}
 

@@ -188,7 +188,7 @@ class VectorizedConditions:
         if not varied:
             return [None] * count
         try:
-            made = {group: _split_material(_make_material(*of), count) for group, of in varied.items()}
+            made = {group: _split_material(of[0].from_parameters(**of[1]), count) for group, of in varied.items()}
         except ValueError:
             return None
         base = materials_of(self._source.model)
@@ -229,11 +229,6 @@ def _replace_parameter(motion: Any, name: str, component: Sequence[Any], values:
     copied_motion = copy(motion)
     object.__setattr__(copied_motion, name, after)
     return copied_motion
-
-
-def _make_material(kind: type[Material], given: dict[str, Any]) -> Material:
-    declared = {p.name for p in kind.parameters}
-    return kind(**given) if given.keys() <= declared else kind.of_stored(**given)
 
 
 def _split_material(material: Material, count: int) -> list[Material]:

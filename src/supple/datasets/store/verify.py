@@ -58,7 +58,7 @@ class Verdict:
         return self.good and not self.missing and self.up_to_date
 
 
-def verify(store: Store, again: int = 5, seed: int = 0, progress: Progress | None = None) -> Verdict:
+def verify(store: Store, samples: int = 5, seed: int = 0, progress: Progress | None = None) -> Verdict:
     """Verify the checksums of all files and sample chunks in a store.
 
     If nothing is damaged, some samples are solved again from the scene's initial positions, and their
@@ -66,7 +66,7 @@ def verify(store: Store, again: int = 5, seed: int = 0, progress: Progress | Non
 
     Args:
         store: A store, finished or not.
-        again: Number of random samples to solve again.
+        samples: Number of random samples to solve again.
         seed: Seed of their selection.
         progress: Called as progress(done, total) after each finished shard.
     """
@@ -89,12 +89,12 @@ def verify(store: Store, again: int = 5, seed: int = 0, progress: Progress | Non
     verdict.problems += extra_files(store)
     _note_unfinished(store, verdict)
     if (
-        again
+        samples
         and finished
         and not verdict.problems
         and "positions" in {quantity.name for quantity in store.quantities}
     ):
-        _solve_again(store, again, seed, verdict)
+        _solve_again(store, samples, seed, verdict)
     return verdict
 
 
@@ -156,7 +156,7 @@ def wrong_in_shard(store: Store, shard: int, verdict: Verdict) -> Iterator[str]:
                 yield f"{path}: sample {sample} is damaged: its checksum is wrong."
 
 
-def _solve_again(store: Store, again: int, seed: int, verdict: Verdict) -> None:
+def _solve_again(store: Store, samples: int, seed: int, verdict: Verdict) -> None:
     from supple.datasets.read.dataset import Samples
 
     shards, columns = Shards(store, None), reports(store)
@@ -194,12 +194,12 @@ def _solve_again(store: Store, again: int, seed: int, verdict: Verdict) -> None:
         )
 
 
-def verify_folder(path: Path, again: int, seed: int, discarding: bool) -> Verdict:
+def verify_folder(path: Path, samples: int, seed: int, discarding: bool) -> Verdict:
     """Verify the store in a folder.
 
     Args:
         path: Folder of the store. A store that is too damaged to open gives a verdict with that problem.
-        again: Number of random samples to solve again.
+        samples: Number of random samples to solve again.
         seed: Seed of their selection.
         discarding: Mark damaged shards as unfinished.
     """
@@ -207,7 +207,7 @@ def verify_folder(path: Path, again: int, seed: int, discarding: bool) -> Verdic
         store = Store(path)
     except DamagedError as error:
         return Verdict(problems=[str(error)])
-    verdict = verify(store, again, seed)
+    verdict = verify(store, samples, seed)
     if discarding:
         discard(store, verdict.damaged)
     return verdict

@@ -38,7 +38,7 @@ class Solid(Body):
         description="What it is made of, e.g. { corotated = { young = 1e5, poisson = 0.3 } }."
     )
     density: Positive = Field(
-        1000.0, description="Mass density [kg/m³], positive; that of a measured material unless given."
+        1000.0, description="Mass density [kg/m³], positive; that of a preset unless given."
     )
     region: list[RegionTable] = Field(
         [], description="Tetrahedra of other materials, each under [[solid.region]]."
@@ -55,7 +55,7 @@ class Solid(Body):
 
     @property
     def mass_density(self) -> float:
-        """Mass density [kg/m³] from the file, measured material, or default, in this order."""
+        """Mass density [kg/m³] from the file, preset, or default, in this order."""
         known = None if "density" in self.model_fields_set else self.material.density
         return self.density if known is None else known
 

@@ -17,7 +17,9 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from supple.materials import MEASURED, Material, Parameter, measured, measured_density
+from supple.materials import Material, Parameter
+from supple.materials.moduli import MODULI, spellings
+from supple.materials.preset_library import PRESETS
 from supple.meshes import Mesh, fibers_between
 from supple.scene.schema.base import Choice, Number, Table, Vector
 from supple.scene.schema.selections import Where
@@ -116,8 +118,13 @@ Alternatives = list[tuple[set[str], list[str]]]
 
 
 def _alternatives(kind: type[Material]) -> Alternatives:
-    alternatives = [kind.parameters] if kind.stored == kind.parameters else [kind.parameters, kind.stored]
-    return [({p.name for p in way if p.default is None}, [p.name for p in way]) for way in alternatives]
+    """Sets of keys that determine a material: its parameters, by name, alias or pair of moduli; or stored numbers."""
+    optional = [p.name for p in kind.parameters if p.default is not None]
+    ways: Alternatives = [(set(names), [*names, *optional]) for names in spellings(kind)]
+    stored = {p.name for p in kind.stored if p.default is None}
+    if stored not in [required for required, _ in ways]:
+        ways.append((stored, [p.name for p in kind.stored]))
+    return ways
 
 
 class Parameters(Table):
@@ -129,8 +136,12 @@ class Parameters(Table):
     def _one_way(self) -> Self:
         given, alternatives = self.model_fields_set, _alternatives(self.kind)
         if not any(required <= given <= set(known) for required, known in alternatives):
+            aliases = {alias for p in (*MODULI, *self.kind.parameters) for alias in p.aliases}
+            aliases -= {p.name for p in self.kind.parameters}
             texts = [
-                " and ".join(name for name in known if name in required) for required, known in alternatives
+                " and ".join(name for name in known if name in required)
+                for required, known in alternatives
+                if not required & aliases
             ]
             expected = f"either {', or '.join(texts)}" if len(texts) > 1 else texts[0]
             raise ValueError(f"must have {expected}; it has {', '.join(sorted(given)) or 'none of them'}.")
@@ -142,8 +153,7 @@ class Parameters(Table):
         if mesh is None and any(isinstance(value, FromField | Between) for value in given.values()):
             return None
         values = {name: _on(mesh, value, name) for name, value in given.items()}
-        declared = {p.name for p in self.kind.parameters}
-        return self.kind(**values) if values.keys() <= declared else self.kind.of_stored(**values)
+        return self.kind.from_parameters(**values)
 
 
 def _on(mesh: Any, value: Any, name: str) -> Any:
@@ -162,29 +172,30 @@ def _as_floats(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-class MeasuredTable(Table):
-    """Measured material by name; further keys override parameters, such as fiber directions."""
+class PresetTable(Table):
+    """Preset material by name; further keys override parameters, such as fiber directions."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[Any, OrField(solved=True)]]
 
-    name: Literal[tuple(MEASURED)] = Field(description="One of those that `supple list measured` lists.")  # type: ignore[valid-type]
+    name: Literal[tuple(PRESETS)] = Field(description="One of those that `supple list presets` lists.")  # type: ignore[valid-type]
 
     @property
     def density(self) -> float:
-        return measured_density(self.name)
+        return PRESETS[self.name].density
 
     @property
     def kind(self) -> type[Material]:
-        return MEASURED[self.name].kind
+        return PRESETS[self.name].kind
 
     def given(self) -> dict[str, Any]:
         """Return all parameters with float values.
 
-        Values in the file take precedence over measured values, and these over the defaults of the material.
+        Values in the file take precedence over those of the preset, and these over the defaults of the
+        material.
         """
         settings = {p.name: p.default for p in self.kind.parameters if p.default is not None}
-        settings |= MEASURED[self.name].parameters | (self.model_extra or {})
+        settings |= PRESETS[self.name].parameters | (self.model_extra or {})
         return {name: _as_floats(value) for name, value in settings.items()}
 
     @model_validator(mode="after")
@@ -201,11 +212,13 @@ class MeasuredTable(Table):
         changes = self.model_extra or {}
         if mesh is None and any(isinstance(value, Table) for value in changes.values()):
             return None
-        return measured(self.name, **{name: _on(mesh, value, name) for name, value in changes.items()})
+        return PRESETS[self.name].material(**{name: _on(mesh, value, name) for name, value in changes.items()})
 
 
 class MaterialChoice(Choice):
     """Material: energy density and parameters."""
+
+    others_call: ClassVar[dict[str, str]] = {"measured": "preset", "holzapfel": "holzapfel_gasser_ogden"}
 
     @model_validator(mode="before")
     @classmethod
@@ -220,7 +233,7 @@ class MaterialChoice(Choice):
 
     @property
     def density(self) -> float | None:
-        """Mass density [kg/m³] of a measured material, None for others."""
+        """Mass density [kg/m³] of a preset, None for other materials."""
         return getattr(self.chosen[1], "density", None)
 
 
@@ -233,13 +246,14 @@ def material_choice(
         for name, kind in materials
     }
     if name == "Material":
-        text = "A material that somebody has measured, by its name."
-        keys["measured"] = (MeasuredTable | None, Field(None, description=text))
+        text = "A material with published parameters, by its name, e.g. { name = \"ecoflex_0030\" }."
+        keys["preset"] = (PresetTable | None, Field(None, description=text))
     return create_model(name, __base__=MaterialChoice, __doc__=MaterialChoice.__doc__, **keys)
 
 
 def _table(kind: type[Material]) -> Any:
-    names = {p.name: p for p in (*kind.stored, *kind.parameters)}
+    declared = (*MODULI, *kind.stored, *kind.parameters)
+    names = {alias: p for p in declared for alias in p.aliases} | {p.name: p for p in declared}
     keys: Any = {
         name: (_annotation(names[name]) | None, Field(None, description=_described(names[name])))
         for _, known in _alternatives(kind)
@@ -264,10 +278,10 @@ def _table(kind: type[Material]) -> Any:
 
 
 def _others_call(kind: type[Material]) -> dict[str, str]:
-    """Aliases of parameters, which files write by their names."""
+    """Earlier and other names of parameters, for messages."""
     renamed = {"shear": "shear_modulus", "bulk": "bulk_modulus", "weft": "young_weft", "warp": "young_warp"}
     renamed = {old: new for old, new in renamed.items() if new in {p.name for p in kind.parameters}}
-    return renamed | {alias: p.name for p in (*kind.stored, *kind.parameters) for alias in p.aliases}
+    return renamed
 
 
 def _described(parameter: Parameter) -> str:

@@ -22,7 +22,7 @@ class RegionTable(Table):
     where: Cells = Field(description='Which, e.g. { data = { field = "region", values = [3] } }.')
     material: MaterialChoice = Field(description="What they are made of, as that of a solid.")
     density: Positive | None = Field(
-        None, description="Mass density [kg/m³]; that of the measured material or of the solid unless given."
+        None, description="Mass density [kg/m³]; that of the preset or of the solid unless given."
     )
 
     def make(self, mesh: meshes.TetMesh) -> regions.Region:

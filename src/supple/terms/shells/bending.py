@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from supple.materials import Parameter
-from supple.materials.isotropic import YOUNG
+from supple.materials.moduli import YOUNG
 from supple.support.arguments import check_flag, format_value, to_floats
 from supple.terms.base.term import Term
 from supple.terms.shells.crease import Crease, Creases

@@ -1,4 +1,4 @@
-"""Materials with published, measured parameters, by name and with sources."""
+"""Preset materials: published parameters by name, with density and source."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any
 from supple.materials.holzapfel import HolzapfelGasserOgden
 from supple.materials.material import Material
 from supple.materials.muscle import Muscle
+from supple.materials.moduli import resolve_moduli
 from supple.materials.neo_hookean import NeoHookean
 from supple.materials.ogden import Ogden
 from supple.materials.transverse_stvk import TransverseStVK
-from supple.support.arguments import suggest_name
+from supple.support.arguments import format_value, match_name, suggest_name
 
 PSI = 6894.757
 """Pascals per pound-force per square inch [Pa]."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class Published:
     """Published parameters of a material.
 
     Attributes:
@@ -35,11 +36,37 @@ class Measured:
     source: str
     note: str = ""
 
+    def material(self, **changes: Any) -> Material:
+        """Build the material, with changed parameters."""
+        return self.kind(**(self.parameters | resolve_moduli(self.kind, changes)))
 
-def _silicone(modulus: float, gravity: float, product: str) -> Measured:
+
+@dataclass(frozen=True)
+class Preset:
+    """A material with published parameters, density and source, from `preset`.
+
+    `Scene.add_solid`, `Scene.add_cloth`, `Region` and `prestrained` accept it as a material. Solids and regions
+    of solids have its density unless another one is given.
+
+    Attributes:
+        name: Name of the preset.
+        material: Material.
+        density: Mass density [kg/m³].
+        source: Publication or datasheet.
+        note: Assumptions not covered by the source, "" for none.
+    """
+
+    name: str
+    material: Material
+    density: float
+    source: str
+    note: str = ""
+
+
+def _silicone(modulus: float, gravity: float, product: str) -> Published:
     """Neo-Hookean fit of the datasheet's stress at twice the length [psi], μ (2 - 1/4) if incompressible."""
     shear = modulus * PSI / 1.75
-    return Measured(
+    return Published(
         NeoHookean,
         {"young": 2 * shear * (1 + 0.49), "poisson": 0.49},
         1000.0 * gravity,
@@ -49,8 +76,8 @@ def _silicone(modulus: float, gravity: float, product: str) -> Measured:
     )
 
 
-def _gelatine(young: float, mixture: str, density: float) -> Measured:
-    return Measured(
+def _gelatine(young: float, mixture: str, density: float) -> Published:
+    return Published(
         NeoHookean,
         {"young": young, "poisson": 0.49},
         density,
@@ -60,8 +87,8 @@ def _gelatine(young: float, mixture: str, density: float) -> Measured:
     )
 
 
-def _artery(layer: str, c: float, k1: float, k2: float, cosine: float, sine: float) -> Measured:
-    return Measured(
+def _artery(layer: str, c: float, k1: float, k2: float, cosine: float, sine: float) -> Published:
+    return Published(
         HolzapfelGasserOgden,
         {
             "shear_modulus": c,
@@ -78,8 +105,8 @@ def _artery(layer: str, c: float, k1: float, k2: float, cosine: float, sine: flo
     )
 
 
-MEASURED: dict[str, Measured] = {
-    "rubber_treloar": Measured(
+PRESETS: dict[str, Published] = {
+    "rubber_treloar": Published(
         Ogden,
         {
             "mu1": 6.3e5, "alpha1": 1.3, "mu2": 1.2e3, "alpha2": 5.0, "mu3": -1e4, "alpha3": -2.0,
@@ -97,7 +124,7 @@ MEASURED: dict[str, Measured] = {
     "dragon_skin_30": _silicone(86, 1.08, "Dragon Skin 30"),
     "artery_media": _artery("media", 3000.0, 2363.2, 0.8393, 0.8746197071, 0.4848096202),
     "artery_adventitia": _artery("adventitia", 300.0, 562.0, 0.7112, 0.4694715628, 0.8829475929),
-    "muscle": Measured(
+    "muscle": Published(
         Muscle,
         {"young": 1.2e4, "poisson": 0.49, "strength": 2.25e5, "fiber": (1.0, 0.0, 0.0)},
         1060.0,
@@ -105,7 +132,7 @@ MEASURED: dict[str, Measured] = {
         "Physiology 57, 1984: 22.5 N/cm² of active muscle of guinea pigs; density: Mendez, Keys, 1960",
         "fiber is along x, and at rest: give activation; Poisson's ratio 0.49 is assumed",
     ),
-    "fat": Measured(
+    "fat": Published(
         NeoHookean,
         {"young": 2 * 752.0 * (1 + 0.49), "poisson": 0.49},
         920.0,
@@ -115,7 +142,7 @@ MEASURED: dict[str, Measured] = {
     ),
     "gelatine": _gelatine(4.34e3, "20 parts of water to one of gelatine, 4.34 kPa (deviation 0.64)", 1010.0),
     "gelatine_firm": _gelatine(2.77e5, "2 parts of water to one of gelatine, 277 kPa (deviation 30)", 1100.0),
-    "skin": Measured(
+    "skin": Published(
         NeoHookean,
         {"young": 6e3, "poisson": 0.49},
         1100.0,
@@ -124,7 +151,7 @@ MEASURED: dict[str, Measured] = {
         "an order of magnitude: under tension skin is up to a thousand times as stiff; Poisson's ratio 0.49 "
         "and density are assumed",
     ),
-    "cork": Measured(
+    "cork": Published(
         TransverseStVK,
         {
             "young_along": 2e7,
@@ -139,29 +166,44 @@ MEASURED: dict[str, Measured] = {
         "fiber is the radial direction of the tree; small strains; middles of the ranges given",
     ),
 }  # fmt: skip
-"""Measured materials with the parameters of a single source; assumptions are stated in the note."""
+"""Parameters of a single source per preset; assumptions are stated in the note."""
 
 
-def measured(name: str, **changes: Any) -> Material:
-    """Return a measured material by name; `supple list measured` lists all names.
+def preset(name: str, **changes: Any) -> Preset:
+    """Return a material with published parameters, its density and its source.
 
     Args:
-        name: Name in `MEASURED`.
-        **changes: Parameters that replace measured ones.
+        name: Name of the preset, whatever its case; `presets()` and `supple list presets` list all.
+        **changes: Parameters that replace published ones, such as `fiber` or `activation`.
 
-    >>> measured("ecoflex_0030").poisson
-    0.49
+    Returns:
+        The preset, which `add_solid` accepts as a material: `scene.add_solid(mesh, preset("ecoflex_0030"))`.
+
+    Raises:
+        ValueError: There is no such preset, or a changed parameter is invalid.
+
+    >>> silicone = preset("ecoflex_0030")
+    >>> silicone.density, silicone.material.poisson
+    (1070.0, 0.49)
     """
-    preset = _preset(name)
-    return preset.kind(**(preset.parameters | changes))
+    known = match_name(name, PRESETS) if isinstance(name, str) else None
+    if known is None:
+        raise ValueError(f"there is no preset {format_value(name)}; {suggest_name(str(name), PRESETS)}")
+    published = PRESETS[known]
+    return Preset(
+        known, published.material(**changes), published.density, published.source, published.note
+    )
 
 
-def measured_density(name: str) -> float:
-    """Return the density of a measured material [kg/m³]."""
-    return _preset(name).density
+def presets() -> dict[str, Preset]:
+    """Return all presets by name.
+
+    >>> presets()["cork"].source[:27]
+    'Gibson, Easterling, Ashby, '
+    """
+    return {name: preset(name) for name in PRESETS}
 
 
-def _preset(name: str) -> Measured:
-    if not isinstance(name, str) or name not in MEASURED:
-        raise ValueError(f"there is no measured material {name!r}; {suggest_name(str(name), MEASURED)}")
-    return MEASURED[name]
+def material_of(value: Any) -> Any:
+    """Return the material of a preset; other values unchanged."""
+    return value.material if isinstance(value, Preset) else value
