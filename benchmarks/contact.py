@@ -41,7 +41,7 @@ def indent(cells: int, depth: float, size: float = 2.0, power: float = 2.0, tole
     scene.add_obstacle(ball, supple.Translate((0, -depth, 0)), name="ball")
     began = perf_counter()
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=tolerance)
-    (obstacle,) = result.report.contact.obstacles
+    (obstacle,) = result.report.contact.obstacles.each
     force = 4 * obstacle.force[1]
     expected = 4 / 3 * YOUNG / (1 - POISSON**2) * np.sqrt(RADIUS) * depth**1.5
     return {
@@ -51,7 +51,7 @@ def indent(cells: int, depth: float, size: float = 2.0, power: float = 2.0, tole
         "force": force,
         "hertz": expected,
         "ratio": force / expected,
-        "contacts": obstacle.contacts,
+        "contacts": obstacle.count,
         "radius": float(np.sqrt(RADIUS * depth)),
         "iterations": result.report.iterations,
         "relative_residual": result.report.relative_residual,

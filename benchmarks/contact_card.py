@@ -42,9 +42,8 @@ def measured(contact: Any, size: Size, frames: int, precision: str) -> dict[str,
         )
         for frame in moving:
             took = perf_counter() - began - (compiled.seconds - before)
-            contacts = frame.report.met
-            assert contacts is not None
-            rows.append({"seconds": took, "contacts": contacts.contacts, "depth": contacts.depth})
+            contact = frame.report.contact.bodies
+            rows.append({"seconds": took, "contacts": contact.count, "depth": contact.max_penetration})
             if frame.index == frames - PROFILED_FRAMES:
                 times = profile()
             began, before = perf_counter(), compiled.seconds

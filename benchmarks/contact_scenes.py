@@ -33,6 +33,7 @@ import supple
 from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.contact.dynamic_terms import DynamicTerms
+from supple.contact.report import ContactReport
 from supple.io.machine import machine
 from supple.kernels import compilation, default_threads
 from supple.problem import Problem
@@ -143,14 +144,15 @@ class RunSummary:
         self.slowest_frame = max(self.slowest_frame, report.seconds)
         self.lowest = float(frame.positions[:, 1].min())
         self.check_frame(frame.index, scene, frame.positions)
-        if report.met is not None:
-            self.deepest = max(self.deepest, report.met.depth)
-            self.most_contacts = max(self.most_contacts, report.met.contacts)
-            self.behind = getattr(report.met, "behind", 0.0)
-            gaps = [self.smallest_gap, getattr(report.met, "gap", None)]
+        contact = report.contact or ContactReport()
+        if contact.bodies is not None:
+            self.deepest = max(self.deepest, contact.bodies.max_penetration)
+            self.most_contacts = max(self.most_contacts, contact.bodies.count)
+            self.behind = contact.bodies.pin_lag or 0.0
+            gaps = [self.smallest_gap, contact.bodies.min_gap]
             self.smallest_gap = min((gap for gap in gaps if gap is not None), default=None)
-        if report.contact is not None:
-            self.deepest_in_obstacles = max(self.deepest_in_obstacles, report.contact.depth)
+        if contact.obstacles is not None:
+            self.deepest_in_obstacles = max(self.deepest_in_obstacles, contact.obstacles.max_penetration)
 
     def check_frame(self, index: int, scene: supple.Scene, positions: np.ndarray) -> None:
         """Whether surfaces intersect in a frame, and how deep."""
@@ -245,10 +247,10 @@ def say(run_summary: RunSummary, frame: supple.Frame, seconds: list[float]) -> N
     of a run compiles and lays out."""
     pace = float(np.mean(seconds[1:][-5:] or seconds))
     left = pace * (run_summary.of_frames - frame.index)
-    contacts = frame.report.met
+    contact = frame.report.contact
     print(
         f"  frame {frame.index} of {run_summary.of_frames}: {seconds[-1]:.2f} s, "
-        f"{contacts.contacts if contacts else 0} contacts, "
+        f"{contact.bodies.count if contact and contact.bodies else 0} contacts, "
         f"{len(run_summary.frames_that_intersect)} frames intersect, {len(run_summary.unchecked)} unchecked; "
         f"{left:.0f} s left at this pace",
         flush=True,

@@ -27,12 +27,12 @@ def stack(count: int = 3) -> dict:
     scene.add_obstacle(supple.Plane(), friction=0.5, name="floor")
     frames = list(supple.simulate(scene, solver=supple.PBNG(), frames=400, tolerance=1e-6))
     last, before = frames[-1], frames[-100]
-    floor = last.report.contact.obstacles[0].force[1]
+    floor = last.report.contact.obstacles.each[0].force[1]
     return {
         "blocks": count,
         "carried": -floor / (count * 1000 * G),
         "moved": float(np.abs(last.positions - before.positions).max()),
-        "depth": last.report.met.depth,
+        "depth": last.report.contact.bodies.max_penetration,
     }
 
 
@@ -55,10 +55,10 @@ def arch(stones: int = 7, seconds: float = 2.0) -> dict:
     weight = sum(float(body.masses.sum()) for body in scene.bodies) * G
     return {
         "stones": stones,
-        "carried": -last.report.contact.obstacles[0].force[1] / weight,
+        "carried": -last.report.contact.obstacles.each[0].force[1] / weight,
         "moved": float(np.abs(last.positions - before.positions).max()),
         "settled": float(np.abs(last.positions - last.model.rest).max()),
-        "depth": last.report.met.depth,
+        "depth": last.report.contact.bodies.max_penetration,
     }
 
 
@@ -72,7 +72,7 @@ def drop() -> dict:
     momentum, worst, lost = mass @ np.tile([0.5, -2, 0], (len(mass), 1)), 0.0, 0.0
     for frame in supple.simulate(scene, solver=supple.PBNG(), frames=100, tolerance=1e-8):
         now = mass @ frame.velocities
-        force = np.array(frame.report.contact.bodies["solid0"]) + mass.sum() * np.array([0, -G, 0])
+        force = np.array(frame.report.contact.obstacles.forces["solid0"]) + mass.sum() * np.array([0, -G, 0])
         worst = max(worst, float(np.abs(now - momentum - 0.005 * force).max()))
         lost = max(lost, float(np.abs(now - momentum).max()))
         momentum = now

@@ -24,9 +24,9 @@ def twisted_bars(measurements: Measurements) -> str:
         f"four bars whose ends are turned by {barrier['angle [rad]']:.1f} rad wind around each other "
         f"and balance ({barrier['frames']} frames); their middle passes the axis by "
         f"{barrier['overlap'] * 1e3:.0f} mm, without contact by {free['overlap'] * 1e3:.0f} mm.",
-        Claim("all frames balance", barrier["converged"]),
-        Claim("no bar passes the axis, which the others leave no room beyond", barrier["overlap"] <= 0),
-        Claim("without contact they would", free["overlap"] > 0),
+        Claim("all frames converge", barrier["converged"]),
+        Claim("no bar crosses the axis, beyond which others leave no space", barrier["overlap"] <= 0),
+        Claim("without contact, bars cross the axis", free["overlap"] > 0),
     )
 
 

@@ -31,9 +31,9 @@ def partitions(measurements: Measurements) -> str:
         f"{block['single elements, smallest last']} and {block['clusters of 5, smallest last']} colors of a "
         f"block, of a ball {counts['ball']['single elements, smallest last']} and "
         f"{counts['ball']['clusters of 5, smallest last']}.",
-        Claim("clusters need less than half of the colors of single elements, on both", fewer(counts)),
-        Claim("the cells of a block need 8, section 4.1", block["cells"] == 8),
-        Claim("no single elements need more colors with the smallest degree last", not_more(counts)),
+        Claim("clusters need less than half the colors of single elements, on both bodies", fewer(counts)),
+        Claim("cells of a block need 8 colors [section 4.1]", block["cells"] == 8),
+        Claim("smallest degree last never increases the colors of single elements", not_more(counts)),
     )
 
 

@@ -41,8 +41,11 @@ def papers(
         str, typer.Option(help="Device of timed rows: cpu, or cuda with separate results.")
     ] = "cpu",
     output: Annotated[
-        Path, typer.Option(parser=folder, help="Folder of the measurements and of the page.")
-    ] = Path("results/papers"),
+        Path | None,
+        typer.Option(
+            parser=folder, help="Folder of the measurements and of the page; default: results/papers."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """List the figures and tables of the five papers, or measure some of them.
@@ -57,13 +60,14 @@ def papers(
         from supple_papers.results_page import write_page
 
         check_choice("device", device, DEVICES)
+        results = output or Path("results/papers")
         chosen = list(rows().values()) if every else find_rows(names or [])
         if not chosen and not page:
-            _list(output, json)
+            _list(results, json)
             return
-        measured, skipped = _measure(chosen, output, full, overwrite, device)
-        _judge(output)
-        where = write_page(output)
+        measured, skipped = _measure(chosen, results, full, overwrite, device)
+        _judge(results)
+        where = write_page(results)
         if json:
             print_json({"rows": measured, "skipped": skipped, "page": str(where)})
         else:

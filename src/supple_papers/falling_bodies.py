@@ -95,7 +95,7 @@ def into_a_box(measurements: Measurements) -> str:
         f"step of {fall['vertices']:,} vertices.",
         Claim("positions stay finite", fall["finite"]),
         Claim(
-            "no body passes another by more than a tenth of its size, nor the floor by more than a mm",
+            "bodies pass each other by at most a tenth of their size, and the floor by at most 1 mm",
             deepest < 0.03 and below < 1e-3,
         ),
         Claim("no element is inverted at the end", fall["inverted at the end"] == 0),
@@ -115,7 +115,7 @@ def on_a_cloth(measurements: Measurements) -> str:
         "let go by themselves: the motion goes on in a second scene.",
         Claim("positions stay finite", heights["finite"]),
         Claim("the cloth catches the bodies: none falls below 0.35 m", before > -0.35),
-        Claim("let go, the lowest falls by another 0.1 m at least", after < before - 0.1),
+        Claim("after release, the lowest falls by at least another 0.1 m", after < before - 0.1),
     )
 
 
@@ -196,8 +196,8 @@ def funnel_and_cloth(measurements: Measurements) -> str:
         f"0.8 s; a ball of 6 kg sinks {cloth['depth [m]'] * 1e3:.0f} mm into a weave that is held at its "
         "sides. The paper's statues are not public.",
         Claim("bodies in the funnel stay finite", funnel_fall["finite"]),
-        Claim("none of their elements is inverted", funnel_fall["most inverted elements"] == 0),
-        Claim("some pass the funnel", funnel_fall["through"] > 0),
+        Claim("no elements of bodies in the funnel are inverted", funnel_fall["most inverted elements"] == 0),
+        Claim("some bodies pass the funnel", funnel_fall["through"] > 0),
         Claim("the cloth stays finite and holds the ball", cloth["finite"] and 0 < cloth["depth [m]"] < 0.5),
     )
 

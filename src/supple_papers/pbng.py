@@ -19,6 +19,6 @@ def residuals(measurements: Measurements) -> str:
     xpbd = measurements.part("xpbd", lambda: measure_residuals(measurements, XPBD()))["200"]
     return measurements.judge(
         f"after 200 iterations PBNG has left {pbng:.1e} of the residual, XPBD {xpbd:.2g}.",
-        Claim("PBNG leaves less than a thousandth of what XPBD leaves", pbng < 1e-3 * xpbd),
-        Claim("XPBD is left with more than a hundredth of the residual", xpbd > 0.01),
+        Claim("PBNG leaves less than a thousandth of XPBD's residual", pbng < 1e-3 * xpbd),
+        Claim("XPBD keeps more than a hundredth of the residual", xpbd > 0.01),
     )

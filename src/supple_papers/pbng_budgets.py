@@ -160,23 +160,23 @@ def equal_budgets(measurements: Measurements) -> str:
         "frames that "
         f"have converged, {growths}.",
         Claim(
-            "in the time that Newton takes PBNG has the least relative residual, with both budgets",
+            "in Newton's time, PBNG has the smallest relative residual, with both budgets",
             all(pbng_leads),
         ),
-        Claim("with the low budget PBNG ends nearer than XPBD and PBD", low[0] < min(low[2:])),
+        Claim("with the low budget, PBNG has a smaller error than XPBD and PBD", low[0] < min(low[2:])),
         Claim(
-            "with the low budget Newton with the exact Hessian is lost",
+            "with the low budget, Newton with exact Hessian fails",
             _is_lost(growth["newton, exact, 2 x 7 CG"]),
             "seven iterations of conjugate gradients miss the few directions of negative curvature; eleven "
             "steps of ten iterations find them, and diverge.",
         ),
         Claim(
-            "with the low budget Newton with a positive definite Hessian is lost",
+            "with the low budget, Newton with a positive definite Hessian fails",
             _is_lost(growth["newton, projected, 2 x 7 CG"]),
             "the paper does not specify its Hessian; with a positive definite Hessian, few conjugate "
             "gradients give short descent steps.",
         ),
-        Claim("with the ample budget PBNG and Newton are within a hundredth", max(ample[:2]) < 0.01),
+        Claim("with the ample budget, PBNG and Newton are within a hundredth", max(ample[:2]) < 0.01),
     )
 
 
@@ -217,7 +217,7 @@ def times_per_frame(measurements: Measurements) -> str:
         f"the paper's counts take Newton {ratios[0]:.1f} times as long as PBNG with the low budget "
         f"and {ratios[1]:.1f} times with the ample one; in the paper they take equally long.",
         Claim(
-            "both take equally long, within a factor of two",
+            "PBNG and Newton take equal time, within a factor of two",
             all(0.5 < ratio < 2 for ratio in ratios),
             "relative to a conjugate-gradient iteration, PBNG sweeps cost less here: they process packs of "
             "vertices in 5 colors, while Newton also assembles a matrix for every system.",
@@ -240,7 +240,7 @@ def resolutions(measurements: Measurements) -> str:
         f"{', '.join(f'{d:.2g}' for d in film)} of the block's size, after 40 sweeps at once from rest "
         f"{', '.join(f'{d:.2g}' for d in left)}; but a relative residual of 1e-4 takes plain "
         f"PBNG {', '.join(map(str, sweeps))} sweeps: finer meshes take more.",
-        Claim("after 20 frames all resolutions are within 2 % of their equilibria", max(film) < 0.02),
+        Claim("after 20 frames, all resolutions are within 2 % of equilibrium", max(film) < 0.02),
     )
 
 
@@ -273,8 +273,8 @@ def materials(measurements: Measurements) -> str:
     ]
     return measurements.judge(
         f"sweeps to a relative residual of 1e-5 {', '.join(str(row['sweeps']) for row in rows)}.",
-        Claim("all three converge", all(row["converged"] for row in rows)),
-        Claim("without inverted elements", not any(row["inverted"] for row in rows)),
+        Claim("all three materials converge", all(row["converged"] for row in rows)),
+        Claim("no inverted elements remain", not any(row["inverted"] for row in rows)),
     )
 
 
@@ -307,9 +307,9 @@ def linear_gauss_seidel(measurements: Measurements) -> str:
         f"after 6 sweeps {few[0]:.2g} of the residual is left ({few[1]:.2g} with SOR), against "
         f"{few[2]:.2g} of Newton with linear sweeps; after 42 {many[0]:.2g} ({many[1]:.2g}) against "
         f"{many[2]:.2g}.",
-        Claim("42 sweeps of PBNG with the paper's SOR leave less", many[1] < many[2]),
+        Claim("42 PBNG sweeps with the paper's SOR leave a smaller residual", many[1] < many[2]),
         Claim(
-            "6 sweeps of PBNG leave less",
+            "6 PBNG sweeps leave a smaller residual",
             min(few[:2]) < few[2],
             "while only moved ends are out of balance, linear and nonlinear sweeps propagate their motion "
             "inward by the same few vertex layers. Newton uses projected blocks, PBNG bounds; ω = 1.7 refers"
@@ -325,9 +325,9 @@ def sweep_breakdown(measurements: Measurements) -> str:
     return measurements.judge(
         f"residual and Hessian take {overhead / pbng:.0f} PBNG sweeps (paper: 23), a linear sweep "
         f"{gs / pbng:.1f} (paper: 1.3); ours of the matrix is on one thread.",
-        Claim("residual and Hessian take more than three sweeps of PBNG", overhead > 3 * pbng),
+        Claim("residual and Hessian take longer than three PBNG sweeps", overhead > 3 * pbng),
         Claim(
-            "a linear sweep takes longer than one of PBNG",
+            "a linear sweep takes longer than a PBNG sweep",
             gs > pbng,
             "a sweep over an assembled matrix reads each 3 x 3 block once, about 15 per vertex, while PBNG "
             "evaluates stresses and bounds of some 24 elements per vertex.",

@@ -41,7 +41,10 @@ def energies(measurements: Measurements) -> str:
             "after five iterations PBD has at most 1.5 times the energy of Newton-Raphson",
             five < 1.5 * newton,
         ),
-        Claim("after 20 at most four times", pbd_energies[-1] < 4 * newton_energies[-1]),
+        Claim(
+            "after 20 iterations PBD has at most four times that energy",
+            pbd_energies[-1] < 4 * newton_energies[-1],
+        ),
     )
 
 
@@ -173,9 +176,9 @@ def plastic_twist(measurements: Measurements) -> str:
     return measurements.judge(
         f"of a twist by {ANGLE:.2f} rad, {a:.2f} remain of beam (a), {b:.2f} of (b), which creeps "
         f"faster, {c:.2f} of (c), which yields later, and {d:.2f} of (d), whose plastic strain is limited.",
-        Claim("what creeps faster keeps more", b > a),
-        Claim("what yields later keeps less", c < a),
-        Claim("what is limited keeps less", d < a),
+        Claim("faster creep keeps more twist", b > a),
+        Claim("later yield keeps less twist", c < a),
+        Claim("limited plastic strain keeps less twist", d < a),
     )
 
 
@@ -196,7 +199,7 @@ def dent(measurements: Measurements) -> str:
         f"{left * 1e3:.0f} mm, in an elastic one {elastic['left [m]'] * 1e3:.1f} mm. A block stands for the "
         "dragon, which is not public in this form.",
         Claim("the plastic body keeps more than a fifth of the dent", left > 0.2 * pressed),
-        Claim("the elastic one less than a third of that", elastic["left [m]"] < 0.3 * left),
+        Claim("the elastic body keeps less than a third of that", elastic["left [m]"] < 0.3 * left),
     )
 
 

@@ -37,17 +37,17 @@ def drop_objects(measurements: Measurements) -> str:
         f"below the floor by {below * 1e3:.2g} mm at most, {drop['ms per frame']:.0f} ms per frame of "
         f"{drop['vertices']:,} vertices.",
         Claim(
-            "positions stay finite, and none passes the floor by more than a mm",
+            "positions stay finite, and pass the floor by at most 1 mm",
             drop["finite"] and below < 1e-3,
         ),
         Claim(
-            "bodies do not overlap: no vertex is within another by more than a mm",
+            "bodies do not overlap: vertices penetrate other bodies by at most 1 mm",
             deepest < 1e-3,
             "a grid has no surfaces: shared nodes separate bodies in one cell, so surfaces closer than a "
             "cell are not distinguished.",
         ),
         Claim(
-            "no vertex passes into another object by more than a cell",
+            "vertices penetrate other objects by at most a cell",
             deepest < drop["cell [m]"],
             "a grid sees vertices only. Its spacing is the mean edge length, 56 mm, and the block's edges "
             "are 133 mm: the ball passes between vertices. Use similar meshes, or a larger `spacing`.",
@@ -102,9 +102,12 @@ def muscles(measurements: Measurements) -> str:
         f"public) pass into each other by {through * 1e3:.1f} mm without contact and by "
         f"{deep * 1e3:.2g} mm on a "
         "grid.",
-        Claim("positions stay finite, and no element is inverted", grid["finite"] and grid["inverted"] == 0),
-        Claim("without contact the muscles meet", through > MIN_OVERLAP),
-        Claim("the grid leaves a tenth of that at most", through > MIN_OVERLAP and deep <= 0.1 * through),
+        Claim("positions stay finite, without inverted elements", grid["finite"] and grid["inverted"] == 0),
+        Claim("without contact, muscles interpenetrate", through > MIN_OVERLAP),
+        Claim(
+            "the grid leaves at most a tenth of that penetration",
+            through > MIN_OVERLAP and deep <= 0.1 * through,
+        ),
     )
 
 

@@ -117,7 +117,7 @@ def test_solvers_are_compared_on_cloth(tmp_path):
     text = FLAG.replace("[output]", "[view]\nthickness = 3\n\n[output]").replace("max_iterations = 200\n", "")
     solvers = "pbng,mpbng,newton,block_xpbd"
     output = supple_json(
-        "compare", write_scene(tmp_path, text), "--solvers", solvers, "--warmup", "1", exit_code=1
+        "compare", write_scene(tmp_path, text), "--solver", solvers, "--warmup", "1", exit_code=1
     )
     trials = {trial["label"]: trial for trial in output["trials"]}
     assert "block_xpbd needs a material" in trials.pop("block_xpbd")["error"]

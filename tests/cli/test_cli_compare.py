@@ -32,7 +32,7 @@ QUICK = ("--max-iterations", "2", "--no-picture")
 
 
 def test_everything_is_written_and_printed(tmp_path):
-    result = supple("compare", write_scene(tmp_path, FALL), "--solvers", "pbng,newton,xpbd")
+    result = supple("compare", write_scene(tmp_path, FALL), "--solver", "pbng,newton,xpbd")
     assert result.exit_code == 0, result.output
     folder = tmp_path / "results" / "scene_compare"
     assert {file.name for file in folder.iterdir()} == {
@@ -93,22 +93,22 @@ def test_json_is_complete_and_is_what_the_file_says(tmp_path):
 
 def test_budget_and_iterations_are_respected(tmp_path):
     scene = write_scene(tmp_path, FALL)
-    timed = supple_json("compare", scene, "--solvers", "pbng,fpxpbd", "--time-limit", "20ms", "--no-picture")
+    timed = supple_json("compare", scene, "--solver", "pbng,fpxpbd", "--time-limit", "20ms", "--no-picture")
     assert timed["stop"]["time_limit"] == pytest.approx(0.02)
     for trial in timed["trials"]:
         assert trial["history"]["seconds"][-11:][0] < 0.02 <= trial["seconds"]  # read every 10 iterations
     iteration_counts = supple_json(
-        "compare", scene, "--solvers", "pbng,fpxpbd", "--max-iterations", "5", "--no-picture", "--overwrite"
+        "compare", scene, "--solver", "pbng,fpxpbd", "--max-iterations", "5", "--no-picture", "--overwrite"
     )
     assert [trial["iterations"] for trial in iteration_counts["trials"]] == [5, 5]
 
 
 def test_a_tolerance_that_none_reaches_gives_exit_code_1(tmp_path):
     scene = write_scene(tmp_path, FALL)
-    options = ("--solvers", "xpbd", "--tolerance", "1e-9", "--max-iterations", "30", "--no-picture")
+    options = ("--solver", "xpbd", "--tolerance", "1e-9", "--max-iterations", "30", "--no-picture")
     missed = supple_json("compare", scene, *options, exit_code=1)
     assert missed["trials"][0]["outcome"] == "max_iterations"
-    options = ("--solvers", "xpbd,newton", *options[2:], "--overwrite")
+    options = ("--solver", "xpbd,newton", *options[2:], "--overwrite")
     reached = supple_json("compare", scene, *options)
     assert [trial["ok"] for trial in reached["trials"]] == [False, True]
 
@@ -117,7 +117,7 @@ def test_solvers_with_options(tmp_path):
     solvers = (
         "pbng,pbng:acceleration=sor:omega=1.5,bpxpbd:zeta=0.9:ordering=clusters,xpbd:attachments_first=true"
     )
-    compared = supple_json("compare", write_scene(tmp_path, FALL), "--solvers", solvers, *QUICK)
+    compared = supple_json("compare", write_scene(tmp_path, FALL), "--solver", solvers, *QUICK)
     labels = ["pbng", "pbng sor omega=1.5", "bpxpbd clusters zeta=0.9", "xpbd attachments_first=True"]
     assert [trial["label"] for trial in compared["trials"]] == labels
     assert compared["trials"][1]["options"]["acceleration"] == {"kind": "sor", "omega": 1.5}
@@ -127,7 +127,7 @@ def test_solvers_with_options(tmp_path):
 
 def test_a_solver_that_cannot_be_run_is_reported_with_the_reason(tmp_path):
     scene = write_scene(tmp_path, STVK)
-    named = supple("compare", scene, "--solvers", "block_xpbd,pbng", *QUICK)
+    named = supple("compare", scene, "--solver", "block_xpbd,pbng", *QUICK)
     assert named.exit_code == 1
     assert "block_xpbd  not run" in named.stdout
     assert "block_xpbd was not run: block_xpbd needs a material that is a pair" in named.stdout
@@ -138,21 +138,21 @@ def test_a_solver_that_cannot_be_run_is_reported_with_the_reason(tmp_path):
 
 def test_where_nothing_could_be_run_there_is_no_plot(tmp_path):
     compared = supple_json(
-        "compare", write_scene(tmp_path, STVK), "--solvers", "block_xpbd", *QUICK, exit_code=1
+        "compare", write_scene(tmp_path, STVK), "--solver", "block_xpbd", *QUICK, exit_code=1
     )
     assert compared["plots"] == {}
 
 
 def test_newton_in_a_float32_comparison(tmp_path):
-    options = ("--solvers", "pbng,newton", "--precision", "float32", *QUICK)
+    options = ("--solver", "pbng,newton", "--precision", "float32", *QUICK)
     result = supple("compare", write_scene(tmp_path, FALL), *options)
     assert "newton ran in float64" in result.stdout
 
 
 def test_a_warm_up_makes_the_step_a_later_one(tmp_path):
     scene = write_scene(tmp_path, FALL)
-    first = supple_json("compare", scene, "--solvers", "pbng", *QUICK)
-    later = supple_json("compare", scene, "--solvers", "pbng", *QUICK, "--warmup", "5", "--overwrite")
+    first = supple_json("compare", scene, "--solver", "pbng", *QUICK)
+    later = supple_json("compare", scene, "--solver", "pbng", *QUICK, "--warmup", "5", "--overwrite")
     assert later["warmup"] == {"frames": 5, "ok": True}
     residuals = [positions["trials"][0]["history"]["residual"][0] for positions in (first, later)]
     assert abs(residuals[1] / residuals[0] - 1) > 0.01
@@ -162,14 +162,14 @@ def test_a_warm_up_makes_the_step_a_later_one(tmp_path):
 def test_the_start_that_a_file_asks_for_is_used(tmp_path):
     scrambled = write_scene(tmp_path, SAG + "[initial]\nscramble = { seed = 1 }\n")
     straight = write_scene(tmp_path, SAG, "straight.toml")
-    output = [supple_json("compare", s, "--solvers", "pbng", *QUICK) for s in (scrambled, straight)]
+    output = [supple_json("compare", s, "--solver", "pbng", *QUICK) for s in (scrambled, straight)]
     first = [manifest["trials"][0]["history"]["residual"][0] for manifest in output]
     assert first[0] > 2 * first[1]
 
 
 def test_the_limits_of_the_file_hold_where_none_are_given(tmp_path):
     scene = write_scene(tmp_path, FALL + "[stop]\ntolerance = 1e-3\nmax_iterations = 9\n")
-    options = ("compare", scene, "--solvers", "newton", "--no-picture")
+    options = ("compare", scene, "--solver", "newton", "--no-picture")
     output = supple_json(*options)
     (called,) = library.compare(library.load_scene(scene), "newton").trials
     assert output["stop"] == {
@@ -192,7 +192,7 @@ def test_the_velocities_that_a_file_starts_with_are_used(tmp_path, warmup):
     for name, speed in (("still", 0.0), ("moving", 1.0)):
         np.savez(tmp_path / f"{name}.npz", positions=rest, velocities=np.full_like(rest, speed))
         scene = write_scene(tmp_path, FALL + f"[initial]\nfile = '{name}.npz'\n", f"{name}.toml")
-        output = supple_json("compare", scene, "--solvers", "pbng", *QUICK, "--warmup", warmup)
+        output = supple_json("compare", scene, "--solver", "pbng", *QUICK, "--warmup", warmup)
         first.append(output["trials"][0]["history"]["residual"][0])
         if warmup == "0":
             called = library.compare(library.load_scene(scene), "pbng", max_iterations=2)
@@ -210,21 +210,21 @@ def refused(*arguments: str) -> str:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--solvers", "pbgn"), "there is no solver 'pbgn'; did you mean 'pbng'?"),
-        (("--solvers", "pbng,"), "separated by commas"),
-        (("--solvers", "pbng:omga=1"), "pbng has no option 'omga'; did you mean 'omega'?"),
-        (("--solvers", "pbng:omega"), "pbng:omega needs a value"),
+        (("--solver", "pbgn"), "there is no solver 'pbgn'; did you mean 'pbng'?"),
+        (("--solver", "pbng,"), "separated by commas"),
+        (("--solver", "pbng:omga=1"), "pbng has no option 'omga'; did you mean 'omega'?"),
+        (("--solver", "pbng:omega"), "pbng:omega needs a value"),
         (
-            ("--solvers", "pbng:acceleration=sor:omega=fast"),
+            ("--solver", "pbng:acceleration=sor:omega=fast"),
             "omega=fast: omega should be a valid number, got 'fast'",
         ),
         (
-            ("--solvers", "pbng:acceleration=sor:window=5"),
+            ("--solver", "pbng:acceleration=sor:window=5"),
             'window does nothing with acceleration = "sor"; it is for acceleration = "anderson"',
         ),
-        (("--solvers", "pbng:acceleration=sor:omega=3"), "omega must lie between 0 and 2"),
+        (("--solver", "pbng:acceleration=sor:omega=3"), "omega must lie between 0 and 2"),
         (
-            ("--solvers", "pbng:acceleration=cheby"),
+            ("--solver", "pbng:acceleration=cheby"),
             "'none', 'sor', 'chebyshev', 'anderson', 'paper_sor' or 'paper_chebyshev'",
         ),
         (("--time-limit", "2 parsecs"), "'2 s', '500 ms' or '1 min'"),
@@ -244,24 +244,24 @@ def test_bad_options(tmp_path, options, sentence):
 
 def test_results_are_not_overwritten_without_overwrite(tmp_path):
     scene = write_scene(tmp_path, FALL)
-    supple_json("compare", scene, "--solvers", "pbng,xpbd", "--max-iterations", "2")
+    supple_json("compare", scene, "--solver", "pbng,xpbd", "--max-iterations", "2")
     folder = tmp_path / "results" / "scene_compare"
     (folder / "notes.txt").write_text("mine")
-    assert "--overwrite" in refused("compare", scene, "--solvers", "pbng")
-    supple_json("compare", scene, "--solvers", "pbng", "--max-iterations", "2", "--overwrite")
+    assert "--overwrite" in refused("compare", scene, "--solver", "pbng")
+    supple_json("compare", scene, "--solver", "pbng", "--max-iterations", "2", "--overwrite")
     assert {file.name for file in folder.glob("picture_*")} == {"picture_pbng.png"}
     assert (folder / "notes.txt").read_text() == "mine"
 
 
 def test_an_interrupt_leaves_old_results_untouched(tmp_path, monkeypatch):
     scene = write_scene(tmp_path, FALL)
-    before = supple_json("compare", scene, "--solvers", "pbng", *QUICK)
+    before = supple_json("compare", scene, "--solver", "pbng", *QUICK)
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(TrialProgress, "show_iteration", interrupt)
-    result = supple("compare", scene, "--solvers", "pbng", *QUICK, "--overwrite")
+    result = supple("compare", scene, "--solver", "pbng", *QUICK, "--overwrite")
     assert result.exit_code == 130
     assert "nothing was written" in result.stderr
     after = json.loads((tmp_path / "results" / "scene_compare" / "comparison.json").read_text())

@@ -36,7 +36,7 @@ def test_a_data_set_from_its_spec_to_its_page():
     status = json.loads(supple("dataset", "status", "results/spec.zarr", "--json").stdout)
     assert status["left"] == []
     assert status["good"] == 6
-    verified = supple("dataset", "verify", "results/spec.zarr", "--again", "1")
+    verified = supple("dataset", "verify", "results/spec.zarr", "--samples", "1")
     assert verified.exit_code == 0
     assert "every checksum right; 1 sample solved again" in verified.stdout
     exported = supple("dataset", "export", "results/spec.zarr", "--format", "webdataset")
@@ -49,7 +49,7 @@ def test_a_data_set_from_its_spec_to_its_page():
     assert damaged.exit_code == 1
     assert json.loads(damaged.stdout)["damaged"] == [0]
     assert supple("dataset", "resume", "results/spec.zarr", "--quiet").exit_code == 0
-    assert supple("dataset", "verify", "results/spec.zarr", "--again", "0").exit_code == 0
+    assert supple("dataset", "verify", "results/spec.zarr", "--samples", "0").exit_code == 0
 
 
 def test_a_spec_with_a_function_runs_only_when_that_is_allowed():
@@ -65,7 +65,7 @@ def test_a_spec_with_a_function_runs_only_when_that_is_allowed():
     allowed = supple("dataset", "run", "spec.toml", "--workers", "1", "--allow-code")
     assert allowed.exit_code == 0, allowed.stderr
     Path("sampling.py").write_text("raise SystemExit(3)")
-    assert supple("dataset", "verify", "results/spec.zarr", "--again", "1").exit_code == 0
+    assert supple("dataset", "verify", "results/spec.zarr", "--samples", "1").exit_code == 0
     assert supple("dataset", "resume", "results/spec.zarr").exit_code == 0
 
 

@@ -103,7 +103,7 @@ def test_an_endless_time_limit_is_no_limit(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [("run", "--overwrite"), ("compare", "--solvers", "pbng", "--output", "results/scene"),
+    "command", [("run", "--overwrite"), ("compare", "--solver", "pbng", "--output", "results/scene"),
                 ("render",), ("export", "--format", "ply")], ids=lambda command: command[0],
 )  # fmt: skip
 def test_a_folder_that_another_process_writes_is_untouched(tmp_path, command):

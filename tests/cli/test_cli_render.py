@@ -157,7 +157,7 @@ def test_folders_without_results_are_refused(tmp_path):
     assert "there is no results folder nowhere" in refused("nowhere")
     (tmp_path / "empty").mkdir()
     assert "has no report.json" in refused("empty")
-    supple_json("compare", write_scene(tmp_path, SAG), "--solvers", "pbng", "--output", "c", "--no-picture")
+    supple_json("compare", write_scene(tmp_path, SAG), "--solver", "pbng", "--output", "c", "--no-picture")
     assert "supple report c" in refused("c")
 
 

@@ -78,7 +78,7 @@ def test_a_film_that_is_too_large_stays_outside_the_page(tmp_path, monkeypatch):
 def test_a_page_of_a_comparison(tmp_path):
     scene = write_scene(tmp_path, SAG)
     solvers = "pbng,newton,xpbd:ordering=clusters"
-    supple_json("compare", scene, "--solvers", solvers, "--output", "out", "--max-iterations", "5")
+    supple_json("compare", scene, "--solver", solvers, "--output", "out", "--max-iterations", "5")
     supple_json("report", "out")
     page = read(tmp_path / "out" / "report.html")
     for words in ("3 solvers compared", "xpbd clusters", "ms/iteration", "Residual against seconds", "pin"):

@@ -39,7 +39,7 @@ def test_every_command_prints_titles_names_and_paths_as_they_are(scene):
     assert f"{FOLDER}/picture.png" in command_output("render", FOLDER, "--size", "160x160")
     assert f"{FOLDER}/report.html" in command_output("report", FOLDER)
     solvers = "pbng:acceleration=none,newton"
-    compared = command_output("compare", scene, "--solvers", solvers, "--no-picture", "--output", "c[/x]")
+    compared = command_output("compare", scene, "--solver", solvers, "--no-picture", "--output", "c[/x]")
     assert "Results are in c[/x]." in compared
     assert FOLDER in command_output("run", scene, "--output", FOLDER, exit_code=2), (
         "refused: results are there"

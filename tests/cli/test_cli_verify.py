@@ -238,7 +238,7 @@ def test_a_line_that_was_cut_short_spoils_no_other(results):
 
 def test_comparisons_are_verified(tmp_path):
     supple(
-        "compare", write_scene(tmp_path, SWING), "--solvers", "pbng", "--no-picture", "--max-iterations", "3"
+        "compare", write_scene(tmp_path, SWING), "--solver", "pbng", "--no-picture", "--max-iterations", "3"
     )
     said = supple_json("verify", "results/scene_compare")
     assert (said["good"], said["files"] > 2) == (True, True)

@@ -101,7 +101,7 @@ def test_the_default_barrier_transmits_forces_of_small_strains(strain):
     assert result.report.ok, result.report
     ratio = result.evaluate().reactions["base"].force[1] / expected
     assert ratio == pytest.approx(1, abs=0.03)
-    contacts = result.report.met
+    contacts = result.report.contact.bodies
     assert contacts.approach_share == pytest.approx(1 - ratio, rel=0.12)
     assert contacts.mean_gap + contacts.mean_approach == pytest.approx(
         result.model.dynamic_terms[0][1].thickness

@@ -22,7 +22,7 @@ def block_on_plane(cells=2, poisson=0.0, young=YOUNG, **options):
 
 def total_force(report):
     contact = report.contact
-    on_obstacles = np.sum([each.force for each in contact.obstacles], axis=0)
+    on_obstacles = np.sum([each.force for each in contact.obstacles.each], axis=0)
     return on_obstacles, np.sum(list(contact.bodies.values()), axis=0)
 
 
@@ -32,12 +32,12 @@ def test_the_floor_carries_the_weight(precision):
     scene.add_obstacle(supple.Plane(), name="floor")
     tolerance = 1e-6 if precision == "float64" else 1e-4
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=tolerance, precision=precision)
-    (floor,) = result.report.contact.obstacles
+    (floor,) = result.report.contact.obstacles.each
     weight = result.model.mass.sum() * 9.81
     assert result.report.ok
     assert floor.name == "floor"
-    assert floor.contacts == 16
-    assert floor.depth == 0
+    assert floor.count == 16
+    assert floor.max_penetration == 0
     np.testing.assert_allclose(
         floor.force, (0, -weight, 0), rtol=20 * tolerance, atol=20 * tolerance * weight
     )
@@ -82,8 +82,8 @@ def test_newton_steps_find_what_sweeps_find(solver, friction):
     swept = supple.equilibrium(scene, solver=supple.PBNG(), **given)
     assert result.report.ok, result.report
     assert swept.report.ok, swept.report
-    assert result.report.contact.contacts == swept.report.contact.contacts
-    assert result.report.contact.depth < 1e-9
+    assert result.report.contact.obstacles.count == swept.report.contact.obstacles.count
+    assert result.report.contact.obstacles.max_penetration < 1e-9
     if friction == 0:  # but for how it slides and rolls as a whole
         np.testing.assert_allclose(result.positions[:, 1], swept.positions[:, 1], atol=1e-5)
 
@@ -98,9 +98,9 @@ def test_a_ball_dropped_loses_its_momentum_to_the_floor():
     for frame in supple.simulate(scene, solver=supple.PBNG(), frames=20, tolerance=1e-7):
         momentum = mass @ frame.velocities
         if before is not None:
-            impulse = np.array(frame.report.contact.bodies[body.name]) * 0.005
+            impulse = np.array(frame.report.contact.obstacles.forces[body.name]) * 0.005
             np.testing.assert_allclose(momentum - before, impulse, atol=1e-5 * np.abs(before).max())
-        before, in_contact = momentum, in_contact + frame.report.contact.contacts
+        before, in_contact = momentum, in_contact + frame.report.contact.obstacles.count
         assert frame.positions[:, 1].min() >= 0
     assert in_contact > 20
     assert before[1] > -0.95 * 2 * mass.sum(), "some of it is gone"
@@ -193,7 +193,7 @@ def test_a_corner_of_a_box_holds_along_three_directions():
     scene.add_solid(mesh, supple.Corotated(young=YOUNG, poisson=0.3), density=DENSITY)
     scene.add_obstacle(supple.Box(size=(4, 4, 4), center=(2, 2, 2), hollow=True), name="box")
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-6)
-    (box,) = result.report.contact.obstacles
+    (box,) = result.report.contact.obstacles.each
     assert result.report.ok
     mass = result.model.mass.sum()
     np.testing.assert_allclose(box.force, mass * np.array([-1, -2, -3]), rtol=1e-4)
@@ -209,7 +209,7 @@ def test_plates_that_close_squeeze_what_is_between_them():
     top = supple.Plane(normal=(0, -1, 0), point=(0, 1, 0))
     scene.add_obstacle(top, supple.Translate((0, -0.1, 0)), name="above")
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7)
-    forces = {each.name: each.force for each in result.report.contact.obstacles}
+    forces = {each.name: each.force for each in result.report.contact.obstacles.each}
     np.testing.assert_allclose(forces["above"], (0, 0.1 * YOUNG, 0), rtol=1e-5, atol=1)
     np.testing.assert_allclose(forces["below"], (0, -0.1 * YOUNG, 0), rtol=1e-5, atol=1)
 

@@ -1,5 +1,8 @@
 """What kernels sum up for reports of contact, against sums by NumPy over all that they have."""
 
+import json
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from fake_device import fake_device  # noqa: F401
@@ -8,7 +11,7 @@ import supple
 from supple.collision import distances_to
 from supple.config.backend import Backend
 from supple.config.stop import StopCriteria
-from supple.contact.obstacle_report import contact_reports
+from supple.contact.obstacle_report import report_obstacle_contact
 from supple.solve.loop import make_problem, solve
 from supple.terms.contact.friction_sums import (
     force_change,
@@ -43,25 +46,28 @@ def balanced_problem(device="cpu", contact="none", precision="float32", steps=8)
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_what_obstacles_do_is_what_vertices_have(device, fake_device):  # noqa: F811
     problem = balanced_problem(device)
-    (report,) = contact_reports(problem)
+    (contact,) = report_obstacle_contact(problem)
+    report = contact.obstacles
     model, contacts = problem.model, problem.contacts
     normals, feet, forces, which = contacts.get_planes(0)
     owner, u = contacts.obstacles.obstacle, problem.states.vectors(problem.u)[0].astype(float)
     pushes = (normals * forces).sum(axis=2)
     distances = (normals * (u - feet)).sum(axis=2)
     distance, _, nearest = distances_to(contacts.shapes, model.rest + u)
-    assert report.contacts > 10
+    assert report.count > 10
     assert report.complementarity == pytest.approx(np.abs(pushes * distances).sum(), rel=1e-9, abs=1e-12)
     for name, own in model.body_vertices:
-        np.testing.assert_allclose(report.bodies[name], forces[:, own].sum(axis=(0, 1)), rtol=1e-9, atol=1e-9)
-    for k, each in enumerate(report.obstacles):
+        np.testing.assert_allclose(report.forces[name], forces[:, own].sum(axis=(0, 1)), rtol=1e-9, atol=1e-9)
+    for k, each in enumerate(report.each):
         mine = (which >= 0) & (owner[which] == k)
         np.testing.assert_allclose(each.force, -forces[mine].sum(axis=0), rtol=1e-9, atol=1e-9)
-        assert each.contacts == (pushes[mine] > 0).sum()
+        assert each.count == (pushes[mine] > 0).sum()
         least = distance[model.free & (owner[nearest] == k)].min(initial=np.inf)
-        assert each.depth == pytest.approx(max(0.0, -least), abs=1e-12)
-        assert each.gap == pytest.approx(max(0.0, least), abs=1e-12)
-    assert report.obstacles[-1].gap == np.inf, "nobody is nearest to it"
+        assert each.max_penetration == pytest.approx(max(0.0, -least), abs=1e-12)
+        if k < len(report.each) - 1:
+            assert each.min_gap == pytest.approx(max(0.0, least), abs=1e-12)
+    assert report.each[-1].min_gap is None, "nobody is nearest to it"
+    assert report.min_gap == min(each.min_gap for each in report.each[:-1])
 
 
 def test_a_report_of_a_solve_has_the_forces_where_that_has_ended():
@@ -70,8 +76,44 @@ def test_a_report_of_a_solve_has_the_forces_where_that_has_ended():
     for k in range(1, 6):
         problem.begin_step(0.01 * k, 0.01)
         report = solve(problem, supple.PBNG(), StopCriteria(max_iterations=7))
-        assert report.contact == contact_reports(problem)[0]
-    assert report.contact.contacts > 0
+        assert report.contact == report_obstacle_contact(problem)[0]
+    assert report.contact.obstacles.count > 0
+    assert report.contact.bodies is None
+
+
+@pytest.mark.parametrize("method", ["weak", "barrier"])
+def test_contact_with_bodies_and_with_obstacles_is_in_one_report(method):
+    frame = next(supple.simulate(pile(method), solver=supple.PBNG(iterations=5), frames=1))
+    report, contact = frame.report, frame.report.contact
+    assert [each.name for each in contact.obstacles.each] == ["floor", "wall", "box", "away"]
+    assert contact.obstacles.count > 0
+    assert set(contact.bodies.forces) == set(contact.obstacles.forces) == {"solid0", "solid1"}
+    assert contact.faces.each == ()
+    assert not contact.is_intersecting
+    for part in (contact.bodies, contact.obstacles):
+        assert str(part) in str(report)
+    stored = json.loads(json.dumps(report.to_dict()))["contact"]
+    assert list(stored) == ["bodies", "obstacles", "faces", "is_intersecting"]
+    for name in ("bodies", "obstacles"):
+        part = getattr(contact, name)
+        for key, value in stored[name].items():
+            if key == "forces":
+                assert value == {body: list(force) for body, force in part.forces.items()}
+            elif key != "each":
+                assert value == getattr(part, key)
+    for entry, each in zip(stored["obstacles"]["each"], contact.obstacles.each, strict=True):
+        assert entry == asdict(each) | {"force": list(each.force)}
+    assert stored["faces"] == {"count": 0, "max_penetration": 0.0, "is_intersecting": False, "each": []}
+    assert (stored["bodies"]["pin_lag"] is None) == (method == "weak")
+    assert (stored["bodies"]["edge_intersections"] is None) == (method == "barrier")
+
+
+def test_a_scene_without_contact_has_no_report_of_it():
+    scene = supple.Scene()
+    scene.pin(scene.add_solid(supple.block(1), supple.Corotated(young=1e5, poisson=0.3)).where([0, 1, 2]))
+    report = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-2).report
+    assert report.contact is None
+    assert report.to_dict()["contact"] is None
 
 
 def test_forces_that_were_evaluated_stay_when_somebody_asks_how_stiff_the_rest_is():
@@ -124,7 +166,7 @@ def test_steps_of_lanes_that_stand_for_no_vertex_are_not_rejected(precision):
     """Of which there are some next to frictional ones on a floor."""
     for frame in supple.simulate(pile(), solver=supple.PBNG(iterations=10), frames=6, precision=precision):
         assert frame.report.rejected == 0
-    assert frame.report.contact.contacts > 0
+    assert frame.report.contact.obstacles.count > 0
 
 
 @pytest.mark.parametrize("young", [5e4, 5e5])

@@ -30,16 +30,16 @@ def test_pressed_blocks_load_each_other_as_springs_in_a_row():
     """E A/H each, and what the constraints let through, which is little."""
     scene = pressed()
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-5, position_tolerance=None)
-    contacts = result.report.met
+    contacts = result.report.contact.bodies
     assert result.report.ok
-    assert contacts.contacts >= 9
-    assert contacts.depth < 0.01
-    forces = np.array([contacts.bodies["low"], contacts.bodies["high"]])
+    assert contacts.count >= 9
+    assert contacts.max_penetration < 0.01
+    forces = np.array([contacts.forces["low"], contacts.forces["high"]])
     assert np.abs(forces.sum(axis=0)).max() < 1e-9 * np.abs(forces).max()
     reactions = result.evaluate().reactions
     above = np.sum([reactions[name].force for name in ("pin3", "pin4", "pin5")], axis=0)
     np.testing.assert_allclose(above, -forces[1], atol=1e-3 * np.abs(forces).max())
-    squeezed = 0.1 - 0.005 - contacts.depth
+    squeezed = 0.1 - 0.005 - contacts.max_penetration
     assert forces[1, 1] == pytest.approx(1e5 * squeezed / 2, rel=0.2), (
         "of two blocks of height 1, at vertices"
     )
@@ -49,7 +49,7 @@ def test_without_contact_they_pass_through_each_other():
     scene = pressed()
     scene.contact = "none"
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-5, position_tolerance=None)
-    assert result.report.met is None
+    assert result.report.contact is None
     assert result.positions[64:, 1].min() < result.positions[:64, 1].max() - 0.09
 
 
@@ -62,11 +62,11 @@ def test_a_stack_of_two_stands_on_the_floor():
     scene.add_solid(above, elastic, density=100, name="high")
     scene.add_obstacle(supple.Plane(), friction=0.5, name="floor")
     *_, frame = supple.simulate(scene, solver=supple.PBNG(iterations=30), frames=60)
-    (floor,), contacts = frame.report.contact.obstacles, frame.report.met
+    (floor,), contacts = frame.report.contact.obstacles.each, frame.report.contact.bodies
     weight, upper = 9.81 * 100 * (1 + 0.8**3), 9.81 * 100 * 0.8**3
     assert -floor.force[1] == pytest.approx(weight, rel=0.05)
-    assert contacts.bodies["high"][1] == pytest.approx(upper, rel=0.1)
-    assert contacts.depth < 0.01
+    assert contacts.forces["high"][1] == pytest.approx(upper, rel=0.1)
+    assert contacts.max_penetration < 0.01
     assert frame.positions[27:, 1].min() > 0.95
 
 
@@ -94,16 +94,15 @@ def test_bad_options_are_refused(make, message):
 def test_what_has_passed_is_not_called_converged():
     """Constraints that are much too soft let blocks through each other."""
     soft = pressed(stiffness=1e4)
-    result = supple.equilibrium(
-        soft, solver=supple.PBNG(), tolerance=1e-2, max_iterations=100, distance=None
-    ).report.met
-    assert result.depth > 0
-    assert result.complementarity > 0
-    assert check_intersections(supple.Outcome.CONVERGED, result) is supple.Outcome.INTERSECTING
-    assert check_intersections(supple.Outcome.FIXED_ITERATIONS, result) is supple.Outcome.FIXED_ITERATIONS
-    assert (
-        check_intersections(supple.Outcome.CONVERGED, replace(result, depth=0.0)) is supple.Outcome.CONVERGED
-    )
+    contact = supple.equilibrium(
+        soft, solver=supple.PBNG(), tolerance=1e-2, max_iterations=100, position_tolerance=None
+    ).report.contact
+    assert contact.bodies.max_penetration > 0
+    assert contact.bodies.complementarity > 0
+    assert check_intersections(supple.Outcome.CONVERGED, contact) is supple.Outcome.INTERSECTING
+    assert check_intersections(supple.Outcome.FIXED_ITERATIONS, contact) is supple.Outcome.FIXED_ITERATIONS
+    separate = replace(contact, bodies=replace(contact.bodies, max_penetration=0.0))
+    assert check_intersections(supple.Outcome.CONVERGED, separate) is supple.Outcome.CONVERGED
     assert not supple.Outcome.INTERSECTING.ok
 
 
@@ -121,6 +120,8 @@ def test_cloth_that_bodies_have_passed_is_not_called_converged(height):
     report = supple.equilibrium(
         scene, solver=supple.PBNG(), tolerance=1e-3, max_iterations=50, position_tolerance=None
     ).report
-    assert (report.met.crossed > 0) == report.met.passed == (height < 1)
-    assert ("through cloth" in str(report.met)) == (height < 1)
+    contact = report.contact
+    assert (contact.bodies.edge_intersections > 0) == contact.bodies.is_intersecting == (height < 1)
+    assert contact.is_intersecting == (height < 1)
+    assert ("through cloth" in str(contact)) == (height < 1)
     assert (report.outcome is supple.Outcome.CONVERGED) == (height > 1)

@@ -74,12 +74,12 @@ def test_a_store_goes_on_elsewhere_without_the_originals(tmp_path, monkeypatch):
     monkeypatch.delenv("MY_MESHES")
     moved_store = Store(away)
     assert len(supple.data.open(away).scene().scene.obstacles) == 3
-    assert verify(moved_store, again=2).complete
+    assert verify(moved_store, samples=2).complete
     discard(moved_store, [1])
     Shards(moved_store).run(1)
     write_summary(moved_store)
     assert sample_bytes(moved_store) == before
-    assert verify(moved_store, again=1).complete
+    assert verify(moved_store, samples=1).complete
     folder = export_dataset(supple.data.open(away), "webdataset", tmp_path / "out")
     assert len(supple.load_scene(folder / "scene.toml").scene.obstacles) == 3
 
@@ -90,7 +90,7 @@ def test_the_same_spec_goes_on_with_its_store(tmp_path, monkeypatch):
     store = make_store(load_spec(spec), tmp_path / "set.zarr")
     assert make_store(load_spec(spec), store.path).facts == store.facts
     extended = make_store(load_spec(spec | {"count": 3}), store.path, grow=True)
-    assert verify(extended, again=0).good
+    assert verify(extended, samples=0).good
     assert extended.facts["spec"]["scene"] == "named.toml"
     write_box(tmp_path / "private" / "meshes" / "box.obj", top=-0.8)
     with pytest.raises(DatasetError, match=r"its scene is of other files now: box(_2)?\.obj"):

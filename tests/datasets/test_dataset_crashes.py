@@ -60,7 +60,7 @@ def test_a_sample_that_crashes_is_reported_and_the_others_are_solved(tmp_path, m
         sentence = progress["failures"][str(sample)]
         assert "ValueError: operands could not be broadcast" in sentence
         assert "test_dataset_crashes.py, line" in sentence
-    assert verify(store, again=0).complete
+    assert verify(store, samples=0).complete
 
 
 def test_a_crash_from_one_start_is_tried_from_the_next(tmp_path, monkeypatch):
@@ -266,7 +266,7 @@ def test_failed_samples_are_solved_again_and_no_others(tmp_path, monkeypatch):
     outcome = CliRunner().invoke(app, [*resume, "--retry-failed"])
     assert (outcome.exit_code, json.loads(outcome.stdout)["good"]) == (0, 8)
     assert sample_bytes(store) == sample_bytes(full_store)
-    assert verify(store, again=0).complete
+    assert verify(store, samples=0).complete
     assert release_failed(store, store.finished_shards()) == 0
 
 

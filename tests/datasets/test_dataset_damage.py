@@ -56,7 +56,7 @@ def command(*arguments):
 
 
 def test_a_valid_store_is_complete(full_store):
-    verdict = verify(full_store, again=0)
+    verdict = verify(full_store, samples=0)
     assert (verdict.problems, verdict.notes, verdict.missing) == ([], [], 0)
     assert verdict.complete
 
@@ -70,12 +70,12 @@ def test_one_bit_of_any_file_is_noticed(copy, where):
         damaged[int(where * (len(content) - 1))] ^= 2
         path.write_bytes(damaged)
         try:
-            problems = verify(Store(copy.path), again=0).problems
+            problems = verify(Store(copy.path), samples=0).problems
         except DatasetError as error:  # zarr.json itself cannot be read
             problems = [str(error)]
         assert any(str(path) in text or path == copy.path / "zarr.json" for text in problems), path
         path.write_bytes(content)
-    assert verify(copy, again=0).complete
+    assert verify(copy, samples=0).complete
 
 
 def test_any_file_that_is_missing_is_noticed(copy):
@@ -84,13 +84,13 @@ def test_any_file_that_is_missing_is_noticed(copy):
             continue
         content = path.read_bytes()
         path.unlink()
-        verdict = verify(copy, again=0)
+        verdict = verify(copy, samples=0)
         manifest = path.parent.name == "shards"
         assert not verdict.complete
         assert manifest or any(str(path) in text for text in verdict.problems), path
         assert not manifest or verdict.missing in (2, 3)
         path.write_bytes(content)
-    assert verify(copy, again=0).complete
+    assert verify(copy, samples=0).complete
 
 
 def test_files_that_are_not_of_the_store_are_named(copy):
@@ -99,12 +99,12 @@ def test_files_that_are_not_of_the_store_are_named(copy):
     for folder in folders:
         strange = folder / "strange.json"
         strange.write_text("{}")
-        (problem,) = verify(copy, again=0).problems
+        (problem,) = verify(copy, samples=0).problems
         assert str(strange) in problem
         assert "no file of the data set" in problem
         strange.unlink()
     (copy.path / "shards" / "000007.json").write_text("{}")
-    assert "000007.json" in verify(copy, again=0).problems[0]
+    assert "000007.json" in verify(copy, samples=0).problems[0]
     assert copy.finished_shards() == [0, 1]
 
 
@@ -113,7 +113,7 @@ def test_the_command_ends_with_1_and_names_the_file(copy):
     content = bytearray(path.read_bytes())
     content[11] ^= 1
     path.write_bytes(content)
-    said = command("verify", copy.path, "--again", 0, "--json")
+    said = command("verify", copy.path, "--samples", 0, "--json")
     assert said.exit_code == 1
     assert json.loads(said.stdout)["problems"] == [f"{path} is damaged or was edited: its checksum is wrong."]
     (copy.path / "zarr.json").write_text("{")
@@ -122,16 +122,16 @@ def test_the_command_ends_with_1_and_names_the_file(copy):
 
 def test_a_store_that_is_not_finished_says_what_is_missing(copy):
     discard(copy, [0])
-    verdict = verify(copy, again=0)
+    verdict = verify(copy, samples=0)
     assert verdict.good
     assert not verdict.complete
     assert verdict.missing == 3
     assert "3 of 5 samples are missing, in 1 shard" in verdict.notes[0]
-    said = command("verify", copy.path, "--again", 0)
+    said = command("verify", copy.path, "--samples", 0)
     assert said.exit_code == 1
     assert "3 samples missing" in said.stdout
     go_on(copy)
-    assert command("verify", copy.path, "--again", 0).exit_code == 0
+    assert command("verify", copy.path, "--samples", 0).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -175,19 +175,19 @@ def test_inputs_that_are_damaged_are_refused_and_the_card_may_be_edited(copy):
         run_store(copy, Share(), workers=1)
     path.write_bytes(content)
     go_on(copy)
-    assert verify(copy, again=0).problems == [f"{card} is damaged or was edited: its checksum is wrong."]
+    assert verify(copy, samples=0).problems == [f"{card} is damaged or was edited: its checksum is wrong."]
 
 
 @pytest.mark.parametrize("name", ["report/energy/c/0", "splits/train/c/0", "stats/positions/mean/zarr.json"])
 def test_reports_that_are_damaged_are_written_again(copy, name):
     before = (copy.path / name).read_bytes()
     (copy.path / name).write_bytes(before[:-1] + b"!")
-    (problem,) = verify(copy, again=0).problems
+    (problem,) = verify(copy, samples=0).problems
     assert name in problem
     assert "writes it again" in problem
     run_store(copy, Share(), workers=1)
     assert (copy.path / name).read_bytes() == before
-    assert verify(copy, again=0).complete
+    assert verify(copy, samples=0).complete
 
 
 def test_a_kill_while_reports_are_written_is_no_damage(copy, monkeypatch):
@@ -213,14 +213,14 @@ def test_a_kill_while_reports_are_written_is_no_damage(copy, monkeypatch):
         calls = 0
         with pytest.raises(KeyboardInterrupt):
             write_summary(copy)
-        verdict = verify(Store(copy.path), again=0)
+        verdict = verify(Store(copy.path), samples=0)
         assert verdict.good, moment
         assert not verdict.up_to_date
         assert "Reports, splits and statistics are not" in verdict.notes[-1]
     monkeypatch.undo()
     manifest.write_bytes(before[manifest])
     run_store(Store(copy.path), Share())
-    assert verify(Store(copy.path), again=0).complete
+    assert verify(Store(copy.path), samples=0).complete
     assert {path: path.read_bytes() for path in files(copy)} == before
 
 
@@ -237,7 +237,7 @@ def test_several_processes_that_end_at_once_leave_a_valid_store(copy):
         thread.join()
     if not is_summary_current(copy):
         write_summary(copy)
-    assert verify(Store(copy.path), again=0).good
+    assert verify(Store(copy.path), samples=0).good
 
 
 def test_checksums_of_json_are_of_all_of_its_text():
@@ -251,14 +251,14 @@ def test_checksums_of_json_are_of_all_of_its_text():
 
 def test_merged_and_extended_stores_have_their_own_checksums(copy, full_store, tmp_path):
     merged = merge(tmp_path / "merged.zarr", [copy.path])
-    assert verify(merged, again=1).complete
+    assert verify(merged, samples=1).complete
     assert "merged.zarr" in (merged.path / "README.md").read_text()
     scene = str(full_store.path.parent / "beside.toml")
     spec = load_spec(spec_of(full_store.path.parent, count=7, shard=3, scene=scene))
     extended = make_store(spec, copy.path, grow=True)
-    assert verify(extended, again=0).good
+    assert verify(extended, samples=0).good
     go_on(extended)
-    assert verify(extended, again=0).complete
+    assert verify(extended, samples=0).complete
 
 
 def test_shards_of_a_store_whose_inputs_are_lost_are_saved_by_merging(copy, full_store, tmp_path):

@@ -45,7 +45,7 @@ def test_samples_keep_their_values_ids_and_parts(tmp_path, design):
         assert set(ids) == set(data.split(name)[data.split(name) < 10])
     samples = sample_bytes(extended)
     assert all(samples[name] == content for name, content in full.items() if "zarr.json" not in name)
-    assert verify(extended, again=2).good
+    assert verify(extended, samples=2).good
     assert [path.name for path in tmp_path.glob("*.zarr")] == ["set.zarr"]
     assert not list(tmp_path.glob(".*.zarr"))
     again = make_store(spec, store.path)

@@ -84,7 +84,7 @@ def test_twenty_kills_change_nothing(tmp_path):
 
     for _ in range(DRIVERS_KILLED):
         _kill_driver(store, rng)
-        assert not verify(store, again=0).problems, "what is recorded is complete at any moment"
+        assert not verify(store, samples=0).problems, "what is recorded is complete at any moment"
 
     killer = Killer(WORKERS_KILLED, rng, part=0.4, longest=3.0)
 

@@ -81,7 +81,7 @@ def test_statistics_are_those_of_the_samples(full_store):
 
 
 def test_a_valid_store_is_verified(full_store):
-    verdict = verify(full_store, again=2)
+    verdict = verify(full_store, samples=2)
     assert verdict.good
     assert verdict.chunks == 20
     assert len(verdict.solved) == 2
@@ -102,13 +102,13 @@ def test_damage_is_detected_and_mended(copy, full_store, where):
         path.unlink()
     if where == "account":
         copy.manifest_file(1).write_text(copy.manifest_file(1).read_text()[:-40])
-    verdict = verify(copy, again=0)
+    verdict = verify(copy, samples=0)
     assert verdict.damaged == [1]
     assert str(path if where != "account" else copy.manifest_file(1)) in verdict.problems[0]
     discard(copy, verdict.damaged)
     Shards(copy).run(1)
     write_summary(copy)
-    assert verify(copy, again=0).good
+    assert verify(copy, samples=0).good
     assert sample_bytes(copy) == sample_bytes(full_store)
 
 
@@ -118,7 +118,7 @@ def test_a_wrong_sample_is_detected_by_solving_it_again(copy):
     energies = list(supple.data.open(copy.path)["body_energies"][:4])
     report = {k: [float(v) if isinstance(v, str) else v for v in c] for k, c in manifest["report"].items()}
     copy.publish(0, {"positions": chunks, "body_energies": energies}, report, manifest)
-    verdict = verify(copy, again=10)
+    verdict = verify(copy, samples=10)
     assert not verdict.good
     assert all("solved again, is 1.0e-02 of the size off" in sentence for sentence in verdict.problems)
     assert len(verdict.problems) == 4
@@ -190,7 +190,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, failing)
     monkeypatch.setattr(arrays, "replacing", real)
     shards.run(1)
     assert store.finished_shards() == [0, 1]
-    assert verify(store, again=0).good
+    assert verify(store, samples=0).good
 
 
 @pytest.mark.parametrize("failing", ["report/iterations", "splits/train", "stats/"])

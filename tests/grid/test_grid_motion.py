@@ -73,7 +73,9 @@ def test_it_lands_on_a_plane(solver):
     assert frame.positions[:, 1].min() < 0.01
     (obstacle,) = frame.report.contact.obstacles.each
     assert obstacle.force[1] == pytest.approx(-981, rel=0.3)
-    np.testing.assert_allclose(frame.report.contact.obstacles.forces["solid0"], -np.array(obstacle.force), atol=1e-9)
+    np.testing.assert_allclose(
+        frame.report.contact.obstacles.forces["solid0"], -np.array(obstacle.force), atol=1e-9
+    )
     assert not frame.report.inverted
 
 

@@ -302,8 +302,8 @@ def command(kernel_folder, *arguments):
 
 @needs_xdg
 def test_what_has_been_compiled_ahead_is_not_compiled_again(tmp_path):
-    chosen = "--materials", "linear_elastic", "--solvers", "pbng", "--precisions", "float64,float32"
-    run = command(tmp_path, *chosen, "--processes", "2")
+    chosen = "--material", "linear_elastic", "--solver", "pbng", "--precision", "float64,float32"
+    run = command(tmp_path, *chosen, "--workers", "2")
     assert run.returncode == 0, run.stderr
     assert "2/2 linear_elastic, float" in run.stderr
     assert printed_by(SOLVE, tmp_path)[0] == 0
@@ -313,9 +313,9 @@ def test_what_has_been_compiled_ahead_is_not_compiled_again(tmp_path):
 @pytest.mark.parametrize(
     ("option", "value", "sentence"),
     [
-        ("--materials", "linear", "there is no material 'linear'; did you mean 'linear_elastic'?"),
-        ("--precisions", "float16", "float16"),
-        ("--processes", "0", "processes must be a whole number of at least 1, got 0"),
+        ("--material", "linear", "there is no material 'linear'; did you mean 'linear_elastic'?"),
+        ("--precision", "float16", "float16"),
+        ("--workers", "0", "workers must be a whole number of at least 1, got 0"),
         ("--device", "gpu", "device must be 'cpu' or 'cuda', got 'gpu'"),
     ],
 )
@@ -404,7 +404,7 @@ def test_kernels_that_others_could_have_written_are_not_run(tmp_path, kernel_cac
     if folder_is_shared:
         assert ("uid 12345" if how == "owner" else "others can write to") in log
         assert str(targets[0]) in log
-        refused = command(cache_folder, "--materials", "linear_elastic", "--solvers", "pbng")
+        refused = command(cache_folder, "--material", "linear_elastic", "--solver", "pbng")
         assert refused.returncode == 2
         assert "compiled kernels cannot be kept" in refused.stderr
     else:

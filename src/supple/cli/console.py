@@ -256,7 +256,7 @@ def _out_of_memory(error: MemoryError) -> str:
 def _defect(error: Exception) -> str:
     return (
         f"this is a defect of supple {_version()}, not of your input: {type(error).__name__}: {error}. "
-        "Please report it with the lines above."
+        "Please report it with the lines above and what supple.show_versions() prints in Python."
     )
 
 

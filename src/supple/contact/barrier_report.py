@@ -32,6 +32,7 @@ def report_barrier_contact(problem: Problem) -> BodyContactReport | None:
     active = pairs.distance[pairs.distance < reach]
     others = pairs.distance[counts_for_gap(contact.surfaces, pairs)]
     gap = float(others.min()) if len(others) else None
+    mean_gap, mean_approach, gap_share, approach_share = _offsets(problem, term)
     return BodyContactReport(
         count=len(active),
         max_penetration=0.0,
@@ -39,24 +40,23 @@ def report_barrier_contact(problem: Problem) -> BodyContactReport | None:
         forces=forces,
         complementarity=term.complementarity(problem.positions),
         pin_lag=problem.trust_region.pins.lag,
-        **_offsets(problem, term),
+        mean_gap=mean_gap,
+        mean_approach=mean_approach,
+        gap_share=gap_share,
+        approach_share=approach_share,
     )
 
 
-def _offsets(problem: Problem, term: Barriers) -> dict[str, float]:
+def _offsets(problem: Problem, term: Barriers) -> tuple[float, float, float, float]:
     """Mean gap and approach [m], and their shares of the contact force, as in `BodyContactReport`."""
     force, distance, reach = term.normal_forces(problem.positions)
     total = force.sum()
     if total == 0:
-        return dict.fromkeys(("mean_gap", "mean_approach", "gap_share", "approach_share"), 0.0)
+        return 0.0, 0.0, 0.0, 0.0
     gap, approach = float(force @ distance), float(force @ (reach - distance))
     twice = 2 * strain_energy(problem)
-    return {
-        "mean_gap": gap / total,
-        "mean_approach": approach / total,
-        "gap_share": gap / twice if twice > 0 else np.inf,
-        "approach_share": approach / (max(twice, 0.0) + approach),
-    }
+    gap_share = gap / twice if twice > 0 else np.inf
+    return gap / total, approach / total, gap_share, approach / (max(twice, 0.0) + approach)
 
 
 def strain_energy(problem: Problem) -> float:

@@ -248,9 +248,9 @@ def report_obstacle_contact(problem: Problem, evaluated: bool = False) -> list[C
     faces = face_search_of(problem.contacts).search(problem.batch_size)
     overlaps = find_pinned_overlaps(problem.contacts)
     problem.device.active = active
-    names = [name for name, _ in problem.model.body_vertices], problem.contacts.obstacles.names
+    names = [name for name, _ in problem.model.body_vertices]
     each = zip(bodies.tolist(), obstacles.tolist(), _with_pinned(faces, overlaps), strict=True)
-    return [_member_report(*names, *member) for member in each]
+    return [_member_report(names, problem.contacts.obstacles.names, *member) for member in each]
 
 
 def _with_pinned(

@@ -22,7 +22,8 @@ class PlaneStress(Isotropic):
     """An isotropic energy density of sheets, given by Young's modulus E [Pa] and Poisson's ratio ν.
 
     Stored are the Lamé parameters of plane stress, μ = E / (2 (1 + ν)) and λ = E ν / (1 - ν²) [Pa]: with them
-    the Hessian at F = I equals in-plane linear elasticity.
+    the Hessian at F = I equals in-plane linear elasticity. `lam` and `bulk_modulus` of the constructor and of
+    scene files are those of the solid, λ = E ν / ((1 + ν)(1 - 2 ν)).
     """
 
     __slots__ = ()

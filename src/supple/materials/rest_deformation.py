@@ -8,6 +8,7 @@ material. The stress is det F₀ P₀ F₀⁻ᵀ, and second derivatives follow 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ from supple.materials.material import (
     vertex_response,
 )
 from supple.materials.parameters import Parameter, is_per_element
+from supple.materials.preset_library import Preset
 from supple.materials.safe_step import confinement
 from supple.support.arguments import format_value
 
@@ -116,13 +118,15 @@ def prestrained(material: Any, swelling: Any = 0.0, rest_deformation: Any = None
     Use it for growth, drying, thermal expansion and residual strains.
 
     Args:
-        material: Solid material without a rest deformation.
+        material: Solid material without a rest deformation; a preset stays a preset, with its density.
         swelling: Relative growth of all lengths, such as α ΔT of thermal expansion; a number or (m,) per
             element. `Scene.vary` with "swelling" varies it over time.
         rest_deformation: (3, 3) or (m, 3, 3) rest deformation; by default the identity.
 
     Example: `supple.materials.prestrained(supple.StVK(young=1e5, poisson=0.3), swelling=0.1)`.
     """
+    if isinstance(material, Preset):
+        return replace(material, material=prestrained(material.material, swelling, rest_deformation))
     if not isinstance(material, Material):
         raise TypeError(
             f"prestrained takes a material such as StVK(young=1e5, poisson=0.3), got {format_value(material)}"

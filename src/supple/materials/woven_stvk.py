@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from supple.materials.material import (
 )
 from supple.materials.parameters import Parameter
 from supple.materials.stvk import green_strain
-from supple.support.arguments import format_value
+from supple.support.arguments import check_positive, format_value
 
 SYMMETRY = 1e-3
 """Largest relative asymmetry of given Poisson's ratios, an allowance for rounding of measured values."""
@@ -52,6 +52,7 @@ class WovenStVK(Material):
     c₁₁ = E/(1 - ν ν'), c₂₂ = E'/(1 - ν ν'), c₁₂ = ν E'/(1 - ν ν') with Poisson's ratios ν of the weft
     and ν' of the warp [PBCM section 4.3]. Symmetry of the energy requires E ν' = E' ν. The warp is
     perpendicular to the weft, in the plane of the sheet. The thickness is eliminated, as in plane stress.
+    `from_membrane` takes stiffnesses in N/m instead of moduli.
     """
 
     __slots__ = ()
@@ -100,6 +101,51 @@ class WovenStVK(Material):
             "shear_modulus": parameters["shear_modulus"],
             "direction": parameters["direction"],
         }
+
+    @classmethod
+    def from_membrane(
+        cls,
+        *,
+        weft: Any,
+        warp: Any,
+        shear: Any,
+        thickness: float,
+        poisson_weft: Any = 0.0,
+        direction: Any = (1.0, 0.0, 0.0),
+    ) -> Self:
+        """Construct from membrane stiffnesses, forces per width as tensile and shear tests of cloth measure them.
+
+        A membrane stiffness is a modulus times the thickness. `Scene.add_cloth` multiplies by its thickness
+        again, so that the cloth needs the same thickness.
+
+        Args:
+            weft: Young's modulus times thickness along the weft [N/m], one number or (m,) per triangle.
+            warp: Young's modulus times thickness along the warp [N/m].
+            shear: Shear modulus times thickness [N/m].
+            thickness: Thickness of the cloth [m], as in `add_cloth(thickness=)`.
+            poisson_weft: Poisson's ratio of pulling along the weft. That of the warp follows from symmetry:
+                poisson_weft warp/weft.
+            direction: Direction of the weft.
+
+        Raises:
+            ValueError: A value is out of bounds.
+
+        >>> WovenStVK.from_membrane(weft=100.0, warp=50.0, shear=10.0, thickness=5e-4).young_weft
+        200000.0
+        """
+        thickness = check_positive("thickness", thickness, "m")
+        stiffness = {
+            name: Parameter(name, "membrane stiffness", "N/m", above=0).check(value)
+            for name, value in (("weft", weft), ("warp", warp), ("shear", shear))
+        }
+        return cls(
+            young_weft=stiffness["weft"] / thickness,
+            young_warp=stiffness["warp"] / thickness,
+            shear_modulus=stiffness["shear"] / thickness,
+            poisson_weft=poisson_weft,
+            poisson_warp=np.multiply(poisson_weft, stiffness["warp"]) / stiffness["weft"],
+            direction=direction,
+        )
 
     @property
     def poisson_weft(self) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from supple.materials import MATERIALS, Material, is_per_element
+from supple.materials import MATERIALS, Material, Preset, is_per_element
+from supple.materials.preset_library import material_of
 from supple.meshes import Mesh, TetMesh, TriMesh
 from supple.meshes.quality import find_problems, rest_corners
 from supple.meshes.skinning import Embedding, embed
@@ -44,6 +45,9 @@ def solid(
         raise SceneError(
             f"add_solid needs a TetMesh, for example supple.block(...); got {format_value(mesh)}."
         )
+    if density is None:
+        density = material.density if isinstance(material, Preset) else 1000.0
+    material = material_of(material)
     _check_material("add_solid", material)
     _check_size(mesh)
     check_parameters(material, mesh)
@@ -83,7 +87,7 @@ def cloth(
             f"add_cloth needs a TriMesh, for example supple.sheet(...); got {format_value(mesh)}."
         )
     fabric = membrane if isinstance(membrane, Fabric) else None
-    membrane = FabricMembrane() if fabric else membrane
+    membrane = FabricMembrane() if fabric else material_of(membrane)
     density = (fabric.density if fabric else 0.2) if density is None else density
     _check_material("add_cloth", membrane)
     wrong = [*find_problems(mesh)]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.materials import Material, is_per_element
+from supple.materials import Material, Preset, is_per_element
+from supple.materials.preset_library import material_of
 from supple.meshes import Mesh
 from supple.scene.arguments import check_name, format_value, number
 from supple.scene.errors import SceneError
@@ -27,9 +28,10 @@ class Region:
         name: Name of the region.
         where: A function of the cell centroids (m, 3) [m] at rest that returns a mask; a mask (m,); cell
             numbers; or a field of the mesh with its value or values in the region, `{"region": 3}`.
-        material: Material of the region. Array parameters have one entry per cell of the region, or per cell
-            of the body.
-        density: Mass density [kg/m³], for cloth [kg/m²]. Default: density of the body.
+        material: Material or preset of the region. Array parameters have one entry per cell of the region, or
+            per cell of the body.
+        density: Mass density [kg/m³], for cloth [kg/m²]. Default: density of the preset in solids, of the body
+            otherwise.
     """
 
     name: str
@@ -125,8 +127,9 @@ def resolve_regions(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
         name = check_name(region.name, "region")
         if name in (other.name for other in accepted):
             raise SceneError(f"There is already a region named {name!r} of {known!r}; names must differ.")
-        if not isinstance(region.material, Material):
-            raise SceneError(f"Region {name!r} needs a material; got {format_value(region.material)}.")
+        material = material_of(region.material)
+        if not isinstance(material, Material):
+            raise SceneError(f"Region {name!r} needs a material; got {format_value(material)}.")
         cells = _cells(region, mesh)
         shared = cells[owner[cells] >= 0]
         if len(shared):
@@ -136,10 +139,12 @@ def resolve_regions(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
             )
         owner[cells] = len(accepted)
         density = region.density
+        if density is None and mesh.corners == 4 and isinstance(region.material, Preset):
+            density = region.material.density
         if density is not None:
             unit = "kg/m³" if mesh.corners == 4 else "kg/m²"
             density = number(density, f"density [{unit}] of region {name!r}", above=0)
-        material = of_cells(region.material, name, cells, mesh.n_cells, cells_of(mesh))
+        material = of_cells(material, name, cells, mesh.n_cells, cells_of(mesh))
         accepted.append(replace(region, where=cells, density=density, material=material))
     return tuple(accepted)
 

@@ -117,7 +117,7 @@ class Scene(LoadMethods, ObstacleMethods, ConnectorMethods):
         self,
         mesh: TetMesh,
         material: Any,
-        density: float = 1000.0,
+        density: float | None = None,
         name: str | None = None,
         render: TriMesh | None = None,
         *,
@@ -130,8 +130,9 @@ class Scene(LoadMethods, ObstacleMethods, ConnectorMethods):
 
         Args:
             mesh: Tetrahedral mesh at rest.
-            material: Material such as `Corotated(young=1e5, poisson=0.3)`.
-            density: Mass density [kg/m³].
+            material: Material such as `Corotated(young=1e5, poisson=0.3)`, or a preset such as
+                `supple.materials.preset("ecoflex_0030")`.
+            density: Mass density [kg/m³]. Default: that of the preset, 1000 for other materials.
             name: Name in messages and output. Default: "solid0", "solid1", ...
             render: Detailed surface, such as `load_surface("armadillo.obj")`, that follows the mesh in
                 pictures and exports.
@@ -182,7 +183,7 @@ class Scene(LoadMethods, ObstacleMethods, ConnectorMethods):
 
         Args:
             mesh: Initial surface, such as `sheet(...)`.
-            membrane: Membrane material, such as `StVK(young=1e5, poisson=0.3)`; or a fabric, such as
+            membrane: Membrane material, such as `StVK(young=1e5, poisson=0.3)`, or a preset; or a fabric, such as
                 `supple.load_fabric(...)`, which includes density and bending. The threads of a fabric lie
                 along x and y of the rest shape.
             bending: Bending model, None for no resistance to bending.

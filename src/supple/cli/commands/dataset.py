@@ -237,7 +237,10 @@ def merge(
 def export(
     store: StorePath,
     format_: Annotated[
-        str, typer.Option("--format", help="lance, hdf5, webdataset or plaid.", show_default=False)
+        str,
+        typer.Option(
+            "--format", help="Format to export to: lance, hdf5, webdataset or plaid.", show_default=False
+        ),
     ],
     output: Annotated[
         Path | None,

@@ -16,7 +16,9 @@ def export(
     formats: Annotated[
         str,
         typer.Option(
-            "--format", help="Comma-separated formats, see `supple list exports`.", show_default=False
+            "--format",
+            help="Comma-separated formats to export to, such as usd,glb, see `supple list exports`.",
+            show_default=False,
         ),
     ],
     output: Annotated[
@@ -24,7 +26,9 @@ def export(
     ] = None,
     fields: Annotated[
         str | None,
-        typer.Option(help="Additional fields for USD, VTU, NPZ and Zarr, see `supple list quantities`."),
+        typer.Option(
+            help="Comma-separated fields to write to USD, VTU, NPZ and Zarr, such as von_mises,cauchy, see `supple list quantities`."
+        ),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

@@ -52,13 +52,13 @@ def run(
     ] = None,
     solver: Annotated[
         str | None,
-        typer.Option(help="Solver, such as newton or xpbd:ordering=clusters; default: the file's."),
+        typer.Option(help="Solver, such as newton or xpbd:ordering=clusters; default: the scene file's."),
     ] = None,
     tolerance: Tolerance = None,
     max_iterations: MaxIterations = None,
     time_limit: TimeLimit = None,
     position_tolerance: PositionTolerance = None,
-    frames: Annotated[int | None, typer.Option(help="Number of frames; default: the file's.")] = None,
+    frames: Annotated[int | None, typer.Option(help="Number of frames; default: the scene file's.")] = None,
     device: Device = "cpu",
     precision: Precision = "float64",
     threads: Threads = None,
@@ -70,7 +70,7 @@ def run(
     ] = False,
     picture: Annotated[
         bool,
-        typer.Option("--picture/--no-picture", help="Draw the last frame, and the film."),
+        typer.Option("--picture/--no-picture", help="Draw the last frame and the film."),
     ] = True,
     film: Annotated[
         bool, typer.Option("--film/--no-film", help="Write a film if there are several frames.")
@@ -78,18 +78,21 @@ def run(
     gif: Annotated[bool, typer.Option("--gif", help="Also write the film as GIF.")] = False,
     field: Annotated[
         str | None,
-        typer.Option(help="Field for the colors, see `supple render`; default: the file's."),
+        typer.Option(help="Field for the colors, see `supple list fields`; default: the scene file's."),
     ] = None,
     fields: Annotated[
         str | None,
         typer.Option(
-            help="Additional fields of frames, such as von_mises,cauchy, see `supple list quantities`; "
-            "default: the file's."
+            help="Comma-separated fields to write with every frame, such as von_mises,cauchy, see `supple "
+            "list quantities`; default: the scene file's."
         ),
     ] = None,
     formats: Annotated[
         str | None,
-        typer.Option("--format", help="Export formats, such as usd,glb; see `supple export`."),
+        typer.Option(
+            "--format",
+            help="Comma-separated formats to export to, such as usd,glb, see `supple list exports`.",
+        ),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

@@ -161,7 +161,7 @@ def _solve_again(store: Store, samples: int, seed: int, verdict: Verdict) -> Non
 
     shards, columns = Shards(store, None), reports(store)
     ids = np.flatnonzero(good_samples(columns))
-    chosen = np.random.default_rng(seed).choice(ids, min(again, len(ids)), replace=False)
+    chosen = np.random.default_rng(seed).choice(ids, min(samples, len(ids)), replace=False)
     positions, model = Samples(store, "positions"), shards.sampler.model
     size = float(np.ptp(model.rest, axis=0).max())
     allowed = POSITION_TOLERANCE_FACTOR * (

@@ -1,0 +1,104 @@
+"""Options of all commands: one name for one meaning, flags without values, help in sentences."""
+
+import re
+from collections import defaultdict
+
+import pytest
+from cli_scenes import supple
+from typer.main import get_command
+
+from supple.cli import app
+from supple.solve.options import BACKEND, LIMITS
+
+SYNONYMS = {
+    "--materials": "--material",
+    "--solvers": "--solver",
+    "--method": "--solver",
+    "--precisions": "--precision",
+    "--dtype": "--precision",
+    "--processes": "--workers",
+    "--jobs": "--workers",
+    "--iterations": "--max-iterations",
+    "--budget": "--time-limit",
+    "--time-budget": "--time-limit",
+    "--distance": "--position-tolerance",
+    "--out": "--output",
+    "--to": "--format",
+    "--write": "--format",
+    "--formats": "--format",
+    "--force": "--overwrite",
+    "--again": "--overwrite",
+    "--pictures": "--picture",
+}
+"""Names that no option has, and the name that stands for the same everywhere."""
+
+SEVERAL_MEANINGS = {"--frames"}
+"""Options whose help differs by more than the default: a number of frames, or a choice of them."""
+
+
+def commands(command=None, path=()):
+    """Yield the words of every command, and the command."""
+    command = command or get_command(app)
+    below = getattr(command, "commands", {})
+    yield path, command
+    for name, each in below.items():
+        yield from commands(each, (*path, name))
+
+
+COMMANDS = list(commands())
+
+OPTIONS = [
+    (" ".join(path), name, option)
+    for path, command in COMMANDS
+    for option in command.params
+    if option.param_type_name == "option"
+    for name in option.opts
+    if name.startswith("--")
+]
+
+
+def test_options_have_one_name_each():
+    names = {name for _, name, _ in OPTIONS}
+    assert not {name: SYNONYMS[name] for name in names & SYNONYMS.keys()}
+    assert {"--output", "--overwrite", "--json", "--fields", "--format", "--solver"} <= names
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_limits_and_device_are_named_as_in_python(command):
+    names = {name for path, name, _ in OPTIONS if path == command}
+    assert {f"--{name.replace('_', '-')}" for name in (*LIMITS, *BACKEND)} <= names
+
+
+def test_one_name_is_a_flag_everywhere_or_nowhere():
+    kinds = defaultdict(set)
+    for _, name, option in OPTIONS:
+        kinds[name].add((option.is_flag, option.multiple))
+    assert {name for name, each in kinds.items() if len(each) > 1} == set()
+
+
+def test_help_is_the_same_where_an_option_is_the_same():
+    texts = defaultdict(set)
+    for _, name, option in OPTIONS:
+        texts[option.help].add(name)
+    assert {text: names for text, names in texts.items() if len(names) > 1} == {}
+    first_words = defaultdict(set)
+    for _, name, option in OPTIONS:
+        words = re.sub("^Comma-separated ", "", option.help).split()
+        first_words[name].add(words[0].strip(":,;.").casefold().removesuffix("s"))
+    different = {name for name, each in first_words.items() if len(each) > 1}
+    assert different - {"--output"} - SEVERAL_MEANINGS == set()
+
+
+def test_help_is_written_in_sentences():
+    assert all(option.help.endswith(".") and option.help[0].isupper() for _, _, option in OPTIONS if
+               not option.name.endswith("completion"))  # fmt: skip
+
+
+@pytest.mark.parametrize("path", [path for path, _ in COMMANDS], ids=" ".join)
+def test_flags_take_no_value(path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    printed = supple(*path, "--help")
+    assert printed.exit_code == 0
+    assert "<bool>" not in printed.stdout
+    assert "BOOLEAN" not in printed.stdout
+    assert "--help" in printed.stdout
