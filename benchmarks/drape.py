@@ -61,13 +61,8 @@ class Cloth(NamedTuple):
         return self.weft / self.thickness, self.warp / self.thickness, self.shear / self.thickness
 
     def membrane(self) -> supple.materials.WovenStVK:
-        along, across, shear = self.moduli
-        return supple.materials.WovenStVK(
-            young_weft=along,
-            young_warp=across,
-            shear_modulus=shear,
-            poisson_weft=0.2,
-            poisson_warp=0.2 * across / along,
+        return supple.materials.WovenStVK.from_membrane(
+            weft=self.weft, warp=self.warp, shear=self.shear, thickness=self.thickness, poisson_weft=0.2
         )
 
 
@@ -260,7 +255,8 @@ of triangles.
 TAIL = """
 - **Moduli** are arguments of `WovenStVK`, with `poisson_weft=0.2` and `poisson_warp=0.2 * young_warp /
   young_weft`. A modulus equals a strip's stiffness [N/m], as measured by fabric testers, divided by
-  thickness.
+  thickness: `WovenStVK.from_membrane(weft=2500, warp=3500, shear=60, thickness=3e-4, poisson_weft=0.2)` is
+  the cotton.
 - **Thickness** [m] is an argument of `add_cloth`, B of `HingeBending`.
 - **Distance** bounds the distance from equilibrium, relative to body size: the certificate's estimate.
 

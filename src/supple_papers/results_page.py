@@ -29,7 +29,7 @@ measurement, the machine, and a verdict.
 | `supple papers pbng-fig7` | measures one row; continues after interruptions |
 | `--full` | the paper's sizes instead of small ones |
 | `--device cuda` | measures timing rows on a GPU |
-| `supple papers --page` | writes this page from stored measurements |
+| `supple papers --page --output docs/papers` | writes this page from stored measurements |
 
 [Options](options.md) lists the syntax of every method that the papers compare with. The
 [audit](audit.md) lists the contents of the papers item by item, and their location in supple.

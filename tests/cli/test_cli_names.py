@@ -53,7 +53,7 @@ def test_list_shows_the_options_of_solvers_with_defaults():
         library.PBNG().acceleration.kind,
     )
     by_name = {kind["name"]: kind["options"] for kind in acceleration["kinds"]}
-    assert [(o["name"], o["default"]) for o in by_name["sor"]] == [("omega", library.SOR().omega)]
+    assert [(o["name"], o["default"]) for o in by_name["sor"]] == [("omega", library.solvers.SOR().omega)]
     assert [o["name"] for o in by_name["chebyshev"]] == ["rho", "gamma", "first_iteration"]
     printed = supple("list", "solvers").stdout
     assert "acceleration" in printed

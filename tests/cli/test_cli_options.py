@@ -90,8 +90,9 @@ def test_help_is_the_same_where_an_option_is_the_same():
 
 
 def test_help_is_written_in_sentences():
-    assert all(option.help.endswith(".") and option.help[0].isupper() for _, _, option in OPTIONS if
-               not option.name.endswith("completion"))  # fmt: skip
+    for _, name, option in OPTIONS:
+        assert option.help[0].isupper(), name
+        assert option.help.endswith("."), name
 
 
 @pytest.mark.parametrize("path", [path for path, _ in COMMANDS], ids=" ".join)

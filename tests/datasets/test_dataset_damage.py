@@ -266,7 +266,7 @@ def test_shards_of_a_store_whose_inputs_are_lost_are_saved_by_merging(copy, full
     scene = str(full_store.path.parent / "beside.toml")
     spec = load_spec(spec_of(full_store.path.parent, count=5, shard=3, scene=scene))
     new_store = make_store(spec, tmp_path / "fresh.zarr")
-    assert verify(merge(new_store.path, [copy.path]), again=1).complete
+    assert verify(merge(new_store.path, [copy.path]), samples=1).complete
     assert sample_bytes(new_store) == sample_bytes(full_store)
     root = copy.path / "zarr.json"
     root.write_text(root.read_text().replace("float64", "float32", 1))

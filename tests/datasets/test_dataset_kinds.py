@@ -118,10 +118,10 @@ MUSCLE = SCENE.replace(
 )
 TISSUE = SCENE.replace(
     "corotated = { young = 1e4, poisson = 0.3 }",
-    'measured = { name = "muscle", poisson = 0.3, activation = 0, strength = 10000, '
+    'preset = { name = "muscle", poisson = 0.3, activation = 0, strength = 10000, '
     'fiber = { between = ["x-", "x+"] } }',
 )
-SILICONE = SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "ecoflex_0010" }')
+SILICONE = SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'preset = { name = "ecoflex_0010" }')
 PRESTRAINED = SCENE.replace(
     "density = 100", "density = 100\nswelling = 0.1\nrest_deformation = [[1.1, 0, 0], [0, 1, 0], [0, 0, 1]]"
 )
@@ -138,7 +138,7 @@ CASES = {
     "pressure": (HOLLOW, "pressure[0].pressure", [-2000.0, 2000.0]),
     "region": (REGIONS, "solid.bar.region.tip.material.young", [5e3, 1e5]),
     "activation": (MUSCLE, "solid.bar.material.activation", [0.1, 0.9]),
-    "activation of tissue": (TISSUE, "solid.bar.material.measured.activation", [0.1, 0.9]),
+    "activation of tissue": (TISSUE, "solid.bar.material.preset.activation", [0.1, 0.9]),
     "stiffness of silicone": (SILICONE, "solid.bar.material.poisson", [0.1, 0.4]),
     "swelling": (PRESTRAINED, "solid.bar.swelling", [-0.1, 0.2]),
     "rest shape": (PRESTRAINED, "solid.bar.rest_deformation.0.0", [0.9, 1.2]),
@@ -199,17 +199,17 @@ def test_what_a_measured_material_has(tmp_path):
     """Also what the file leaves as it was measured, and one component of a direction."""
     file = tmp_path / "scene.toml"
     file.write_text(
-        SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "muscle" }')
+        SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'preset = { name = "muscle" }')
     )
     source = Source.load(file)
-    (key_path,) = source.vary("across", ["solid.bar.material.measured.fiber.y"])
+    (key_path,) = source.vary("across", ["solid.bar.material.preset.fiber.y"])
     assert key_path.value == 0
     assert source.conditions({"across": 1.0}).materials[0].fiber == pytest.approx((0.5**0.5, 0.5**0.5, 0))
     assert source.key_path("solid.bar.material.strength").value == 2.25e5
     with pytest.raises(ValueError, match="has no 'activaton'; did you mean 'activation'"):
-        source.key_path("solid.bar.material.measured.activaton")
+        source.key_path("solid.bar.material.preset.activaton")
     with pytest.raises(ValueError, match="only numbers can vary"):
-        source.key_path("solid.bar.material.measured.name")
+        source.key_path("solid.bar.material.preset.name")
     source.vary("pull", ["solid.bar.material.activation"])
     with pytest.raises(supple.SceneError, match="activation must lie between 0 and 1"):
         source.conditions({"pull": 2.0})
@@ -252,11 +252,11 @@ QUICK = {
             ("pin.end.motion.translate.offset.z", [0, 0.2]),
         ],
     ),
-    "measured": (
+    "preset": (
         SCENE.replace(
-            "corotated = { young = 1e4, poisson = 0.3 }", 'measured = { name = "muscle", activation = 0 }'
+            "corotated = { young = 1e4, poisson = 0.3 }", 'preset = { name = "muscle", activation = 0 }'
         ),
-        [("solid.bar.material.measured.activation", [0, 1]), ("solid.bar.material.young", [5e3, 5e4])],
+        [("solid.bar.material.preset.activation", [0, 1]), ("solid.bar.material.young", [5e3, 5e4])],
     ),
     "twisted and stretched": (
         SCENE.replace("rotate = {", "twist = {")

@@ -26,7 +26,7 @@ def test_the_schema_describes_every_field():
         if not field.get("description")
     ]
     assert undescribed == []
-    assert set(schema["$defs"]["Material"]["properties"]) == {*MATERIALS, "measured"}
+    assert set(schema["$defs"]["Material"]["properties"]) == {*MATERIALS, "preset"}
 
 
 @pytest.mark.parametrize(

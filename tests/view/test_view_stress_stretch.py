@@ -37,7 +37,7 @@ def test_a_plot_is_a_picture(tmp_path):
     [
         (["list", "--plot", "a.png"], "supple list materials --plot"),
         (["list", "solvers", "--plot", "a.png"], "supple list materials --plot"),
-        (["list", "measured", "--plot", "a.jpg"], "PNG file"),
+        (["list", "presets", "--plot", "a.jpg"], "PNG file"),
     ],
 )
 def test_what_cannot_be_drawn_is_reported(arguments, sentence):

@@ -34,7 +34,9 @@ Ray = Annotated[
 ]
 ShardsOption = Annotated[
     str | None,
-    typer.Option("--shards", help="i/N: every N-th shard starting at shard i (0 to N-1), for job arrays."),
+    typer.Option(
+        "--shards", help="Shards to solve: i/N is every N-th, starting at shard i (0 to N-1), for job arrays."
+    ),
 ]
 
 

@@ -27,7 +27,8 @@ def export(
     fields: Annotated[
         str | None,
         typer.Option(
-            help="Comma-separated fields to write to USD, VTU, NPZ and Zarr, such as von_mises,cauchy, see `supple list quantities`."
+            help="Comma-separated fields to write to USD, VTU, NPZ and Zarr, such as von_mises,cauchy, see "
+            "`supple list quantities`."
         ),
     ] = None,
     json: Json = False,

@@ -21,11 +21,13 @@ def render(
         str | None,
         typer.Option(help="Field for the colors, see `supple list fields`; default: the scene file's."),
     ] = None,
-    theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
+    theme: Annotated[str, typer.Option(help="Theme: light or dark.")] = "light",
     size: Annotated[str | None, typer.Option(help="Width and height in pixels, such as 1920x1080.")] = None,
     camera: Annotated[
         str | None,
-        typer.Option(help="corner, front, side, back, top, or azimuth,elevation in degrees, such as 45,30."),
+        typer.Option(
+            help="Camera: corner, front, side, back, top, or azimuth,elevation in degrees, such as 45,30."
+        ),
     ] = None,
     thickness: Annotated[
         float | None,

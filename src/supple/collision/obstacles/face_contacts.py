@@ -35,7 +35,11 @@ SAME_POINT_TOLERANCE = 0.2
 """Difference of barycentric weights below which two points of a face are identified."""
 
 TRACKING_RATE = 0.5
-"""Fraction of the way to the deepest point by which a tracked point moves per search."""
+"""Largest fraction of the way to the deepest point by which a tracked point moves per search."""
+
+RATE_REDUCTION, RATE_GROWTH = 0.5, 1.25
+"""Factors of the tracking rate after a step back and after a step on. Where two corners of an obstacle support a
+face, the deepest point jumps from one to the other; steps that shrink find the point between them."""
 
 
 class DeepestPoints(NamedTuple):
@@ -141,17 +145,24 @@ class FacePoints(NamedTuple):
         shape: (m,) shapes.
         weights: (m, 3) barycentric weights of the contact points.
         deepest: (m, 3) barycentric weights of the deepest points near by.
+        step: (m, 3) last change of the weights.
+        rate: (m,) fraction of the way to the deepest point of the next step.
     """
 
     triangle: np.ndarray
     shape: np.ndarray
     weights: np.ndarray
     deepest: np.ndarray
+    step: np.ndarray
+    rate: np.ndarray
 
     @staticmethod
     def at(triangle: np.ndarray, shape: np.ndarray, weights: np.ndarray) -> FacePoints:
         """Contact points at their deepest points."""
-        return FacePoints(triangle.astype(np.int64), shape.astype(np.int64), weights, weights)
+        rate = np.full(len(weights), TRACKING_RATE)
+        return FacePoints(
+            triangle.astype(np.int64), shape.astype(np.int64), weights, weights, np.zeros_like(weights), rate
+        )
 
     @staticmethod
     def none() -> FacePoints:
@@ -165,8 +176,8 @@ class FacePoints(NamedTuple):
     def merge(self, new_points: FacePoints) -> FacePoints:
         """Merge these points with newly found deepest points.
 
-        A tracked point near a new deepest point of its face moves a fraction `TRACKING_RATE` of the way to
-        it. Faces yield at contact points, so an undamped update would oscillate.
+        A tracked point near a new deepest point of its face moves a fraction `rate` of the way to it. Faces
+        yield at contact points, so an undamped update would oscillate.
         """
         same = (self.triangle[:, None] == new_points.triangle) & (self.shape[:, None] == new_points.shape)
         off = np.abs(self.weights[:, None] - new_points.weights).max(axis=2, initial=0.0)
@@ -177,9 +188,12 @@ class FacePoints(NamedTuple):
         tracked = self.where(old)
         if len(tracked.triangle):
             targets = new_points.weights[off[old].argmin(axis=1)]
-            tracked = tracked._replace(
-                weights=tracked.weights + TRACKING_RATE * (targets - tracked.weights), deepest=targets
-            )
+            away = targets - tracked.weights
+            turned = (away * tracked.step).sum(axis=1) < 0
+            rate = tracked.rate * np.where(turned, RATE_REDUCTION, RATE_GROWTH)
+            rate = np.minimum(rate, TRACKING_RATE)
+            step = rate[:, None] * away
+            tracked = tracked._replace(weights=tracked.weights + step, deepest=targets, step=step, rate=rate)
         merged = FacePoints(*map(np.concatenate, zip(unmatched, tracked, new_points.where(new), strict=True)))
         return merged.where(np.lexsort((*merged.weights.T, merged.shape, merged.triangle)))
 

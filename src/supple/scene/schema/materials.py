@@ -255,7 +255,7 @@ def _table(kind: type[Material]) -> Any:
     declared = (*MODULI, *kind.stored, *kind.parameters)
     names = {alias: p for p in declared for alias in p.aliases} | {p.name: p for p in declared}
     keys: Any = {
-        name: (_annotation(names[name]) | None, Field(None, description=_described(names[name])))
+        name: (_annotation(names[name]) | None, Field(None, description=_described(name, names[name])))
         for _, known in _alternatives(kind)
         for name in known
     }
@@ -284,6 +284,8 @@ def _others_call(kind: type[Material]) -> dict[str, str]:
     return renamed
 
 
-def _described(parameter: Parameter) -> str:
+def _described(name: str, parameter: Parameter) -> str:
+    if name != parameter.name:
+        return f"Another name of {parameter.name}."
     default = "" if parameter.default is None else f" {parameter.default} unless given."
     return f"{parameter.description}{default}"
