@@ -1,6 +1,7 @@
 """Position-based simulation of hyperelastic solids and cloth: equilibria you can trust, fast, from pip."""
 
 import sys
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -169,7 +170,12 @@ class _Package(ModuleType):
         return self.__dict__[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Ignore submodules that the import system would bind to a public name, such as `compare`."""
+        """Ignore submodules that the import system would bind to a public name, such as `compare`.
+
+        Namespaces list their public names only.
+        """
+        if name in (*NAMESPACES, *DOORS) and isinstance(value, ModuleType):
+            vars(value)["__dir__"] = partial(_public_names, value)
         if not (name in (*__all__, *BY_NAME) and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
@@ -177,6 +183,11 @@ class _Package(ModuleType):
         """Public names, without submodules whose library is not installed."""
         own = {name for name in self.__dict__ if name.startswith("__")}
         return sorted({*own, *__all__, *BY_NAME, *NAMESPACES, *filter(_is_installed, DOORS)})
+
+
+def _public_names(namespace: ModuleType) -> list[str]:
+    """`__all__` of a namespace and the names that Python itself defines, for `dir`."""
+    return sorted({*namespace.__all__, *(name for name in vars(namespace) if name.startswith("__"))})
 
 
 def _is_installed(door: str) -> bool:

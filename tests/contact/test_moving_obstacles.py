@@ -13,7 +13,7 @@ from supple.live.viewport import BodyView
 from supple.scene import build_model
 from supple.scene.shapes.obstacle_motion import obstacles_of
 from supple.view.contacts import contact_points
-from supple.view.render.surface import surface_of
+from supple.view.renderers.surface import surface_of
 
 
 def swept(thickness=0.02):

@@ -25,7 +25,7 @@ from supple.live.snapshot import Notice, snapshot_of
 from supple.live.viewport import BACKGROUND_COLORS, rgb
 from supple.solvers import SOLVERS
 from supple.view.fields import FIELDS
-from supple.view.render.surface import surface_of
+from supple.view.renderers.surface import surface_of
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from supple.scene import build_model, load_scene
 from supple.scene.constraints.rigid_support import rigid_motions_left
 from supple.solvers import SOLVERS
 from supple.terms import PointSprings, Springs
-from supple.view.render.drawing import attachment_lines
+from supple.view.renderers.drawing import attachment_lines
 
 STIFF = material("corotated", young=1e7)
 

@@ -7,7 +7,7 @@ from view_models import BACKENDS
 
 import supple
 from supple.view import FIELDS, picture
-from supple.view.render.drawing import make_drawing
+from supple.view.renderers.drawing import make_drawing
 
 
 def bar(fiber=(1, 0, 0), **regions):

@@ -13,11 +13,11 @@ import supple
 from supple.view import FIELDS, Shape, picture
 from supple.view.camera import Camera, fit_camera
 from supple.view.layout import layout_for
-from supple.view.render import axes_and_legend as probe
-from supple.view.render import with_matplotlib, with_vtk
-from supple.view.render.axes_and_legend import Annotations
-from supple.view.render.drawing import Drawing, make_drawing
-from supple.view.render.surface import surface_of
+from supple.view.renderers import axes_and_legend as probe
+from supple.view.renderers import with_matplotlib, with_vtk
+from supple.view.renderers.axes_and_legend import Annotations
+from supple.view.renderers.drawing import Drawing, make_drawing
+from supple.view.renderers.surface import surface_of
 from supple.view.style import LIGHT, THEMES
 
 SIZE = (320, 240)

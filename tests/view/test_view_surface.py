@@ -5,10 +5,10 @@ import pytest
 from view_models import bar_and_ball
 
 import supple
-from supple.view.render.drawing import attachment_lines
-from supple.view.render.ground import ground_level, shadow_of
-from supple.view.render.light import shade
-from supple.view.render.surface import surface_of
+from supple.view.renderers.drawing import attachment_lines
+from supple.view.renderers.ground import ground_level, shadow_of
+from supple.view.renderers.light import shade
+from supple.view.renderers.surface import surface_of
 
 
 def model_of(mesh: supple.TetMesh) -> supple.Scene:

@@ -5,8 +5,8 @@ import pytest
 
 import supple
 from supple.view.fields import field_named
-from supple.view.render.drawing import make_drawing
-from supple.view.render.surface import surface_of
+from supple.view.renderers.drawing import make_drawing
+from supple.view.renderers.surface import surface_of
 
 MEMBRANE = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
 

@@ -12,8 +12,8 @@ from supple.scene import build_model
 from supple.view import FIELDS
 from supple.view.camera import fit_camera
 from supple.view.picture import Shape, shared_view
-from supple.view.render.drawing import make_drawing
-from supple.view.render.transparency import CLEAR, RIM, transparent_obstacles
+from supple.view.renderers.drawing import make_drawing
+from supple.view.renderers.transparency import CLEAR, RIM, transparent_obstacles
 from supple.view.style import LIGHT
 
 

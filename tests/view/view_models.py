@@ -5,8 +5,8 @@ import pytest
 from matplotlib.colors import to_rgb
 
 import supple
-from supple.view.render import axes_and_legend as probe
-from supple.view.render import with_matplotlib, with_vtk
+from supple.view.renderers import axes_and_legend as probe
+from supple.view.renderers import with_matplotlib, with_vtk
 
 needs_vtk = pytest.mark.skipif(probe.vtk_problem() is not None, reason=probe.VTK_MISSING)
 RENDERERS = [

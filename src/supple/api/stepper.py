@@ -49,6 +49,7 @@ from supple.support.arguments import (
     iterate_argument,
     to_floats,
 )
+from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
 from supple.terms import Springs
 
@@ -205,6 +206,7 @@ def _broadcast_numbers(name: str, values: Any, count: int, limit: float) -> np.n
 log = logging.getLogger("supple")
 
 
+@suggest_keywords
 class Stepper:
     """Simulation that an external loop advances step by step:
 

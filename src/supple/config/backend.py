@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from supple.kernels.devices import DEVICES, check_device
 from supple.support.arguments import check_choice, check_thread_count
+from supple.support.keywords import suggest_keywords
 
 if TYPE_CHECKING:
     from supple.solvers import Solver
@@ -15,6 +16,7 @@ PRECISIONS = ("float32", "float64")
 """Names of the supported precisions."""
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Backend:
     """Device, precision and threads of a computation.

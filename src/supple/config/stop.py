@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from supple.support.arguments import check_integer, check_number, check_positive
+from supple.support.keywords import suggest_keywords
 
 if TYPE_CHECKING:
     from supple.solvers import Solver
@@ -17,6 +18,7 @@ DEFAULT_POSITION_TOLERANCE = 1e-4
 """Default distance of every body from the equilibrium, relative to its size, in solves for an equilibrium."""
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class StopCriteria:
     """Termination criteria of a solve, which ends at whichever comes first.

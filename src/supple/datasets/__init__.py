@@ -2,6 +2,7 @@
 
 from supple.datasets.api import dataset
 from supple.datasets.errors import DatasetError, SpecError
+from supple.datasets.exports import export_dataset
 from supple.datasets.read.dataset import Dataset, open_dataset
 
-__all__ = ["Dataset", "DatasetError", "SpecError", "dataset", "open_dataset"]
+__all__ = ["Dataset", "DatasetError", "SpecError", "dataset", "export_dataset", "open_dataset"]

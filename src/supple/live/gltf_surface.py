@@ -8,8 +8,8 @@ import numpy as np
 
 from supple.io.formats.colors import to_linear
 from supple.view.fields import Field
-from supple.view.render.drawing import Paint
-from supple.view.render.surface import Surface
+from supple.view.renderers.drawing import Paint
+from supple.view.renderers.surface import Surface
 
 
 def encode_surface(

@@ -14,7 +14,7 @@ from supple.model.model import Model
 from supple.view.camera import OPENING_ANGLE, fit_camera
 from supple.view.contacts import contact_points
 from supple.view.fields import FIELDS
-from supple.view.render.surface import Surface, surface_of
+from supple.view.renderers.surface import Surface, surface_of
 from supple.view.style import DARK, Theme
 
 UNIFORM_COLOR = "plain"

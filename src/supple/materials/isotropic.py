@@ -11,6 +11,7 @@ from supple.kernels import generic
 from supple.materials.material import Material, bound_coefficients, shear_modulus, stress, traction
 from supple.materials.moduli import LAM, MU, POISSON, YOUNG, check_lame, lame_parameters, split_moduli
 
+
 class Isotropic(Material):
     """An isotropic energy density ψ(F), given by Young's modulus E [Pa] and Poisson's ratio ν.
 

@@ -81,8 +81,10 @@ class Material(tuple):
     and `evolve` updates the plastic state at the start of the next step."""
 
     shear_parameter: ClassVar[tuple[str, float] | None] = None
-    """The parameter that determines the shear modulus at rest, and its ratio to it; for laws of shear and bulk
-    modulus, which then accept every pair of moduli."""
+    """The parameter that determines the shear modulus at rest, and its ratio to that modulus.
+
+    Laws of shear and bulk modulus that declare it accept every pair of moduli.
+    """
 
     shear_at_rest: ClassVar[str] = ""
     """Shear modulus at rest in terms of several parameters, such as "2 (c10 + c01)", for messages."""
@@ -115,7 +117,9 @@ class Material(tuple):
         make_name_unique(cls)
 
     def __new__(cls, **given: Any) -> Self:
-        material = cls._from_values(cls.store(**cls._check_parameters(cls.parameters, resolve_moduli(cls, given))))
+        material = cls._from_values(
+            cls.store(**cls._check_parameters(cls.parameters, resolve_moduli(cls, given)))
+        )
         if cls.__module__.split(".")[0] != "supple":
             from supple.materials.material_checks import findings
 

@@ -45,8 +45,8 @@ def own_moduli(cls: type[Material]) -> dict[str, float]:
     """Parameters of a law that a pair of moduli determines.
 
     Returns:
-        Names of its two elastic parameters. The value of the first is the ratio of that parameter to the shear
-        modulus at rest, or 0 for laws of E and ν. Empty for laws that accept no pairs.
+        Names of its two elastic parameters. The value of the first is the ratio of that parameter to the
+        shear modulus at rest, or 0 for laws of E and ν. Empty for laws that accept no pairs.
     """
     declared = {p.name for p in cls.parameters}
     if {"young", "poisson"} <= declared:
@@ -64,7 +64,8 @@ def split_moduli(cls: type[Material], given: dict[str, Any]) -> tuple[dict[str, 
         given: Arguments of its constructor, by name or alias.
 
     Returns:
-        The pair by the names of `MODULI`, empty if the law's own parameters are given; and all other arguments.
+        The pair by the names of `MODULI`, empty if the law's own parameters are given; and all other
+        arguments.
 
     Raises:
         TypeError: The moduli are no accepted pair, or the law is not determined by a pair.
@@ -110,8 +111,8 @@ def check_lame(mu: Any, lam: Any) -> None:
     """Check that the bulk modulus λ + 2/3 μ is positive, and λ within the limits of magnitudes."""
     if not np.all((np.asarray(lam) <= MAX_MAGNITUDE) & (3 * np.asarray(lam) > -2 * np.asarray(mu))):
         raise ValueError(
-            f"Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, and lam be at most {MAX_MAGNITUDE:g} Pa, "
-            f"got mu={format_value(mu)}, lam={format_value(lam)}"
+            "Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, and lam be at most "
+            f"{MAX_MAGNITUDE:g} Pa, got mu={format_value(mu)}, lam={format_value(lam)}"
         )
 
 
@@ -138,7 +139,7 @@ def resolve_moduli(cls: type[Material], given: dict[str, Any]) -> dict[str, Any]
 
 
 def spellings(cls: type[Material]) -> list[tuple[str, ...]]:
-    """Sets of arguments that determine a law: its required parameters, with every alias and pair of moduli."""
+    """Sets of arguments that determine a law: required parameters, with every alias and pair of moduli."""
     own = own_moduli(cls)
     required = [p for p in cls.parameters if p.default is None]
     ways = [[(p.name, *p.aliases) for p in required]]
@@ -153,6 +154,6 @@ def spellings(cls: type[Material]) -> list[tuple[str, ...]]:
 def _not_determined(cls: type[Material], foreign: list[str]) -> str:
     names = ", ".join(p.name for p in cls.parameters if p.default is None)
     return (
-        f"{cls.__name__} has no parameter {' or '.join(map(repr, foreign))}; it takes {names}: its shear modulus "
-        f"at rest is {cls.shear_at_rest}"
+        f"{cls.__name__} has no parameter {' or '.join(map(repr, foreign))}; it takes {names}: its shear "
+        f"modulus at rest is {cls.shear_at_rest}"
     )

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 from supple.algebra.matrix3 import cofactor, contract, det, dot, matvec
 from supple.algebra.rotation import stretch_trace
 from supple.kernels import where
-from supple.materials.moduli import POISSON, YOUNG
 from supple.materials.material import Material
+from supple.materials.moduli import POISSON, YOUNG
 from supple.materials.parameters import Parameter
 from supple.materials.volumetric import modulus
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, NewType
 import numpy as np
 
 from supple.support.arguments import MAX_MAGNITUDE, MIN_MAGNITUDE, format_value, suggest_name, to_floats
+from supple.support.keywords import suggest_keywords
 
 SHAPES: dict[str, tuple[int, ...]] = {"scalar": (), "direction": (3,), "tensor": (3, 3), "symmetric": (3, 3)}
 """Input shape of each kind for a uniform value; values per element have an additional leading axis."""
@@ -28,6 +29,7 @@ def _freeze(value: Any) -> Any:
     return tuple(map(_freeze, value)) if isinstance(value, list | tuple) else value
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Parameter:
     """Declaration of one material parameter.

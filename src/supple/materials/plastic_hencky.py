@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from supple.materials.isotropic import Isotropic
-from supple.materials.moduli import LAM, MU, POISSON, YOUNG
 from supple.materials.material import Material
+from supple.materials.moduli import LAM, MU, POISSON, YOUNG
 from supple.materials.parameters import Parameter
 from supple.materials.rest_deformation import (
     InelasticMaterial,

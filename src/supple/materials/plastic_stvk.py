@@ -9,7 +9,6 @@ import numpy as np
 from supple.algebra.matrix3 import combine, matmul
 from supple.kernels import device_function
 from supple.materials.isotropic import Isotropic
-from supple.materials.moduli import LAM, MU, POISSON, YOUNG
 from supple.materials.material import (
     Material,
     bound_coefficients,
@@ -19,6 +18,7 @@ from supple.materials.material import (
     stress,
     stress_differential,
 )
+from supple.materials.moduli import LAM, MU, POISSON, YOUNG
 from supple.materials.parameters import Parameter
 from supple.materials.stvk import (
     bound,

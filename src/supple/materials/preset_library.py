@@ -7,8 +7,8 @@ from typing import Any
 
 from supple.materials.holzapfel import HolzapfelGasserOgden
 from supple.materials.material import Material
-from supple.materials.muscle import Muscle
 from supple.materials.moduli import resolve_moduli
+from supple.materials.muscle import Muscle
 from supple.materials.neo_hookean import NeoHookean
 from supple.materials.ogden import Ogden
 from supple.materials.transverse_stvk import TransverseStVK
@@ -45,8 +45,8 @@ class Published:
 class Preset:
     """A material with published parameters, density and source, from `preset`.
 
-    `Scene.add_solid`, `Scene.add_cloth`, `Region` and `prestrained` accept it as a material. Solids and regions
-    of solids have its density unless another one is given.
+    `Scene.add_solid`, `Scene.add_cloth`, `Region` and `prestrained` accept it as a material. Solids and
+    regions of solids have its density unless another one is given.
 
     Attributes:
         name: Name of the preset.
@@ -190,9 +190,7 @@ def preset(name: str, **changes: Any) -> Preset:
     if known is None:
         raise ValueError(f"there is no preset {format_value(name)}; {suggest_name(str(name), PRESETS)}")
     published = PRESETS[known]
-    return Preset(
-        known, published.material(**changes), published.density, published.source, published.note
-    )
+    return Preset(known, published.material(**changes), published.density, published.source, published.note)
 
 
 def presets() -> dict[str, Preset]:

@@ -113,7 +113,7 @@ class WovenStVK(Material):
         poisson_weft: Any = 0.0,
         direction: Any = (1.0, 0.0, 0.0),
     ) -> Self:
-        """Construct from membrane stiffnesses, forces per width as tensile and shear tests of cloth measure them.
+        """Construct from membrane stiffnesses [N/m], as tensile and shear tests of cloth measure them.
 
         A membrane stiffness is a modulus times the thickness. `Scene.add_cloth` multiplies by its thickness
         again, so that the cloth needs the same thickness.

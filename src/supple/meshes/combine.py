@@ -18,6 +18,7 @@ from supple.meshes.files.mesh_data import check_same_shapes, merge_data
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
 from supple.support.arguments import check_number, format_value, iterate_argument
+from supple.support.keywords import suggest_keywords
 
 
 def extract_cells(mesh: TetMesh, cells: ArrayLike) -> TetMesh:
@@ -69,6 +70,7 @@ def merge(meshes: Iterable[TetMesh]) -> TetMesh:
     )
 
 
+@suggest_keywords
 def weld(surfaces: TriMesh | Iterable[TriMesh], tolerance: float) -> TriMesh:
     """Merge vertices of cloth pieces into seams that neither open nor stretch.
 

@@ -12,10 +12,12 @@ from scipy.sparse.linalg import spsolve
 from supple.meshes.checks import MeshError
 from supple.meshes.tetmesh import TetMesh
 from supple.support.arguments import format_value
+from supple.support.keywords import suggest_keywords
 
 Selection = Callable[[np.ndarray], np.ndarray] | np.ndarray | list[int]
 
 
+@suggest_keywords
 def fibers_between(mesh: TetMesh, origin: Selection, insertion: Selection) -> np.ndarray:
     """Compute fiber directions from one end of a body to the other: directions of heat flow.
 

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from supple.meshes import Mesh, TriMesh
 from supple.meshes.closest_point import closest_in_body
 from supple.support.arguments import check_vectors, format_value
+from supple.support.keywords import suggest_keywords
 
 if TYPE_CHECKING:
     from supple.model.model import Model
@@ -177,6 +178,7 @@ class Embedding:
         return f"<Embedding: {self.surface!r} in {self.mesh!r}, {len(self._outside)} points outside>"
 
 
+@suggest_keywords
 def embed(surface: TriMesh, body: Body | Mesh) -> Embedding:
     """Embed a render surface in a body's mesh at rest.
 
@@ -313,6 +315,7 @@ class VisibleSurface:
         return np.concatenate([values[vertices][skin.nearest] for vertices, skin in self._pairs()])
 
 
+@suggest_keywords
 def visible_surface(scene: Scene | SceneFile | Model, positions: np.ndarray) -> Surface:
     """Return a scene's visible surface: render surfaces or else boundaries of all bodies.
 

@@ -15,6 +15,7 @@ from supple.meshes.arguments import matrix_of, three
 from supple.meshes.checks import check_mesh, format_size
 from supple.meshes.files.mesh_data import Given, check_data, transform_data
 from supple.meshes.mesh import Mesh, make_read_only
+from supple.support.keywords import suggest_keywords
 
 FACES = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
 """Corners of the face opposite each corner of a tet, counter-clockwise seen from outside."""
@@ -50,6 +51,7 @@ def _sorted_by_vertices(faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return order, (np.diff(pair[order]) == 0) & (np.diff(high[order]) == 0)
 
 
+@suggest_keywords
 class TetMesh(Mesh):
     """Immutable tetrahedral mesh.
 

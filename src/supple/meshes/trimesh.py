@@ -14,8 +14,10 @@ from supple.meshes.checks import MeshError, check_surface, check_uv, format_size
 from supple.meshes.files.mesh_data import Given, check_data, transform_data
 from supple.meshes.measures import area_vectors
 from supple.meshes.mesh import Mesh, make_read_only
+from supple.support.keywords import suggest_keywords
 
 
+@suggest_keywords
 class TriMesh(Mesh):
     """Immutable triangle surface, counter-clockwise seen from outside.
 

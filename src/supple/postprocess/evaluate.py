@@ -39,6 +39,7 @@ from supple.scene.scene import scene_of
 from supple.solve.loop import make_problem
 from supple.solve.options import BackendOptions, resolve_backend, takes_options
 from supple.support.arguments import check_vectors, format_value, to_floats
+from supple.support.keywords import suggest_keywords
 from supple.terms import Term
 
 MAX_CACHED = 4
@@ -102,6 +103,7 @@ DEFAULT_BACKEND = Backend()
 """Default compute settings."""
 
 
+@suggest_keywords
 @takes_options
 def evaluate(
     scene: Scene | SceneFile | Model,

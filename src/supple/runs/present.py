@@ -23,6 +23,7 @@ from supple.support.arguments import (
     format_value,
     iterate_argument,
 )
+from supple.support.keywords import suggest_keywords
 from supple.support.progress import Progress
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ PathLike = str | os.PathLike[str]
 """Path as text or path object."""
 
 
+@suggest_keywords
 def render(
     result: Any,
     path: PathLike | None = None,
@@ -101,6 +103,7 @@ def render(
     return file
 
 
+@suggest_keywords
 def animate(
     frames: Any,
     path: PathLike,
@@ -167,6 +170,7 @@ def load_run(path: PathLike) -> SavedRun:
     return load(check_path(path, "a results folder"))
 
 
+@suggest_keywords
 def export(
     results: Any,
     formats: str | Iterable[str],
@@ -190,7 +194,7 @@ def export(
     Returns:
         File or folder of each format, by its name.
     """
-    from supple.io.export import export as write
+    from supple.io.frame_export import export_frames
     from supple.postprocess.evaluation import parse_quantities
 
     run, names = _run(results), parse_quantities(fields)
@@ -198,9 +202,9 @@ def export(
     from supple.runs.saved import fields_of, obstacles_in
 
     if not names:
-        return write(folder, formats, output, progress, obstacles=obstacles_in(folder))
+        return export_frames(folder, formats, output, progress, obstacles=obstacles_in(folder))
     run = run or load_run(folder)
-    return write(folder, formats, output, progress, fields_of(run, names), run.model.obstacles)
+    return export_frames(folder, formats, output, progress, fields_of(run, names), run.model.obstacles)
 
 
 def write_report(results: Any, path: PathLike | None = None) -> Path:

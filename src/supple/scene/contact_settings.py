@@ -17,6 +17,7 @@ from supple.model.model import Grid, Model
 from supple.scene.arguments import comma_list, format_value, number
 from supple.scene.errors import SceneError, about
 from supple.support.arguments import as_tuple, check_flag, check_integer
+from supple.support.keywords import suggest_keywords
 
 if TYPE_CHECKING:
     from supple.scene.scene import Scene
@@ -44,6 +45,7 @@ MAX_EDGE_IN_CELLS = 1.5
 """Largest edge of a surface, in grid cells; other bodies may pass between vertices farther apart."""
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class FrictionPair:
     """Friction coefficients of two bodies, or of self-contact.
@@ -87,6 +89,7 @@ def coefficients(friction: Any, kinetic: Any, where: str) -> tuple[float, float]
     return static, sliding
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Contact:
     """Contact between bodies, including self-contact.

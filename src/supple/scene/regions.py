@@ -14,12 +14,14 @@ from supple.meshes import Mesh
 from supple.scene.arguments import check_name, format_value, number
 from supple.scene.errors import SceneError
 from supple.support.arguments import suggest_name
+from supple.support.keywords import suggest_keywords
 from supple.terms import Term
 
 if TYPE_CHECKING:
     from supple.scene.bodies import Body
 
 
+@suggest_keywords
 @dataclass(frozen=True, eq=False)
 class Region:
     """Body cells with a different material: tetrahedra of solids, triangles of cloth.
@@ -28,8 +30,8 @@ class Region:
         name: Name of the region.
         where: A function of the cell centroids (m, 3) [m] at rest that returns a mask; a mask (m,); cell
             numbers; or a field of the mesh with its value or values in the region, `{"region": 3}`.
-        material: Material or preset of the region. Array parameters have one entry per cell of the region, or
-            per cell of the body.
+        material: Material or preset of the region. Array parameters have one entry per cell of the region,
+            or per cell of the body.
         density: Mass density [kg/m³], for cloth [kg/m²]. Default: density of the preset in solids, of the body
             otherwise.
     """

@@ -43,8 +43,10 @@ from supple.scene.regions import Portion, Region
 from supple.scene.shapes.obstacle_motion import Obstacle, ObstacleMethods
 from supple.scene.user_terms import TermMaker
 from supple.scene.viscosity import Viscosity
+from supple.support.keywords import suggest_keywords
 
 
+@suggest_keywords
 @dataclass(eq=False)
 class Scene(LoadMethods, ObstacleMethods, ConnectorMethods):
     """Solids and cloth with pins, loads, obstacles and connectors. SI units.
@@ -183,9 +185,9 @@ class Scene(LoadMethods, ObstacleMethods, ConnectorMethods):
 
         Args:
             mesh: Initial surface, such as `sheet(...)`.
-            membrane: Membrane material, such as `StVK(young=1e5, poisson=0.3)`, or a preset; or a fabric, such as
-                `supple.load_fabric(...)`, which includes density and bending. The threads of a fabric lie
-                along x and y of the rest shape.
+            membrane: Membrane material, such as `StVK(young=1e5, poisson=0.3)`, or a preset; or a fabric,
+                such as `supple.load_fabric(...)`, which includes density and bending. The threads of a fabric
+                lie along x and y of the rest shape.
             bending: Bending model, None for no resistance to bending.
             density: Mass density [kg/m²]. Default: 0.2, or the density of the fabric.
             thickness: Thickness [m], a factor of the material's energy.

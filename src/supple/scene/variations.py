@@ -24,10 +24,12 @@ from supple.scene.pickling import picklable
 from supple.scene.regions import Portion, of_cells
 from supple.scene.scene import Scene
 from supple.support.arguments import check_vectors
+from supple.support.keywords import suggest_keywords
 
 Vertices = VertexSet | Body
 
 
+@suggest_keywords
 @dataclass(frozen=True, eq=False)
 class Variation:
     """Changes that define one of many equilibria; omitted arguments keep scene values.

@@ -12,6 +12,7 @@ import numpy as np
 from supple.materials import Isotropic, ViscousBranch, is_per_element, stress_differential
 from supple.scene.arguments import format_value, number
 from supple.scene.errors import SceneError
+from supple.support.keywords import suggest_keywords
 
 
 class Viscosity(ABC):
@@ -33,6 +34,7 @@ class Viscosity(ABC):
         """
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class KelvinVoigt(Viscosity):
     """Dashpot in parallel with the material: S = 2η (Ė - tr(Ė)/3 I) + ζ tr(Ė) I, E Green's strain.
@@ -57,6 +59,7 @@ class KelvinVoigt(Viscosity):
         )
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Maxwell(Viscosity):
     """Spring and dashpot in series, in parallel with the material; stress relaxes as e^(-t/τ).
@@ -84,6 +87,7 @@ class Maxwell(Viscosity):
         return ViscousBranch(shear=self.time * moduli["mu"], second=self.time * moduli["lam"], time=self.time)
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Rayleigh(Viscosity):
     """Damping proportional to rest stiffness and mass.

@@ -107,7 +107,5 @@ __all__ = [
     "PaperSOR",
     "Run",
     "Solver",
-    "default_solver",
-    "find_solver",
     "register_solver",
 ]

@@ -34,6 +34,7 @@ from supple.solvers.elementwise.gather import (
 from supple.solvers.elementwise.projection import WeightedElements, new_memory, project, projects
 from supple.solvers.elementwise.run import ElementOptions
 from supple.solvers.xpbd import CompliantProjection, Pair, require_pair
+from supple.support.keywords import suggest_keywords
 from supple.terms import Term
 from supple.terms.base.constraint import ConstraintRows
 from supple.terms.base.elastic import ElasticRows, measure
@@ -69,6 +70,7 @@ def _project_block(projection, row, u):
     scatter_corners(elements, row, u, shifted(shifted(x, d_lam, W, a), d_lam2, W, b))
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class BlockXPBD(ElementOptions):
     """XPBD that solves both constraints of an element simultaneously [BNH section 5]."""

@@ -69,6 +69,7 @@ from supple.solvers.elementwise.projection import (
 )
 from supple.solvers.elementwise.run import ElementOptions
 from supple.support.arguments import check_choice, check_integer, check_number
+from supple.support.keywords import suggest_keywords
 from supple.terms import Term
 from supple.terms.base.constraint import ConstraintRows
 from supple.terms.base.elastic import ElasticRows, measure
@@ -192,6 +193,7 @@ def _propose(projection, row, u):
 products = each("a, b", "a[i] * b[i]", over="a")
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class GPBD(ElementOptions):
     """Generalized PBD for any material.

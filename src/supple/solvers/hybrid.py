@@ -28,6 +28,7 @@ from supple.solvers.newton_methods.rate_estimate import DEVICE_FACTOR, RateEstim
 from supple.solvers.newton_methods.untangling import COARSE_TOLERANCE, Untangling
 from supple.solvers.pbng import PBNG
 from supple.support.arguments import check_choice, check_integer, check_iterations, check_number
+from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
 
 ACTIVE_SET_PATIENCE = 10
@@ -44,6 +45,7 @@ MAX_GROWTH = 10.0
 """Size or displacement of a body, relative to the scene, beyond which a solve is unbounded."""
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Hybrid(Solver):
     """Hybrid of PBNG and Newton: sweeps while they converge quickly, then Newton steps.

@@ -36,9 +36,11 @@ from supple.solvers.pbng import PBNG, PBNGRun
 from supple.solvers.vertexwise.cloth_hierarchy import Layers, layers_of
 from supple.solvers.vertexwise.multiresolution import BoundLayers, Multiresolution, ProlongedLayers
 from supple.support.arguments import check_choice, check_integer, check_iterations, check_number
+from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class MPBNG(Solver):
     """PBNG with coarser layers of the cloth, which lead the way.

@@ -36,6 +36,7 @@ from supple.solvers.newton_methods.active_set import active_set_step
 from supple.solvers.newton_methods.follower_newton import MAX_FIXED_LOAD_UPDATES, FollowerNewton
 from supple.solvers.newton_methods.line_search import Start, backtrack, straight_path
 from supple.support.arguments import check_choice, check_flag, check_integer, check_iterations, comma_list
+from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
 
 HessianKind = Literal["exact", "projected", "bound"]
@@ -47,6 +48,7 @@ It decreases with √|f|, so that the last Newton steps converge superlinearly [
 """
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Newton(Solver):
     """Newton's method with a choice of Hessian and linear solver.

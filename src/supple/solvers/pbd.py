@@ -46,6 +46,7 @@ from supple.solvers.elementwise.projection import Projection, WeightedElements, 
 from supple.solvers.elementwise.run import ElementOptions
 from supple.solvers.elementwise.weak_constraints import HardWeak
 from supple.support.arguments import check_choice, check_number
+from supple.support.keywords import suggest_keywords
 from supple.terms import Term
 from supple.terms.base.constraint import ConstraintRows
 from supple.terms.base.elastic import ElasticRows, measure
@@ -107,6 +108,7 @@ def multiplier(C, W, gradient):
     return -where(moves, C / where(moves, square, 0.0 * square + 1.0), 0.0 * square)
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class PBD(ElementOptions):
     """PBD with energy constraints, for any material; the paper's are StVK and LogNeoHookean.

@@ -54,6 +54,7 @@ from supple.solvers.launch import iterate, iterations
 from supple.solvers.vertexwise.tied_groups import group_data, no_tied_groups, sweep_groups
 from supple.solvers.vertexwise.vertex_update import exact_blocks, move
 from supple.support.arguments import check_choice, check_flag, check_iterations
+from supple.support.keywords import suggest_keywords
 from supple.terms import deform_all, limit_step, update_deformations
 
 ANDERSON = Anderson()
@@ -137,6 +138,7 @@ def _sweep(sweep, team, phase, iteration):
     return clamp_all(sweep.clamps, team, phase, sweep.records)
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class PBNG(Solver):
     """Position-based nonlinear Gauss-Seidel (PBNG): sweeps over the vertices, with acceleration.

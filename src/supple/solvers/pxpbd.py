@@ -93,6 +93,7 @@ from supple.solvers.xpbd import (
     use_root,
 )
 from supple.support.arguments import check_integer, check_number
+from supple.support.keywords import suggest_keywords
 from supple.terms import Term
 from supple.terms.base.constraint import ConstraintRows
 from supple.terms.base.elastic import ElasticRows, material_at, measure, rest_volume
@@ -253,6 +254,7 @@ def _apply_stresses(projection, row, u):
     )
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class BPXPBD(ElementOptions):
     """Blended primal XPBD [PXPBD section 3.3.1].
@@ -294,6 +296,7 @@ def _blended_single(method: BPXPBD, term: Term, elements: WeightedElements) -> l
     ]
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class FPXPBD(ElementOptions):
     """First-Piola primal XPBD for any material [PXPBD section 3.3.3].

@@ -63,6 +63,7 @@ from supple.solvers.elementwise.projection import (
 )
 from supple.solvers.elementwise.run import ElementOptions, ElementRun
 from supple.support.arguments import check_choice, check_flag
+from supple.support.keywords import suggest_keywords
 from supple.terms import Term
 from supple.terms.base.constraint import ConstraintRows
 from supple.terms.base.elastic import ElasticRows, measure
@@ -243,6 +244,7 @@ def has_pair(material: Any) -> bool:
     return constraint_pair.has_implementation(type(material))
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class XPBD(ElementOptions):
     """XPBD with continuum constraints.

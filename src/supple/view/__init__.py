@@ -1,20 +1,33 @@
-"""Pictures and films of bodies, and plots of solver convergence."""
+"""Pictures and films of results, result pages, and plots of convergence and of materials."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from supple.view.comparison_plot import comparison_plot
 from supple.view.fields import FIELDS
-from supple.view.film import film
-from supple.view.picture import Artist, Shape, View, picture, shared_view
-from supple.view.plots import frames_plot, history_plot
+from supple.view.film import film  # noqa: F401
+from supple.view.picture import Artist, Shape, View, picture, shared_view  # noqa: F401
+from supple.view.plots import frames_plot, histogram_plot, history_plot
+from supple.view.stress_stretch import stretch_plot
+
+if TYPE_CHECKING:
+    from supple.runs.present import animate, render, write_report
 
 __all__ = [
     "FIELDS",
-    "Artist",
-    "Shape",
-    "View",
+    "animate",
     "comparison_plot",
-    "film",
     "frames_plot",
+    "histogram_plot",
     "history_plot",
-    "picture",
-    "shared_view",
+    "render",
+    "stretch_plot",
+    "write_report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return functions of results, whose package imports this one."""
+    if name in ("animate", "render", "write_report"):
+        return getattr(import_module("supple.runs.present"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

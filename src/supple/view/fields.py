@@ -18,7 +18,7 @@ from supple.meshes.measures import area_vectors, means_at_vertices
 from supple.model.model import Model, Step
 from supple.postprocess.cell_quantities import CLOTH_QUANTITIES, deformed_fibers, folds_at_vertices
 from supple.postprocess.evaluate import evaluate_model, evaluate_net_force, vertex_means
-from supple.view.render.surface import select_spaced
+from supple.view.renderers.surface import select_spaced
 from supple.view.style import (
     COOL_TO_HOT,
     LABEL_COLORS,

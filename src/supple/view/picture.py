@@ -16,11 +16,11 @@ from supple.view.body_labels import LabeledBody, named_bodies, outlines_of_bodie
 from supple.view.camera import CAMERAS, Angles, Camera, fit_camera, outline
 from supple.view.fields import Field, field_named
 from supple.view.layout import layout_for
-from supple.view.render.axes_and_legend import Annotations, vtk_problem_while_importing
-from supple.view.render.drawing import attachment_lines, make_drawing
-from supple.view.render.ground import ground_level
-from supple.view.render.surface import surface_of
-from supple.view.render.transparency import near_obstacles
+from supple.view.renderers.axes_and_legend import Annotations, vtk_problem_while_importing
+from supple.view.renderers.drawing import attachment_lines, make_drawing
+from supple.view.renderers.ground import ground_level
+from supple.view.renderers.surface import surface_of
+from supple.view.renderers.transparency import near_obstacles
 from supple.view.style import theme_named
 
 SIZE = (1600, 1200)
@@ -247,11 +247,11 @@ def _field(field: str | Field) -> Field:
 
 def _renderer(renderer: str) -> Callable[..., Any]:
     if renderer == "vtk":
-        from supple.view.render import with_vtk
+        from supple.view.renderers import with_vtk
 
         return with_vtk.Renderer
     if renderer == "matplotlib":
-        from supple.view.render import with_matplotlib
+        from supple.view.renderers import with_matplotlib
 
         return with_matplotlib.Renderer
     raise ValueError(f"renderer must be 'vtk' or 'matplotlib', got {renderer!r}")

@@ -155,8 +155,8 @@ def catalogue() -> dict[str, Entries]:
         "presets": [
             {
                 "name": name,
-                "description": f"{material_name(preset.material)}, {preset.density:g} kg/m³. {preset.source}. "
-                f"{preset.note[:1].upper()}{preset.note[1:]}.",
+                "description": f"{material_name(preset.material)}, {preset.density:g} kg/m³. "
+                f"{preset.source}. {preset.note[:1].upper()}{preset.note[1:]}.",
             }
             for name, preset in presets().items()
         ],

@@ -109,7 +109,7 @@ def run(
         from supple.config.backend import Backend
         from supple.io import ResultsFolder
         from supple.io.checksums import compact_checksums
-        from supple.io.export import export_own, parse_formats
+        from supple.io.frame_export import export_own, parse_formats
         from supple.postprocess.evaluation import parse_quantities
         from supple.runs.manifest import new_run_manifest
         from supple.runs.pictures import make_appearance

@@ -188,7 +188,10 @@ class VectorizedConditions:
         if not varied:
             return [None] * count
         try:
-            made = {group: _split_material(of[0].from_parameters(**of[1]), count) for group, of in varied.items()}
+            made = {
+                group: _split_material(kind.from_parameters(**given), count)
+                for group, (kind, given) in varied.items()
+            }
         except ValueError:
             return None
         base = materials_of(self._source.model)

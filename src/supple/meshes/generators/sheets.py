@@ -15,6 +15,7 @@ from supple.meshes.generators import simplices
 from supple.meshes.generators.solids import ball, check_positive, check_positive_integer
 from supple.meshes.trimesh import TriMesh
 from supple.support.arguments import MAX_LENGTH, MIN_LENGTH, format_value, to_floats
+from supple.support.keywords import suggest_keywords
 from supple.support.memory import refuse_too_many
 
 PATTERNS = ("alternating", "parallel", "equilateral")
@@ -24,6 +25,7 @@ nearly equilateral triangles, whose bending does not depend on the direction."""
 PLANES = ("xy", "yz", "zx", "yx", "zy", "xz")
 
 
+@suggest_keywords
 def sheet(
     cells: int | Sequence[int] = 16,
     size: ArrayLike = (1, 1),
@@ -49,6 +51,7 @@ def sheet(
     return _place_in_plane(flat * edges, triangles, plane, origin)
 
 
+@suggest_keywords
 def disc(
     radius: float = 0.5, resolution: int = 8, plane: str = "xy", center: ArrayLike = (0, 0, 0)
 ) -> TriMesh:
@@ -67,6 +70,7 @@ def disc(
     )
 
 
+@suggest_keywords
 def tube(
     radius: float = 0.25, length: float = 1.0, cells: int | Sequence[int] = 32, pattern: str = "equilateral"
 ) -> TriMesh:
@@ -97,6 +101,7 @@ def tube(
     return TriMesh(points[unique], merged.reshape(-1)[triangles], uv)
 
 
+@suggest_keywords
 def sphere(radius: float = 0.5, resolution: int = 8, center: ArrayLike = (0, 0, 0)) -> TriMesh:
     """Create a closed sphere of 20 resolution² triangles from an icosahedron.
 
@@ -110,6 +115,7 @@ def sphere(radius: float = 0.5, resolution: int = 8, center: ArrayLike = (0, 0, 
     return TriMesh(points, np.searchsorted(mesh.surface_vertices, mesh.surface))
 
 
+@suggest_keywords
 def pillow(
     cells: int | Sequence[int] = 16,
     size: ArrayLike = (1, 1),

@@ -15,6 +15,7 @@ from supple.meshes.checks import MeshError
 from supple.meshes.generators import simplices
 from supple.meshes.tetmesh import TetMesh
 from supple.support.arguments import MAX_LENGTH, MIN_LENGTH, check_integer, format_value, to_floats
+from supple.support.keywords import suggest_keywords
 from supple.support.memory import format_count, refuse_too_many
 
 log = logging.getLogger(__name__)
@@ -23,6 +24,7 @@ LONG = 2e6
 """Number of tets above which mesh generation takes several seconds."""
 
 
+@suggest_keywords
 def block(
     cells: int | Sequence[int] = 10, size: ArrayLike = (1, 1, 1), origin: ArrayLike = (0, 0, 0)
 ) -> TetMesh:
@@ -46,6 +48,7 @@ def block(
     return TetMesh(corner + edges * points, _five_tets_per_cell(counts))
 
 
+@suggest_keywords
 def ball(radius: float = 1.0, resolution: int = 8) -> TetMesh:
     """Create a ball around the origin.
 
@@ -61,6 +64,7 @@ def ball(radius: float = 1.0, resolution: int = 8) -> TetMesh:
     return TetMesh(check_positive("radius", radius) * points, tets, repair=True)
 
 
+@suggest_keywords
 def torus(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> TetMesh:
     """Create a torus around the z axis: a disk swept along a circle.
 

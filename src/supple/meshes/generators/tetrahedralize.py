@@ -23,6 +23,7 @@ from supple.meshes.checks import MeshError, format_size
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
 from supple.support.arguments import format_value
+from supple.support.keywords import suggest_keywords
 from supple.support.progress import Progress
 
 log = logging.getLogger("supple.meshes")
@@ -47,6 +48,7 @@ MANY_TETS, MAX_TETS = 5e5, 10e6
 """Number of tetrahedra above which a warning is logged, and the largest accepted number."""
 
 
+@suggest_keywords
 def tetrahedralize(
     surface: TriMesh, edge_length: float | None = None, *, progress: Progress | None = None
 ) -> TetMesh:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from supple.scene.arguments import Vector, array, direction, format_value, number, vector
 from supple.scene.errors import SceneError
 from supple.scene.loads.ramps import check_keyframes
+from supple.support.keywords import suggest_keywords
 
 
 class Motion(ABC):
@@ -106,6 +107,7 @@ class _Timed(Motion):
         return self.part(points, 0.0 if t <= self.start_time else (t - self.start_time) / self.duration)
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Translate(_Timed):
     """Translation x = X + s d with the fraction s of the motion.
@@ -150,6 +152,7 @@ class _AboutAxis(_Timed):
         )
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Rotate(_AboutAxis):
     """Right-handed rotation about an axis.
@@ -172,6 +175,7 @@ class Rotate(_AboutAxis):
         return self._rotate(points, np.asarray(fraction * self.angle))
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Twist(_AboutAxis):
     """Twist about an axis: rotation by rate × h, h [m] the axial coordinate from `center`.
@@ -197,6 +201,7 @@ class Twist(_AboutAxis):
         return self._rotate(points, fraction * self.rate * h)
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Scale(_Timed):
     """Scaling x = c + (1 + s (f - 1)) (X - c) with the fraction s of the motion.
@@ -226,6 +231,7 @@ class Scale(_Timed):
         return center + (1 + fraction * (np.array(self.factor) - 1)) * (points - center)
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Keyframes(Motion):
     """Motion driven by keyframes: motion fractions at given times, linear in between.

@@ -11,11 +11,13 @@ import numpy as np
 from supple.scene.arguments import array, format_value
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
+from supple.support.keywords import suggest_keywords
 
 AnyRamp = Callable[[float], float]
 """The fraction of a load that acts at a time t [s]; t = inf is the final state."""
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Ramp:
     """Fraction of a load over time, linear between given times.

@@ -118,7 +118,7 @@ Alternatives = list[tuple[set[str], list[str]]]
 
 
 def _alternatives(kind: type[Material]) -> Alternatives:
-    """Sets of keys that determine a material: its parameters, by name, alias or pair of moduli; or stored numbers."""
+    """Sets of keys that determine a material: parameters, also by aliases and pairs of moduli; or stored ones."""
     optional = [p.name for p in kind.parameters if p.default is not None]
     ways: Alternatives = [(set(names), [*names, *optional]) for names in spellings(kind)]
     stored = {p.name for p in kind.stored if p.default is None}
@@ -212,7 +212,9 @@ class PresetTable(Table):
         changes = self.model_extra or {}
         if mesh is None and any(isinstance(value, Table) for value in changes.values()):
             return None
-        return PRESETS[self.name].material(**{name: _on(mesh, value, name) for name, value in changes.items()})
+        return PRESETS[self.name].material(
+            **{name: _on(mesh, value, name) for name, value in changes.items()}
+        )
 
 
 class MaterialChoice(Choice):
@@ -246,7 +248,7 @@ def material_choice(
         for name, kind in materials
     }
     if name == "Material":
-        text = "A material with published parameters, by its name, e.g. { name = \"ecoflex_0030\" }."
+        text = 'A material with published parameters, by its name, e.g. { name = "ecoflex_0030" }.'
         keys["preset"] = (PresetTable | None, Field(None, description=text))
     return create_model(name, __base__=MaterialChoice, __doc__=MaterialChoice.__doc__, **keys)
 

@@ -12,6 +12,7 @@ from supple.collision.obstacles import signed_distance
 from supple.scene.arguments import Vector, direction, format_value, number, vector
 from supple.scene.constraints.motions import Rotate
 from supple.scene.errors import SceneError
+from supple.support.keywords import suggest_keywords
 
 
 class Shape(ABC):
@@ -86,6 +87,7 @@ class _Declared(Shape):
             )
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Plane(_Declared):
     """Half-space behind a plane.
@@ -107,6 +109,7 @@ class Plane(_Declared):
         return row_of(signed_distance.PLANE, _frame(self.normal), self.point)[None]
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Sphere(_Declared):
     """Ball.
@@ -156,6 +159,7 @@ class _Round(_Declared):
         return row_of(kind, _frame(b - a), (a + b) / 2, (half, self.radius), side)[None]
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Capsule(_Round):
     """Capsule: cylinder with hemispherical ends.
@@ -172,6 +176,7 @@ class Capsule(_Round):
         return self._row_of(signed_distance.CAPSULE)
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Cylinder(_Round):
     """Cylinder with flat ends.
@@ -188,6 +193,7 @@ class Cylinder(_Round):
         return self._row_of(signed_distance.CYLINDER)
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Box(_Declared):
     """Solid or hollow box with optional rotation.

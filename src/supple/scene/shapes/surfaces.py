@@ -16,6 +16,7 @@ from supple.scene.arguments import format_value, number
 from supple.scene.errors import SceneError
 from supple.scene.shapes.primitives import Shape, row_of
 from supple.support.arguments import as_tuple
+from supple.support.keywords import suggest_keywords
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -27,6 +28,7 @@ MAX_CACHED = 4
 """Number of most recent trees, and of their arrays of numbers, in the cache of a sequence."""
 
 
+@suggest_keywords
 class SurfaceShape(Shape):
     """Inside of a closed surface.
 
@@ -61,6 +63,7 @@ class SurfaceShape(Shape):
         return self.mesh.points - self._origin, self.mesh.triangles
 
 
+@suggest_keywords
 class SurfaceSequence(Shape):
     """Inside of a deforming closed surface, for example frames of a walking mannequin.
 

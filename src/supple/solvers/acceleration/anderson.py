@@ -17,12 +17,14 @@ from supple.problem import Balance, Balances, Problem
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun
 from supple.solvers.acceleration.anderson_kernels import ROW_BLOCK, SUM_BLOCKS, AndersonMemory
 from supple.support.arguments import check_integer
+from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
 
 MAX_WINDOW = 30
 """Largest window tested; one thread eliminates a system of this size after every sweep."""
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Anderson(Acceleration):
     """Anderson acceleration over the last `window` sweeps; requires no estimate of the convergence rate."""

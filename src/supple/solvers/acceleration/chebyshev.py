@@ -13,6 +13,7 @@ from supple.problem import Balance, Problem
 from supple.problem.vertex_kernels import act, for_each
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun, accelerate
 from supple.support.arguments import check_integer, check_number
+from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
 
 GROWTH = 4.0
@@ -69,6 +70,7 @@ def _chebyshev(acceleration, team, phase, iteration, u):
     return phase + 1
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Chebyshev(Acceleration):
     """Extrapolates with estimated convergence rate rho and relaxation gamma from sweep `first_iteration` on.
@@ -93,6 +95,7 @@ class Chebyshev(Acceleration):
         return 3 * RECORD * (vertices + 1) * number + 8 * WEIGHTS_AHEAD
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class PaperChebyshev(Chebyshev):
     """Chebyshev with the paper's ρ = 0.95 and γ = 1.7 from the first sweep on [PBNG section 7.3]."""

@@ -9,8 +9,10 @@ from supple.problem import Problem
 from supple.solvers.acceleration.acceleration import Acceleration, Unaccelerated
 from supple.solvers.acceleration.chebyshev import Chebyshev, ChebyshevRun
 from supple.support.arguments import check_number
+from supple.support.keywords import suggest_keywords
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class SOR(Acceleration):
     """Textbook over-relaxation of Gauss-Seidel: scales each vertex step by omega within the sweep."""
@@ -30,6 +32,7 @@ class SOR(Acceleration):
         return Unaccelerated()
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class PaperSOR(Acceleration):
     """The paper's SOR [PBNG section 7.3]: after a sweep, xˡ⁺¹ = ω (x_PBNG - xˡ⁻¹) + xˡ⁻¹.

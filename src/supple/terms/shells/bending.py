@@ -11,6 +11,7 @@ import numpy as np
 from supple.materials import Parameter
 from supple.materials.moduli import YOUNG
 from supple.support.arguments import check_flag, format_value, to_floats
+from supple.support.keywords import suggest_keywords
 from supple.terms.base.term import Term
 from supple.terms.shells.crease import Crease, Creases
 from supple.terms.shells.dihedral import angles
@@ -73,6 +74,7 @@ class Bending(ABC):
         """Create the energy term of hinges, for vertices at positions (n, 3) [m]."""
 
 
+@suggest_keywords
 @dataclass(frozen=True, eq=False)
 class HingeBending(Bending):
     """½ B Σ w (θ - θ₀)² over the edges, with the dihedral angle θ: discrete shells.
@@ -120,6 +122,7 @@ class HingeBending(Bending):
         return self.rest
 
 
+@suggest_keywords
 @dataclass(frozen=True, eq=False)
 class CreasedBending(HingeBending):
     """Hinge bending with plastic rest angles.
@@ -154,6 +157,7 @@ class CreasedBending(HingeBending):
         return Creases(plain.vertices, plain.stiffness, plain.rest, positions, material=self._crease(rest))
 
 
+@suggest_keywords
 @dataclass(frozen=True, eq=False)
 class IsometricBending(Bending):
     """½ B/(A + A') |Σ Kᵢ xᵢ|² over the edges, quadratic in positions.

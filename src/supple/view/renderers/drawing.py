@@ -12,9 +12,9 @@ from supple.model.model import Model, Step
 from supple.view.camera import Camera
 from supple.view.contacts import contact_points
 from supple.view.fields import Field
-from supple.view.render.ground import Shadow, shadow_of
-from supple.view.render.light import shade
-from supple.view.render.surface import Surface, surface_of
+from supple.view.renderers.ground import Shadow, shadow_of
+from supple.view.renderers.light import shade
+from supple.view.renderers.surface import Surface, surface_of
 
 
 @dataclass(frozen=True, eq=False)

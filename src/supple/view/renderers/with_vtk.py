@@ -9,9 +9,9 @@ import numpy as np
 
 from supple.view.camera import OPENING_ANGLE, Camera
 from supple.view.layout import Layout, layout_for
-from supple.view.render.drawing import Drawing
-from supple.view.render.ground import Shadow
-from supple.view.render.transparency import transparent_obstacles
+from supple.view.renderers.drawing import Drawing
+from supple.view.renderers.ground import Shadow
+from supple.view.renderers.transparency import transparent_obstacles
 from supple.view.style import Theme
 
 SAMPLES = 8

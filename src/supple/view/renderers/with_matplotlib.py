@@ -9,8 +9,8 @@ from scipy.spatial import cKDTree
 
 from supple.view.camera import Camera
 from supple.view.layout import layout_for
-from supple.view.render.drawing import Drawing
-from supple.view.render.transparency import transparent_obstacles
+from supple.view.renderers.drawing import Drawing
+from supple.view.renderers.transparency import transparent_obstacles
 from supple.view.style import DPI, Theme
 
 

@@ -8,7 +8,7 @@ from supple.collision.obstacles import signed_distance as shapes_sdf
 from supple.collision.obstacles.obstacles import Obstacles
 from supple.collision.obstacles.render_meshes import obstacle_meshes, transform_meshes
 from supple.view.camera import Camera
-from supple.view.render.light import shade
+from supple.view.renderers.light import shade
 
 MAX_OBSTACLE_SIZE = 2.0
 """Largest extent of an obstacle that is kept in view, relative to the bodies' extent; excludes walls."""

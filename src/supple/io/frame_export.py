@@ -106,7 +106,7 @@ Values = Callable[[Any], Fields]
 """Function of a frame that returns additional fields for its files."""
 
 
-def export(
+def export_frames(
     results: str | os.PathLike[str],
     formats: str | Iterable[str],
     output: str | os.PathLike[str] | None = None,
