@@ -159,7 +159,7 @@ def with_supple(samples: list[Values]) -> Iterator[tuple[np.ndarray, Cost]]:
         (folder / "values.csv").write_text("\n".join(rows), encoding="utf-8")
         vary = [{"path": v["path"], "name": v["name"]} for v in VARY]
         spec = {"scene": str(folder / "bar.toml"), "design": "table", "table": str(folder / "values.csv")}
-        spec |= {"store": {"shard": min(len(samples), 256)}}
+        spec |= {"store": {"shard_size": min(len(samples), 256)}}
         store = make_store(load_spec(spec | {"vary": vary}), folder / "set.zarr")
         shards = Shards(store)
         shards.sampler.solve(shards.values(0), [None])

@@ -119,10 +119,10 @@ def _device_spec(
     size = SCENE.replace("cells = [19, 6, 6]", f"cells = {list(cells)}")
     scene = folder / f"bar{cells[1]}.toml"
     scene.write_text(size, encoding="utf-8")
-    solve = {"device": "cuda", "precision": "float32", "start": "cold"}
+    solve = {"device": "cuda", "precision": "float32", "initial": "cold"}
     solve |= {} if estimate_distance else {"position_tolerance": False}
     return {
-        "scene": str(scene), "count": samples, "vary": VARY, "store": {"shard": shard}, "solve": solve,
+        "scene": str(scene), "count": samples, "vary": VARY, "store": {"shard_size": shard}, "solve": solve,
     }  # fmt: skip
 
 
@@ -192,7 +192,7 @@ def spec_of(folder: Path, count: int, shard: int | None, text: str = "", **chang
         "scene": str(scene),
         "count": count,
         "vary": VARY,
-        "store": {"shard": shard} if shard else {},
+        "store": {"shard_size": shard} if shard else {},
     } | changes
 
 
@@ -261,7 +261,7 @@ def warm_starts(folder: Path, samples: int) -> dict[str, Any]:
     for name, vary in designs.items():
         sweeps = {}
         for start in ("cold", "neighbor", "predicted"):
-            solve = {"start": start, "check": 0.0}
+            solve = {"initial": start, "check": 0.0}
             spec = spec_of(folder, samples, 128, SWEEPS, vary=vary, design="random", solve=solve)
             store = make_store(load_spec(spec), folder / f"{name}_{start}.zarr")
             run_store(store, Share())

@@ -49,7 +49,7 @@ def train(data, epochs: int):
     )  # fmt: skip
     optimizer = torch.optim.Adam(network.parameters(), 3e-3)
     for _ in range(epochs):
-        for x, y in torch.utils.data.DataLoader(data.stream(batch=32, split="train"), batch_size=None):
+        for x, y in torch.utils.data.DataLoader(data.stream(batch_size=32, split="train"), batch_size=None):
             loss = ((network(x) - y.flatten(1)) ** 2).mean()
             optimizer.zero_grad()
             loss.backward()

@@ -16,7 +16,7 @@ path = "gravity.y"
 range = [-12, 0]
 
 [store]
-shard = 3
+shard_size = 3
 """
 
 

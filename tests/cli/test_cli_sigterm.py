@@ -75,7 +75,7 @@ count = 4000
 path = "solid.block.material.young"
 range = [1e4, 2e4]
 [store]
-shard = 500
+shard_size = 500
 """
 
 

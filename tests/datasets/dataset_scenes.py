@@ -54,7 +54,7 @@ def spec_of(folder: Path, count=12, shard=4, **changes):
         "design": "random",
         "seed": 1,
         "vary": VARY,
-        "store": {"shard": shard, "precision": "float64"} | changes.pop("store", {}),
+        "store": {"shard_size": shard, "precision": "float64"} | changes.pop("store", {}),
         "solve": changes.pop("solve", {}),
     }
     return {key: value for key, value in (spec | changes).items() if value is not None}

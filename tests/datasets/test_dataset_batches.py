@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("fake_device")
 @pytest.mark.parametrize("start", ["predicted", "cold"])
 def test_batches_are_what_single_solves_are(tmp_path, start):
     """Young's modulus varies too, so that every copy has a material of its own."""
-    on = {"device": "cuda", "start": start, "check": 0.3, "tolerance": 1e-5}
+    on = {"device": "cuda", "initial": start, "check": 0.3, "tolerance": 1e-5}
     stores = [
         solved(tmp_path, f"{device}.zarr", count=44, shard=44, solve=on | {"device": device})
         for device in ("cuda", "cpu")

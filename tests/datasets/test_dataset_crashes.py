@@ -44,9 +44,9 @@ def heavy(conditions):
 
 
 def test_a_sample_that_crashes_is_reported_and_the_others_are_solved(tmp_path, monkeypatch):
-    full_store = solved(tmp_path, "whole.zarr", count=8, shard=4, solve={"start": "cold"})
+    full_store = solved(tmp_path, "whole.zarr", count=8, shard=4, solve={"initial": "cold"})
     failing(monkeypatch, heavy)
-    store = solved(tmp_path, "set.zarr", count=8, shard=4, solve={"start": "cold"})
+    store = solved(tmp_path, "set.zarr", count=8, shard=4, solve={"initial": "cold"})
     data, others = supple.data.open(store.path), supple.data.open(full_store.path)
     crashed = np.flatnonzero(data.outcomes == "crashed")
     assert 0 < len(crashed) < 8
@@ -253,7 +253,7 @@ def test_status_counts_inverted_samples_and_leaves_them_out(tmp_path):
 
 def test_failed_samples_are_solved_again_and_no_others(tmp_path, monkeypatch):
     """Once what they crashed of is repaired; bit by bit as in a set in which nothing crashed."""
-    options = {"count": 8, "shard": 4, "solve": {"start": "cold"}}
+    options = {"count": 8, "shard": 4, "solve": {"initial": "cold"}}
     full_store = solved(tmp_path, "whole.zarr", **options)
     with monkeypatch.context() as patch:
         failing(patch, heavy)
@@ -273,7 +273,7 @@ def test_failed_samples_are_solved_again_and_no_others(tmp_path, monkeypatch):
 def test_released_shards_solve_their_failed_samples_only(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         failing(patch, heavy)
-        store = solved(tmp_path, count=8, shard=8, solve={"start": "cold"})
+        store = solved(tmp_path, count=8, shard=8, solve={"initial": "cold"})
     crashed = np.flatnonzero(supple.data.open(store.path).outcomes == "crashed")
     assert 0 < release_failed(store, store.finished_shards()) == len(crashed)
     assert not store.finished_shards()
@@ -299,7 +299,7 @@ def test_failed_samples_are_solved_again_from_python(tmp_path, monkeypatch):
 def test_damaged_samples_are_not_taken_over_by_a_retry(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         failing(patch, heavy)
-        store = solved(tmp_path, count=8, shard=8, solve={"start": "cold"})
+        store = solved(tmp_path, count=8, shard=8, solve={"initial": "cold"})
     path = store.file("positions", 0)
     content = bytearray(path.read_bytes())
     content[16] ^= 1

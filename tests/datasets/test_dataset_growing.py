@@ -17,7 +17,7 @@ from supple.datasets.store.verify import verify
 from supple.io.errors import ResultsError
 from supple.io.lock import hold_lock
 
-LIMITS = {"max_iterations": 1, "start": "cold", "tolerance": 1e-9}
+LIMITS = {"max_iterations": 1, "initial": "cold", "tolerance": 1e-9}
 
 
 def write_summary(store):

@@ -88,7 +88,7 @@ def test_pairs_and_streams_feed_pytorch(data):
     torch = pytest.importorskip("torch")
     loader = torch.utils.data.DataLoader(data.pairs(), batch_size=7, shuffle=True)
     assert sum(len(x) for x, _ in loader) == 20
-    stream = data.stream(batch=4, seed=3)
+    stream = data.stream(batch_size=4, seed=3)
     for workers in (0, 2):
         batches = list(torch.utils.data.DataLoader(stream, batch_size=None, num_workers=workers))
         xs = torch.cat([x for x, _ in batches])
@@ -96,7 +96,7 @@ def test_pairs_and_streams_feed_pytorch(data):
     multiple_outputs = data.pairs(output=["positions", "displacements"])
     _x, y = next(iter(torch.utils.data.DataLoader(multiple_outputs, batch_size=5)))
     assert {name: tuple(part.shape) for name, part in y.items()} == dict.fromkeys(y, (5, 12, 3))
-    stream = data.stream(batch=20, shuffle=False, output=["positions", "displacements"])
+    stream = data.stream(batch_size=20, shuffle=False, output=["positions", "displacements"])
     _, open_matching = next(iter(torch.utils.data.DataLoader(stream, batch_size=None)))
     assert torch.equal(open_matching["positions"][:5], y["positions"])
 
@@ -199,8 +199,8 @@ def test_cards_say_how_to_open_what_is_there(data, tmp_path, monkeypatch, to):
 
 def test_batches_and_samples_that_are_none(data):
     for batch in (0, -1, 2.5, "4"):
-        with pytest.raises(ValueError, match="batch must be a whole number of at least 1, got"):
-            data.stream(batch=batch)
+        with pytest.raises(ValueError, match="batch_size must be a whole number of at least 1, got"):
+            data.stream(batch_size=batch)
     for sample in (20, -21, 2.5, "first"):
         with pytest.raises(
             ValueError, match="the sample of a graph must be a whole number from -20 to 19, got"

@@ -178,7 +178,7 @@ def test_what_obstacles_do_is_stored(tmp_path):
 @pytest.mark.parametrize("start", ["neighbor", "predicted"])
 def test_wherever_solves_begin_they_end_in_the_same_state(tmp_path, start):
     stores = [
-        solved(tmp_path, f"{name}.zarr", count=24, shard=12, solve={"start": name, "check": 0.5})
+        solved(tmp_path, f"{name}.zarr", count=24, shard=12, solve={"initial": name, "check": 0.5})
         for name in (start, "cold")
     ]
     warm, cold = (supple.data.open(store.path) for store in stores)
@@ -204,7 +204,7 @@ def test_a_sample_does_not_depend_on_what_its_worker_did_before(tmp_path):
 
 def test_samples_that_fail_are_recorded_and_have_no_positions(tmp_path):
     store = solved(
-        tmp_path, count=6, shard=3, solve={"max_iterations": 1, "start": "cold", "tolerance": 1e-9}
+        tmp_path, count=6, shard=3, solve={"max_iterations": 1, "initial": "cold", "tolerance": 1e-9}
     )
     data = supple.data.open(store.path)
     assert not len(data.ids)

@@ -118,8 +118,30 @@ def test_selected_tets_keep_their_data(mesh):
         indices = [int(np.flatnonzero((mesh.points == p).all(axis=1))[0]) for p in part.points]
         np.testing.assert_array_equal(part.point_data["heat"], mesh.point_data["heat"][indices])
     for wrong in ([], [mesh.n_tets], [-1], [0.5], np.zeros(3, bool)):
-        with pytest.raises(MeshError, match="tets must be True or False for each"):
+        with pytest.raises(MeshError, match="cells must be True or False for each"):
             mesh.extract_cells(wrong)
+
+
+def test_selected_triangles_keep_their_data():
+    surface = sheet(3).with_data(cell_data={"region": np.arange(18) % 3}, point_data={"heat": np.arange(16.0)})
+    textured = TriMesh(
+        surface.points,
+        surface.triangles,
+        np.arange(108.0).reshape(18, 3, 2),
+        cell_data=surface.cell_data,
+        point_data=surface.point_data,
+    )
+    part = textured.extract_cells(textured.cell_data["region"] == 1)
+    assert part.n_triangles == 6
+    assert set(part.cell_data["region"]) == {1}
+    np.testing.assert_array_equal(part.uv, textured.uv[1::3])
+    np.testing.assert_array_equal(part.points[part.triangles], textured.points[textured.triangles[1::3]])
+    np.testing.assert_array_equal(
+        part.point_data["heat"][part.triangles], textured.point_data["heat"][textured.triangles[1::3]]
+    )
+    assert part.n_vertices == len(np.unique(part.triangles))
+    with pytest.raises(MeshError, match="cells must be True or False for each of the 18 triangles"):
+        textured.extract_cells([18])
 
 
 def test_merged_meshes_keep_their_data(mesh):

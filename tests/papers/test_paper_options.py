@@ -26,7 +26,7 @@ OF_THE_PAPERS = {
     "pbng": {"acceleration", "tied_groups", "hessian"},
     "mpbng": {"coupling"},
     "newton": {"hessian", "rescue", "linear_solver", "linear_iterations", "line_search"},
-    "xpbd": {"constraints", "compliant", "primary", "attachments_first", "pseudo_time", "pseudo_damping"},
+    "xpbd": {"constraints", "compliant", "primal_residual", "attachments_first", "pseudo_time", "pseudo_damping"},
     "block_xpbd": {"ordering", "cluster_size", "vertex_order"},
     "bpxpbd": {"zeta"},
     "fpxpbd": {"newton_steps"},
@@ -78,7 +78,7 @@ def test_every_value_of_the_table_is_toml():
         assert tomllib.loads("\n".join(table.split(", ")))["method"] in SOLVERS
 
 
-@pytest.mark.parametrize("typed", ["xpbd:primary=kept", "xpbd:compliant=false", "pbng:hessian=exact"])
+@pytest.mark.parametrize("typed", ["xpbd:primal_residual=kept", "xpbd:compliant=false", "pbng:hessian=exact"])
 def test_compare_takes_them(typed):
     scene = supple.Scene(quasistatic=False, dt=0.01)
     body = scene.add_solid(supple.block(1), supple.Corotated(young=1e5, poisson=0.3))

@@ -234,10 +234,10 @@ def test_with_the_primary_preserved_updates_solve_both_equations():
     """PXPBD eq. 13 with g: the first sweep, where g = 0, is XPBD's; for one element that has not turned yet,
     a vertex update of each constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -h."""
     full_residual, omitted = family.placed(bar()), family.placed(bar())
-    family.swept(full_residual, XPBD(primary="kept"), 1)
+    family.swept(full_residual, XPBD(primal_residual="kept"), 1)
     family.swept(omitted, XPBD(), 1)
     np.testing.assert_allclose(full_residual.positions, omitted.positions, atol=1e-12)
-    run = XPBD(primary="kept").begin(family.placed(bar()))
+    run = XPBD(primal_residual="kept").begin(family.placed(bar()))
     run.advance(1)
     before = run.residuals()[0]
     assert before > 0
@@ -248,14 +248,14 @@ def test_with_the_primary_preserved_updates_solve_both_equations():
 
 
 def test_a_full_residual_is_removed_by_the_update_of_a_single_element():
-    """Where no other constraints turn, x goes to x̃ + W λ ∇C; XPBD's primary residual stays."""
+    """Where no other constraints turn, x goes to x̃ + W λ ∇C; XPBD's primal residual stays."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
     scene.add_solid(supple.TetMesh(points, [[0, 1, 2, 3]]), material("corotated"), density=1)
     start = points + np.random.default_rng(0).uniform(-0.1, 0.1, (4, 3))
     left = []
     for primary in ("omitted", "kept"):
-        run = XPBD(primary=primary).begin(family.placed(scene, start))
+        run = XPBD(primal_residual=primary).begin(family.placed(scene, start))
         run.advance(30)
         left.append(run.residuals())
     assert left[1][0] < 1e-2 * left[0][0]
@@ -266,7 +266,7 @@ def test_with_the_full_residual_full_bodies_are_unstable():
     reports = {
         primary: solve(
             family.placed(bar(1e6)),
-            XPBD(primary=primary),
+            XPBD(primal_residual=primary),
             StopCriteria(max_iterations=40),
             record_history=True,
         )
@@ -280,11 +280,11 @@ def test_full_residuals_are_for_steps_of_time():
     problem = family.placed(bar())
     problem.loads.set_forces_and_inertia(problem.loads.force, 0 * problem.loads.inertia)
     with pytest.raises(ValueError, match="for one step of time"):
-        XPBD(primary="kept").begin(problem)
+        XPBD(primal_residual="kept").begin(problem)
     with pytest.raises(ValueError, match="compliant pairs"):
-        XPBD(primary="kept", compliant=False)
-    with pytest.raises(ValueError, match="primary must be"):
-        XPBD(primary="whole")
+        XPBD(primal_residual="kept", compliant=False)
+    with pytest.raises(ValueError, match="primal_residual must be"):
+        XPBD(primal_residual="whole")
 
 
 def test_reports_have_the_residuals_of_their_last_iteration():

@@ -3,13 +3,22 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from supple.io.bodies import SavedBody, joined, read_bodies, write_data, write_skins  # noqa: F401
+from supple.io.bodies import SavedBody as SavedBody
+from supple.io.bodies import joined as joined
+from supple.io.bodies import read_bodies as read_bodies
+from supple.io.bodies import write_data as write_data
+from supple.io.bodies import write_skins as write_skins
 from supple.io.errors import FrameError, ResultsError
 from supple.io.formats import FORMATS
 from supple.io.frame_export import save_frames
-from supple.io.frames import SavedFrame, read_frame, write_frame, write_pvd  # noqa: F401
-from supple.io.machine import machine, show_versions, versions  # noqa: F401
-from supple.io.results import ComparisonFolder, ResultsFolder  # noqa: F401
+from supple.io.frames import SavedFrame, read_frame
+from supple.io.frames import write_frame as write_frame
+from supple.io.frames import write_pvd as write_pvd
+from supple.io.machine import machine as machine
+from supple.io.machine import show_versions
+from supple.io.machine import versions as versions
+from supple.io.results import ComparisonFolder as ComparisonFolder
+from supple.io.results import ResultsFolder as ResultsFolder
 
 if TYPE_CHECKING:
     from supple.runs.present import export, load_run

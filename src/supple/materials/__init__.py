@@ -12,27 +12,29 @@ from supple.materials.log_neo_hookean import LogNeoHookean
 from supple.materials.material import (
     Material,
     bound_coefficients,
-    by_element,
     constraint_pair,
-    evolving,
-    examples_of,
     hessian_bound,
     psi,
     shear_modulus,
     step_limit,
-    stiffest,
     stress,
     stress_differential,
     traction,
     vertex_response,
 )
-from supple.materials.material_checks import findings
+from supple.materials.material import by_element as by_element
+from supple.materials.material import evolving as evolving
+from supple.materials.material import examples_of as examples_of
+from supple.materials.material import stiffest as stiffest
+from supple.materials.material_checks import findings as findings
 from supple.materials.mooney_rivlin import MooneyRivlin
 from supple.materials.muscle import Muscle
 from supple.materials.neo_hookean import NeoHookean
 from supple.materials.ogden import Ogden
 from supple.materials.orthotropic_stvk import OrthotropicStVK
-from supple.materials.parameters import Direction, Pa, Parameter, is_per_element, table_of
+from supple.materials.parameters import Direction, Pa, Parameter
+from supple.materials.parameters import is_per_element as is_per_element
+from supple.materials.parameters import table_of as table_of
 from supple.materials.plane_stress import (
     PlaneStressCorotated,
     PlaneStressNeoHookean,
@@ -41,12 +43,13 @@ from supple.materials.plane_stress import (
 from supple.materials.plastic_hencky import PlasticHencky
 from supple.materials.plastic_stvk import PlasticStVK
 from supple.materials.preset_library import Preset, preset, presets
-from supple.materials.rest_deformation import InelasticMaterial, Prestrained, prestrained
+from supple.materials.rest_deformation import InelasticMaterial as InelasticMaterial
+from supple.materials.rest_deformation import Prestrained, prestrained
 from supple.materials.safe_step import confinement
 from supple.materials.stable_neo_hookean import StableNeoHookean
 from supple.materials.stvk import StVK
 from supple.materials.transverse_stvk import TransverseStVK
-from supple.materials.viscous import ViscousBranch
+from supple.materials.viscous import ViscousBranch as ViscousBranch
 from supple.materials.woven_stvk import WovenStVK
 from supple.materials.yeoh import Yeoh
 from supple.support.arguments import format_value

@@ -1,4 +1,4 @@
-"""Extraction and merging of tetrahedral meshes with their data.
+"""Extraction of cells and merging of meshes, with their data.
 
 Welding of surface pieces: vertices close to each other are merged.
 """
@@ -15,30 +15,16 @@ from scipy.spatial import cKDTree
 
 from supple.meshes.checks import MeshError, format_first
 from supple.meshes.files.mesh_data import check_same_shapes, merge_data
+from supple.meshes.mesh import Mesh
 from supple.meshes.tetmesh import TetMesh
 from supple.meshes.trimesh import TriMesh
 from supple.support.arguments import check_number, format_value, iterate_argument
 from supple.support.keywords import suggest_keywords
 
 
-def extract_cells(mesh: TetMesh, cells: ArrayLike) -> TetMesh:
-    """Extract tets of a mesh together with their vertices and data.
-
-    Args:
-        mesh: Tetrahedral mesh.
-        cells: Mask (m,) or ids of the tets, for example `mesh.cell_data["region"] == 2`.
-    """
-    if not isinstance(mesh, TetMesh):
-        raise TypeError(f"extract_cells needs a TetMesh, got {format_value(mesh)}")
-    chosen = np.asarray(cells)
-    if chosen.dtype == bool and chosen.shape == (mesh.n_tets,):
-        chosen = np.flatnonzero(chosen)
-    valid = chosen.ndim == 1 and chosen.dtype.kind in "iu" and chosen.size > 0
-    if not valid or chosen.min() < 0 or chosen.max() >= mesh.n_tets:
-        raise MeshError(
-            f"cells must be True or False for each of the {mesh.n_tets} tets, or numbers from 0 to "
-            f"{mesh.n_tets - 1}, at least one; got {format_value(cells)}."
-        )
+def extract_tets(mesh: TetMesh, cells: ArrayLike) -> TetMesh:
+    """Implement `TetMesh.extract_cells`."""
+    chosen = _cell_ids(mesh, cells)
     return TetMesh(
         mesh.points,
         mesh.tets[chosen],
@@ -46,6 +32,33 @@ def extract_cells(mesh: TetMesh, cells: ArrayLike) -> TetMesh:
         cell_data={name: values[chosen] for name, values in mesh.cell_data.items()},
         point_data=mesh.point_data,
     )
+
+
+def extract_triangles(mesh: TriMesh, cells: ArrayLike) -> TriMesh:
+    """Implement `TriMesh.extract_cells`."""
+    chosen = _cell_ids(mesh, cells)
+    vertices, triangles = np.unique(mesh.triangles[chosen], return_inverse=True)
+    return TriMesh(
+        mesh.points[vertices],
+        triangles.reshape(-1, 3),
+        None if mesh.uv is None else mesh.uv[chosen],
+        cell_data={name: values[chosen] for name, values in mesh.cell_data.items()},
+        point_data={name: values[vertices] for name, values in mesh.point_data.items()},
+    )
+
+
+def _cell_ids(mesh: Mesh, cells: ArrayLike) -> np.ndarray:
+    """Validate cells given as mask or ids, and return their ids."""
+    chosen = np.asarray(cells)
+    if chosen.dtype == bool and chosen.shape == (mesh.n_cells,):
+        chosen = np.flatnonzero(chosen)
+    valid = chosen.ndim == 1 and chosen.dtype.kind in "iu" and chosen.size > 0
+    if not valid or chosen.min() < 0 or chosen.max() >= mesh.n_cells:
+        raise MeshError(
+            f"cells must be True or False for each of the {mesh.n_cells} {mesh.cell}s, or numbers from 0 to "
+            f"{mesh.n_cells - 1}, at least one; got {format_value(cells)}."
+        )
+    return chosen
 
 
 def merge(meshes: Iterable[TetMesh]) -> TetMesh:

@@ -139,9 +139,9 @@ class TetMesh(Mesh):
         Args:
             cells: Mask (m,) or ids of the tets, for example `mesh.cell_data["region"] == 2`.
         """
-        from supple.meshes.combine import extract_cells
+        from supple.meshes.combine import extract_tets
 
-        return extract_cells(self, cells)
+        return extract_tets(self, cells)
 
     def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> TetMesh:
         """Apply x → A x + b; a reflection also swaps two vertices of every tet, so that volumes stay

@@ -101,6 +101,16 @@ class TriMesh(Mesh):
         centroids = self._points[self._cells].mean(axis=1) - middle
         return float(np.einsum("ij,ij->", centroids, self.area_vectors)) / 3
 
+    def extract_cells(self, cells: ArrayLike) -> TriMesh:
+        """Extract triangles together with their vertices, texture coordinates and data.
+
+        Args:
+            cells: Mask (m,) or ids of the triangles, for example `mesh.cell_data["region"] == 2`.
+        """
+        from supple.meshes.combine import extract_triangles
+
+        return extract_triangles(self, cells)
+
     def transformed(self, matrix: ArrayLike, offset: ArrayLike = (0, 0, 0)) -> TriMesh:
         """Apply x → A x + b; a reflection also reverses the triangles.
 

@@ -165,7 +165,7 @@ class History:
         self.energy += continuation.energy[1:]
 
     def add_multipliers(self, residuals: tuple[float, float] | None) -> None:
-        """Append primary and secondary residuals.
+        """Append primal and dual residuals.
 
         Args:
             residuals: (|g| [N], |h|), or None for methods without multipliers.

@@ -255,7 +255,7 @@ class XPBD(ElementOptions):
         compliant: False makes every constraint of an element hard, as stiff as the sweeps allow, whatever the
             stiffness of the material: PBD as the limit of XPBD [PBNG section 6.1], a baseline. Attachments
             keep their stiffness.
-        primary: "kept" includes the primary residual of the positions, see
+        primal_residual: "kept" includes the primal residual of the positions, see
             elementwise/multiplier_residuals.py [PXPBD Fig. 3b];
             an unstable baseline, for materials with a pair, in dynamics only. "omitted" is XPBD.
     """
@@ -265,18 +265,18 @@ class XPBD(ElementOptions):
 
     constraints: Literal["auto", "pair", "root"] = "auto"
     compliant: bool = True
-    primary: Literal["omitted", "kept"] = "omitted"
+    primal_residual: Literal["omitted", "kept"] = "omitted"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_constraints(self.constraints)
         check_flag("compliant", self.compliant)
-        check_choice("primary", self.primary, ("omitted", "kept"))
-        if self.primary == "kept" and (not self.compliant or self.constraints == "root"):
-            raise ValueError("xpbd with primary='kept' is for compliant pairs of constraints")
+        check_choice("primal_residual", self.primal_residual, ("omitted", "kept"))
+        if self.primal_residual == "kept" and (not self.compliant or self.constraints == "root"):
+            raise ValueError("xpbd with primal_residual='kept' is for compliant pairs of constraints")
 
     def begin(self, problem: Problem) -> ElementRun:
-        if self.primary == "omitted":
+        if self.primal_residual == "omitted":
             return super().begin(problem)
         from supple.solvers.elementwise.multiplier_residuals import FullResidualRun
 
@@ -289,7 +289,7 @@ class XPBD(ElementOptions):
 
 @projects(XPBD, ElasticRows)
 def _elastic(method: XPBD, term: Term, elements: WeightedElements) -> list:
-    if method.primary == "kept":
+    if method.primal_residual == "kept":
         from supple.solvers.elementwise.multiplier_residuals import full_residual_projection
 
         require_pair(method.name, term.material)

@@ -5,8 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from supple.view.comparison_plot import comparison_plot
 from supple.view.fields import FIELDS
-from supple.view.film import film  # noqa: F401
-from supple.view.picture import Artist, Shape, View, picture, shared_view  # noqa: F401
+from supple.view.film import film as film
+from supple.view.picture import Artist as Artist
+from supple.view.picture import Shape as Shape
+from supple.view.picture import View as View
+from supple.view.picture import picture as picture
+from supple.view.picture import shared_view as shared_view
 from supple.view.plots import frames_plot, histogram_plot, history_plot
 from supple.view.stress_stretch import stretch_plot
 

@@ -69,7 +69,6 @@ OPTIONS = {
     "ordering": "What moves at the same time: elements by colors, clusters of them, or cells of blocks.",
     "pad": "What is added to the number of iterations at whose end layers add nothing any more.",
     "path": "rotation: steps turn elements; straight: all vertices move on lines.",
-    "primary": "kept: the residual of positions is not dropped, which is unstable; a baseline.",
     "pseudo_damping": "The part of every velocity lost per step of pseudo-time run as dynamics.",
     "pseudo_dt": "Step of pseudo-time in quasistatics [s].",
     "pseudo_time": "flow: steps begin without velocity; dynamics: velocities are kept, as in the paper.",

@@ -85,7 +85,7 @@ def _where(axes: tuple[str, ...]) -> str:
 def _infos(data: Dataset) -> dict[str, Any]:
     facts, spec = data.store.facts, data.store.spec
     return {
-        "legal": {"owner": "", "license": spec["licence"]},
+        "legal": {"owner": "", "license": spec["license"]},
         "data_production": {
             "type": "simulation",
             "physics": "quasistatic hyperelasticity",

@@ -10,7 +10,7 @@ from supple.datasets.store.dataset_store import Store
 from supple.support.text import pluralize
 
 CARD_TEMPLATE = """---
-license: {licence}
+license: {license}
 task_categories: [other]
 tags: [physics, simulation, elasticity, supple]
 size_categories: [{size}]
@@ -87,7 +87,7 @@ def _text(store: Store, ids: np.ndarray, others: str, reading: str) -> str:
     )
     quantities = "\n".join(f"| {k.name} | {k.shape} {store.dtype} | {k.text} |" for k in store.quantities)
     return CARD_TEMPLATE.format(
-        licence=spec.get("licence") or "unknown",
+        license=spec.get("license") or "unknown",
         size=_size_category(len(ids)),
         title=store.facts["title"],
         description=spec.get("description") or "Equilibria of soft bodies.",

@@ -270,21 +270,21 @@ class Dataset(Mapping[str, Any]):
         ids = self.ids if split is None else self.split(split)
         return Pairs(self, ids, list(self.inputs) if inputs is None else list(inputs), output, normalize)
 
-    def stream(self, batch: int = 64, shuffle: bool = True, seed: int = 0, **options: Any) -> Any:
+    def stream(self, batch_size: int = 64, shuffle: bool = True, seed: int = 0, **options: Any) -> Any:
         """Batches of `pairs` as a `torch.utils.data.IterableDataset`; requires torch.
 
         Use it with `DataLoader(..., batch_size=None)` and any number of workers.
 
         Args:
-            batch: Samples per batch.
+            batch_size: Samples per batch.
             shuffle: Shuffle the order of shards and the samples within groups of shards.
             seed: Seed of the shuffling.
             **options: Options of `pairs`.
         """
-        batch, shuffle = check_integer("batch", batch), check_flag("shuffle", shuffle)
+        batch_size, shuffle = check_integer("batch_size", batch_size), check_flag("shuffle", shuffle)
         from supple.datasets.read.torch_adapter import Stream
 
-        return Stream(self.pairs(**options), batch, shuffle, seed)
+        return Stream(self.pairs(**options), batch_size, shuffle, seed)
 
     def graph(self, number: int | None = None) -> dict[str, np.ndarray]:
         """Mesh graph for PyTorch Geometric.

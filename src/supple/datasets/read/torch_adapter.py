@@ -22,11 +22,11 @@ class Stream(IterableDataset):  # type: ignore[misc]
     MIXED = 8
     """Number of shards whose samples are shuffled together."""
 
-    def __init__(self, pairs: Pairs, batch: int, shuffle: bool, seed: int) -> None:
-        self.pairs, self.batch, self.shuffle, self.seed, self.epoch = pairs, batch, shuffle, seed, 0
+    def __init__(self, pairs: Pairs, batch_size: int, shuffle: bool, seed: int) -> None:
+        self.pairs, self.batch_size, self.shuffle, self.seed, self.epoch = pairs, batch_size, shuffle, seed, 0
 
     def __len__(self) -> int:
-        return -(-len(self.pairs) // self.batch)
+        return -(-len(self.pairs) // self.batch_size)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         info = get_worker_info()
@@ -41,8 +41,8 @@ class Stream(IterableDataset):  # type: ignore[misc]
             numbers = np.flatnonzero(np.isin(shards, order[first : first + self.MIXED]))
             if self.shuffle:
                 rng.shuffle(numbers)
-            for begin in range(0, len(numbers), self.batch):
-                x, y = self.pairs.batch(numbers[begin : begin + self.batch])
+            for begin in range(0, len(numbers), self.batch_size):
+                x, y = self.pairs.batch(numbers[begin : begin + self.batch_size])
                 yield torch.from_numpy(x), _tensors(y)
 
 

@@ -46,9 +46,9 @@ class Shards:
         with _name_failed_operation(f"{store.path}: none of its samples can be solved"):
             self.store, self.sampler = store, Sampler(store, threads, device_workers)
         spec = store.spec
-        self._start, self._check, self._seed = spec["solve"]["start"], spec["solve"]["check"], spec["seed"]
+        self._initial, self._check, self._seed = spec["solve"]["initial"], spec["solve"]["check"], spec["seed"]
         if has_friction(self.sampler.source):
-            self._start = "cold"
+            self._initial = "cold"
         logarithmic = {v["label"] for v in store.facts["varied"] if v["scale"] == "log"}
         columns = {name: v.reshape(len(v), -1) for name, v in store.inputs.items()}
         self._points = coordinates(columns, logarithmic)
@@ -137,7 +137,7 @@ class Shards:
         small for predictions.
         """
         first = np.ones(count, bool)
-        if self._start != "cold" and count >= 2 * FIRST_BATCH_STRIDE * (self._points.shape[1] + 2):
+        if self._initial != "cold" and count >= 2 * FIRST_BATCH_STRIDE * (self._points.shape[1] + 2):
             first[np.arange(count) % FIRST_BATCH_STRIDE != 0] = False
         return first
 
@@ -195,10 +195,10 @@ class Shards:
 
     def _initial_guesses(self, neighbors: Neighbors, point: np.ndarray) -> list[np.ndarray | None]:
         """Initial positions to try in order: prediction, nearest sample, the scene's own."""
-        if self._start == "cold":
+        if self._initial == "cold":
             return [None]
         nearest = neighbors.nearest(point)
-        guess = neighbors.predict(point) if self._start == "predicted" else None
+        guess = neighbors.predict(point) if self._initial == "predicted" else None
         return [*(start for start in (guess, nearest) if start is not None), None]
 
 

@@ -13,7 +13,7 @@ from supple.scene.schema.base import Count, Index, Number, Table
 from supple.support.arguments import MAX_MAGNITUDE, format_value, to_floats
 
 DESIGNS = ("grid", "random", "latin_hypercube", "sobol", "table", "function")
-DESCRIPTIVE_KEYS = ("title", "description", "licence", "scene", "table", "function")
+DESCRIPTIVE_KEYS = ("title", "description", "license", "scene", "table", "function")
 """Spec keys that are names or paths and do not affect sample values."""
 
 Part = Annotated[Number, Field(gt=0, lt=1)]
@@ -38,20 +38,19 @@ class VaryTable(Table):
     """Varied quantity: scene path and range or values."""
 
     path: StrictStr | Annotated[list[StrictStr], Field(min_length=1)] = Field(
-        description="Where it stands in the scene, e.g. 'gravity.y' or 'solid.bar.material.young'; a "
-        "list for "
-        "several places that all get the same value."
+        description="Path of a number in the scene, e.g. 'gravity.y' or 'solid.bar.material.young'; or a list "
+        "of paths that get the same value."
     )
-    name: StrictStr | None = Field(None, description="What it is called in the store; its path unless given.")
+    name: StrictStr | None = Field(None, description="Name in the store; the path by default.")
     range: Annotated[list[Value], Field(min_length=2, max_length=2)] | None = Field(
-        None, description="The lowest and the highest value, e.g. [1e4, 1e6]; lists of numbers for a vector."
+        None, description="Lowest and highest value, e.g. [1e4, 1e6]; lists of numbers for a vector."
     )
     scale: Literal["linear", "log"] = Field(
-        "linear", description="How values lie in the range: evenly, or evenly in their logarithm."
+        "linear", description="Distribution in the range: uniform, or uniform in the logarithm."
     )
-    values: Values | None = Field(None, description="The values that it may have, in place of a range.")
+    values: Values | None = Field(None, description="List of values instead of a range.")
     steps: Count | None = Field(
-        None, description="For a grid: how many values the range gives, both ends among them."
+        None, description="For a grid: number of values in the range, including both ends."
     )
 
     @property
@@ -87,27 +86,25 @@ class VaryTable(Table):
 class SolveTable(Table):
     """Solver settings; unset values come from the scene file."""
 
-    tolerance: Part | None = Field(None, description="The relative residual of forces to reach, e.g. 1e-4.")
+    tolerance: Part | None = Field(None, description="Tolerance of the relative residual, e.g. 1e-4.")
     position_tolerance: Part | Literal[False] | None = Field(
         None,
-        description="How close to the equilibrium every body must be, of its size; false where the "
-        "relative residual "
-        "is all that counts and distances are not computed.",
+        description="Largest distance of a body from its equilibrium, relative to its size; false disables "
+        "the error estimate.",
     )
-    max_iterations: Count | None = Field(None, description="Iterations of a solve at most.")
-    time_limit: Annotated[Number, Field(gt=0)] | None = Field(None, description="Seconds of a solve at most.")
-    device: Literal[DEVICES] = Field("cpu", description="Where to compute: cpu or cuda.")  # type: ignore[valid-type]
-    precision: Literal[PRECISIONS] = Field("float64", description="Of the solves: float32 or float64.")  # type: ignore[valid-type]
-    start: Literal["neighbor", "predicted", "cold"] = Field(
+    max_iterations: Count | None = Field(None, description="Largest number of iterations of a solve.")
+    time_limit: Annotated[Number, Field(gt=0)] | None = Field(None, description="Time limit of a solve [s].")
+    device: Literal[DEVICES] = Field("cpu", description="Device: cpu or cuda.")  # type: ignore[valid-type]
+    precision: Literal[PRECISIONS] = Field("float64", description="Precision of the solves: float32 or float64.")  # type: ignore[valid-type]
+    initial: Literal["neighbor", "predicted", "cold"] = Field(
         "predicted",
-        description="Where a solve begins: at the sample before it, which is near; at what the samples "
-        "before "
-        "it in its shard predict; or at the scene's own start.",
+        description="Initial positions of a solve: those of the nearest earlier sample of its shard, a "
+        "prediction from earlier samples, or the initial positions of the scene (cold).",
     )
     check: Share = Field(
         0.01,
-        description="The part of all samples that is also solved from the scene's own start, to compare "
-        "energies.",
+        description="Fraction of the samples that are also solved from the scene's initial positions, to "
+        "compare energies.",
     )
 
 
@@ -119,20 +116,20 @@ class StoreTable(Table):
         description="positions, displacements, body_energies, reactions, contact_force, or any of "
         "`supple list quantities`.",
     )
-    precision: Literal["float16", "float32", "float64"] = Field("float32", description="Of what is stored.")
-    shard: Count | None = Field(
+    precision: Literal["float16", "float32", "float64"] = Field("float32", description="Precision of stored arrays.")
+    shard_size: Count | None = Field(
         None,
-        description="Samples in a shard, which one worker solves and writes as a whole; unless given 64, 256 "
-        "in sets of 10,000 and more, and 1024 on a CUDA device.",
+        description="Samples per shard, which one worker solves and writes as a whole; by default 64, 256 for "
+        "10,000 samples and more, and 1024 on a CUDA device.",
     )
 
 
 class SplitTable(Table):
     """Fractions of training, validation and test samples; samples keep their split when the set grows."""
 
-    train: Share = Field(0.8, description="The part for training.")
-    valid: Share = Field(0.1, description="The part for validation.")
-    test: Share = Field(0.1, description="The part for tests.")
+    train: Share = Field(0.8, description="Fraction of training samples.")
+    valid: Share = Field(0.1, description="Fraction of validation samples.")
+    test: Share = Field(0.1, description="Fraction of test samples.")
 
     @model_validator(mode="after")
     def _check_sum(self) -> Self:
@@ -148,17 +145,17 @@ class SpecTable(Table):
     others_call: ClassVar[dict[str, str]] = {
         "samples": "count",
         "size": "count",
-        "license": "licence",
+        "licence": "license",
         "sampling": "design",
     }
 
-    title: StrictStr = Field("", description="What the set shows; the scene's title unless given.")
-    description: StrictStr = Field("", description="For the data card.")
-    licence: StrictStr = Field("", description="Under which the set is published, e.g. 'CC-BY-4.0'.")
-    scene: StrictStr = Field(description="The scene file, relative to this one.")
-    count: Count | None = Field(None, description="How many samples; a grid or a table has its own number.")
-    seed: Index = Field(0, description="Of everything that is random.")
-    design: Literal[DESIGNS] = Field("sobol", description=f"One of {', '.join(DESIGNS)}.")  # type: ignore[valid-type]
+    title: StrictStr = Field("", description="Title of the data set; the scene's title by default.")
+    description: StrictStr = Field("", description="Description for the data card.")
+    license: StrictStr = Field("", description="License of the data set, e.g. 'CC-BY-4.0'.")
+    scene: StrictStr = Field(description="Path of the scene file, relative to the spec.")
+    count: Count | None = Field(None, description="Number of samples; a grid or a table determines it itself.")
+    seed: Index = Field(0, description="Seed of all random numbers.")
+    design: Literal[DESIGNS] = Field("sobol", description=f"Design: {', '.join(DESIGNS)}.")  # type: ignore[valid-type]
     table: StrictStr | None = Field(
         None, description="For design = 'table': a CSV, NPZ or Parquet file with a column for each quantity."
     )
@@ -167,14 +164,14 @@ class SpecTable(Table):
         description="For design = 'function': 'module:name', called with the count and a NumPy generator.",
     )
     vary: Annotated[list[VaryTable], Field(min_length=1)] = Field(
-        description="What varies, each under [[vary]] with its path."
+        description="Varied quantities, each a table [[vary]] with its path."
     )
     solve: SolveTable = Field(
-        default_factory=lambda: SolveTable.model_validate({}), description="How to solve, under [solve]."
+        default_factory=lambda: SolveTable.model_validate({}), description="Solver settings, the table [solve]."
     )
     store: StoreTable = Field(
-        default_factory=lambda: StoreTable.model_validate({}), description="What to store, under [store]."
+        default_factory=lambda: StoreTable.model_validate({}), description="Stored quantities, the table [store]."
     )
     splits: SplitTable = Field(
-        default_factory=lambda: SplitTable.model_validate({}), description="Parts, under [splits]."
+        default_factory=lambda: SplitTable.model_validate({}), description="Fractions of training, validation and test samples, the table [splits]."
     )

@@ -118,7 +118,7 @@ Alternatives = list[tuple[set[str], list[str]]]
 
 
 def _alternatives(kind: type[Material]) -> Alternatives:
-    """Sets of keys that determine a material: parameters, also by aliases and pairs of moduli; or stored ones."""
+    """Sets of keys that determine a material: parameters, by alias or pair of moduli, too; or stored ones."""
     optional = [p.name for p in kind.parameters if p.default is not None]
     ways: Alternatives = [(set(names), [*names, *optional]) for names in spellings(kind)]
     stored = {p.name for p in kind.stored if p.default is None}

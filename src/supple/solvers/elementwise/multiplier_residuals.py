@@ -1,10 +1,10 @@
 """Primary and secondary residuals of methods with multipliers [PXPBD eq. 11, 12].
 
-The primary residual g = W⁻¹ (x - x̃) - Σ λ ∇C(x) [N] measures the deviation of the positions from those
+The primal residual g = W⁻¹ (x - x̃) - Σ λ ∇C(x) [N] measures the deviation of the positions from those
 implied by the multipliers. The secondary residual h = C(x) + λ/k is the deviation of the constraints from the
 values implied by the multipliers. XPBD reduces h but neglects g. Both vanish in a solution.
 
-XPBD with the primary residual [PXPBD eq. 13 without the omission of g, section 3.3, Fig. 3b].
+XPBD with the primal residual [PXPBD eq. 13 without the omission of g, section 3.3, Fig. 3b].
 
 XPBD drops g = W⁻¹ (x - x̃) - Σ λ ∇C(x), the difference between the positions and those that the multipliers
 imply. With g, a visit of a constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -(C + λ/k), so that
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 class FullResidualProjection(Pair):
-    """Pair of constraints of each element, with the primary residual.
+    """Pair of constraints of each element, with the primal residual.
 
     Attributes:
         memory: λ of the two constraints of each element.
@@ -85,7 +85,7 @@ def _update_full_residual(projection, x, W, shape, gradient, C, k, row, slot):
 def full_residual_projection(term: Term, elements: WeightedElements) -> FullResidualProjection:
     """Create the projection of tetrahedra; the run adds the vectors of g."""
     if not term.fills:
-        raise ValueError("xpbd with primary='kept' is for tetrahedra; primary='omitted' is for all")
+        raise ValueError("xpbd with primal_residual='kept' is for tetrahedra; primal_residual='omitted' is for all")
     return FullResidualProjection(elements, new_memory(elements, 2), ())
 
 
@@ -95,8 +95,8 @@ class FullResidualRun(ElementRun):
     def __init__(self, method: XPBD, problem: Problem) -> None:
         if problem.batch_size > 1 or not problem.loads.inertia.any():
             raise ValueError(
-                "xpbd with primary='kept' is for one step of time at a time, of a dynamic scene; "
-                "primary='omitted' is for equilibria and batches, too"
+                "xpbd with primal_residual='kept' is for one step of time at a time, of a dynamic scene; "
+                "primal_residual='omitted' is for equilibria and batches, too"
             )
         self._primary = problem.zeros(problem.u.shape)
         super().__init__(method, problem)
@@ -118,7 +118,7 @@ class FullResidualRun(ElementRun):
     def _compute_primary(self) -> None:
         residuals = residual_vectors(self)
         if residuals is None:
-            raise ValueError("xpbd with primary='kept' knows elements and attachments only, no contact")
+            raise ValueError("xpbd with primal_residual='kept' knows elements and attachments only, no contact")
         self._primary[: self.problem.model.vertices, :3] = np.where(
             np.isfinite(residuals[0]), residuals[0], 0.0
         )
