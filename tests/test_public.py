@@ -1,7 +1,9 @@
 """What `supple` offers as a module: names for dir(), help() and stars, and doors to other libraries."""
 
+import inspect
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -23,12 +25,60 @@ def test_dir_has_public_names_only(used):
     assert "__version__" in names
 
 
-@pytest.mark.parametrize("name", supple.NAMESPACES)
-def test_namespaces_are_complete_and_documented(name):
+@pytest.mark.parametrize(
+    "name", [*supple.NAMESPACES, *(door for door in supple.DOORS if hasattr(supple, door))]
+)
+def test_namespaces_have_documented_public_names_only(name):
     space = getattr(supple, name)
     assert space.__doc__
-    assert all(getattr(space, each) is not None for each in space.__all__)
+    assert len({*space.__all__}) == len(space.__all__)
+    assert {each for each in dir(space) if not each.startswith("__")} == {*space.__all__}
+    assert {"__all__", "__doc__"} <= {*dir(space)}
+    constants = {each for each in space.__all__ if each.isupper() and isinstance(getattr(space, each), dict)}
+    for each in {*space.__all__} - constants:
+        assert getattr(space, each).__doc__, f"supple.{name}.{each} has no docstring"
+        assert not isinstance(getattr(space, each), ModuleType)
+
+
+@pytest.mark.parametrize("name", supple.NAMESPACES)
+def test_namespaces_are_alike_whatever_is_imported_first(name):
+    code = f"import supple.{name} as space\nprint(*[n for n in dir(space) if not n.startswith('__')])"
+    assert {*printed(code)} == {*getattr(supple, name).__all__}
+
+
+def test_names_of_the_top_level_are_in_namespaces_or_few():
+    everywhere = {each for name in supple.NAMESPACES for each in getattr(supple, name).__all__}
+    assert len({*supple.__all__} - everywhere) < 40
     assert len(supple.__all__) < 90, "the rest is in namespaces"
+
+
+SPELLED = {
+    "center of a sphere": (lambda: supple.Sphere(centre=(0, 0, 0), radius=1), "center"),
+    "center of a box": (lambda: supple.Box(centre=(0, 0, 0)), "center"),
+    "center of a rotation": (lambda: supple.Rotate(centre=(0, 0, 0), angle=1.0), "center"),
+    "fiber of a muscle": (lambda: supple.materials.Muscle.example(fibre=(1, 0, 0)), "fiber"),
+    "fiber of an artery": (lambda: supple.materials.HolzapfelGasserOgden.example(fibres=(1, 0, 0)), "fiber"),
+    "fiber of a preset": (lambda: supple.materials.preset("muscle", fibre=(1, 0, 0)), "fiber"),
+    "center of a disc": (lambda: supple.meshes.disc(centre=(0, 0, 0)), "center"),
+    "center of a sphere's surface": (lambda: supple.meshes.sphere(centre=(0, 0, 0)), "center"),
+    "option of a solver": (lambda: supple.PBNG(iteration=3), "iterations"),
+    "option of a contact": (lambda: supple.Contact(frictions=0.3), "friction"),
+    "setting of a scene": (lambda: supple.Scene(gravty=0), "gravity"),
+    "picture": (lambda: supple.render(None, "a.png", themes="dark"), "theme"),
+    "limits": (lambda: supple.StopCriteria(tolerances=1e-3), "tolerance"),
+}
+
+
+@pytest.mark.parametrize("case", SPELLED)
+def test_other_spellings_of_keywords_are_refused_with_the_known_one(case):
+    call, known = SPELLED[case]
+    with pytest.raises(TypeError, match=rf"did you mean '{known}'\?"):
+        call()
+
+
+def test_decorated_constructors_show_their_keywords():
+    assert [*inspect.signature(supple.Sphere).parameters] == ["center", "radius"]
+    assert supple.meshes.disc.__name__ == "disc"
 
 
 def test_a_star_replaces_no_module_of_python():

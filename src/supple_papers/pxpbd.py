@@ -52,7 +52,8 @@ def residuals(measurements: Measurements) -> str:
 def primary_and_secondary(measurements: Measurements) -> str:
     xpbd = measurements.part("xpbd", partial(measure_residuals, measurements, XPBD()))
     full_residual = measurements.part(
-        "xpbd, primary kept", partial(measure_residuals, measurements, XPBD(primal_residual="kept"), SMALL_CELL)
+        "xpbd, primary kept",
+        partial(measure_residuals, measurements, XPBD(primal_residual="kept"), SMALL_CELL),
     )
     measurements.part(
         "bpxpbd, zeta 0", partial(measure_residuals, measurements, BPXPBD(zeta=0.0), SMALL_CELL)
@@ -61,12 +62,12 @@ def primary_and_secondary(measurements: Measurements) -> str:
     grows = last is None or last > 1
     end = "is not finite" if last is None else f"is {last:.2g} of the start's"
     return measurements.judge(
-        f"after 200 iterations XPBD's primal residual is {xpbd['primary 200']:.2g} of its "
+        f"after 200 iterations XPBD's primary residual is {xpbd['primary 200']:.2g} of its "
         f"largest, the secondary {xpbd['secondary 200']:.1e} of its first. With the primary kept, gathered "
         f"over all constraints before each sweep, the residual {end}.",
-        Claim("(a) XPBD's primal residual stays above a tenth of its maximum", xpbd["primary 200"] > 0.1),
+        Claim("(a) XPBD's primary residual stays above a tenth of its maximum", xpbd["primary 200"] > 0.1),
         Claim("(a) XPBD's secondary residual falls below 1e-6", xpbd["secondary 200"] < 1e-6),
-        Claim("(b) with the primal residual kept, the residual grows", grows),
+        Claim("(b) with the primary residual kept, the residual grows", grows),
     )
 
 

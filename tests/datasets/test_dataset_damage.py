@@ -274,11 +274,11 @@ def test_shards_of_a_store_whose_inputs_are_lost_are_saved_by_merging(copy, full
         merge(new_store.path, [copy.path])
 
 
-@pytest.mark.parametrize(("schema", "advice"), [(2, "compute it again"), (4, "a later one than this")])
+@pytest.mark.parametrize(("schema", "advice"), [(3, "compute it again"), (5, "a later one than this")])
 def test_stores_of_other_versions_are_refused(tmp_path, schema, advice):
     store = solved(tmp_path, count=2, shard=2)
     root = json.loads((store.path / "zarr.json").read_text())
     root["attributes"]["supple"]["schema"] = schema
     (store.path / "zarr.json").write_text(json.dumps(root))
-    with pytest.raises(DatasetError, match=rf"was written by supple .* in layout {schema}, not 3; {advice}"):
+    with pytest.raises(DatasetError, match=rf"was written by supple .* in layout {schema}, not 4; {advice}"):
         Store(store.path)

@@ -193,3 +193,18 @@ def test_lists_of_materials():
     assert all(kind.thin for kind in MEMBRANES.values())
     assert "linear_elastic" not in membrane_materials()
     assert "corotated" in membrane_materials()
+
+
+def test_a_weave_is_given_by_membrane_stiffnesses_and_its_thickness():
+    kind = supple.materials.WovenStVK
+    made = kind.from_membrane(weft=2500, warp=3500, shear=60, thickness=3e-4, poisson_weft=0.2)
+    assert made.young_weft * 3e-4 == pytest.approx(2500)
+    assert made.young_warp * 3e-4 == pytest.approx(3500)
+    assert made.shear_modulus * 3e-4 == pytest.approx(60)
+    assert made.poisson_weft * made.young_warp == pytest.approx(made.poisson_warp * made.young_weft)
+    rows = kind.from_membrane(weft=[100, 200], warp=100, shear=1, thickness=1e-3, direction=(0, 1, 0))
+    np.testing.assert_allclose(rows.young_weft, [1e5, 2e5])
+    assert rows.direction == (0, 1, 0)
+    for wrong, name in (({"weft": 0}, "weft"), ({"shear": -1}, "shear"), ({"thickness": 0}, "thickness")):
+        with pytest.raises(ValueError, match=f"^{name} must be positive"):
+            kind.from_membrane(**({"weft": 1, "warp": 1, "shear": 1, "thickness": 1e-3} | wrong))

@@ -1,7 +1,9 @@
 """What materials are made with, moduli of Young and Poisson or Lamé's, and how they are kept."""
 
 import copy
+import json
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -9,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import POISSON, material
 
-from supple.materials import MATERIALS, Isotropic
+import supple
+from supple.materials import MATERIALS, MEMBRANES, Isotropic, preset, stress_differential
+from supple.materials.moduli import own_moduli
+from supple.scene import SceneFileError, load_scene
 
 BY_YOUNG_AND_POISSON = [name for name, kind in MATERIALS.items() if issubclass(kind, Isotropic)]
 
@@ -75,3 +80,125 @@ def test_materials_can_be_copied_and_sent_to_other_processes(name):
     for other in (pickle.loads(pickle.dumps(kind)), copy.deepcopy(kind), copy.copy(kind)):
         assert type(other) is type(kind)
         assert other == kind
+
+
+LAWS = MATERIALS | MEMBRANES
+E, NU = 3e5, 0.31
+MU, LAM = E / (2 * (1 + NU)), E * NU / ((1 + NU) * (1 - 2 * NU))
+KAPPA = LAM + 2 / 3 * MU
+SAME = [
+    {"young": E, "poisson": NU},
+    {"E": E, "nu": NU},
+    {"mu": MU, "lam": LAM},
+    {"shear_modulus": MU, "lam": LAM},
+    {"shear_modulus": MU, "bulk_modulus": KAPPA},
+    {"mu": MU, "kappa": KAPPA},
+]
+"""Pairs of moduli of one solid."""
+
+SEVERAL = {"mooney_rivlin": "c10 + c01", "ogden": "mu1 alpha1", "arruda_boyce": "locking"}
+"""Laws in which several parameters make up the shear modulus at rest."""
+
+
+def other_parameters(kind):
+    """Example values of parameters that are no elastic moduli."""
+    own = own_moduli(kind)
+    return {p.name: p.example for p in kind.parameters if p.default is None and p.name not in own}
+
+
+def flat(made):
+    return np.hstack(tuple(made))
+
+
+@pytest.mark.parametrize("name", [name for name, kind in LAWS.items() if kind.isotropic])
+def test_every_isotropic_law_takes_every_pair_of_moduli_of_a_solid(name):
+    kind = LAWS[name]
+    if name in SEVERAL:
+        assert kind.example(kappa=KAPPA).bulk_modulus == KAPPA
+        with pytest.raises(TypeError, match=f"modulus at rest is .*{re.escape(SEVERAL[name])}"):
+            kind.example(young=E, poisson=NU)
+        return
+    made = [kind(**pair, **other_parameters(kind)) for pair in SAME]
+    for one in made[1:]:
+        np.testing.assert_allclose(flat(one), flat(made[0]), rtol=1e-12)
+        assert type(one) is kind
+    rows = kind(young=np.array([E, 2 * E]), nu=NU, **other_parameters(kind))
+    again = kind(mu=np.array([MU, 2 * MU]), lam=np.array([LAM, 2 * LAM]), **other_parameters(kind))
+    for a, b in zip(rows, again, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in MATERIALS.items() if own_moduli(kind)])
+def test_laws_of_a_pair_have_the_moduli_at_rest(name):
+    """From second derivatives at rest, for laws without fibers and flow."""
+    kind = MATERIALS[name]
+    if not kind.isotropic:
+        pytest.skip("fibers and flow have moduli of their own")
+    made, rest = kind(E=E, nu=NU, **other_parameters(kind)), np.eye(3).ravel()
+    shear, stretch = np.zeros(9), np.zeros(9)
+    shear[1], stretch[0] = 1.0, 1.0
+    assert stress_differential(made, tuple(rest), tuple(shear))[1] == pytest.approx(MU, rel=1e-9)
+    assert stress_differential(made, tuple(rest), tuple(stretch))[0] == pytest.approx(LAM + 2 * MU, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in LAWS.items() if own_moduli(kind)])
+@pytest.mark.parametrize(
+    "pair", [{"young": 1e5, "mu": 1e4}, {"lam": 1e4, "kappa": 1e5}, {"lam": 1e4}, {"nu": 0.3, "kappa": 1e5}]
+)
+def test_other_pairs_are_refused_with_those_that_are_accepted(name, pair):
+    kind = LAWS[name]
+    with pytest.raises(
+        TypeError, match=rf"^{kind.__name__} needs young and poisson, mu and lam, or shear_mod"
+    ):
+        kind(**pair, **other_parameters(kind))
+
+
+def test_one_modulus_by_two_names_is_refused():
+    for given in ({"young": 1e5, "E": 1e5, "nu": 0.3}, {"mu": 1e4, "shear_modulus": 1e4, "kappa": 1e5}):
+        for kind in (supple.NeoHookean, supple.materials.Gent):
+            with pytest.raises(TypeError, match="twice"):
+                kind(**given, **other_parameters(kind))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"mu": -1.0, "lam": 1.0}, {"mu": 1.0, "kappa": 0.0}, {"mu": 1.0, "lam": -1.0}, {"E": 1.0, "nu": 0.5}],
+)
+@pytest.mark.parametrize("name", ["corotated", "gent", "yeoh", "plane_stress_stvk", "plastic_hencky"])
+def test_wrong_moduli_are_refused_by_every_law(name, given):
+    with pytest.raises(ValueError, match="must"):
+        LAWS[name](**given, **other_parameters(LAWS[name]))
+
+
+FILE = """
+[[{body}]]
+mesh = {{ {mesh} }}
+{key} = {{ {name} = {{ {values} }} }}
+"""
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_scene_files_take_the_same_pairs(name, tmp_path):
+    kind, path = LAWS[name], tmp_path / "scene.toml"
+    own = own_moduli(kind)
+    solid = ("solid", "block = { cells = [1, 1, 1] }", "material")
+    body, mesh, key = ("cloth", "sheet = { cells = 2 }", "membrane") if kind.thin else solid
+
+    def made(given):
+        values = ", ".join(f"{each} = {json.dumps(value)}" for each, value in given.items())
+        path.write_text(
+            FILE.format(body=body, mesh=mesh, key=key, name=name, values=values), encoding="utf-8"
+        )
+        return load_scene(path).scene.bodies[0].material
+
+    if own:
+        for pair in SAME:
+            given = pair | other_parameters(kind)
+            assert made(given) == kind(**given)
+    else:
+        with pytest.raises(SceneFileError, match="must have|unknown key"):
+            made(other_parameters(kind) | {"E": E, "nu": NU})
+
+
+def test_a_preset_may_be_changed_by_aliases():
+    assert preset("skin", E=1e5).material == supple.NeoHookean(young=1e5, poisson=0.49)

@@ -1,4 +1,4 @@
-"""Measured materials: what their sources say of them, from Python, scene files and the command line."""
+"""Preset materials: what their sources say of them, from Python, scene files and the command line."""
 
 import json
 
@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 import supple
 from supple.cli import app
-from supple.materials import MEASURED, findings, stress
+from supple.materials import findings, preset, presets, prestrained, stress
+from supple.materials.preset_library import PRESETS
 from supple.scene import load_scene
 
 
@@ -23,13 +24,13 @@ def pulled(kind, stretch):
     return at(side)[0]
 
 
-@pytest.mark.parametrize("name", MEASURED)
+@pytest.mark.parametrize("name", PRESETS)
 def test_each_is_a_material_with_a_source_that_is_valid_at_rest(name):
-    entry = MEASURED[name]
-    made = supple.materials.measured(name)
-    assert isinstance(made, entry.kind)
-    assert findings(made) == []
-    assert 100 < supple.materials.measured_density(name) < 2000
+    entry = preset(name)
+    assert entry == presets()[name]
+    assert isinstance(entry.material, PRESETS[name].kind)
+    assert findings(entry.material) == []
+    assert 100 < entry.density < 2000
     assert any(year in entry.source for year in ("19", "20", "technical bulletin"))
 
 
@@ -38,27 +39,42 @@ def test_each_is_a_material_with_a_source_that_is_valid_at_rest(name):
     [("ecoflex_0030", 10), ("ecoflex_0050", 12), ("dragon_skin_10", 22), ("dragon_skin_30", 86)],
 )
 def test_silicones_have_the_stress_of_their_datasheet_at_twice_their_length(name, psi):
-    assert pulled(supple.materials.measured(name), 2.0) == pytest.approx(psi * 6894.757, rel=0.02)
+    assert pulled(preset(name).material, 2.0) == pytest.approx(psi * 6894.757, rel=0.02)
 
 
 @pytest.mark.parametrize(("stretch", "megapascals"), [(1.61, 0.41), (2.17, 0.58), (4.03, 1.21), (6.16, 2.67)])
 def test_treloars_rubber_is_about_what_he_measured(stretch, megapascals):
     """Against his uniaxial data of 1944 as Steinmann et al. 2012 have them."""
-    assert pulled(supple.materials.measured("rubber_treloar"), stretch) == pytest.approx(
-        1e6 * megapascals, rel=0.15
-    )
+    assert pulled(preset("rubber_treloar").material, stretch) == pytest.approx(1e6 * megapascals, rel=0.15)
 
 
 def test_parameters_may_be_changed_and_names_mistaken():
-    assert supple.materials.measured("artery_media", fiber=(0, 0, 1)).fiber == (0, 0, 1)
-    with pytest.raises(ValueError, match=r"no measured material 'ecoflex_0031'; .*ecoflex_0030"):
-        supple.materials.measured("ecoflex_0031")
+    assert preset("artery_media", fiber=(0, 0, 1)).material.fiber == (0, 0, 1)
+    assert preset("Ecoflex_0030", E=1e5).material.young == pytest.approx(1e5)
+    assert preset("Ecoflex_0030").name == "ecoflex_0030"
+    with pytest.raises(ValueError, match=r"no preset 'ecoflex_0031'; .*ecoflex_0030"):
+        preset("ecoflex_0031")
+
+
+def test_bodies_take_a_preset_as_material_with_its_density():
+    silicone, mesh = preset("dragon_skin_30"), supple.block((2, 1, 1))
+    scene = supple.Scene()
+    assert scene.add_solid(mesh, silicone).density == silicone.density
+    assert scene.add_solid(mesh, silicone, density=900).density == 900
+    assert scene.add_solid(mesh, silicone.material).density == 1000
+    swollen = scene.add_solid(mesh, prestrained(silicone, swelling=0.1))
+    assert (swollen.density, swollen.material.base_material) == (silicone.density, silicone.material)
+    fat = supple.scene.Region("fat", lambda X: X[:, 0] > 0.5, preset("fat"))
+    mixed = scene.add_solid(mesh, silicone, regions=[fat])
+    assert mixed.material == silicone.material
+    assert (mixed.regions[0].material, mixed.regions[0].density) == (preset("fat").material, 920)
+    assert scene.add_cloth(supple.sheet(2), silicone).material == silicone.material
 
 
 SCENE = """
 [[solid]]
 mesh = { block = { cells = [1, 1, 1] } }
-material = { measured = { name = "dragon_skin_30" } }
+material = { preset = { name = "dragon_skin_30" } }
 [[pin]]
 where = { side = "x-" }
 """
@@ -67,12 +83,12 @@ where = { side = "x-" }
 def test_a_scene_file_and_the_list(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(SCENE, encoding="utf-8")
-    assert load_scene(path).scene.bodies[0].material == supple.materials.measured("dragon_skin_30")
+    assert load_scene(path).scene.bodies[0].material == preset("dragon_skin_30").material
     path.write_text(SCENE.replace("dragon_skin_30", "dragon"), encoding="utf-8")
-    with pytest.raises(supple.scene.SceneFileError, match=r"measured\.name"):
+    with pytest.raises(supple.scene.SceneFileError, match=r"preset\.name"):
         load_scene(path)
-    entries = json.loads(CliRunner().invoke(app, ["list", "measured", "--json"]).stdout)["measured"]
-    assert [entry["name"] for entry in entries] == list(MEASURED)
+    entries = json.loads(CliRunner().invoke(app, ["list", "presets", "--json"]).stdout)["presets"]
+    assert [entry["name"] for entry in entries] == list(presets())
     assert "Holzapfel" in next(e for e in entries if e["name"] == "artery_media")["description"]
 
 
@@ -86,7 +102,7 @@ def test_a_scene_file_may_change_parameters_and_has_the_density(tmp_path):
     body = made('{ name = "muscle", fiber = { between = ["x-", { side = "x+" }] }, activation = 0.5 }')
     np.testing.assert_allclose(body.material.fiber, np.tile([1, 0, 0], (6, 1))[: body.mesh.n_tets], atol=1e-9)
     assert body.material.activation == 0.5
-    assert body.density == supple.materials.measured_density("muscle") == 1060
+    assert body.density == preset("muscle").density == 1060
     assert made('{ name = "artery_media", fiber = [0, 0, 2] }').material.fiber == (0, 0, 1)
     for table, sentence in (
         ('{ name = "muscle", activaton = 0.5 }', "muscle is a Muscle without activaton; did you mean"),
@@ -108,6 +124,6 @@ def test_a_scene_file_may_change_parameters_and_has_the_density(tmp_path):
 
 
 def test_rubber_keeps_its_volume_nearly():
-    kind = supple.materials.measured("rubber_treloar")
+    kind = preset("rubber_treloar").material
     P = np.array(stress(kind, (1.001, 0, 0, 0, 1.001, 0, 0, 0, 1.001)))
     assert P[0] == pytest.approx(kind.bulk_modulus * 0.003, rel=0.01)

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import supple
-from supple.meshes import MeshError, block, load_mesh, merge, save_mesh
+from supple.meshes import MeshError, TriMesh, block, load_mesh, merge, save_mesh, sheet
 from supple.meshes.files.load_save import deform_data, deformation_gradients
 
 PLAIN = block((2, 1, 1))
@@ -123,7 +123,9 @@ def test_selected_tets_keep_their_data(mesh):
 
 
 def test_selected_triangles_keep_their_data():
-    surface = sheet(3).with_data(cell_data={"region": np.arange(18) % 3}, point_data={"heat": np.arange(16.0)})
+    surface = sheet(3).with_data(
+        cell_data={"region": np.arange(18) % 3}, point_data={"heat": np.arange(16.0)}
+    )
     textured = TriMesh(
         surface.points,
         surface.triangles,

@@ -32,8 +32,8 @@ class Region:
             numbers; or a field of the mesh with its value or values in the region, `{"region": 3}`.
         material: Material or preset of the region. Array parameters have one entry per cell of the region,
             or per cell of the body.
-        density: Mass density [kg/m³], for cloth [kg/m²]. Default: density of the preset in solids, of the body
-            otherwise.
+        density: Mass density [kg/m³], for cloth [kg/m²]. Default: density of the preset in solids, of the
+            body otherwise.
     """
 
     name: str

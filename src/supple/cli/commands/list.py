@@ -36,52 +36,57 @@ INITIAL_GUESSES = {
 """Initial guesses of a time step and their descriptions."""
 
 OPTIONS = {
-    "acceleration": "How sweeps are made to converge faster; none is the method of the paper.",
-    "attachments_first": "Visit attachments before the elements instead of after them.",
-    "binding": "How stiff layers are bound to each other, by how stiff they are.",
+    "acceleration": "Acceleration of sweeps; none is the method of the paper.",
+    "attachments_first": "Project attachments before the elements instead of after them.",
+    "binding": "Stiffness that ties stiff layers to each other, relative to their own stiffness.",
     "cluster_size": "Largest number of elements per cluster.",
-    "coarse_sweeps": "Sweeps over the coarsest layer in each iteration.",
-    "compliant": "false: constraints of elements are hard, whatever the material's stiffness; a baseline.",
-    "constraints": "What is projected. xpbd: pair, two for each element; root, the square root of the "
-    "energy, for any; auto, the pair where there is one. pbd: energy; distance, edges; shape matching.",
-    "coupling": "carried: cloth moves with its layers; bound: they pull at it; divided: the same with "
-    "stiffness and mass divided between all, as printed.",
-    "cycle": "Iterations with layers in a step that ends at a tolerance; sweeps of pbng follow.",
-    "damping": "The part of every velocity that is lost per step.",
+    "coarse_sweeps": "Sweeps over the coarsest layer per iteration.",
+    "compliant": "False: constraints of elements are hard, whatever the material's stiffness; a baseline.",
+    "constraints": "Constraints of an element. xpbd: pair, two constraints; root, the square root of the "
+    "energy, for any material; auto, the pair where there is one. pbd: energy; distance, of edges; shape, "
+    "shape matching.",
+    "coupling": "Coupling of cloth and layers. carried: cloth moves with its layers; bound: springs connect "
+    "them; divided: springs, with stiffness and mass shared by all layers, as printed.",
+    "cycle": "Iterations with layers per step with a tolerance, followed by sweeps of pbng.",
+    "damping": "Fraction of every velocity that is lost per step.",
     "final_sweeps": "Sweeps over the cloth alone after the last iteration with layers.",
     "first_iteration": "Sweep at which chebyshev begins.",
-    "gamma": "Relaxation of chebyshev; above 1 it goes further than a sweep.",
-    "hessian": "bound: positive definite, as in PBNG; exact: second derivatives, in pbng VBD, in newton with "
-    "their positive part where needed; projected: always that part.",
-    "iterations": "Iterations per step where [stop] or the command line sets no limit.",
-    "jacobi_weights": "What keeps steps of jacobi from adding up: mass, split among elements; vertex, the "
-    "average of the paper; element, one part of the step for each.",
-    "layers": "Coarser layers of cloth, at most; as many as have enough vertices unless given.",
+    "gamma": "Relaxation factor of chebyshev; values above 1 are over-relaxation.",
+    "hessian": "Hessian approximation. bound: the positive definite bound of PBNG; exact: second derivatives, "
+    "which make pbng VBD, and in newton are projected where needed; projected: always projected to positive "
+    "semidefinite.",
+    "iterations": "Iterations per step if neither [stop] nor the command line sets a limit.",
+    "jacobi_weights": "Weights that prevent overshooting of jacobi: mass, by the masses of vertices; vertex, "
+    "the average of the paper; element, one factor per element.",
+    "layers": "Largest number of coarser layers of cloth; by default, as many as have enough vertices.",
     "line_search": "Halve a step until the potential decreases.",
-    "linear_iterations": "Exactly so many iterations of the linear solver in every step, for equal budgets.",
-    "linear_solver": "multilevel and cg (conjugate gradients), direct, amg (algebraic multigrid), or auto: "
-    "multilevel until a system proves hard; baselines: gauss_seidel, bicgstab, and qr for small systems.",
-    "max_predicted_sweeps": "Sweeps end when more than so many further ones are predicted; 0 begins with "
-    "Newton steps.",
-    "max_rotation": "How far nearly all elements may turn in one Newton step [rad].",
-    "newton_steps": "Local Newton steps per visit of an element.",
-    "omega": "The part of each step that is taken: of a vertex with sor, of all elements with jacobi.",
-    "ordering": "What moves at the same time: elements by colors, clusters of them, or cells of blocks.",
-    "pad": "What is added to the number of iterations at whose end layers add nothing any more.",
-    "path": "rotation: steps turn elements; straight: all vertices move on lines.",
-    "pseudo_damping": "The part of every velocity lost per step of pseudo-time run as dynamics.",
-    "pseudo_dt": "Step of pseudo-time in quasistatics [s].",
-    "pseudo_time": "flow: steps begin without velocity; dynamics: velocities are kept, as in the paper.",
-    "rescue": "Take the positive part of a Hessian that is not positive definite; false: take it as it is.",
-    "rho": "Convergence rate that chebyshev expects, below 1.",
-    "stiffness": "The part of each correction that is made.",
-    "sweep": "gauss_seidel by colors, or jacobi: all elements from the same positions.",
-    "sweeps_per_step": "Sweeps in each step of pseudo-time.",
-    "tied_groups": "Also move vertices that an attachment ties together as one, so that stiff ones converge.",
-    "vertex_order": "What elements are ordered by before they are grouped: mesh, or smallest_last vertices.",
-    "window": "How many sweeps anderson combines.",
-    "zeta": "How much of XPBD's update is kept: larger is more stable, smaller reduces the residual further; "
-    "0.5 unless given, and more where that would not be stable.",
+    "linear_iterations": "Fixed number of iterations of the linear solver per step, for equal budgets.",
+    "linear_solver": "Linear solver: multilevel, cg (conjugate gradients), direct, amg (algebraic multigrid), "
+    "or auto, which is multilevel until it converges slowly; baselines: gauss_seidel, bicgstab, and qr for "
+    "small systems.",
+    "max_predicted_sweeps": "Largest number of predicted remaining sweeps; above it, Newton steps follow. 0 "
+    "begins with Newton steps.",
+    "max_rotation": "Largest rotation of nearly all elements in a Newton step [rad].",
+    "newton_steps": "Local Newton steps per projection of an element.",
+    "omega": "Relaxation factor: of each vertex with sor, of all elements with jacobi.",
+    "ordering": "Units updated in parallel: elements by colors, clusters of elements, or cells of blocks.",
+    "pad": "Offset of the iteration count after which layers have no effect.",
+    "path": "Path of a Newton step. rotation: elements rotate along it; straight: vertices move on lines.",
+    "primal_residual": "Kept: sweeps include the residual of positions, which is unstable; a baseline.",
+    "pseudo_damping": "Fraction of every velocity that is lost per pseudo-time step with dynamics.",
+    "pseudo_dt": "Pseudo-time step of quasistatic solves [s].",
+    "pseudo_time": "Velocities in pseudo-time. flow: zero at the start of a step; dynamics: kept, as in the "
+    "paper.",
+    "rescue": "Project a Hessian that is not positive definite; false: use it unchanged.",
+    "rho": "Expected convergence rate of sweeps for chebyshev, below 1.",
+    "stiffness": "Fraction of each correction that is applied.",
+    "sweep": "Sweep: gauss_seidel by colors, or jacobi, all elements from the same positions.",
+    "sweeps_per_step": "Sweeps per pseudo-time step.",
+    "tied_groups": "Also move groups of vertices tied by stiff attachments as one, so that these converge.",
+    "vertex_order": "Order of the vertices by which elements are grouped: mesh, or smallest_last.",
+    "window": "Number of previous sweeps that anderson combines.",
+    "zeta": "Fraction of XPBD's update that is kept: larger is more stable, smaller reduces the residual "
+    "further; by default 0.5, or the smallest larger value that is stable.",
 }
 """Descriptions of solver options; each name has the same meaning in all solvers."""
 

@@ -418,7 +418,8 @@ def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
         logarithmic={_folder_name(label) for label in logarithmic},
         quantities=quantities_of(table.store.quantities, model),
         dtype=np.dtype(table.store.precision),
-        shard=table.store.shard_size or _default_shard_size(table.solve.device, min([*counts, len(draw_order)])),
+        shard=table.store.shard_size
+        or _default_shard_size(table.solve.device, min([*counts, len(draw_order)])),
         constants=_constants(model),
         bodies=[body.name for body in model.bodies],
         pins=[name for name, *_ in model.supports],

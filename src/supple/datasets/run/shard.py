@@ -46,7 +46,11 @@ class Shards:
         with _name_failed_operation(f"{store.path}: none of its samples can be solved"):
             self.store, self.sampler = store, Sampler(store, threads, device_workers)
         spec = store.spec
-        self._initial, self._check, self._seed = spec["solve"]["initial"], spec["solve"]["check"], spec["seed"]
+        self._initial, self._check, self._seed = (
+            spec["solve"]["initial"],
+            spec["solve"]["check"],
+            spec["seed"],
+        )
         if has_friction(self.sampler.source):
             self._initial = "cold"
         logarithmic = {v["label"] for v in store.facts["varied"] if v["scale"] == "log"}

@@ -95,7 +95,9 @@ class SolveTable(Table):
     max_iterations: Count | None = Field(None, description="Largest number of iterations of a solve.")
     time_limit: Annotated[Number, Field(gt=0)] | None = Field(None, description="Time limit of a solve [s].")
     device: Literal[DEVICES] = Field("cpu", description="Device: cpu or cuda.")  # type: ignore[valid-type]
-    precision: Literal[PRECISIONS] = Field("float64", description="Precision of the solves: float32 or float64.")  # type: ignore[valid-type]
+    precision: Literal[PRECISIONS] = Field(
+        "float64", description="Precision of the solves: float32 or float64."
+    )  # type: ignore[valid-type]
     initial: Literal["neighbor", "predicted", "cold"] = Field(
         "predicted",
         description="Initial positions of a solve: those of the nearest earlier sample of its shard, a "
@@ -116,7 +118,9 @@ class StoreTable(Table):
         description="positions, displacements, body_energies, reactions, contact_force, or any of "
         "`supple list quantities`.",
     )
-    precision: Literal["float16", "float32", "float64"] = Field("float32", description="Precision of stored arrays.")
+    precision: Literal["float16", "float32", "float64"] = Field(
+        "float32", description="Precision of stored arrays."
+    )
     shard_size: Count | None = Field(
         None,
         description="Samples per shard, which one worker solves and writes as a whole; by default 64, 256 for "
@@ -153,7 +157,9 @@ class SpecTable(Table):
     description: StrictStr = Field("", description="Description for the data card.")
     license: StrictStr = Field("", description="License of the data set, e.g. 'CC-BY-4.0'.")
     scene: StrictStr = Field(description="Path of the scene file, relative to the spec.")
-    count: Count | None = Field(None, description="Number of samples; a grid or a table determines it itself.")
+    count: Count | None = Field(
+        None, description="Number of samples; a grid or a table determines it itself."
+    )
     seed: Index = Field(0, description="Seed of all random numbers.")
     design: Literal[DESIGNS] = Field("sobol", description=f"Design: {', '.join(DESIGNS)}.")  # type: ignore[valid-type]
     table: StrictStr | None = Field(
@@ -167,11 +173,14 @@ class SpecTable(Table):
         description="Varied quantities, each a table [[vary]] with its path."
     )
     solve: SolveTable = Field(
-        default_factory=lambda: SolveTable.model_validate({}), description="Solver settings, the table [solve]."
+        default_factory=lambda: SolveTable.model_validate({}),
+        description="Solver settings, the table [solve].",
     )
     store: StoreTable = Field(
-        default_factory=lambda: StoreTable.model_validate({}), description="Stored quantities, the table [store]."
+        default_factory=lambda: StoreTable.model_validate({}),
+        description="Stored quantities, the table [store].",
     )
     splits: SplitTable = Field(
-        default_factory=lambda: SplitTable.model_validate({}), description="Fractions of training, validation and test samples, the table [splits]."
+        default_factory=lambda: SplitTable.model_validate({}),
+        description="Fractions of training, validation and test samples, the table [splits].",
     )

@@ -19,9 +19,9 @@ from supple.datasets.store.checksums import has_valid_checksum, read_verified, w
 from supple.datasets.store.zarr_arrays import chunk_file, read_array, write_shard
 from supple.io.replace_file import find_leftovers, is_abandoned, restore_replaced
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Layout version; stores of other versions are rejected. Versions 1 and 2 have other names of columns and
-outcomes."""
+outcomes, version 3 other keys of the spec."""
 
 MANIFEST_FOLDER = "shards"
 """Folder of the shard manifests, each written after all data of its shard."""

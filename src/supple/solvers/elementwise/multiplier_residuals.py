@@ -85,7 +85,9 @@ def _update_full_residual(projection, x, W, shape, gradient, C, k, row, slot):
 def full_residual_projection(term: Term, elements: WeightedElements) -> FullResidualProjection:
     """Create the projection of tetrahedra; the run adds the vectors of g."""
     if not term.fills:
-        raise ValueError("xpbd with primal_residual='kept' is for tetrahedra; primal_residual='omitted' is for all")
+        raise ValueError(
+            "xpbd with primal_residual='kept' is for tetrahedra; primal_residual='omitted' is for all"
+        )
     return FullResidualProjection(elements, new_memory(elements, 2), ())
 
 
@@ -118,7 +120,9 @@ class FullResidualRun(ElementRun):
     def _compute_primary(self) -> None:
         residuals = residual_vectors(self)
         if residuals is None:
-            raise ValueError("xpbd with primal_residual='kept' knows elements and attachments only, no contact")
+            raise ValueError(
+                "xpbd with primal_residual='kept' knows elements and attachments only, no contact"
+            )
         self._primary[: self.problem.model.vertices, :3] = np.where(
             np.isfinite(residuals[0]), residuals[0], 0.0
         )
