@@ -77,7 +77,7 @@ def test_other_spellings_of_keywords_are_refused_with_the_known_one(case):
 
 
 def test_decorated_constructors_show_their_keywords():
-    assert [*inspect.signature(supple.Sphere).parameters] == ["center", "radius"]
+    assert [*inspect.signature(supple.Sphere).parameters] == ["radius", "center", "hollow"]
     assert supple.meshes.disc.__name__ == "disc"
 
 

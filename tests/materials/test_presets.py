@@ -63,7 +63,8 @@ def test_bodies_take_a_preset_as_material_with_its_density():
     assert scene.add_solid(mesh, silicone, density=900).density == 900
     assert scene.add_solid(mesh, silicone.material).density == 1000
     swollen = scene.add_solid(mesh, prestrained(silicone, swelling=0.1))
-    assert (swollen.density, swollen.material.base_material) == (silicone.density, silicone.material)
+    assert swollen.density == silicone.density
+    assert swollen.material.base_material.young == pytest.approx(silicone.material.young)
     fat = supple.scene.Region("fat", lambda X: X[:, 0] > 0.5, preset("fat"))
     mixed = scene.add_solid(mesh, silicone, regions=[fat])
     assert mixed.material == silicone.material

@@ -173,7 +173,7 @@ class Contacts:
         """
         n = self.model.vertices + 1
         own = slice(member * n, (member + 1) * n - 1)
-        arrays = [getattr(self.planes, name) for name in ("normal", "foot", "reaction")]
+        arrays = [getattr(self.planes, name) for name in ("normal", "closest_point", "reaction")]
         for array in (*arrays, self.which):
             self.device.download(array)
         normals, feet, forces = (array[:, own, :3].astype(float) for array in arrays)

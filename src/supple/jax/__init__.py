@@ -17,6 +17,8 @@ try:
 except ImportError as error:
     raise ImportError("supple.jax needs JAX: pip install jax") from error
 
+__all__ = ["equilibrium"]
+
 
 def equilibrium(
     scene: Scene | SceneFile,

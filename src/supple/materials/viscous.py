@@ -56,8 +56,8 @@ class ViscousBranch(Material):
     __slots__ = ()
 
     parameters = (
-        Parameter("shear", "shear viscosity", "Pa s", "η", at_least=0, example=10.0),
-        Parameter("second", "second viscosity", "Pa s", "η'", example=0.0),
+        Parameter("shear_viscosity", "shear viscosity", "Pa s", "η", at_least=0, example=10.0),
+        Parameter("second_viscosity", "second viscosity", "Pa s", "η'", example=0.0),
         Parameter("time", "relaxation time", "s", "τ", at_least=0, default=0.0),
         Parameter("viscous_rate", "what a strain counts", "1/s", "r", at_least=0, default=0.0, evolves=True),
         Parameter(
@@ -79,7 +79,9 @@ class ViscousBranch(Material):
 
 @device_function
 def _moduli(material):
-    return Moduli(material.viscous_rate * material.shear, material.viscous_rate * material.second)
+    return Moduli(
+        material.viscous_rate * material.shear_viscosity, material.viscous_rate * material.second_viscosity
+    )
 
 
 @device_function
@@ -120,4 +122,4 @@ def _bound_coefficients(material, F):
 @shear_modulus.of(ViscousBranch)
 def _shear_modulus(material):
     """Positive even before the first step, because methods divide by it."""
-    return (material.viscous_rate + 1e-3) * (material.shear + abs(material.second))
+    return (material.viscous_rate + 1e-3) * (material.shear_viscosity + abs(material.second_viscosity))

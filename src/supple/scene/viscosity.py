@@ -55,7 +55,8 @@ class KelvinVoigt(Viscosity):
 
     def branch(self, material: Any, name: str) -> ViscousBranch:
         return ViscousBranch(
-            shear=self.shear_viscosity, second=self.bulk_viscosity - 2 / 3 * self.shear_viscosity
+            shear_viscosity=self.shear_viscosity,
+            second_viscosity=self.bulk_viscosity - 2 / 3 * self.shear_viscosity,
         )
 
 
@@ -84,7 +85,11 @@ class Maxwell(Viscosity):
 
     def branch(self, material: Any, name: str) -> ViscousBranch:
         moduli = Isotropic.store(young=self.young, poisson=self.poisson)
-        return ViscousBranch(shear=self.time * moduli["mu"], second=self.time * moduli["lam"], time=self.time)
+        return ViscousBranch(
+            shear_viscosity=self.time * moduli["mu"],
+            second_viscosity=self.time * moduli["lam"],
+            time=self.time,
+        )
 
 
 @suggest_keywords
@@ -117,7 +122,9 @@ class Rayleigh(Viscosity):
         if not self.stiffness_factor:
             return None
         mu, lam = moduli_at_rest(material, name)
-        return ViscousBranch(shear=self.stiffness_factor * mu, second=self.stiffness_factor * lam)
+        return ViscousBranch(
+            shear_viscosity=self.stiffness_factor * mu, second_viscosity=self.stiffness_factor * lam
+        )
 
 
 def moduli_at_rest(material: Any, name: str) -> tuple[Any, Any]:

@@ -15,6 +15,8 @@ try:
 except ImportError as error:
     raise ImportError("supple.torch needs PyTorch: pip install torch") from error
 
+__all__ = ["equilibria", "equilibrium"]
+
 
 def equilibrium(
     scene: Scene | SceneFile,

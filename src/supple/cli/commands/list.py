@@ -52,12 +52,12 @@ OPTIONS = {
     "final_sweeps": "Sweeps over the cloth alone after the last iteration with layers.",
     "first_iteration": "Sweep at which chebyshev begins.",
     "gamma": "Relaxation factor of chebyshev; values above 1 are over-relaxation.",
-    "hessian": "Hessian approximation. bound: the positive definite bound of PBNG; exact: second derivatives, "
+    "hessian": "Hessian. bound: the positive definite bound of PBNG; exact: second derivatives, "
     "which make pbng VBD, and in newton are projected where needed; projected: always projected to positive "
     "semidefinite.",
     "iterations": "Iterations per step if neither [stop] nor the command line sets a limit.",
-    "jacobi_weights": "Weights that prevent overshooting of jacobi: mass, by the masses of vertices; vertex, "
-    "the average of the paper; element, one factor per element.",
+    "jacobi_weights": "Weights that keep the sum of jacobi steps from overshooting. mass: the mass of a "
+    "vertex is shared among elements; vertex: average at each vertex, as in the paper; element: one factor for each.",
     "layers": "Largest number of coarser layers of cloth; by default, as many as have enough vertices.",
     "line_search": "Halve a step until the potential decreases.",
     "linear_iterations": "Fixed number of iterations of the linear solver per step, for equal budgets.",
@@ -70,7 +70,7 @@ OPTIONS = {
     "newton_steps": "Local Newton steps per projection of an element.",
     "omega": "Relaxation factor: of each vertex with sor, of all elements with jacobi.",
     "ordering": "Units updated in parallel: elements by colors, clusters of elements, or cells of blocks.",
-    "pad": "Offset of the iteration count after which layers have no effect.",
+    "pad": "Number added to the iteration count in the decay of the layers' contribution.",
     "path": "Path of a Newton step. rotation: elements rotate along it; straight: vertices move on lines.",
     "primal_residual": "Kept: sweeps include the residual of positions, which is unstable; a baseline.",
     "pseudo_damping": "Fraction of every velocity that is lost per pseudo-time step with dynamics.",

@@ -37,9 +37,12 @@ SAME_POINT_TOLERANCE = 0.2
 TRACKING_RATE = 0.5
 """Largest fraction of the way to the deepest point by which a tracked point moves per search."""
 
-RATE_REDUCTION, RATE_GROWTH = 0.5, 1.25
-"""Factors of the tracking rate after a step back and after a step on. Where two corners of an obstacle support a
-face, the deepest point jumps from one to the other; steps that shrink find the point between them."""
+RATE_REDUCTION, RATE_GROWTH = 0.5, 1.1
+"""Factors of the tracking rate after a step back and after a step on.
+
+Where two corners of an obstacle support a face, the deepest point jumps from one to the other. Smaller
+steps find the point between them.
+"""
 
 
 class DeepestPoints(NamedTuple):

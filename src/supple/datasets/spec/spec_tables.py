@@ -38,8 +38,8 @@ class VaryTable(Table):
     """Varied quantity: scene path and range or values."""
 
     path: StrictStr | Annotated[list[StrictStr], Field(min_length=1)] = Field(
-        description="Path of a number in the scene, e.g. 'gravity.y' or 'solid.bar.material.young'; or a list "
-        "of paths that get the same value."
+        description="Path of a number in the scene, e.g. 'gravity.y' or 'solid.bar.material.young'; or a "
+        "list of paths that get the same value."
     )
     name: StrictStr | None = Field(None, description="Name in the store; the path by default.")
     range: Annotated[list[Value], Field(min_length=2, max_length=2)] | None = Field(
@@ -123,8 +123,8 @@ class StoreTable(Table):
     )
     shard_size: Count | None = Field(
         None,
-        description="Samples per shard, which one worker solves and writes as a whole; by default 64, 256 for "
-        "10,000 samples and more, and 1024 on a CUDA device.",
+        description="Samples per shard, which one worker solves and writes as a whole; by default 64, 256 "
+        "for 10,000 samples and more, and 1024 on a CUDA device.",
     )
 
 
