@@ -82,7 +82,7 @@ def test_a_motion_that_deforms_is_refused():
         (lambda: supple.Sphere(radius=1, hollow=1), "hollow of Sphere"),
         (lambda: supple.Box(size=(1, -1, 1)), "three positive numbers"),
         (lambda: supple.Capsule((0, 0, 0), (0, 0, 0), 1), "different points"),
-        (lambda: supple.Cylinder((0, 0, 0), (0, 0, np.nan), 1), "end"),
+        (lambda: supple.Cylinder((0, 0, 0), (0, 0, np.nan), 1), "point1"),
     ],
 )
 def test_shapes_that_make_no_sense_are_refused(make, message):

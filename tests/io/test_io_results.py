@@ -6,9 +6,15 @@ import math
 import pytest
 
 from supple.io import ResultsError, ResultsFolder, machine, versions
-from supple.io.results import to_json
+from supple.io.results import REPORT_SCHEMA, to_json
 
-REPORT = {"scene": {}, "solver": {}, "frames": [{"index": 1}, {"index": 2}, {"index": 3}]}
+REPORT = {
+    "schema": REPORT_SCHEMA,
+    "versions": {"supple": "0.0.9"},
+    "scene": {},
+    "solver": {},
+    "frames": [{"index": 1}, {"index": 2}, {"index": 3}],
+}
 
 
 def test_reports_come_back_as_they_were(tmp_path):
@@ -36,6 +42,15 @@ def test_what_is_no_report_is_refused(tmp_path, text):
     (tmp_path / "report.json").write_text(text)
     with pytest.raises(ResultsError, match="not a report"):
         ResultsFolder(tmp_path).read_report()
+
+
+@pytest.mark.parametrize("schema", [None, 1])
+def test_reports_of_earlier_versions_are_refused(tmp_path, schema):
+    """Schema 1 had contact between bodies and with obstacles under two keys of other names."""
+    folder = ResultsFolder(tmp_path)
+    folder.write_report(REPORT | {"schema": schema})
+    with pytest.raises(ResultsError, match=r"was written by supple 0\.0\.9 .* with --overwrite"):
+        folder.read_report()
 
 
 def test_frames_without_a_report_are_refused(tmp_path):

@@ -143,8 +143,8 @@ def test_error_estimates_are_the_true_distance(q):
         (None, {}),
         ("newton", {}),
         (None, {"precision": "float32"}),
-        (None, {"precision": "float32", "tolerance": 1e-3, "distance": 0.9}),
-        ("newton", {"tolerance": 1e-2, "distance": 0.9}),
+        (None, {"precision": "float32", "tolerance": 1e-3, "position_tolerance": 0.9}),
+        ("newton", {"tolerance": 1e-2, "position_tolerance": 0.9}),
     ]
     for solver, options in cases:
         result = supple.equilibrium(scene, solver=solver, **options)
