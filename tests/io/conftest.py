@@ -4,6 +4,7 @@ import pytest
 from exports import DT, FRAMES, NAMES, SCENE, positions
 
 from supple.io import ResultsFolder, SavedFrame, joined, write_frame
+from supple.io.results import REPORT_SCHEMA
 from supple.io.bodies import write_skins
 
 
@@ -17,5 +18,6 @@ def results(tmp_path):
         write_frame(folder.path, SavedFrame(x, 0 * x, index, index * DT), rest)
     write_skins(folder.path, SCENE.bodies)
     frames = [{"index": index} for index in range(1, FRAMES + 1)]
-    folder.write_report({"scene": {"bodies": NAMES, "dt": DT}, "solver": {}, "frames": frames})
+    report = {"schema": REPORT_SCHEMA, "scene": {"bodies": NAMES, "dt": DT}, "solver": {}, "frames": frames}
+    folder.write_report(report)
     return folder.path

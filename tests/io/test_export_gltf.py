@@ -21,11 +21,12 @@ from exports import (
 from vtkmodules.vtkIOGeometry import vtkGLTFReader
 
 import supple
-from supple.io import export, save_frames
+from supple.io import save_frames
+from supple.io.frame_export import export_frames
 
 
 def test_gltf_shows_the_last_shape_of_every_body_where_animations_are_unknown(results):
-    scene = trimesh.load(export(results, "glb")["glb"], process=False)
+    scene = trimesh.load(export_frames(results, "glb")["glb"], process=False)
     assert sorted(scene.graph.nodes_geometry) == sorted(NAMES)
     volumes = {name: mesh.volume for name, mesh in scene.geometry.items()}
     stretch = 1 + FRAMES / 10
@@ -36,7 +37,7 @@ def test_gltf_shows_the_last_shape_of_every_body_where_animations_are_unknown(re
 
 
 def test_gltf_is_animated_through_all_frames(results):
-    file = GLTF(export(results, "glb")["glb"])
+    file = GLTF(export_frames(results, "glb")["glb"])
     file.check()
     assert [node["name"] for node in file.tree["nodes"]] == NAMES
     assert [mesh["name"] for mesh in file.tree["meshes"]] == NAMES
@@ -64,7 +65,7 @@ def test_gltf_is_animated_through_all_frames(results):
 
 def test_gltf_moves_in_another_reader(results):
     reader = vtkGLTFReader()
-    reader.SetFileName(str(export(results, "glb")["glb"]))
+    reader.SetFileName(str(export_frames(results, "glb")["glb"]))
     reader.ApplyDeformationsToGeometryOn()
     reader.SetFrameRate(30)
     reader.UpdateInformation()
@@ -81,7 +82,7 @@ def test_gltf_moves_in_another_reader(results):
 
 
 def test_gltf_has_texture_coordinates_with_v_downwards(results):
-    file = GLTF(export(results, "glb")["glb"])
+    file = GLTF(export_frames(results, "glb")["glb"])
     cube, ball = (mesh["primitives"][0] for mesh in file.tree["meshes"])
     assert "TEXCOORD_0" not in cube["attributes"]
     corners = file.values(ball["indices"]).reshape(-1, 3)

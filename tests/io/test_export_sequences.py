@@ -18,12 +18,13 @@ from exports import (
     skin_points,
 )
 
-from supple.io import export, joined
+from supple.io import joined
+from supple.io.frame_export import export_frames
 
 
 @pytest.mark.parametrize("suffix", ["ply", "obj"])
 def test_sequences_have_a_surface_for_every_body_and_frame(results, suffix):
-    folder = export(results, suffix)[suffix]
+    folder = export_frames(results, suffix)[suffix]
     assert len(list(folder.iterdir())) == 2 * (FRAMES + 1)
     for index in range(FRAMES + 1):
         assert b"metres, y is up" in (folder / f"ball_{index:04d}.{suffix}").read_bytes()[:150]
@@ -35,7 +36,7 @@ def test_sequences_have_a_surface_for_every_body_and_frame(results, suffix):
 
 
 def test_point_caches_follow_their_objects(results):
-    folder = export(results, "pc2")["pc2"]
+    folder = export_frames(results, "pc2")["pc2"]
     content = (folder / "ball.pc2").read_bytes()
     magic, version, points, start, rate, samples = struct.unpack("<12siiffi", content[:32])
     assert (magic, version, start, rate) == (b"POINTCACHE2\0", 1, 0, 1)
@@ -50,14 +51,14 @@ def test_point_caches_follow_their_objects(results):
 
 
 def test_numpy_archives_are_exact(results):
-    with np.load(export(results, "npz")["npz"]) as arrays:
+    with np.load(export_frames(results, "npz")["npz"]) as arrays:
         check_arrays(arrays)
         assert arrays["names"].tolist() == NAMES
 
 
 def test_zarr_is_exact_and_has_a_frame_in_each_chunk(results):
     zarr = pytest.importorskip("zarr")
-    group = zarr.open_group(export(results, "zarr")["zarr"], mode="r")
+    group = zarr.open_group(export_frames(results, "zarr")["zarr"], mode="r")
     check_arrays({name: array[:] for name, array in group.arrays()})
     assert group["positions"].chunks == (1, len(REST), 3)
     assert group.attrs["names"] == NAMES
@@ -73,7 +74,9 @@ def check_arrays(arrays):
 
 
 def test_vtu_opens_as_a_series(results, tmp_path):
-    reader = pyvista.get_reader(export(results, "vtu", tmp_path / "elsewhere")["vtu"] / "animation.pvd")
+    reader = pyvista.get_reader(
+        export_frames(results, "vtu", tmp_path / "elsewhere")["vtu"] / "animation.pvd"
+    )
     assert reader.time_values == [i * DT for i in range(FRAMES + 1)]
     reader.set_active_time_value(2 * DT)
     grid = reader.read()[0]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from exports import BALL, FRAMES, SCENE, boundary_points, positions, skin_points
 
-from supple.io import export
+from supple.io.frame_export import export_frames
 
 
 def test_usd_opens_with_its_units_times_and_prims(results):
     usd, geometry = (pytest.importorskip(f"pxr.{name}") for name in ("Usd", "UsdGeom"))
-    stage = usd.Stage.Open(str(export(results, "usd")["usd"]))
+    stage = usd.Stage.Open(str(export_frames(results, "usd")["usd"]))
     assert geometry.GetStageMetersPerUnit(stage) == 1
     assert geometry.GetStageUpAxis(stage) == "Y"
     assert stage.GetTimeCodesPerSecond() == stage.GetFramesPerSecond() == 30
@@ -36,7 +36,7 @@ def test_usd_opens_with_its_units_times_and_prims(results):
 
 def test_usd_volumes_are_right_handed_by_usds_own_check(results):
     usd, geometry = (pytest.importorskip(f"pxr.{name}") for name in ("Usd", "UsdGeom"))
-    stage = usd.Stage.Open(str(export(results, "usd")["usd"]))
+    stage = usd.Stage.Open(str(export_frames(results, "usd")["usd"]))
     volumes = [geometry.TetMesh(prim) for prim in stage.Traverse() if prim.IsA(geometry.TetMesh)]
     assert [volume.GetPrim().GetName() for volume in volumes] == ["W__rfel_1_volume", "ball_volume"]
     for volume, body in zip(volumes, SCENE.bodies, strict=True):

@@ -7,28 +7,29 @@ import pytest
 from exports import DT, REST, SCENE, make_scene, positions, snapshot
 
 import supple
-from supple.io import FORMATS, ResultsError, ResultsFolder, export, save_frames
+from supple.io import FORMATS, ResultsError, ResultsFolder, save_frames
 from supple.io.formats import names
 from supple.io.formats.format import Format
+from supple.io.frame_export import export_frames
 
 
 def test_an_unfinished_run_gives_its_complete_frames(results):
     (results / "frame_0003.npz").unlink()
-    with np.load(export(results, "npz")["npz"]) as arrays:
+    with np.load(export_frames(results, "npz")["npz"]) as arrays:
         assert arrays["index"].tolist() == [0, 1, 2]
 
 
 def test_results_without_their_start_begin_with_frame_1(results):
     (results / "frame_0000.npz").unlink()
-    with np.load(export(results, "npz")["npz"]) as arrays:
+    with np.load(export_frames(results, "npz")["npz"]) as arrays:
         assert arrays["index"].tolist() == [1, 2, 3]
 
 
 def test_a_second_export_replaces_the_first(results):
     every = ",".join(FORMATS)
-    export(results, every)
+    export_frames(results, every)
     (results / "frame_0002.npz").unlink()
-    paths = export(results, every)
+    paths = export_frames(results, every)
     assert len(list(paths["ply"].iterdir())) == 4
     assert len(list(paths["vtu"].glob("*.vtu"))) == 2
     with np.load(paths["npz"]) as arrays:
@@ -36,7 +37,7 @@ def test_a_second_export_replaces_the_first(results):
 
 
 def test_clearing_results_clears_exports(results):
-    export(results, FORMATS)
+    export_frames(results, FORMATS)
     (results / "ply" / "notes.txt").touch()
     ResultsFolder(results).clear()
     assert [path.name for path in results.rglob("*") if path.is_file()] == ["notes.txt"]
@@ -88,7 +89,7 @@ def test_the_start_may_be_given_and_is_not_written_before_later_frames(tmp_path)
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_failure_half_way_leaves_what_was_there(name, results):
-    path = export(results, name)[name]
+    path = export_frames(results, name)[name]
     old = snapshot(path)
 
     def failing():
@@ -100,7 +101,7 @@ def test_a_failure_half_way_leaves_what_was_there(name, results):
     if path.is_file() or name == "zarr":
         assert snapshot(path) == old
     assert not list(results.glob("**/.unfinished*"))
-    export(results, name)
+    export_frames(results, name)
     if name != "usd":  # which numbers its versions
         assert snapshot(path) == old
 
@@ -115,17 +116,17 @@ def test_a_failure_half_way_leaves_what_was_there(name, results):
 )
 def test_wrong_formats_are_refused(results, formats, sentence):
     with pytest.raises(ResultsError, match=sentence):
-        export(results, formats)
+        export_frames(results, formats)
 
 
 def test_folders_without_frames_are_refused(tmp_path, results):
     with pytest.raises(ResultsError, match="there is no results folder"):
-        export(tmp_path / "nowhere", "npz")
+        export_frames(tmp_path / "nowhere", "npz")
     with pytest.raises(ResultsError, match=r"has no report\.json"):
-        export(tmp_path, "npz")
+        export_frames(tmp_path, "npz")
     (results / "frame_0001.npz").unlink()
     with pytest.raises(ResultsError, match="has no complete frame yet"):
-        export(results, "npz")
+        export_frames(results, "npz")
     with pytest.raises(ResultsError, match="there are no frames"):
         save_frames(SCENE, [], "npz", tmp_path)
     with pytest.raises(ResultsError, match=r"frame 1 must have shape \(82, 3\), .* got shape \(5, 3\)"):

@@ -1,4 +1,4 @@
-"""Names and keys of scene files in other spellings: whatever their case, with aliases, or with a suggestion."""
+"""Names and keys of scene files in other spellings: other cases, aliases, and suggestions for the rest."""
 
 import pytest
 from scene_texts import PINNED
@@ -9,7 +9,10 @@ from supple.scene import SceneFileError, load_scene
 from supple.solvers import SOLVERS, find_solver
 
 OBSTACLE = '[[obstacle]]\nname = "ball"\nshape = {{ sphere = {{ radius = 1, {} = [0, -9, 0] }} }}\n'
-MOTION = '[[pin]]\nwhere = {{ side = "x+" }}\nmotion = {{ rotate = {{ axis = [1, 0, 0], angle = 1, {} = [0, 0, 0] }} }}\n'
+MOTION = (
+    '[[pin]]\nwhere = {{ side = "x+" }}\n'
+    "motion = [{{ rotate = {{ axis = [1, 0, 0], angle = 1, {} = [0, 0, 0] }} }}]\n"
+)
 SELECTION = "[[pin]]\nwhere = {{ sphere = {{ {} = [0, 0, 0], radius = 0.5 }} }}\n"
 
 SPELLED = {

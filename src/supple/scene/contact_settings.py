@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 Method = Literal["weak", "barrier", "grid", "none"]
 
 METHODS: dict[str, str] = {
-    "weak": "Weak constraints push apart what is nearer than a thickness; bodies may go into each other.",
-    "barrier": "Nothing ever passes anything.",
-    "grid": "A regular grid carries all solids, which stick to each other; for motions.",
-    "none": "Bodies do not see each other.",
+    "weak": "Weak constraints push apart surfaces nearer than a thickness; bodies may intersect.",
+    "barrier": "Barrier energies and continuous collision detection; surfaces never intersect.",
+    "grid": "A regular grid carries all solids, which stick to each other; for dynamic scenes.",
+    "none": "No contact between bodies.",
 }
 """Contact methods with their descriptions."""
 

@@ -16,7 +16,8 @@ def suggest_keywords(target: T) -> T:
     """Decorate a function or class: unknown keywords raise a `TypeError` that names the closest known one."""
     if not isinstance(target, type):
         return cast(T, _suggesting(cast("Callable[..., Any]", target)))
-    setattr(target, "__init__", _suggesting(target.__init__, target.__name__))  # noqa: B010, mypy refuses assignment
+    initialize = _suggesting(vars(target)["__init__"], target.__name__)
+    setattr(target, "__init__", initialize)  # noqa: B010, mypy refuses an assignment
     return target
 
 

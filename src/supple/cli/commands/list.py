@@ -57,12 +57,13 @@ OPTIONS = {
     "semidefinite.",
     "iterations": "Iterations per step if neither [stop] nor the command line sets a limit.",
     "jacobi_weights": "Weights that keep the sum of jacobi steps from overshooting. mass: the mass of a "
-    "vertex is shared among elements; vertex: average at each vertex, as in the paper; element: one factor for each.",
+    "vertex is shared among elements; vertex: average at each vertex, as in the paper; element: one factor "
+    "for each.",
     "layers": "Largest number of coarser layers of cloth; by default, as many as have enough vertices.",
     "line_search": "Halve a step until the potential decreases.",
     "linear_iterations": "Fixed number of iterations of the linear solver per step, for equal budgets.",
-    "linear_solver": "Linear solver: multilevel, cg (conjugate gradients), direct, amg (algebraic multigrid), "
-    "or auto, which is multilevel until it converges slowly; baselines: gauss_seidel, bicgstab, and qr for "
+    "linear_solver": "Linear solver: multilevel, cg (conjugate gradients), direct, amg (algebraic "
+    "multigrid), or auto, which is multilevel until it converges slowly; baselines: gauss_seidel, bicgstab, and qr for "
     "small systems.",
     "max_predicted_sweeps": "Largest number of predicted remaining sweeps; above it, Newton steps follow. 0 "
     "begins with Newton steps.",

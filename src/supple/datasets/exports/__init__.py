@@ -42,22 +42,22 @@ class Export:
 EXPORTS = {
     export.name: export
     for export in (
-        Export("lance", "to_lance", "lance", "pylance"),
-        Export("hdf5", "to_hdf5", "h5py", "h5py"),
-        Export("webdataset", "to_webdataset"),
-        Export("plaid", "to_plaid"),
+        Export("lance", "lance", "lance", "pylance"),
+        Export("hdf5", "hdf5", "h5py", "h5py"),
+        Export("webdataset", "webdataset"),
+        Export("plaid", "plaid"),
     )
 }
 
 
 def export_dataset(
-    data: Dataset, to: str, output: Path | None = None, progress: Progress | None = None
+    data: Dataset, format: str, output: Path | None = None, progress: Progress | None = None
 ) -> Path:
     """Export the converged samples with inputs, reports, splits and a data card.
 
     Args:
         data: The data set.
-        to: Name of the format: "lance", "hdf5", "webdataset" or "plaid".
+        format: Name of the format: "lance", "hdf5", "webdataset" or "plaid".
         output: Folder to write, replacing an earlier export; STORE_FORMAT next to the store by default.
         progress: Called as progress(done, total) after each sample.
 
@@ -68,16 +68,16 @@ def export_dataset(
         DatasetError: The format is unknown, its package is missing, no sample converged, or the folder is not
             an earlier export.
     """
-    if to not in EXPORTS:
-        raise DatasetError(f"there is no format {to!r} for data sets; {suggest_name(to, EXPORTS)}")
-    export = EXPORTS[to]
+    if format not in EXPORTS:
+        raise DatasetError(f"there is no format {format!r} for data sets; {suggest_name(format, EXPORTS)}")
+    export = EXPORTS[format]
     if export.package is not None and find_spec(export.package) is None:
         raise DatasetError(
-            f"{to} needs {export.install}: pip install {export.install}, or 'supple[datasets]'."
+            f"{format} needs {export.install}: pip install {export.install}, or 'supple[datasets]'."
         )
     if not len(data.ids):
         raise DatasetError(f"{data.path} has no sample that converged, so there is nothing to export.")
-    folder = data.path.with_name(f"{data.path.stem}_{to}") if output is None else output
+    folder = data.path.with_name(f"{data.path.stem}_{format}") if output is None else output
     _refuse_precious(folder, data.path)
     folder.parent.mkdir(parents=True, exist_ok=True)
     module: Any = import_module(f"supple.datasets.exports.{export.module}")

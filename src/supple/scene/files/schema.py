@@ -38,52 +38,57 @@ from supple.scene.schema.solver import Solver, StopCriteria
 class SceneTable(Table):
     """A scene of supple: solids and cloth with pins, loads, contact and solver settings. SI units."""
 
-    title: StrictStr = Field("", description="What the scene shows.")
-    gravity: Vector = Field([0.0, -9.81, 0.0], description="Acceleration [m/s²], three numbers.")
+    title: StrictStr = Field("", description="Title of the scene.")
+    gravity: Vector = Field(
+        [0.0, -9.81, 0.0], description="Gravitational acceleration [m/s²], three numbers."
+    )
     gravity_ramp: Ramp | None = Field(
         None,
-        description="How gravity varies, e.g. { times = [0, 1], fractions = [0, 1] }; constant unless given.",
+        description="Variation of gravity in time, e.g. { times = [0, 1], fractions = [0, 1] }; constant by "
+        "default.",
     )
-    quasistatic: StrictBool = Field(True, description="Equilibria without inertia; false: a motion.")
-    dt: Positive = Field(1 / 30, description="Time from frame to frame [s], positive, e.g. 0.01.")
-    frames: Count = Field(1, description="How many frames, at least 1; frame i is at time i dt.")
+    quasistatic: StrictBool = Field(True, description="True: equilibria without inertia; false: dynamics.")
+    dt: Positive = Field(1 / 30, description="Time between frames [s], positive, e.g. 0.01.")
+    frames: Count = Field(1, description="Number of frames, at least 1; frame i is at time i dt.")
     substeps: Count = Field(
-        1, description="Steps of the integrator from frame to frame, at least 1, each of dt / substeps."
+        1, description="Number of time steps per frame, at least 1, each of dt / substeps."
     )
     integrator: Literal["backward_euler", "bdf2", "trapezoidal"] = Field(
         "backward_euler",
-        description="The rule of steps: first order and damped, or second order and damped less or not.",
+        description="Time integrator: first order with damping, or second order with little or none.",
     )
     initial_guess: Literal["adaptive", "inertial", "coast"] = Field(
         "adaptive",
-        description="Start of a step: free bodies fall, x + Δt v + Δt² g for all, or x + Δt v.",
+        description="Initial guess of a step: adaptive (free bodies fall), x + Δt v + Δt² g, or x + Δt v.",
     )
     damping: Annotated[Number, Field(ge=0, lt=1)] = Field(
         0.0,
-        description="The part of every velocity lost in each step of a dynamic scene, from 0 to below 1.",
+        description="Fraction of every velocity that is lost per step of a dynamic scene, below 1.",
     )
-    solid: list[Solid] = Field([], description="The solids, each under [[solid]].")
-    cloth: list[Cloth] = Field([], description="Cloth, each piece under [[cloth]].")
-    pin: list[Pin] = Field([], description="Prescribed positions, each under [[pin]].")
-    force: list[Force] = Field([], description="Forces, each under [[force]].")
-    body_force: list[BodyForce] = Field([], description="Forces per volume, each under [[body_force]].")
-    traction: list[Traction] = Field([], description="Surface loads, each under [[traction]].")
-    pressure: list[Pressure] = Field([], description="Pressures, each under [[pressure]].")
-    cavity: list[Cavity] = Field([], description="Closed chambers with air, each under [[cavity]].")
-    cable: list[Cable] = Field([], description="Cables, each under [[cable]].")
-    wind: list[Wind] = Field([], description="Winds, each under [[wind]].")
-    attach: list[Attach] = Field([], description="Attachments, each under [[attach]].")
-    obstacle: list[Obstacle] = Field([], description="What solids cannot enter, each under [[obstacle]].")
-    spring: list[Spring] = Field([], description="Springs, each under [[spring]].")
-    vary: list[Vary] = Field([], description="Parameters of materials in time, each under [[vary]].")
-    contact: Contact | None = Field(None, description="Contact between solids, under [contact].")
-    solver: Solver = Field(default_factory=Solver, description="The solver and its options, under [solver].")
+    solid: list[Solid] = Field([], description="Solids, each a table [[solid]].")
+    cloth: list[Cloth] = Field([], description="Pieces of cloth, each a table [[cloth]].")
+    pin: list[Pin] = Field([], description="Prescribed positions, each a table [[pin]].")
+    force: list[Force] = Field([], description="Forces, each a table [[force]].")
+    body_force: list[BodyForce] = Field([], description="Forces per volume, each a table [[body_force]].")
+    traction: list[Traction] = Field([], description="Surface loads, each a table [[traction]].")
+    pressure: list[Pressure] = Field([], description="Pressures, each a table [[pressure]].")
+    cavity: list[Cavity] = Field([], description="Closed chambers with air, each a table [[cavity]].")
+    cable: list[Cable] = Field([], description="Cables, each a table [[cable]].")
+    wind: list[Wind] = Field([], description="Winds, each a table [[wind]].")
+    attach: list[Attach] = Field([], description="Attachments, each a table [[attach]].")
+    obstacle: list[Obstacle] = Field([], description="Obstacles, each a table [[obstacle]].")
+    spring: list[Spring] = Field([], description="Springs, each a table [[spring]].")
+    vary: list[Vary] = Field([], description="Material parameters that vary in time, each a table [[vary]].")
+    contact: Contact | None = Field(None, description="Contact between bodies, the table [contact].")
+    solver: Solver = Field(default_factory=Solver, description="Solver and its options, the table [solver].")
     initial: InitialState | None = Field(
-        None, description="Initial positions other than the rest shape, under [initial]."
+        None, description="Initial positions other than the rest shape, the table [initial]."
     )
-    stop: StopCriteria = Field(default_factory=StopCriteria, description="When a solve ends, under [stop].")
-    view: View = Field(default_factory=View, description="How pictures show the scene, under [view].")
-    output: Output = Field(default_factory=Output, description="What files of frames have, under [output].")
+    stop: StopCriteria = Field(
+        default_factory=StopCriteria, description="Termination criteria, the table [stop]."
+    )
+    view: View = Field(default_factory=View, description="Display settings of pictures, the table [view].")
+    output: Output = Field(default_factory=Output, description="Content of frame files, the table [output].")
 
 
 class _TomlSchema(GenerateJsonSchema):

@@ -19,38 +19,38 @@ from supple.terms import load_fabric
 
 
 class Body(Table):
-    name: StrictStr | None = Field(None, description="How pins, loads and attachments refer to it.")
+    name: StrictStr | None = Field(
+        None, description="Name by which pins, loads and attachments refer to the body."
+    )
     velocity: Vector = Field(
-        [0.0, 0.0, 0.0], description="Of its center of mass at the start of a dynamic scene [m/s]."
+        [0.0, 0.0, 0.0], description="Initial velocity of the center of mass in dynamic scenes [m/s]."
     )
     angular_velocity: Vector = Field(
         [0.0, 0.0, 0.0],
-        description="About its center of mass at the start [rad/s], right-handed about this direction.",
+        description="Initial angular velocity about the center of mass [rad/s], right-handed.",
     )
     render: Render | None = Field(
-        None, description='A detailed surface to show in place of its own, e.g. { file = "armadillo.obj" }.'
+        None, description='Detailed surface for pictures and exports, e.g. { file = "armadillo.obj" }.'
     )
 
 
 class Solid(Body):
-    mesh: Mesh = Field(description="Its rest shape, e.g. { block = { cells = [10, 10, 10] } }.")
+    mesh: Mesh = Field(description="Rest shape, e.g. { block = { cells = [10, 10, 10] } }.")
     material: MaterialChoice = Field(
-        description="What it is made of, e.g. { corotated = { young = 1e5, poisson = 0.3 } }."
+        description="Material, e.g. { corotated = { young = 1e5, poisson = 0.3 } }."
     )
     density: Positive = Field(
-        1000.0, description="Mass density [kg/m³], positive; that of a preset unless given."
+        1000.0, description="Mass density [kg/m³], positive; a preset has its own default."
     )
     region: list[RegionTable] = Field(
-        [], description="Tetrahedra of other materials, each under [[solid.region]]."
+        [], description="Tetrahedra of other materials, each a table [[solid.region]]."
     )
-    viscosity: list[ViscosityChoice] = Field(
-        [], description="What resists the rate of strain, each under [[solid.viscosity]]."
-    )
+    viscosity: list[ViscosityChoice] = Field([], description="Viscosities, each a table [[solid.viscosity]].")
     swelling: Swelling | None = Field(
-        None, description="By what part every length at rest is larger than in the mesh; may [[vary]]."
+        None, description="Relative growth of all rest lengths over the mesh; may vary in time, see [[vary]]."
     )
     rest_deformation: RestShape | None = Field(
-        None, description="The deformation gradient at which there is no stress, three rows; I unless given."
+        None, description="Stress-free deformation gradient, three rows; the identity by default."
     )
 
     @property
@@ -68,31 +68,30 @@ class Solid(Body):
 
 
 class Cloth(Body):
-    mesh: Surface = Field(description="Where it starts, e.g. { sheet = { cells = 32, size = [1, 1] } }.")
+    mesh: Surface = Field(description="Initial shape, e.g. { sheet = { cells = 32, size = [1, 1] } }.")
     membrane: MaterialChoice | None = Field(
-        None, description="What it is made of, e.g. { stvk = { young = 1e5, poisson = 0.3 } }."
+        None, description="Membrane material, e.g. { stvk = { young = 1e5, poisson = 0.3 } }."
     )
     fabric: StrictStr | None = Field(
         None,
-        description="In place of a membrane and bending: the file of a fabric (HYLC), or its name, such as "
+        description="Instead of membrane and bending: file of a fabric (HYLC), or its name, such as "
         f"basket1, in the folder $SUPPLE_DATA. Computed in float64. {FILE}",
     )
     bending: BendingChoice | None = Field(
-        None, description="What resists folds, e.g. { hinge = { rigidity = 1e-5 } }; nothing unless given."
+        None, description="Bending model, e.g. { hinge = { rigidity = 1e-5 } }; none by default."
     )
     density: Positive | None = Field(
         None,
-        description="Mass density [kg/m²] where nothing is stretched, positive; 0.2, or that of the fabric, "
-        "unless given.",
+        description="Mass per rest area [kg/m²], positive; by default 0.2, or that of the fabric.",
     )
     thickness: Length = Field(
-        1e-3, description="Thickness [m], by which the energy of the material is multiplied."
+        1e-3, description="Thickness [m], the factor between energy per volume and per area."
     )
     region: list[ClothRegion] = Field(
-        [], description="Triangles of other membranes, each under [[cloth.region]]."
+        [], description="Triangles of other membranes, each a table [[cloth.region]]."
     )
     rest: Rest | None = Field(
-        None, description="Where nothing is stretched, e.g. { uv = {} }; where it starts unless given."
+        None, description="Unstretched shape, e.g. { uv = {} }; the initial shape by default."
     )
 
     @model_validator(mode="after")

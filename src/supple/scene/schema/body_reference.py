@@ -29,9 +29,9 @@ class Naming:
 
 class OfBody(Naming, Table):
     solid: StrictStr | None = Field(
-        None, description="Name of the solid; may be left out where there is only one body."
+        None, description="Name of the solid; optional if the scene has one body."
     )
-    cloth: StrictStr | None = Field(None, description="Name of the cloth, in place of a solid.")
+    cloth: StrictStr | None = Field(None, description="Name of the cloth, instead of a solid.")
 
     @model_validator(mode="after")
     def _one_body(self) -> Self:
@@ -41,4 +41,4 @@ class OfBody(Naming, Table):
 
 
 class OnBody(OfBody):
-    where: Where | None = Field(None, description="Which of its vertices; all of them unless given.")
+    where: Where | None = Field(None, description="Selected vertices of the body; all by default.")

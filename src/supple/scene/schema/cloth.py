@@ -56,42 +56,45 @@ class _Generated(Table):
 
 class Sheet(_Generated):
     cells: Cells = Field(
-        [16], description="Cells along both axes, or one number: along the first, the others about regular."
+        [16],
+        description="Cells along both axes; one number counts along the first, with about regular cells.",
     )
     size: Annotated[list[Length], Field(min_length=2, max_length=2)] = Field(
         [1.0, 1.0], description="Edge lengths [m], two positive numbers."
     )
     pattern: Pattern = Field(
         "alternating",
-        description="Diagonals: alternating or parallel; or equilateral triangles in rows, which bend "
-        "alike in all directions.",
+        description="Diagonals: alternating or parallel; or equilateral triangles in rows, with the same "
+        "bending in all directions.",
     )
-    plane: Plane = Field("xy", description="The axes along which it lies, such as xz; xy unless given.")
-    origin: Point = Field([0.0, 0.0, 0.0], description="The corner [m] from which it reaches.")
+    plane: Plane = Field("xy", description="Axes of the plane, such as xz; xy by default.")
+    origin: Point = Field([0.0, 0.0, 0.0], description="Lowest corner [m].")
 
 
 class Disc(_Generated):
     radius: Length = Field(0.5, description="Radius [m].")
     resolution: Count = Field(8, description="Rings of triangles.")
-    plane: Plane = Field("xy", description="The axes along which it lies, such as xz.")
-    center: Point = Field([0.0, 0.0, 0.0], description="Its center [m].")
+    plane: Plane = Field("xy", description="Axes of the plane, such as xz.")
+    center: Point = Field([0.0, 0.0, 0.0], description="Center [m].")
 
 
 class Tube(_Generated):
     radius: Length = Field(0.25, description="Radius [m] about the x axis.")
     length: Length = Field(1.0, description="Length [m] along x, from 0.")
-    cells: Cells = Field([32], description="Cells around and along, or around only.")
-    pattern: Pattern = Field("equilateral", description="As that of a sheet.")
+    cells: Cells = Field([32], description="Cells around and along the axis, or around only.")
+    pattern: Pattern = Field("equilateral", description="Pattern of triangles, as of a sheet.")
 
 
 class SphereSurface(_Generated):
     radius: Length = Field(0.5, description="Radius [m].")
-    resolution: Count = Field(8, description="Edges along each of those of an icosahedron.")
-    center: Point = Field([0.0, 0.0, 0.0], description="Its center [m].")
+    resolution: Count = Field(
+        8, description="Number of edges into which each edge of an icosahedron is divided."
+    )
+    center: Point = Field([0.0, 0.0, 0.0], description="Center [m].")
 
 
 class Pillow(Sheet):
-    plane: Plane = Field("xz", description="The axes along which it lies, such as xz.")
+    plane: Plane = Field("xz", description="Axes of the plane, such as xz.")
 
 
 class Surface(Choice):
@@ -104,14 +107,14 @@ class Surface(Choice):
     sphere: SphereSurface | None = Field(None, description="A closed sphere.")
     pillow: Pillow | None = Field(None, description="Two sheets sewn together along their edges.")
     file: StrictStr | None = Field(
-        None, description=f"A surface file (.obj, .stl, .ply, .off, or .vtu, .vtk, .msh of triangles). {FILE}"
+        None, description=f"Surface file (.obj, .stl, .ply, .off, or .vtu, .vtk, .msh of triangles). {FILE}"
     )
     scale: Factors = Field(
-        [1.0, 1.0, 1.0], description="Scales the surface: one positive factor, or one per axis."
+        [1.0, 1.0, 1.0], description="Scale of the surface: one positive factor, or one per axis."
     )
-    translate: Point = Field([0.0, 0.0, 0.0], description="Moves the surface [m], after scaling.")
+    translate: Point = Field([0.0, 0.0, 0.0], description="Translation of the surface [m], after scaling.")
     weld: NotNegative | None = Field(
-        None, description="Vertices at most so far apart [m], after scaling, become one: seams that hold."
+        None, description="Largest distance [m], after scaling, of vertices that are merged into seams."
     )
 
     def make(self, folder: Path) -> meshes.TriMesh:
@@ -130,11 +133,13 @@ class Surface(Choice):
 class ClothRegion(Table):
     """Triangles of cloth with a different membrane."""
 
-    name: StrictStr = Field(description="How [[vary]] refers to it.")
-    where: Triangles = Field(description='Which, e.g. { data = { field = "region", values = [3] } }.')
-    membrane: MaterialChoice = Field(description="What they are made of, as that of cloth.")
+    name: StrictStr = Field(description="Name by which [[vary]] refers to the region.")
+    where: Triangles = Field(
+        description='Triangles of the region, e.g. { data = { field = "region", values = [3] } }.'
+    )
+    membrane: MaterialChoice = Field(description="Membrane material, as of cloth.")
     density: Positive | None = Field(
-        None, description="Mass density [kg/m²] where nothing is stretched; that of the cloth unless given."
+        None, description="Mass per rest area [kg/m²]; that of the cloth by default."
     )
 
     def make(self, mesh: meshes.TriMesh) -> regions.Region:
@@ -142,18 +147,20 @@ class ClothRegion(Table):
 
 
 class UV(Table):
-    scale: Positive = Field(1.0, description="Metres for each unit of uv, positive.")
+    scale: Positive = Field(1.0, description="Length [m] of a unit of uv, positive.")
 
 
 class Rest(Choice):
     """Rest shape of cloth, if different from the initial surface."""
 
     extra_keys = ("scale",)
-    uv: UV | None = Field(None, description="The uv coordinates of the surface, { uv = { scale = 1.2 } }.")
-    file: StrictStr | None = Field(
-        None, description=f"A surface file with the same triangles in the same order. {FILE}"
+    uv: UV | None = Field(
+        None, description="Shape given by the uv coordinates, e.g. { uv = { scale = 1.2 } }."
     )
-    scale: Factors = Field([1.0, 1.0, 1.0], description="Scales the surface of a file.")
+    file: StrictStr | None = Field(
+        None, description=f"Surface file with the same triangles in the same order. {FILE}"
+    )
+    scale: Factors = Field([1.0, 1.0, 1.0], description="Scale of the surface of a file.")
 
     def make(self, folder: Path, mesh: meshes.TriMesh) -> np.ndarray | meshes.TriMesh:
         if self.file is not None:
@@ -167,7 +174,9 @@ class Rest(Choice):
 class _Bending(Table):
     others_call: ClassVar[dict[str, str]] = {"stiffness": "rigidity"}
 
-    rigidity: NotNegative | None = Field(None, description="B [N m]; or young and poisson.")
+    rigidity: NotNegative | None = Field(
+        None, description="Bending rigidity B [N m]; alternatively young and poisson."
+    )
     young: Positive | None = Field(
         None,
         description="Young's modulus [Pa] of a plate as thick as the cloth: B = E h³/(12 (1 - ν²)).",
@@ -196,7 +205,7 @@ class Hinge(_Bending):
         True, description="Weight edges so that B is that of plate theory; false: B is k_b of PBNG."
     )
     rest: Literal["shape", "flat"] = Field(
-        "shape", description="Whether creases of the rest shape are at rest, or the flat sheet is."
+        "shape", description="Rest angles: those of the rest shape, or flat."
     )
 
 
@@ -213,12 +222,12 @@ class Isometric(_Bending):
 class BendingChoice(Choice):
     """Bending model of cloth."""
 
-    hinge: Hinge | None = Field(None, description="By the angles between triangles.")
+    hinge: Hinge | None = Field(None, description="Bending energy of the angles between triangles.")
     creased: Creased | None = Field(
-        None, description="By the angles between triangles, which keep part of their folds in motions."
+        None, description="Bending energy of the angles between triangles, with plastic creases in motions."
     )
     isometric: Isometric | None = Field(
-        None, description="Quadratic, for what is flat at rest and hardly stretches."
+        None, description="Quadratic bending energy of cloth that is flat at rest and nearly inextensible."
     )
 
     def make(self, thickness: float) -> terms.Bending:

@@ -35,16 +35,16 @@ Axes = Annotated[
 class Pin(OnBody):
     """Vertices with prescribed positions, optionally along selected directions only."""
 
-    axes: Axes | None = Field(
-        None, description='The coordinates that are held, e.g. "x" or "yz"; all of them unless given.'
-    )
+    axes: Axes | None = Field(None, description='Constrained coordinates, e.g. "x" or "yz"; all by default.')
     normal: Vector | None = Field(
-        None, description="The only direction that is held, as by a roller or a plane of symmetry."
+        None, description="Only constrained direction, as of a roller or a symmetry plane."
     )
-    along: Vector | None = Field(None, description="The only direction that is free, as on a rail.")
-    name: StrictStr | None = Field(None, description="For its reaction; 'pin0', 'pin1', ... unless given.")
+    along: Vector | None = Field(None, description="Only free direction, as on a rail.")
+    name: StrictStr | None = Field(
+        None, description="Name of the reaction force; 'pin0', 'pin1', ... by default."
+    )
     motion: list[Motion] = Field(
-        [], description="A list of motions, done in its order, e.g. [{ translate = { offset = [1, 0, 0] } }]."
+        [], description="Motions in their order, e.g. [{ translate = { offset = [1, 0, 0] } }]."
     )
 
     @property
@@ -58,34 +58,35 @@ class Target(Naming, Choice):
 
     extra_keys = ("where",)
     solid: StrictStr | None = Field(
-        None, description="Another solid: the closest point of it at rest, or, with where, vertices in order."
+        None, description="Other solid: its closest points at rest or, with where, its vertices in order."
     )
-    cloth: StrictStr | None = Field(None, description="Other cloth, in place of a solid.")
-    points: list[Point] | None = Field(None, description="Fixed points [m]: one, or one for each vertex.")
-    where: Where | None = Field(None, description="Vertices of the body, paired in order with the others.")
+    cloth: StrictStr | None = Field(None, description="Other cloth, instead of a solid.")
+    points: list[Point] | None = Field(None, description="Fixed points [m]: one, or one per vertex.")
+    where: Where | None = Field(None, description="Vertices of the other body, paired in order.")
 
 
 class Attach(OnBody):
     """Weak constraints (springs of zero length) between vertices and another body or fixed points."""
 
     to: Target | None = Field(
-        None, description="A solid, cloth or fixed points; where the vertices are at rest unless given."
+        None, description="Solid, cloth or fixed points; by default the rest positions of the vertices."
     )
     stiffness: Positive = Field(description="Stiffness of each constraint [N/m], positive.")
     normal: Vector | None = Field(
-        None, description="If given, stiffness acts along it and tangent_stiffness across."
+        None, description="Direction in which stiffness acts, while tangent_stiffness acts across."
     )
     tangent_stiffness: NotNegative | None = Field(
-        None, description="Stiffness across the normal [N/m], 0 unless given."
+        None, description="Stiffness across the normal [N/m], 0 by default."
     )
-    keep_offset: StrictBool = Field(False, description="Keep the gap at rest instead of closing it.")
+    keep_offset: StrictBool = Field(False, description="Keep the offset at rest instead of closing it.")
     within: NotNegative | None = Field(
-        None, description="For seams: attach only what is no farther away at rest [m], to the nearest vertex."
+        None,
+        description="For seams: largest distance at rest [m] of a vertex from the one it is attached to.",
     )
     at: list[Point] | None = Field(
         None,
-        description="Points [m] at which the body is bound, in place of vertices: the closest points of both "
-        "bodies, which may lie between vertices on either side.",
+        description="Points [m] of attachment instead of vertices: the closest points of both bodies, which "
+        "may lie between vertices.",
     )
 
 
@@ -94,18 +95,18 @@ class SpringEnd(Naming, Choice):
 
     extra_keys = ("where",)
     solid: StrictStr | None = Field(
-        None, description="A solid, whose vertices are paired in order with the others."
+        None, description="Solid, whose vertices are paired in order with those of the first body."
     )
-    cloth: StrictStr | None = Field(None, description="Cloth, in place of a solid.")
-    points: list[Point] | None = Field(None, description="Fixed points [m]: one, or one for each vertex.")
-    where: Where | None = Field(None, description="Which of its vertices; all of them unless given.")
+    cloth: StrictStr | None = Field(None, description="Cloth, instead of a solid.")
+    points: list[Point] | None = Field(None, description="Fixed points [m]: one, or one per vertex.")
+    where: Where | None = Field(None, description="Selected vertices; all by default.")
 
 
 class Spring(OnBody):
     """Springs between vertices, or to fixed points."""
 
-    to: SpringEnd = Field(description='The other ends, e.g. { solid = "lid", where = { side = "y-" } }.')
+    to: SpringEnd = Field(description='Other ends, e.g. { solid = "lid", where = { side = "y-" } }.')
     stiffness: Positive = Field(description="Stiffness of each spring [N/m], positive.")
     rest_length: Annotated[Coordinate, Field(ge=0)] | None = Field(
-        None, description="Length at which a spring pulls nothing [m]; as long as it is at rest unless given."
+        None, description="Rest length [m]; the distance at rest by default."
     )

@@ -15,9 +15,11 @@ from supple.scene.schema.shapes import ShapeTable
 class FrictionPairTable(Table):
     """Friction coefficients of one body pair, which override those of [contact]."""
 
-    bodies: list[StrictStr] = Field(min_length=2, max_length=2, description="Their names.")
-    friction: NotNegative = Field(description="Coulomb's coefficient of what sticks.")
-    kinetic_friction: NotNegative | None = Field(None, description="Of what slides; the same unless given.")
+    bodies: list[StrictStr] = Field(min_length=2, max_length=2, description="Names of the two bodies.")
+    friction: NotNegative = Field(description="Coefficient of static friction.")
+    kinetic_friction: NotNegative | None = Field(
+        None, description="Coefficient of kinetic friction; that of static friction by default."
+    )
 
 
 class Contact(Table):
@@ -32,31 +34,36 @@ class Contact(Table):
 
     method: Literal["weak", "barrier", "grid", "none"] = Field(
         "weak",
-        description="How contact is treated; with a barrier nothing passes anything; a grid carries all.",
+        description="Contact method: weak, barrier (without intersections), grid or none.",
     )
     thickness: Length | None = Field(
         None,
-        description="What is nearer is pushed apart [m]; 1 % of the mean edge unless given, barrier 5 %.",
+        description="Distance below which surfaces repel each other [m]; by default 1 % of the mean edge, "
+        "barrier 5 %.",
     )
     stiffness: Positive | None = Field(
         None,
-        description="Of each contact [N/m]; Young's modulus times the edge unless given, weak ten times, "
-        "barrier 30 times.",
+        description="Stiffness of each contact [N/m]; by default Young's modulus times the edge, times 10 "
+        "(weak) or 30 (barrier).",
     )
     detection_interval: Annotated[StrictInt, Field(ge=1)] = Field(
-        10, description="Sweeps after which weak contacts are found anew within a step."
+        10, description="Number of sweeps between detections of weak contact within a step."
     )
-    friction: NotNegative = Field(0.0, description="Coulomb's coefficient between bodies that stick.")
-    kinetic_friction: NotNegative | None = Field(None, description="Of what slides; the same unless given.")
-    friction_pair: list[FrictionPairTable] = Field([], description="Bodies with a friction of their own.")
+    friction: NotNegative = Field(0.0, description="Coefficient of static friction between bodies.")
+    kinetic_friction: NotNegative | None = Field(
+        None, description="Coefficient of kinetic friction; that of static friction by default."
+    )
+    friction_pair: list[FrictionPairTable] = Field(
+        [], description="Pairs of bodies with friction of their own, each a table [[contact.friction_pair]]."
+    )
     spacing: Length | None = Field(
-        None, description="Edge of the cells of a grid [m]; the mean edge of tetrahedra unless given."
+        None, description="Edge of the grid cells [m]; the mean edge of tetrahedra by default."
     )
     cfl: Annotated[Positive, Field(le=1)] = Field(
-        0.4, description="Part of a cell that anything may move in a step of a grid, at most 1."
+        0.4, description="Largest displacement per step of a grid, as a fraction of a cell, at most 1."
     )
     separate_initial: StrictBool = Field(
-        False, description="Whether what intersects in the beginning is pushed apart, for a barrier."
+        False, description="Separate initially intersecting surfaces, for a barrier."
     )
 
     def make(self) -> contact.Contact:
@@ -71,15 +78,21 @@ class Obstacle(Table):
 
     others_call: ClassVar[dict[str, str]] = {"kinetic": "kinetic_friction", "spin": "angular_velocity"}
 
-    shape: ShapeTable = Field(description="What it looks like, e.g. { plane = { normal = [0, 1, 0] } }.")
-    friction: NotNegative = Field(0.0, description="Coulomb's coefficient of friction, at least 0.")
-    kinetic_friction: NotNegative | None = Field(None, description="Of what slides; the same unless given.")
+    shape: ShapeTable = Field(description="Shape, e.g. { plane = { normal = [0, 1, 0] } }.")
+    friction: NotNegative = Field(0.0, description="Coefficient of static friction, at least 0.")
+    kinetic_friction: NotNegative | None = Field(
+        None, description="Coefficient of kinetic friction; that of static friction by default."
+    )
     name: StrictStr | None = Field(
-        None, description="For its forces in reports; 'obstacle0', 'obstacle1', ... unless given."
+        None, description="Name in reports; 'obstacle0', 'obstacle1', ... by default."
     )
-    motion: list[Motion] = Field([], description="A list of motions as of a pin; they must not deform it.")
+    motion: list[Motion] = Field([], description="Motions, as of a pin, without deformation.")
     mass: Positive | None = Field(
-        None, description="Of a sphere or box that falls, and is moved by what it touches [kg]."
+        None, description="Mass [kg] of a sphere or box that moves as a rigid body under gravity and contact."
     )
-    velocity: Vector = Field([0.0, 0.0, 0.0], description="Of one with a mass at the start [m/s].")
-    angular_velocity: Vector = Field([0.0, 0.0, 0.0], description="Of one with a mass at the start [rad/s].")
+    velocity: Vector = Field(
+        [0.0, 0.0, 0.0], description="Initial velocity of an obstacle with a mass [m/s]."
+    )
+    angular_velocity: Vector = Field(
+        [0.0, 0.0, 0.0], description="Initial angular velocity of an obstacle with a mass [rad/s]."
+    )

@@ -23,20 +23,22 @@ class Scramble(Table):
 
 class Flatten(Table):
     axis: Literal["x", "y", "z"] = Field(
-        description="The coordinate that becomes the same for all: x, y or z."
+        description="Coordinate that is set to one value for all vertices: x, y or z."
     )
-    at: Coordinate = Field(0.0, description="Its value [m].")
+    at: Coordinate = Field(0.0, description="Value of the coordinate [m].")
 
 
 class InitialState(Choice):
     """Initial positions of free vertices, if not the rest positions."""
 
-    scramble: Scramble | None = Field(None, description="At random in the bounding box of the scene at rest.")
-    flatten: Flatten | None = Field(None, description="In a plane.")
+    scramble: Scramble | None = Field(
+        None, description="Random positions in the bounding box of the scene at rest."
+    )
+    flatten: Flatten | None = Field(None, description="Positions projected onto a plane.")
     file: StrictStr | None = Field(
         None,
-        description="Where an NPZ file, such as one of a run's frames, has `positions`, and perhaps "
-        "`velocities`; its path is relative to the scene file.",
+        description="NPZ file with `positions` and optional `velocities`, such as a frame of a run; the path "
+        "is relative to the scene file.",
     )
 
     def positions(self, model: Model, folder: Path) -> np.ndarray:
@@ -77,7 +79,7 @@ def _saved_positions(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     """Read positions from an NPZ file, one row per scene vertex."""
     with _arrays(path) as saved:
         if "positions" not in saved:
-            raise SceneError(f"start.file: {path} has no `positions`.")
+            raise SceneError(f"initial.file: {path} has no `positions`.")
         return _vectors(path, saved, "positions", shape)
 
 
@@ -88,9 +90,9 @@ def _arrays(path: Path) -> Iterator[ArrayFile]:
         with open_arrays(path) as saved:
             yield saved
     except OSError as error:
-        raise SceneError(f"start.file: {path} cannot be read: {error.strerror or error}.") from None
+        raise SceneError(f"initial.file: {path} cannot be read: {error.strerror or error}.") from None
     except InputFileError as error:
-        raise SceneError(f"start.file: {path} {error}.") from None
+        raise SceneError(f"initial.file: {path} {error}.") from None
 
 
 def _vectors(path: Path, saved: ArrayFile, name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -98,12 +100,12 @@ def _vectors(path: Path, saved: ArrayFile, name: str, shape: tuple[int, ...]) ->
     actual = saved.shape(name)
     if actual != shape:
         raise SceneError(
-            f"start.file: {path} must have {name} of shape {shape}, one row for each vertex of the scene; "
+            f"initial.file: {path} must have {name} of shape {shape}, one row for each vertex of the scene; "
             f"they have shape {actual}."
         )
     vectors = np.array(saved[name], float)
     bad = int(np.count_nonzero(~np.isfinite(vectors).all(axis=1)))
     if bad:
         where = pluralize(bad, "vertex", "vertices")
-        raise SceneError(f"start.file: {path} has {name} that are NaN or infinite, of {where}.")
+        raise SceneError(f"initial.file: {path} has {name} that are NaN or infinite, of {where}.")
     return vectors

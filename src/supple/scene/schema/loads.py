@@ -24,23 +24,25 @@ from supple.scene.schema.motions import Ramp
 class Load(OnBody):
     ramp: Ramp | None = Field(
         None,
-        description="How it varies, e.g. { times = [0, 1], fractions = [0, 1] }; constant unless given.",
+        description="Variation in time, e.g. { times = [0, 1], fractions = [0, 1] }; constant by default.",
     )
 
 
 class Force(Load):
     """A force on vertices."""
 
-    force: Vector = Field(description="The total force [N], shared equally by the vertices.")
+    force: Vector = Field(description="Total force [N], distributed equally over the vertices.")
 
 
 class BodyForce(OfBody):
     """Force per rest volume, or per rest area of cloth."""
 
-    force: Vector | None = Field(None, description="[N/m³], or [N/m²] of cloth.")
-    field: StrictStr | None = Field(None, description="In place of that, a field of the mesh that has it.")
-    region: StrictStr | None = Field(None, description="The region of a solid on which it acts.")
-    ramp: Ramp | None = Field(None, description="How it varies, e.g. { times = [0, 1], fractions = [0, 1] }.")
+    force: Vector | None = Field(None, description="Force per volume [N/m³], of cloth per area [N/m²].")
+    field: StrictStr | None = Field(None, description="Mesh field with the force, instead of force.")
+    region: StrictStr | None = Field(None, description="Region of the solid on which the force acts.")
+    ramp: Ramp | None = Field(
+        None, description="Variation in time, e.g. { times = [0, 1], fractions = [0, 1] }."
+    )
 
     @model_validator(mode="after")
     def _one_force(self) -> Self:
@@ -53,58 +55,60 @@ class Traction(Load):
     """Traction on surface triangles with three selected vertices."""
 
     traction: NumberOrVector = Field(
-        description="Force per area [Pa], of which a number is that along the outer normals."
+        description="Force per area [Pa]; a number acts along the outer normals."
     )
-    following: StrictBool = Field(
-        False, description="It turns with the surface and acts on the area that this has."
-    )
+    following: StrictBool = Field(False, description="Follow the rotation and the area of the surface.")
 
 
 class Pressure(Load):
     """Pressure inside a closed surface, or inside one with pinned edges."""
 
-    pressure: Number = Field(description="Outwards on the surface [Pa], wherever it turns.")
+    pressure: Number = Field(description="Pressure [Pa] along the outer normals of the deformed surface.")
 
 
 class Cavity(Load):
     """A closed chamber filled with gas."""
 
-    pressure: Number = Field(0.0, description="Of the air inside above that outside [Pa].")
+    pressure: Number = Field(0.0, description="Gauge pressure of the air inside [Pa].")
     sealed: StrictBool = Field(
-        False, description="The gas stays inside: (pressure + ambient) V^exponent is constant."
+        False, description="Closed chamber: (pressure + ambient) V^exponent is constant."
     )
-    ambient: NotNegative = Field(ATMOSPHERE, description="The pressure outside [Pa].")
-    exponent: Positive = Field(1.0, description="1 for slow changes, 1.4 for quick ones of air.")
+    ambient: NotNegative = Field(ATMOSPHERE, description="Ambient pressure [Pa].")
+    exponent: Positive = Field(
+        1.0, description="Polytropic exponent: 1 for slow changes, 1.4 for fast changes of air."
+    )
 
 
 class Cable(Load):
     """Cable through body points with prescribed tension or length."""
 
     points: Annotated[list[Point], Field(min_length=2)] = Field(
-        description="Where it leads [m]: through the nearest vertices, in this order."
+        description="Points [m] along the cable, in order; it passes through the nearest vertices."
     )
-    tension: NotNegative | None = Field(None, description="[N], or length.")
+    tension: NotNegative | None = Field(None, description="Tension [N]; alternatively length and stiffness.")
     length: Annotated[Coordinate, Field(ge=0)] | None = Field(
-        None, description="As long as it may be [m], with a stiffness."
+        None, description="Slack length [m], with a stiffness."
     )
-    stiffness: Positive | None = Field(None, description="Of a cable of a given length [N/m].")
+    stiffness: Positive | None = Field(None, description="Stiffness of a cable with a length [N/m].")
 
 
 class Wind(Table):
     """Wind in a dynamic scene."""
 
-    velocity: Vector = Field(description="Of the air [m/s].")
-    bodies: list[StrictStr] = Field([], description="Names of what it blows on; everything unless given.")
+    velocity: Vector = Field(description="Velocity of the air [m/s].")
+    bodies: list[StrictStr] = Field([], description="Names of the bodies in the wind; all by default.")
     drag: NotNegative = Field(1.0, description="Coefficient of the force along the wind.")
-    lift: NotNegative = Field(0.5, description="Coefficient of the force across it.")
-    density: Positive = Field(1.2, description="Of the air [kg/m³].")
-    ramp: Ramp | None = Field(None, description="How it varies, e.g. { times = [0, 1], fractions = [0, 1] }.")
+    lift: NotNegative = Field(0.5, description="Coefficient of the force across the wind.")
+    density: Positive = Field(1.2, description="Density of the air [kg/m³].")
+    ramp: Ramp | None = Field(
+        None, description="Variation in time, e.g. { times = [0, 1], fractions = [0, 1] }."
+    )
 
 
 class Vary(OfBody):
     """Material parameter that varies in time."""
 
-    parameter: StrictStr = Field(description="A number that its material declares, e.g. young.")
+    parameter: StrictStr = Field(description="Scalar parameter of the material, e.g. young.")
     region: StrictStr | None = Field(None, description="The region of a solid whose material it is.")
     ramp: Ramp = Field(
         description="What part it has of the material's value, e.g. { times = [0, 1], fractions = [0, 1] }."

@@ -20,12 +20,12 @@ from supple.support.memory import refuse_too_many
 
 class Block(Table):
     cells: Annotated[list[Count], Field(min_length=3, max_length=3)] = Field(
-        description="How many cells along x, y, z; each becomes five tetrahedra."
+        description="Number of cells along x, y, z; each is divided into five tetrahedra."
     )
     size: Annotated[list[Length], Field(min_length=3, max_length=3)] = Field(
         [1.0, 1.0, 1.0], description="Edge lengths [m], three positive numbers."
     )
-    origin: Point = Field([0.0, 0.0, 0.0], description="The lowest corner [m].")
+    origin: Point = Field([0.0, 0.0, 0.0], description="Lowest corner [m].")
 
 
 class Ball(Table):
@@ -48,23 +48,23 @@ class Mesh(Choice):
     torus: Torus | None = Field(None, description="A ring about the z axis.")
     file: StrictStr | None = Field(
         None,
-        description="A mesh file (.mesh, .msh, .vtk, .vtu, .node, .ele), or a closed surface "
+        description="Mesh file (.mesh, .msh, .vtk, .vtu, .node, .ele), or a closed surface "
         f"(.obj, .stl, .ply, .off) that is filled with tetrahedra. {FILE}",
     )
     edge_length: Length | None = Field(
         None,
-        description="For a surface file: edges of the tetrahedra [m], about, after scaling; a twentieth of "
-        "the surface's diagonal unless given.",
+        description="Approximate edge length [m] of the tetrahedra that fill a surface, after scaling; by "
+        "default a twentieth of the surface's diagonal.",
     )
     without: list[Box] = Field(
-        [], description="Boxes [m] that are cut out: tetrahedra whose centers are inside, after moving."
+        [], description="Boxes [m] from which tetrahedra are removed, by their centers, after translation."
     )
     scale: Factors = Field(
-        [1.0, 1.0, 1.0], description="Scales the mesh: one positive factor, or one per axis."
+        [1.0, 1.0, 1.0], description="Scale of the mesh: one positive factor, or one per axis."
     )
-    translate: Point = Field([0.0, 0.0, 0.0], description="Moves the mesh [m], after scaling.")
+    translate: Point = Field([0.0, 0.0, 0.0], description="Translation of the mesh [m], after scaling.")
     repair: StrictBool = Field(
-        False, description="Turn inverted tetrahedra of a file and drop its unused vertices."
+        False, description="Reorient inverted tetrahedra of a file and remove unused vertices."
     )
 
     @model_validator(mode="after")
@@ -104,11 +104,13 @@ class Mesh(Choice):
 class Render(Table):
     """Detailed surface that follows a body in pictures and exports."""
 
-    file: StrictStr = Field(description=f"A surface file (.obj, .stl, .ply, .off). {FILE}")
+    file: StrictStr = Field(description=f"Surface file (.obj, .stl, .ply, .off). {FILE}")
     scale: Factors | None = Field(
-        None, description="Scales it: one positive factor, or one per axis; the mesh's unless given."
+        None, description="Scale: one positive factor, or one per axis; that of the mesh by default."
     )
-    translate: Point | None = Field(None, description="Moves it [m], after scaling; the mesh's unless given.")
+    translate: Point | None = Field(
+        None, description="Translation [m], after scaling; that of the mesh by default."
+    )
 
     def make(self, folder: Path, mesh: Mesh | Surface) -> meshes.TriMesh:
         surface = meshes.load_surface(resolve_path(folder, self.file))

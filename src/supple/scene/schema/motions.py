@@ -23,17 +23,17 @@ from supple.scene.schema.base import (
 class Timed(Table):
     others_call: ClassVar[dict[str, str]] = {"start": "start_time"}
 
-    duration: NotNegative = Field(1.0, description="How long the motion takes [s], at least 0.")
-    start_time: Number = Field(0.0, description="When the motion starts [s].")
+    duration: NotNegative = Field(1.0, description="Duration [s], at least 0.")
+    start_time: Number = Field(0.0, description="Start time [s].")
 
 
 class Translate(Timed):
-    offset: Point = Field(description="By how much [m].")
+    offset: Point = Field(description="Displacement [m].")
 
 
 class Rotate(Timed):
     axis: Vector = Field(description="Direction of the axis, not zero.")
-    center: Point = Field(description="A point of the axis [m].")
+    center: Point = Field(description="Point on the axis [m].")
     angle: Number = Field(description="Angle [rad], right-handed about the axis.")
 
 
@@ -41,13 +41,13 @@ class Twist(Timed):
     others_call: ClassVar[dict[str, str]] = {"start": "start_time", "angle": "rate"}
 
     axis: Vector = Field(description="Direction of the axis, not zero.")
-    center: Point = Field(description="A point of the axis [m]; the plane through it stays.")
-    rate: Number = Field(description="Angle per length along the axis [rad/m].")
+    center: Point = Field(description="Point on the axis [m], through which the fixed plane passes.")
+    rate: Number = Field(description="Twist rate: angle per length along the axis [rad/m].")
 
 
 class Scale(Timed):
-    factor: Factors = Field(description="One positive factor, or one per axis.")
-    center: Point = Field([0.0, 0.0, 0.0], description="The point [m] that stays.")
+    factor: Factors = Field(description="Scale factor: one positive number, or one per axis.")
+    center: Point = Field([0.0, 0.0, 0.0], description="Fixed point [m].")
 
 
 class Keyframes(Table):
@@ -57,9 +57,9 @@ class Keyframes(Table):
         json_schema_extra={"oneOf": [{"required": ["motion", "fractions"]}, {"required": ["offsets"]}]}
     )
     times: Numbers = Field(description="Times [s], increasing.")
-    offsets: list[Point] | None = Field(None, description="A translation [m] for each time.")
-    motion: list[Motion] | None = Field(None, description="Motions, the first one first.")
-    fractions: Numbers | None = Field(None, description="For each time, the fraction of the motion done.")
+    offsets: list[Point] | None = Field(None, description="Displacement [m] at each time.")
+    motion: list[Motion] | None = Field(None, description="Motions in their order.")
+    fractions: Numbers | None = Field(None, description="Completed fraction of the motion at each time.")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -76,11 +76,13 @@ class Keyframes(Table):
 class Motion(Choice):
     """Motion of pinned vertices or an obstacle."""
 
-    translate: Translate | None = Field(None, description="Move by an offset.")
-    rotate: Rotate | None = Field(None, description="Turn about an axis.")
-    twist: Twist | None = Field(None, description="Turn about an axis, more the further along it.")
-    scale: Scale | None = Field(None, description="Stretch about a point.")
-    keyframes: Keyframes | None = Field(None, description="Go back and forth.")
+    translate: Translate | None = Field(None, description="Translation by an offset.")
+    rotate: Rotate | None = Field(None, description="Rotation about an axis.")
+    twist: Twist | None = Field(
+        None, description="Rotation about an axis by an angle proportional to the distance along it."
+    )
+    scale: Scale | None = Field(None, description="Scaling about a point.")
+    keyframes: Keyframes | None = Field(None, description="Motion through keyframes in time.")
 
     def make(self) -> motions.Motion:
         kind, value = self.chosen
@@ -99,7 +101,7 @@ class Ramp(Table):
 
     times: Numbers = Field(description="Times [s], increasing.")
     fractions: Numbers = Field(
-        description="For each time, the fraction of it; before and after, the first and last."
+        description="Fraction of the load at each time; constant before the first and after the last."
     )
 
     def make(self) -> ramps.Ramp:

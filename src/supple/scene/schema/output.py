@@ -40,7 +40,9 @@ def _or_name(schema: dict[str, Any]) -> None:
 class View(Table):
     """Display settings of pictures and films."""
 
-    field: StrictStr = Field(default="displacement", description="What surfaces are colored by.")
+    field: StrictStr = Field(
+        default="displacement", description="Field for the colors of surfaces, see `supple list fields`."
+    )
     camera: Annotated[list[Number], Field(min_length=2, max_length=2), BeforeValidator(_angles_of)] = Field(
         default=list(CAMERAS["corner"]),
         description=f"Azimuth and elevation of the camera [degrees], [0, 0] looks along -z; or "
@@ -48,14 +50,15 @@ class View(Table):
         json_schema_extra=_or_name,
     )
     thickness: Annotated[Number, Field(ge=0, le=1000)] = Field(
-        default=0.0, description="How many times as thick as it is cloth is drawn, 0 for not at all."
+        default=0.0, description="Factor on the drawn thickness of cloth, 0 for an infinitely thin surface."
     )
-    names: StrictBool = Field(default=False, description="Whether names of bodies stand below them.")
+    names: StrictBool = Field(default=False, description="Label bodies with their names.")
 
 
 class Output(Table):
     """Quantities in frame files, in addition to positions."""
 
     fields: list[StrictStr] = Field(
-        default=[], description="Of `supple list quantities`, e.g. ['von_mises', 'cauchy']."
+        default=[],
+        description="Fields written with every frame, see `supple list quantities`, e.g. ['von_mises'].",
     )

@@ -13,32 +13,30 @@ from supple.scene.schema.base import Bound, Choice, Index, Length, Number, Point
 
 class Box(Table):
     min: Annotated[list[Bound], Field(min_length=3, max_length=3)] = Field(
-        description="The lowest corner [m]; -inf leaves a side open."
+        description="Lowest corner [m]; -inf leaves a side open."
     )
     max: Annotated[list[Bound], Field(min_length=3, max_length=3)] = Field(
-        description="The highest corner [m]; inf leaves a side open."
+        description="Highest corner [m]; inf leaves a side open."
     )
 
 
 class Sphere(Table):
-    center: Point = Field(description="Its center [m].")
-    radius: Length = Field(description="Its radius [m], positive.")
+    center: Point = Field(description="Center [m].")
+    radius: Length = Field(description="Radius [m], positive.")
 
 
 class Having(Table):
     """Mesh field with its values in a region."""
 
-    field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
-    values: Annotated[list[Number], Field(min_length=1)] = Field(
-        description="The values that it has there, such as [3]."
-    )
+    field: StrictStr = Field(description="Name of mesh data with one value per cell or vertex.")
+    values: Annotated[list[Number], Field(min_length=1)] = Field(description="Selected values, such as [3].")
 
 
 class _Cells(Choice):
-    box: Box | None = Field(None, description="Those whose centers are in an axis-aligned box.")
-    sphere: Sphere | None = Field(None, description="Those whose centers are in a sphere.")
+    box: Box | None = Field(None, description="Cells whose centers are in an axis-aligned box.")
+    sphere: Sphere | None = Field(None, description="Cells whose centers are in a sphere.")
     data: Having | None = Field(
-        None, description='Those that data of the mesh name, e.g. { field = "region", values = [3] }.'
+        None, description='Cells selected by mesh data, e.g. { field = "region", values = [3] }.'
     )
 
     def make(self) -> Any:
@@ -52,13 +50,13 @@ class _Cells(Choice):
 class Cells(_Cells):
     """Tetrahedron selection in rest positions."""
 
-    tets: list[Index] | None = Field(None, description="Their numbers, from 0.")
+    tets: list[Index] | None = Field(None, description="Numbers of the tetrahedra, from 0.")
 
 
 class Triangles(_Cells):
     """Triangle selection on the initial surface."""
 
-    triangles: list[Index] | None = Field(None, description="Their numbers, from 0.")
+    triangles: list[Index] | None = Field(None, description="Numbers of the triangles, from 0.")
 
 
 class Where(Choice):
@@ -69,8 +67,8 @@ class Where(Choice):
     side: Literal["x-", "x+", "y-", "y+", "z-", "z+"] | None = Field(
         None, description="The outermost vertices in a direction: x-, x+, y-, y+, z- or z+."
     )
-    vertices: list[Index] | None = Field(None, description="Vertex numbers, from 0 within the body.")
-    all: Literal[True] | None = Field(None, description="All vertices; the same as no where at all.")
+    vertices: list[Index] | None = Field(None, description="Vertex numbers, counted from 0 within the body.")
+    all: Literal[True] | None = Field(None, description="All vertices, the default.")
 
     def selection(self) -> Any:
         """Return the argument of `Body.where`."""

@@ -13,50 +13,50 @@ from supple.scene.schema.base import Choice, Length, Number, Point, Table, Vecto
 from supple.scene.shapes.primitives import SHAPES, Shape
 from supple.scene.shapes.surfaces import SurfaceSequence, SurfaceShape
 
-INSIDE = "Whether bodies are inside it."
+INSIDE = "Keep bodies inside the shape instead of outside."
 
 
 class PlaneTable(Table):
-    normal: Vector = Field([0.0, 1.0, 0.0], description="Where bodies are, not zero.")
-    point: Point = Field([0.0, 0.0, 0.0], description="A point of the plane [m].")
+    normal: Vector = Field([0.0, 1.0, 0.0], description="Normal toward the side of the bodies, not zero.")
+    point: Point = Field([0.0, 0.0, 0.0], description="Point on the plane [m].")
 
 
 class BoxTable(Table):
-    size: Vector = Field(description="Its edges [m], positive.")
-    center: Point = Field([0.0, 0.0, 0.0], description="Its center [m].")
-    axis: Vector = Field([0.0, 0.0, 1.0], description="Direction of the axis that it is turned about.")
-    angle: Number = Field(0.0, description="By how much it is turned [rad].")
+    size: Vector = Field(description="Edge lengths [m], positive.")
+    center: Point = Field([0.0, 0.0, 0.0], description="Center [m].")
+    axis: Vector = Field([0.0, 0.0, 1.0], description="Direction of the axis of rotation.")
+    angle: Number = Field(0.0, description="Angle of rotation [rad].")
     hollow: StrictBool = Field(False, description=INSIDE)
 
 
 class SphereTable(Table):
-    radius: Length = Field(description="Its radius [m], positive.")
-    center: Point = Field([0.0, 0.0, 0.0], description="Its center [m].")
+    radius: Length = Field(description="Radius [m], positive.")
+    center: Point = Field([0.0, 0.0, 0.0], description="Center [m].")
     hollow: StrictBool = Field(False, description=INSIDE)
 
 
 class RoundTable(Table):
     others_call: ClassVar[dict[str, str]] = {"start": "point0", "end": "point1"}
 
-    point0: Point = Field(description="One end of its axis [m].")
-    point1: Point = Field(description="The other end of its axis [m].")
-    radius: Length = Field(description="Its radius [m], positive.")
+    point0: Point = Field(description="First end of the axis [m].")
+    point1: Point = Field(description="Second end of the axis [m].")
+    radius: Length = Field(description="Radius [m], positive.")
     hollow: StrictBool = Field(False, description=INSIDE)
 
 
 class SurfaceTable(Table):
-    file: StrictStr = Field(description="A closed surface, .obj, .stl, .ply or .off.")
+    file: StrictStr = Field(description="File of a closed surface: .obj, .stl, .ply or .off.")
 
 
 class SequenceTable(Table):
-    files: list[StrictStr] = Field(min_length=2, description="Closed surfaces, one for each time.")
-    times: list[Number] = Field(description="When it is each of them [s], in order.")
+    files: list[StrictStr] = Field(min_length=2, description="Files of closed surfaces, one per time.")
+    times: list[Number] = Field(description="Time of each surface [s], increasing.")
 
 
 class ShapeTable(Choice):
     """Shape of an obstacle."""
 
-    plane: PlaneTable | None = Field(None, description="Everything behind a plane.")
+    plane: PlaneTable | None = Field(None, description="Half-space behind a plane.")
     box: BoxTable | None = Field(None, description="A box.")
     sphere: SphereTable | None = Field(None, description="A ball.")
     capsule: RoundTable | None = Field(None, description="A cylinder with round ends.")

@@ -18,11 +18,13 @@ from supple.scene.schema.selections import Cells
 class RegionTable(Table):
     """Tetrahedra of a solid with a different material."""
 
-    name: StrictStr = Field(description="How [[vary]] refers to it.")
-    where: Cells = Field(description='Which, e.g. { data = { field = "region", values = [3] } }.')
-    material: MaterialChoice = Field(description="What they are made of, as that of a solid.")
+    name: StrictStr = Field(description="Name by which [[vary]] refers to the region.")
+    where: Cells = Field(
+        description='Tetrahedra of the region, e.g. { data = { field = "region", values = [3] } }.'
+    )
+    material: MaterialChoice = Field(description="Material, as of a solid.")
     density: Positive | None = Field(
-        None, description="Mass density [kg/m³]; that of the preset or of the solid unless given."
+        None, description="Mass density [kg/m³]; by default that of the preset or of the solid."
     )
 
     def make(self, mesh: meshes.TetMesh) -> regions.Region:
@@ -39,25 +41,27 @@ class KelvinVoigt(Table):
 
 class Maxwell(Table):
     young: Positive = Field(description="Young's modulus E [Pa] of the spring.")
-    poisson: Annotated[Number, Field(gt=-1, lt=0.5)] = Field(description="Its Poisson's ratio ν.")
-    time: Positive = Field(description="In which its stress relaxes, τ [s].")
+    poisson: Annotated[Number, Field(gt=-1, lt=0.5)] = Field(description="Poisson's ratio ν of the spring.")
+    time: Positive = Field(description="Relaxation time τ [s].")
 
 
 class Rayleigh(Table):
     others_call: ClassVar[dict[str, str]] = {"stiffness": "stiffness_factor", "mass": "mass_factor"}
 
     stiffness_factor: NotNegative = Field(
-        0.0, description="β [s]: damping in proportion to the stiffness at rest."
+        0.0, description="Factor β [s] of damping proportional to the rest stiffness."
     )
-    mass_factor: NotNegative = Field(0.0, description="α [1/s]: damping in proportion to the mass.")
+    mass_factor: NotNegative = Field(0.0, description="Factor α [1/s] of damping proportional to the mass.")
 
 
 class ViscosityChoice(Choice):
     """Viscosity or damping in dynamic scenes."""
 
-    kelvin_voigt: KelvinVoigt | None = Field(None, description="A dashpot beside the material.")
-    maxwell: Maxwell | None = Field(None, description="A spring with a dashpot behind it.")
-    rayleigh: Rayleigh | None = Field(None, description="In proportion to stiffness at rest and mass.")
+    kelvin_voigt: KelvinVoigt | None = Field(None, description="Dashpot parallel to the material.")
+    maxwell: Maxwell | None = Field(
+        None, description="Spring and dashpot in series, parallel to the material."
+    )
+    rayleigh: Rayleigh | None = Field(None, description="Damping proportional to rest stiffness and mass.")
 
     def make(self) -> viscosity.Viscosity:
         kind, value = self.chosen

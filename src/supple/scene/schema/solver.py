@@ -106,18 +106,15 @@ class StopCriteria(Table):
 
     tolerance: LimitOrFalse | None = Field(
         default=None,
-        description="Stop when the relative residual is below this, between 0 and 1; 1e-4 unless given, "
-        "also beside "
-        "other limits; false for no tolerance.",
+        description="Tolerance of the relative residual, between 0 and 1; 1e-4 by default, also together "
+        "with other limits; false disables it.",
     )
     max_iterations: Count | None = Field(
-        default=None, description="Stop after so many iterations, at least 1."
+        default=None, description="Largest number of iterations of a solve, at least 1."
     )
-    time_limit: Positive | None = Field(default=None, description="Stop after so many seconds, positive.")
+    time_limit: Positive | None = Field(default=None, description="Time limit of a solve [s], positive.")
     position_tolerance: LimitOrFalse | None = Field(
         default=None,
-        description="Where the relative residual is reached, every body must also be this close to the "
-        "equilibrium, "
-        "relative to its size; 1e-4 in quasistatic scenes unless given; false where the relative residual "
-        "is enough.",
+        description="Largest distance of every body from its equilibrium, relative to its size, required in "
+        "addition to the tolerance; 1e-4 in quasistatic scenes by default; false disables it.",
     )
