@@ -83,7 +83,7 @@ def test_the_start_may_be_given_and_is_not_written_before_later_frames(tmp_path)
     later = supple.Frame(REST, None, None, None, 7, 7 * DT)
     with np.load(save_frames(SCENE, [later], "npz", tmp_path)["npz"]) as arrays:
         assert arrays["index"].tolist() == [7]
-    with pytest.raises(ResultsError, match="start must have"):
+    with pytest.raises(ResultsError, match="initial must have"):
         save_frames(SCENE, [REST], "npz", tmp_path, initial=REST[1:])
 
 

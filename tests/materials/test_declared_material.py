@@ -300,7 +300,7 @@ def test_results_and_frames_have_the_fibers_as_they_are_now(file, tmp_path):
 def test_a_name_is_taken_once_and_only_by_materials():
     with pytest.raises(ValueError, match="there is already a material 'corotated', Corotated"):
         supple.materials.register_material("corotated", Fibers)
-    with pytest.raises(TypeError, match=r"subclass of supple\.Material"):
+    with pytest.raises(TypeError, match=r"subclass of supple\.materials\.Material"):
         supple.materials.register_material("mine", tuple)
     with pytest.raises(ValueError, match="a plain word"):
         supple.materials.register_material("a b", Fibers)

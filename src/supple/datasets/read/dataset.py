@@ -324,7 +324,7 @@ class Dataset(Mapping[str, Any]):
         """Load the scene with its original, unvaried values."""
         from supple.scene import load_scene
 
-        return load_scene(self.path / "scene.toml", self.store.scene_folder)
+        return load_scene(self.path / "scene.toml", self.path)
 
     def __repr__(self) -> str:
         names = ", ".join(quantity.name for quantity in self.store.quantities)

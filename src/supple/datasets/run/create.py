@@ -68,7 +68,6 @@ class Facts:
         spec: Spec as JSON values.
         title: Title of the data set.
         scene: Scene text with paths relative to the store.
-        source: Scene with its original paths.
         columns: (count, size) values of each varied quantity.
         draw_order: (count,) number of each sample in drawing order.
         paths: Scene paths of each varied quantity.
@@ -88,7 +87,6 @@ class Facts:
     spec: dict[str, Any]
     title: str
     scene: str
-    source: Source
     columns: dict[str, np.ndarray]
     draw_order: np.ndarray
     paths: dict[str, list[str]]
@@ -147,7 +145,7 @@ def open_matching(path: Path, facts: Facts) -> Store:
 
 
 def _grow_hint(store: Store, facts: Facts) -> str:
-    more = len(facts.draw_order) > store.count and store.facts.get("origin") == facts.origin
+    more = len(facts.draw_order) > store.count and store.facts["origin"] == facts.origin
     return ", or let it grow with --grow" if more else ""
 
 
@@ -157,16 +155,14 @@ def difference(store: Store, facts: Facts) -> str:
     keys = [key for key in {**old, **new} if key not in DESCRIPTIVE_KEYS and old.get(key) != new.get(key)]
     if set(keys) - {"count"}:
         return "different are " + ", ".join(keys)
-    own = facts.scene if store.has_checksums else facts.source.text
-    if (store.path / "scene.toml").read_text(encoding="utf-8") != own:
+    if (store.path / "scene.toml").read_text(encoding="utf-8") != facts.scene:
         return "its scene is different"
-    now = {file.name: file.digest for file in facts.files} if store.has_checksums else facts.source.files
-    return other_files(store, now) or ("different are count" if keys else "its design is different")
+    return _changed_files(store, facts) or ("different are count" if keys else "its design is different")
 
 
-def other_files(store: Store, now: dict[str, str]) -> str:
+def _changed_files(store: Store, facts: Facts) -> str:
     """Message about scene files modified since store creation; empty without changes."""
-    before = store.facts.get("files", now)
+    before, now = store.facts["files"], {file.name: file.digest for file in facts.files}
     changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return f"its scene is of other files now: {', '.join(changed)}" if changed else ""
 
@@ -292,9 +288,11 @@ def extend_store(store: Store, facts: Facts, command: Sequence[str] | None) -> S
 
 def _check_extendable(store: Store, facts: Facts) -> None:
     """Check that only the sample count differs and that the existing samples are unchanged."""
-    if store.facts.get("origin") != facts.origin:
-        why = difference(store, facts) if "origin" in store.facts else "an earlier supple has begun it"
-        raise DatasetError(f"{store.path} cannot grow into this spec: {why}. Only count may be different.")
+    if store.facts["origin"] != facts.origin:
+        raise DatasetError(
+            f"{store.path} cannot grow into this spec: {difference(store, facts)}. Only count may be "
+            "different."
+        )
     for label, values in facts.columns.items():
         before = store.inputs[label].reshape(store.count, -1)
         if not np.array_equal(values[: store.count], before):
@@ -311,10 +309,7 @@ def _link_shard(store: Store, new: Store, shard: int) -> None:
         own = new.file(quantity.name, shard)
         own.parent.mkdir(parents=True, exist_ok=True)
         _link_or_copy(store.file(quantity.name, shard), own)
-    if store.has_checksums:
-        _link_or_copy(store.manifest_file(shard), new.manifest_file(shard))
-    else:
-        write_with_checksum(new.manifest_file(shard), store.manifest(shard))
+    _link_or_copy(store.manifest_file(shard), new.manifest_file(shard))
 
 
 def _link_or_copy(old: Path, new: Path) -> None:
@@ -411,7 +406,6 @@ def facts_of(spec: Spec, counts: Sequence[int] = ()) -> Facts:
         spec=spec_values,
         title=spec.title,
         scene=scene_with_copied_files(source.text, files),
-        source=source,
         columns={_folder_name(label): values for label, values in columns.items()},
         draw_order=draw_order,
         paths={_folder_name(vary.label): vary.paths for vary in table.vary},

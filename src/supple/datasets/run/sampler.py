@@ -16,10 +16,9 @@ from supple.api.simulate import equilibrium
 from supple.config.backend import Backend
 from supple.datasets.errors import DatasetError
 from supple.datasets.read.quantities import SampleQuantities
-from supple.datasets.run.create import other_files
 from supple.datasets.spec.parametric_scene import Source, Values
 from supple.datasets.store.dataset_store import OUTCOMES, Store
-from supple.datasets.store.integrity import identity_of, origin_of, refuse_changed
+from supple.datasets.store.integrity import refuse_changed
 from supple.kernels.devices import DeviceError
 from supple.model.model import Conditions, Model, latest_model
 from supple.problem import Problem
@@ -116,43 +115,17 @@ def scene_of_store(store: Store) -> Source:
         DatasetError: The scene differs from the scene that the store was created with.
     """
     refuse_changed(store)
-    folder = store.scene_folder
-    try:
-        source = Source.load(store.path / "scene.toml", folder)
-    except SceneError as error:
-        if store.has_checksums:
-            raise
-        raise DatasetError(
-            f"{error}\n{store.path} was written by an earlier supple, which left the files that a scene "
-            f"names where they were, in {folder}. Put them there, or make a new data set, which has copies."
-        ) from None
+    source = Source.load(store.path / "scene.toml", store.path)
     for varied in store.facts["varied"]:
         source.vary(varied["label"], varied["paths"])
     vertices = store.facts["vertices"]
     if source.model.vertices != vertices:
         raise DatasetError(
             f"{store.path}: its scene has {source.model.vertices:,} vertices now and had {vertices:,} when "
-            f"the set was begun; a mesh file in {folder} has changed, or this version of supple makes other "
+            f"the set was begun; a mesh file in {store.path} has changed, or this version of supple makes other "
             "meshes."
         )
-    if not store.has_checksums:
-        _refuse_another_scene(store, source)
     return source
-
-
-def _refuse_another_scene(store: Store, source: Source) -> None:
-    """Verify the scene of a store without checksums by identity hash."""
-    if changed := other_files(store, source.files):
-        raise DatasetError(
-            f"{store.path}: {changed}. Put back what was in {store.scene_folder} when it was begun."
-        )
-    columns = {label: values.reshape(len(values), -1) for label, values in store.inputs.items()}
-    if identity_of(origin_of(store.spec, source), store.spec["count"], columns) != store.facts["identity"]:
-        raise DatasetError(
-            f"{store.path}: its scene.toml, inputs/ or the spec in zarr.json are not those that it was begun "
-            "with. Samples would be of another scene than those that are there: put them back as they were, "
-            "or make a new data set."
-        )
 
 
 class Sampler:

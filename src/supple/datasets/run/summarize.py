@@ -19,9 +19,8 @@ from supple.datasets.store.checksums import (
     write_with_checksum,
     wrong_files,
 )
-from supple.datasets.store.dataset_store import GOOD_OUTCOMES, OUTCOMES, REPORT_COLUMNS, Store, sums_of
+from supple.datasets.store.dataset_store import GOOD_OUTCOMES, OUTCOMES, REPORT_COLUMNS, Store
 from supple.datasets.store.zarr_arrays import (
-    Shard,
     chunk_file,
     group,
     read_array,
@@ -136,7 +135,7 @@ def wrong_reports(store: Store) -> Iterator[str]:
 
 def _wrong_reports(store: Store) -> Iterator[str]:
     text, checksums = _state(store)
-    if text == UNFINISHED_REPORT or (checksums is None and (text is None or not store.has_checksums)):
+    if text == UNFINISHED_REPORT or (checksums is None and text is None):
         return
     try:
         files = read_verified(store.path / "report" / CHECKSUM_FILE)["files"]
@@ -188,7 +187,7 @@ def statistics(
     good = np.flatnonzero(good_samples(columns))
     part = part_of_statistics(store, good)
     ids = store.parts_of(good)["train"] if part == "train" else good
-    sums = [_sums_of_shard(store, shard, ids, part) for shard in finished]
+    sums = [_sums_of_shard(store, shard, part) for shard in finished]
     for quantity in store.quantities:
         parts = [one for each in sums for one in each[quantity.name] if one["count"]]
         if parts:
@@ -214,20 +213,7 @@ def statistics(
     return by_quantity
 
 
-def _sums_of_shard(store: Store, shard: int, ids: np.ndarray, part: str) -> dict[str, list[dict[str, Any]]]:
-    """Partial sums per quantity over one split or all splits of a shard.
-
-    Stores of earlier versions lack these sums in their manifests; they are recomputed from the samples.
-    """
-    by_part = store.manifest(shard).get("sums_by_part")
-    if by_part is not None:
-        return {
-            name: [sums[part]] if part != "all" else list(sums.values()) for name, sums in by_part.items()
-        }
-    slots = ids[np.isin(ids, store.ids(shard))] - store.ids(shard).start
-    shard_arguments = {
-        k.name: (store.file(k.name, shard), k.shape, store.dtype, store.shard) for k in store.quantities
-    }
-    if not len(slots):
-        return {name: [] for name in shard_arguments}
-    return {name: [sums_of(Shard(*where).read_chunks(slots))] for name, where in shard_arguments.items()}
+def _sums_of_shard(store: Store, shard: int, part: str) -> dict[str, list[dict[str, Any]]]:
+    """Partial sums per quantity over one split or all splits of a shard."""
+    by_part = store.manifest(shard)["sums_by_part"]
+    return {name: [sums[part]] if part != "all" else list(sums.values()) for name, sums in by_part.items()}

@@ -38,20 +38,15 @@ def write_with_checksum(path: Path, values: Mapping[str, Any]) -> None:
     write_text(path, text_with_checksum({"checksum": CHECKSUM_PLACEHOLDER, **others}))
 
 
-def has_valid_checksum(text: str, required: bool = True) -> bool:
-    """True if the checksum stored in a JSON text matches the text.
-
-    Args:
-        text: Content of the file.
-        required: False accepts files of earlier versions, which have no checksum.
-    """
+def has_valid_checksum(text: str) -> bool:
+    """True if a JSON text stores its own checksum."""
     match = OWN_CHECKSUM.search(text)
     if match is None:
-        return not required
+        return False
     return _digest(text[: match.start(1)] + CHECKSUM_PLACEHOLDER + text[match.end(1) :]) == match[1]
 
 
-def read_verified(path: Path, required: bool = True) -> dict[str, Any]:
+def read_verified(path: Path) -> dict[str, Any]:
     """Read a JSON file and verify the checksum stored in it.
 
     Raises:
@@ -64,7 +59,7 @@ def read_verified(path: Path, required: bool = True) -> dict[str, Any]:
         raise DatasetError(f"{path} is missing.") from None
     except (OSError, ValueError) as error:
         raise DatasetError(f"{path} is damaged ({error}).") from None
-    if not has_valid_checksum(text, required):
+    if not has_valid_checksum(text):
         raise DatasetError(f"{path} is damaged or was edited: its checksum is wrong.")
     return values
 

@@ -35,8 +35,8 @@ OUTCOMES = (
 GOOD_OUTCOMES = ("converged",)
 
 REQUIRED_FACTS = (
-    "identity", "title", "count", "shard", "precision", "quantities", "varied", "bodies", "pins", "vertices",
-    "spec", "folder", "created", "machine", "versions",
+    "identity", "origin", "files", "title", "count", "grown", "shard", "precision", "quantities", "varied",
+    "bodies", "pins", "vertices", "spec", "created", "machine", "versions",
 )  # fmt: skip
 """Attributes of zarr.json in every store."""
 
@@ -80,30 +80,12 @@ class Store:
             raise DatasetError(f"{path} is no data set: it has no zarr.json.") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedError(f"{path} is no data set of supple that can be read ({error}).") from None
-        self.has_checksums = schema > 1
-        """False for stores of earlier versions, which have checksums of samples only."""
-        self.is_metadata_valid = has_valid_checksum(text, required=self.has_checksums)
-        """True if zarr.json matches its checksum."""
+        if schema != SCHEMA_VERSION:
+            raise DatasetError(_describe_other_layout(path, schema, self.facts.get("versions")))
         if missing := [name for name in REQUIRED_FACTS if name not in self.facts]:
             raise DamagedError(f"{path / 'zarr.json'} is damaged: it does not say {', '.join(missing)}.")
-        if schema != SCHEMA_VERSION:
-            needed = (
-                "a later one than this is needed to read it"
-                if schema > SCHEMA_VERSION
-                else "compute it again"
-            )
-            raise DatasetError(
-                f"{path} was written by supple {self.facts['versions']['supple']} in layout {schema}, not "
-                f"{SCHEMA_VERSION}; {needed}."
-            )
-
-    @property
-    def scene_folder(self) -> Path:
-        """Folder that paths in scene.toml are relative to.
-
-        This is the store itself; in stores of earlier versions, the folder of the original scene file.
-        """
-        return self.path if self.has_checksums else self.path.parent / self.facts["folder"]
+        self.is_metadata_valid = has_valid_checksum(text)
+        """True if zarr.json matches its checksum."""
 
     @property
     def count(self) -> int:
@@ -112,7 +94,7 @@ class Store:
     @property
     def previous_counts(self) -> list[int]:
         """Sample counts before each extension."""
-        return list(self.facts.get("grown", []))
+        return list(self.facts["grown"])
 
     @property
     def shard(self) -> int:
@@ -168,7 +150,7 @@ class Store:
 
     def manifest(self, shard: int) -> dict[str, Any]:
         try:
-            return read_verified(self.manifest_file(shard), required=self.has_checksums)
+            return read_verified(self.manifest_file(shard))
         except DatasetError as error:
             raise DatasetError(
                 f"{error} Delete it, and `supple dataset resume` solves its shard again."
@@ -223,6 +205,16 @@ class Store:
         for path in [*self.path.rglob(".unfinished_*"), *leftovers]:
             if is_abandoned(path):
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _describe_other_layout(path: Path, schema: int, versions: object) -> str:
+    """Sentence that refuses a store of another layout, of which only the schema number is relied on."""
+    version = versions.get("supple", "") if isinstance(versions, dict) else ""
+    needed = "a later one than this is needed to read it" if schema > SCHEMA_VERSION else "compute it again"
+    return (
+        f"{path} was written by {f'supple {version}'.rstrip()} in layout {schema}, not {SCHEMA_VERSION}; "
+        f"{needed}."
+    )
 
 
 def to_json_number(value: Any) -> Any:

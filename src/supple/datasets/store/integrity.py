@@ -29,11 +29,10 @@ def wrong_constants(store: Store) -> Iterator[str]:
     """Yield a sentence per missing or modified file among those written at creation."""
     if not store.is_metadata_valid:
         yield f"{store.path / 'zarr.json'} is damaged or was edited: its checksum is wrong."
-    if store.has_checksums:
-        try:
-            yield from wrong_files(store.path, _constants(store))
-        except DatasetError as error:
-            yield str(error)
+    try:
+        yield from wrong_files(store.path, _constants(store))
+    except DatasetError as error:
+        yield str(error)
 
 
 def _constants(store: Store) -> dict[str, str]:
@@ -69,7 +68,7 @@ def extra_files(store: Store) -> Iterator[str]:
         paths = (*own, *(store.file(quantity.name, shard) for quantity in store.quantities))
         known |= {path.relative_to(store.path).as_posix() for path in paths}
     known |= {REPORT_FILE, *report_files(store)}
-    free = () if is_summary_current(store) and store.has_checksums else ("report/", "splits/", "stats/")
+    free = () if is_summary_current(store) else ("report/", "splits/", "stats/")
     for path in sorted(store.path.rglob("*")):
         name = path.relative_to(store.path).as_posix()
         if (

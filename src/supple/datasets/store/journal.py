@@ -142,7 +142,7 @@ def _parse_entry(entry: bytes, identity: str) -> tuple[int, Row | None]:
     end = entry.find(b"\n")
     try:
         header = json.loads(entry[:end])
-    except ValueError:  # written by an earlier version of supple
+    except ValueError:  # no header of this layout
         return 0, None
     if header["identity"] != identity:
         return 0, None

@@ -61,10 +61,7 @@ def _copy_empty(source: Store, target: Path) -> None:
         for name in ("zarr.json", "scene.toml", "design.csv"):
             shutil.copyfile(source.path / name, unfinished / name)
         (unfinished / MANIFEST_FOLDER).mkdir()
-        if source.has_checksums:
-            write_card(unfinished, target.name)
-        else:
-            shutil.copyfile(source.path / "README.md", unfinished / "README.md")
+        write_card(unfinished, target.name)
 
 
 def _copy_shard(source: Store, store: Store, shard: int) -> None:

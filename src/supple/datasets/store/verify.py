@@ -36,7 +36,7 @@ class Verdict:
         solved: Differences of the samples that were solved again.
         missing: Number of samples that are not solved yet.
         up_to_date: True if reports, splits and statistics cover all solved samples.
-        notes: Sentences about unfinished or unverifiable parts.
+        notes: Sentences about unfinished parts.
     """
 
     chunks: int = 0
@@ -99,7 +99,7 @@ def verify(store: Store, samples: int = 5, seed: int = 0, progress: Progress | N
 
 
 def _note_unfinished(store: Store, verdict: Verdict) -> None:
-    """Add notes about missing samples, outdated summaries and files without checksums."""
+    """Add notes about missing samples and outdated summaries."""
     finished = store.finished_shards()
     left = [shard for shard in range(store.shards) if shard not in set(finished)]
     verdict.missing = sum(len(store.ids(shard)) for shard in left)
@@ -114,12 +114,6 @@ def _note_unfinished(store: Store, verdict: Verdict) -> None:
         verdict.notes.append(
             "Reports, splits and statistics are not of all shards that are finished; `supple dataset resume "
             f"{store.path}` writes them."
-        )
-    if not store.has_checksums:
-        verdict.notes.append(
-            f"{store.path} was written by an earlier supple, with checksums of its samples alone: damage to "
-            "inputs/, rest/, design.csv, scene.toml and zarr.json is not noticed. A new store of the same "
-            "spec has checksums of all files."
         )
 
 

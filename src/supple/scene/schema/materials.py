@@ -127,6 +127,11 @@ def _alternatives(kind: type[Material]) -> Alternatives:
     return ways
 
 
+def _unmentioned(required: set[str]) -> set[str]:
+    """Aliases that messages leave out: of a shear modulus, μ is named beside λ only."""
+    return {"E", "nu", "kappa", "shear_modulus" if "lam" in required else "mu"}
+
+
 class Parameters(Table):
     """Material parameters, either declared or stored ones."""
 
@@ -136,12 +141,10 @@ class Parameters(Table):
     def _one_way(self) -> Self:
         given, alternatives = self.model_fields_set, _alternatives(self.kind)
         if not any(required <= given <= set(known) for required, known in alternatives):
-            aliases = {alias for p in (*MODULI, *self.kind.parameters) for alias in p.aliases}
-            aliases -= {p.name for p in self.kind.parameters}
             texts = [
                 " and ".join(name for name in known if name in required)
                 for required, known in alternatives
-                if not required & aliases
+                if not required & _unmentioned(required)
             ]
             expected = f"either {', or '.join(texts)}" if len(texts) > 1 else texts[0]
             raise ValueError(f"must have {expected}; it has {', '.join(sorted(given)) or 'none of them'}.")
