@@ -14,7 +14,7 @@ import supple
 
 def main(source: Path, folder: Path, edge_length: float, frames: int = 30) -> dict[str, Path]:
     surface = supple.meshes.load_surface(source)
-    mesh = supple.meshes.tetrahedralize(surface, edge_length)
+    mesh = supple.meshes.tetrahedralize(surface, edge_length, progress=print)  # 1 2, then 2 2
     (_, low, _), (_, high, _) = mesh.bounds
 
     scene = supple.Scene(quasistatic=False, dt=1 / 30, frames=frames)

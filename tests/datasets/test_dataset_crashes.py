@@ -230,7 +230,7 @@ def test_the_real_errors_of_ray_are_those_that_are_caught():
 
 
 def test_status_counts_inverted_samples_and_leaves_them_out(tmp_path):
-    """As data sets of earlier versions have them, which counted them as converged."""
+    """A sample with inverted elements is in no part, even if its outcome is converged."""
     store = solved(tmp_path, count=4, shard=4)
     manifest = store.manifest(0)
     positions = list(supple.data.open(store.path)["positions"][:])

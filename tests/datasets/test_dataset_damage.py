@@ -246,7 +246,7 @@ def test_checksums_of_json_are_of_all_of_its_text():
     assert has_valid_checksum(text)
     for at in range(len(text)):
         assert not has_valid_checksum(text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :])
-    assert has_valid_checksum("{}", required=False)
+    assert not has_valid_checksum("{}")
 
 
 def test_merged_and_extended_stores_have_their_own_checksums(copy, full_store, tmp_path):
@@ -281,4 +281,8 @@ def test_stores_of_other_versions_are_refused(tmp_path, schema, advice):
     root["attributes"]["supple"]["schema"] = schema
     (store.path / "zarr.json").write_text(json.dumps(root))
     with pytest.raises(DatasetError, match=rf"was written by supple .* in layout {schema}, not 4; {advice}"):
+        Store(store.path)
+    root["attributes"]["supple"] = {"schema": schema, "versions": [1]}
+    (store.path / "zarr.json").write_text(json.dumps(root))
+    with pytest.raises(DatasetError, match=rf"was written by supple in layout {schema}, not 4; {advice}"):
         Store(store.path)

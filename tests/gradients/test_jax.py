@@ -90,7 +90,7 @@ def test_what_fails_is_nan_and_says_why():
     why = []
 
     def lowest(young):
-        return supple.jax.equilibrium(scene, young=young, complaints=why)[:, 1].sum()
+        return supple.jax.equilibrium(scene, young=young, errors=why)[:, 1].sum()
 
     value, slope = jax.value_and_grad(lowest)(-1.0)
     assert np.isnan(value)

@@ -36,7 +36,7 @@ MISTAKES = {
     ),
     "wrong type": (
         'gravity = "down"\n' + PINNED,
-        "gravity: got 'down'; it should be a list. Acceleration [m/s²], three numbers.",
+        "gravity: got 'down'; it should be a list. ",
     ),
     "wrong number": ("gravity = [0, true, 0]\n" + PINNED, "gravity[1]: got True; it should be a number"),
     "wrong count": ("gravity = [0, 1]\n" + PINNED, "gravity: got [0, 1]; it should have 3 items, and has 2"),
@@ -48,7 +48,7 @@ MISTAKES = {
     "not finite": ("dt = nan\n" + PINNED, "dt: got nan; it should be a finite number"),
     "missing key": (
         SOLID.replace("mesh =", "# mesh ="),
-        "solid[0].mesh: is missing. Its rest shape, e.g. { block",
+        "solid[0].mesh: is missing. ",
     ),
     "single brackets": (
         PINNED.replace("[[pin]]", "[pin]"),
@@ -71,10 +71,10 @@ MISTAKES = {
         SOLID + "density = -10",
         "solid[0].density: got -10; it should be greater than 0. Mass",
     ),
-    "zero dt": ("dt = 0\n" + PINNED, "dt: got 0; it should be greater than 0. Time from frame to frame [s]"),
+    "zero dt": ("dt = 0\n" + PINNED, "dt: got 0; it should be greater than 0. "),
     "two meshes": (
         pinned(**{"[2, 2, 2] }": "[2, 2, 2] }, ball = {}"}),
-        "solid[0].mesh: must name exactly one of block, bar, ball, torus, file; it names block, ball",
+        "solid[0].mesh: must name exactly one of block, ball, torus, file; it names block, ball",
     ),
     "missing mesh": (
         pinned(**{"block = { cells = [2, 2, 2] }": 'file = "no.mesh"'}),
@@ -115,7 +115,7 @@ MISTAKES = {
     ),
     "motion is no list": (
         PINNED + "motion = { translate = { offset = [1, 0, 0] } }",
-        "pin[0].motion: got {'translate': {'offset': [1, 0, 0]}}; it should be a list. A list of motions",
+        "pin[0].motion: got {'translate': {'offset': [1, 0, 0]}}; it should be a list. ",
     ),
     "wrong keyframes": (
         PINNED + "motion = [{ keyframes = { times = [0, 1], fractions = [0, 1] } }]",
@@ -244,7 +244,7 @@ MISTAKES = {
         "solver.acceleration: acceleration names its kind, as in { kind = 'anderson' }; got {'window': 5}",
     ),
     "text for a flag": (
-        PINNED + '[solver]\nmethod = "pbng"\nlinks = "no"',
+        PINNED + '[solver]\nmethod = "pbng"\ntied_groups = "no"',
         "solver.tied_groups: tied_groups must be True or False, got 'no'",
     ),
     "idle option of another solver": (
@@ -261,7 +261,7 @@ MISTAKES = {
     ),
     "two starts": (
         PINNED + '[initial]\nscramble = { seed = 1 }\nflatten = { axis = "x" }',
-        "start: must name exactly one of scramble, flatten",
+        "initial: must name exactly one of scramble, flatten",
     ),
     "not TOML": ("gravity = [0, 0\n" + PINNED, "this is not TOML:"),
 }

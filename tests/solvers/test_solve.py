@@ -308,13 +308,23 @@ def test_recording_a_history_changes_nothing(solver):
     np.testing.assert_array_equal(recorded.positions, plain.positions)
 
 
+def test_callbacks_of_motions_get_the_frame():
+    scene, seen = bar_scene(), []
+    scene.quasistatic = False
+    options = {"frames": 4, "first_frame": 3, "max_iterations": 2, "tolerance": None}
+    for frame in supple.simulate(scene, solver=PBNG(), callback=seen.append, **options):
+        assert {info.frame for info in seen} == {frame.index}
+        seen.clear()
+    assert frame.index == 4
+
+
 def test_watchers_see_the_residual_fall():
     seen = []
     report = supple.equilibrium(bar_scene(), solver=PBNG(), tolerance=1e-5, callback=seen.append).report
     iterations = [info.iteration for info in seen]
     relative_residual = [info.relative_residual for info in seen]
     seconds = [info.seconds for info in seen]
-    assert {info.stage for info in seen} == {"solve"}
+    assert {(info.stage, info.solver, info.frame) for info in seen} == {("solve", "pbng", None)}
     assert iterations[0] == 0
     assert iterations[-1] == report.iterations
     assert relative_residual[-1] == report.relative_residual < relative_residual[0]

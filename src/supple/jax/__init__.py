@@ -25,7 +25,7 @@ def equilibrium(
     *,
     solver: Solver | str | None = None,
     initial: np.ndarray | None = None,
-    complaints: list[str] | None = None,
+    errors: list[str] | None = None,
     **given: Any,
 ) -> jax.Array:
     """Solve for a scene's equilibrium as a differentiable JAX function of selected inputs.
@@ -38,7 +38,7 @@ def equilibrium(
         scene: Scene or scene file.
         solver: Solver or its name.
         initial: (n, 3) initial positions [m].
-        complaints: List to which a sentence is appended for every failed solve or gradient.
+        errors: List to which a sentence is appended for every failed solve or gradient.
         **given: Inputs that replace those of the scene, and options, as in `supple.torch.equilibrium`.
 
     Returns:
@@ -46,7 +46,7 @@ def equilibrium(
     """
     layer, values = make_layer(scene, solver, initial, given)
     arrays = tuple(jnp.asarray(value, float) for value in values)
-    return _function(layer, [array.shape for array in arrays], complaints)(arrays)
+    return _function(layer, [array.shape for array in arrays], errors)(arrays)
 
 
 def _flat(values: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[list[np.ndarray], tuple[int, ...]]:
@@ -56,15 +56,15 @@ def _flat(values: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[list[np.ndarr
     return [array.reshape(-1, *shape) for array, shape in zip(arrays, shapes, strict=True)], lead
 
 
-def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], complaints: list[str] | None) -> Any:
+def _function(layer: Layer, shapes: Sequence[tuple[int, ...]], errors: list[str] | None) -> Any:
     """Create the differentiable function θ → x for input values of these shapes."""
 
     dtype = jnp.zeros(0).dtype
 
     def unwrap(result: Any) -> Any:
         """Return a result; record errors and return None for them, since callbacks must not raise."""
-        if isinstance(result, Exception) and complaints is not None:
-            complaints.append(str(result))
+        if isinstance(result, Exception) and errors is not None:
+            errors.append(str(result))
         return None if isinstance(result, Exception) else result
 
     def attempt(compute: Any, count: int) -> list[Any]:

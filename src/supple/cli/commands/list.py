@@ -63,8 +63,8 @@ OPTIONS = {
     "line_search": "Halve a step until the potential decreases.",
     "linear_iterations": "Fixed number of iterations of the linear solver per step, for equal budgets.",
     "linear_solver": "Linear solver: multilevel, cg (conjugate gradients), direct, amg (algebraic "
-    "multigrid), or auto, which is multilevel until it converges slowly; baselines: gauss_seidel, bicgstab, and qr for "
-    "small systems.",
+    "multigrid), or auto, which is multilevel until it converges slowly; baselines: gauss_seidel, bicgstab, "
+    "and qr for small systems.",
     "max_predicted_sweeps": "Largest number of predicted remaining sweeps; above it, Newton steps follow. 0 "
     "begins with Newton steps.",
     "max_rotation": "Largest rotation of nearly all elements in a Newton step [rad].",

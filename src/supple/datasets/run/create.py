@@ -25,7 +25,6 @@ from supple.datasets.read.quantities import Quantity, quantities_of
 from supple.datasets.run.summarize import write_summary
 from supple.datasets.run.traversal import path_in_parts
 from supple.datasets.spec.dataset_spec import Spec
-from supple.datasets.spec.parametric_scene import Source
 from supple.datasets.spec.sampling import draw
 from supple.datasets.spec.spec_tables import DESCRIPTIVE_KEYS
 from supple.datasets.store.checksums import (

@@ -122,8 +122,7 @@ def scene_of_store(store: Store) -> Source:
     if source.model.vertices != vertices:
         raise DatasetError(
             f"{store.path}: its scene has {source.model.vertices:,} vertices now and had {vertices:,} when "
-            f"the set was begun; a mesh file in {store.path} has changed, or this version of supple makes other "
-            "meshes."
+            "the set was begun; a mesh file in it has changed, or this version of supple makes other meshes."
         )
     return source
 

@@ -95,9 +95,9 @@ class SolveTable(Table):
     max_iterations: Count | None = Field(None, description="Largest number of iterations of a solve.")
     time_limit: Annotated[Number, Field(gt=0)] | None = Field(None, description="Time limit of a solve [s].")
     device: Literal[DEVICES] = Field("cpu", description="Device: cpu or cuda.")  # type: ignore[valid-type]
-    precision: Literal[PRECISIONS] = Field(
+    precision: Literal[PRECISIONS] = Field(  # type: ignore[valid-type]
         "float64", description="Precision of the solves: float32 or float64."
-    )  # type: ignore[valid-type]
+    )
     initial: Literal["neighbor", "predicted", "cold"] = Field(
         "predicted",
         description="Initial positions of a solve: those of the nearest earlier sample of its shard, a "

@@ -142,7 +142,7 @@ def _parse_entry(entry: bytes, identity: str) -> tuple[int, Row | None]:
     end = entry.find(b"\n")
     try:
         header = json.loads(entry[:end])
-    except ValueError:  # no header of this layout
+    except ValueError:  # not an entry of a journal
         return 0, None
     if header["identity"] != identity:
         return 0, None

@@ -141,10 +141,11 @@ class Parameters(Table):
     def _one_way(self) -> Self:
         given, alternatives = self.model_fields_set, _alternatives(self.kind)
         if not any(required <= given <= set(known) for required, known in alternatives):
+            declared = {p.name for p in self.kind.parameters}
             texts = [
                 " and ".join(name for name in known if name in required)
                 for required, known in alternatives
-                if not required & _unmentioned(required)
+                if not required & (_unmentioned(required) - declared)
             ]
             expected = f"either {', or '.join(texts)}" if len(texts) > 1 else texts[0]
             raise ValueError(f"must have {expected}; it has {', '.join(sorted(given)) or 'none of them'}.")
