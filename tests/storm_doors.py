@@ -15,10 +15,10 @@ Doors = dict[str, tuple[Callable[..., Any], dict[str, Any]]]
 """Functions with arguments that are right, by name."""
 
 NO_DOORS = {
-    "Body", "Cloth", "Comparison", "Direction", "Embedding", "Evaluation", "Fabric", "Frame", "BatchFrame",
-    "Gradient", "GradientReport", "History", "IterationInfo", "Material", "MeshError", "Mode", "MotionGradient",
-    "NoGradientError", "Obstacle", "Outcome", "Pa", "Parameter", "Report", "Result", "SceneError",
-    "SceneFile", "SceneFileError", "State", "Trial", "VertexSet",
+    "BatchFrame", "Body", "Cloth", "Comparison", "Direction", "Embedding", "Evaluation", "Fabric", "Frame",
+    "Gradient", "GradientReport", "History", "IterationInfo", "Material", "MeshError", "Mode",
+    "MotionGradient", "NoGradientError", "Obstacle", "Outcome", "Pa", "Parameter", "Report", "Result",
+    "SceneError", "SceneFile", "SceneFileError", "State", "Trial", "VertexSet",
 }  # fmt: skip
 """What users get and do not call: results, errors, kinds of parameters."""
 

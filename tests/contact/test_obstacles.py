@@ -23,7 +23,7 @@ def block_on_plane(cells=2, poisson=0.0, young=YOUNG, **options):
 def total_force(report):
     contact = report.contact
     on_obstacles = np.sum([each.force for each in contact.obstacles.each], axis=0)
-    return on_obstacles, np.sum(list(contact.bodies.values()), axis=0)
+    return on_obstacles, np.sum(list(contact.obstacles.forces.values()), axis=0)
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])

@@ -60,8 +60,8 @@ MISTAKES = {
     ),
     "half of the parameters": (
         pinned(**{", poisson = 0.3": ""}),
-        "solid[0].material.corotated: must have either young and poisson, or mu and lam, or shear_modulus and "
-        "bulk_modulus; it has young",
+        "solid[0].material.corotated: must have either young and poisson, or mu and lam, or shear_modulus "
+        "and bulk_modulus; it has young",
     ),
     "impossible Lamé": (
         pinned(**{"young = 1e3, poisson = 0.3": "mu = 1, lam = -1"}),

@@ -229,7 +229,7 @@ def test_gmres_ends_at_its_limit():
 def test_a_load_without_an_equilibrium_comes_to_an_end(solver):
     """A pressure beyond the largest that the block resists, (2 μ + 3 λ) ln(l)/l³."""
     scene = supple.Scene(gravity=(0, 0, 0))
-    block = scene.add_solid(supple.block(2), supple.Hencky(young=YOUNG, poisson=POISSON))
+    block = scene.add_solid(supple.block(2), supple.materials.Hencky(young=YOUNG, poisson=POISSON))
     for axis in range(3):
         scene.pin(block.where(face(axis, 0)), axes="xyz"[axis])
     scene.add_traction(block, 3 * YOUNG, following=True)
@@ -286,7 +286,7 @@ def test_motions_are_the_same_with_and_without_the_load_stiffness():
 
 
 def test_frames_under_a_growing_load_lead_to_the_same_equilibrium():
-    scene, _ = cantilever(18.0, (12, 2, 2), ramp=supple.Ramp(times=(0, 1), fractions=(0, 1)))
+    scene, _ = cantilever(18.0, (12, 2, 2), ramp=supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
     scene.quasistatic, scene.dt, scene.frames = True, 0.25, 4
     frames = list(supple.simulate(scene, tolerance=1e-7))
     full = supple.equilibrium(cantilever(18.0, (12, 2, 2))[0], tolerance=1e-7)

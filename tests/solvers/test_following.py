@@ -7,6 +7,7 @@ import pytest
 from problems import PRECISIONS, cantilever, material
 
 import supple
+from supple.model.dynamic_term import DynamicTerm
 from supple.problem import Problem
 from supple.scene import build_model
 from supple.solve.loop import StopCriteria, make_problem, solve
@@ -16,16 +17,15 @@ from supple.solvers import SOLVERS
 from supple.terms import Springs
 
 WITHIN_A_STEP = ["pbng", "newton", "hybrid"]
-"""Methods that go on with other stencils; those of elements begin the step again, and look between steps."""
+"""Methods that update stencils within a step; element-wise methods update them between steps."""
 
 
-class Ropes:
-    """From a vertex that is pinned to all others: springs that are there where they are longer than at
-    rest by some part, and pull from that length on."""
+class Ropes(DynamicTerm):
+    """Springs from a pinned vertex to all that are farther from it than `slack` times the distance at rest."""
 
     def __init__(self, every, slack=1.01, stiffness=40.0):
         self.every, self.slack, self.stiffness = every, slack, stiffness
-        self.looks = []
+        self.times = []
 
     def springs(self, x, rest):
         top = int(np.argmax(rest[:, 1] - rest[:, 0]))
@@ -35,7 +35,7 @@ class Ropes:
         return Springs(pairs, np.full(len(taut), self.stiffness), longest[taut, None], rest)
 
     def update(self, problem, time):
-        self.looks.append(time)
+        self.times.append(time)
         return self.springs(problem.positions, problem.model.rest)
 
 
@@ -52,7 +52,7 @@ def sagging():
 @pytest.mark.parametrize("every", [1, 7])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_solve_ends_with_the_stencils_of_where_it_ends(name, every, precision):
-    """Which is an equilibrium of the model that has had them from the beginning."""
+    """The result is an equilibrium of a model that has these stencils from the beginning."""
     if precision not in SOLVERS[name].precisions:
         pytest.skip(f"{name} does not compute in {precision}")
     model, dynamic_term = sagging(), Ropes(every)
@@ -72,20 +72,20 @@ def test_a_solve_ends_with_the_stencils_of_where_it_ends(name, every, precision)
     problem.begin_step(np.inf)
     problem.positions = result.positions
     assert problem.balance().relative_residual <= 1.5 * tolerance
-    assert len(dynamic_term.looks) > 2
+    assert len(dynamic_term.times) > 2
 
 
 def test_who_never_refreshes_keeps_the_stencils_of_the_beginning():
     model, dynamic_term = sagging(), Ropes(None)
     result = supple.equilibrium(followed(model, dynamic_term), tolerance=1e-6)
     assert result.report.ok
-    assert dynamic_term.looks == [np.inf]
+    assert dynamic_term.times == [np.inf]
     reference = supple.equilibrium(model, tolerance=1e-6)
     np.testing.assert_allclose(result.positions, reference.positions, atol=1e-9)
 
 
 def test_a_verdict_waits_for_the_stencils_of_the_present_positions():
-    """From an equilibrium without springs, all forces balance until somebody looks."""
+    """From an equilibrium without springs, all forces balance until the first update."""
     model = sagging()
     reference = supple.equilibrium(model, tolerance=1e-8)
     dynamic_term = Ropes(1000)
@@ -99,7 +99,7 @@ def test_a_verdict_waits_for_the_stencils_of_the_present_positions():
 @pytest.mark.parametrize("name", [name for name in SOLVERS if name != "fpxpbd"])  # which has no springs
 @pytest.mark.parametrize("every", [None, 3])
 def test_motions_refresh_in_every_step(name, every):
-    """Whether somebody looks at the residual or not, the motion is the same."""
+    """The motion does not depend on a callback that reads the residual."""
     model, schedule = sagging(), StepSchedule(0.04, 2, 0.0, False)
     iterations = []
     for watched in (False, True):
@@ -112,18 +112,18 @@ def test_motions_refresh_in_every_step(name, every):
         for _ in range(4):
             stepping.advance()
         iterations.append(problem.positions)
-        steps = sorted(set(dynamic_term.looks))
+        steps = sorted(set(dynamic_term.times))
         np.testing.assert_allclose(steps, 0.02 * np.arange(1, 9))
         assert len(dynamic_term.springs(problem.positions, model.rest).vertices) > 0
     np.testing.assert_allclose(*iterations, atol=1e-12)
 
 
 def test_progress_before_other_stencils_counts_for_nothing():
-    """Springs that come and go for ever end at the limit, not as a method that got stuck."""
+    """Springs that appear and disappear forever end at the iteration limit, not as stagnation."""
 
     class Fickle(Ropes):
         def update(self, problem, time):
-            self.slack = 1.0 + 0.01 * (len(self.looks) % 2)
+            self.slack = 1.0 + 0.01 * (len(self.times) % 2)
             return super().update(problem, time)
 
     model = followed(sagging(), Fickle(5))
