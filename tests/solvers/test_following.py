@@ -21,7 +21,7 @@ WITHIN_A_STEP = ["pbng", "newton", "hybrid"]
 
 
 class Ropes(DynamicTerm):
-    """Springs from a pinned vertex to all that are farther from it than `slack` times the distance at rest."""
+    """Springs from a pinned vertex to all that are farther from it than `slack` times their rest distance."""
 
     def __init__(self, every, slack=1.01, stiffness=40.0):
         self.every, self.slack, self.stiffness = every, slack, stiffness
