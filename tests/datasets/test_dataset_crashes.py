@@ -26,7 +26,7 @@ from supple.datasets.store.status import status
 from supple.datasets.store.verify import verify
 
 
-def failing(monkeypatch, chosen, error=None, name="_solve_sample"):
+def failing(monkeypatch, chosen, error=None, name="_solve_problem"):
     """Solves fail for those of the conditions of which `select(force)` is true."""
     real = getattr(Sampler, name)
 
@@ -68,7 +68,7 @@ def test_a_crash_from_one_start_is_tried_from_the_next(tmp_path, monkeypatch):
 
     def warm(conditions):
         calls.append(1)
-        return conditions.start is not cold and len(calls) % 2
+        return conditions.initial is not cold and len(calls) % 2
 
     store = make_store(load_spec(spec_of(tmp_path, count=8, shard=8)), tmp_path / "set.zarr")
     shards = Shards(store)

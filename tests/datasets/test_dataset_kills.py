@@ -30,7 +30,7 @@ WORKERS_KILLED, DRIVERS_KILLED = 16, 4
 SAME = (
     "outcome",
     "relative_residual",
-    "distance",
+    "position_error",
     "energy",
     "iterations",
     "inverted",

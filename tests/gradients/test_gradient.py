@@ -400,7 +400,7 @@ def test_what_makes_no_sense_is_refused():
         gradient.body("solid0")
     with pytest.raises(ValueError, match="no step of time"):
         gradient.initial_velocities  # noqa: B018
-    assert "relative_residual" in repr(gradient)
+    assert "relative residual" in repr(gradient)
 
 
 @pytest.mark.parametrize("integrator", ["bdf2", "trapezoidal"])

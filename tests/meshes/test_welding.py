@@ -60,7 +60,7 @@ def test_what_would_collapse_is_refused():
         weld(halves(), 0.3)
     with pytest.raises(TypeError, match="one TriMesh or a list of them"):
         weld([supple.block(1)], 0.1)
-    with pytest.raises(ValueError, match="within must"):
+    with pytest.raises(ValueError, match="tolerance must"):
         weld(halves(), -1)
 
 

@@ -310,7 +310,7 @@ def test_gpbd_tracks_what_it_moves():
     run.advance(5)
     (projection,) = run.projections
     (d,) = projection.memory
-    elements = projection.places
+    elements = projection.elements
     ids = np.concatenate([elements.own, elements.rows.others], axis=1)
     moved = np.zeros((model.vertices + 1, 3))
     per_corner = d[0].reshape(len(ids), 6, 3, -1)

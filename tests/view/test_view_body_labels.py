@@ -28,7 +28,7 @@ def texts_of(model, shapes, camera=(0, 4)):
     view = shared_view(model, shapes, size=SIZE, camera=camera, names=True)
     layout = layout_for(SIZE)
     names = BodyLabels(Figure(), layout, LIGHT, view.named)
-    names.follow(view.camera)
+    names.update(view.camera)
     free_area = np.array([1 - layout.side, 1 - layout.header])
     seen = [free_area * (view.camera.project(body.seen)[0] + 1) / 2 for body in view.named]
     return [

@@ -20,7 +20,7 @@ import h5py
 with h5py.File("samples.h5") as file:
     train = file["splits/train"][:]
     outputs, inputs = file["samples/{quantity}"][:][train], file["inputs/{label}"][:][train]
-    points, relative_residual = file["rest/points"][:], file["report/relative residual"][:]
+    points, relative_residual = file["rest/points"][:], file["report/relative_residual"][:]
 ```
 
 Rows of `samples/` are the samples, in chunks of one; `inputs/` and `report/` have as many rows, what varied
