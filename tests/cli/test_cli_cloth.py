@@ -84,7 +84,7 @@ def _check_exports(folder):
     with np.load(written["npz"]) as saved:
         assert saved["triangles"].shape == (12, 3)
         assert "tets" not in saved
-    mesh = library.load_surface(written["vtu"] / "frame_0000.vtu")
+    mesh = library.meshes.load_surface(written["vtu"] / "frame_0000.vtu")
     np.testing.assert_allclose(mesh.cell_data["volume_ratio"], 1 / 1.02**2, rtol=1e-6)
 
 

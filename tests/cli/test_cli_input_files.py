@@ -168,7 +168,7 @@ def test_starts_of_integers_are_read_and_objects_are_not(tmp_path):
     write_scene(tmp_path, START)
     savez(positions=np.zeros((64, 3), np.int8))
     file = library.load_scene("scene.toml")
-    assert (file.initial_positions(library.build_model(file.scene))[[5, 60]] == 0).all(axis=1).any()
+    assert (file.initial_positions(library.scene.build_model(file.scene))[[5, 60]] == 0).all(axis=1).any()
     savez(positions=np.full((64, 3), None))
     assert "real numbers are needed" in refused("run", "scene.toml", "--overwrite")
 

@@ -160,7 +160,7 @@ def test_memory_is_that_of_the_arrays():
     body = scene.add_solid(library.block(10), library.Corotated(young=1e4, poisson=0.3))
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
     said = library.inspect(scene)["memory_megabytes"]
-    model = library.build_model(scene)
+    model = library.scene.build_model(scene)
     problem = Problem(model, "float64")
     layout, states = problem.layout, problem.states
     rows = [layout.terms, layout.vertices, states.u, states.anchor, states.net]

@@ -189,12 +189,12 @@ def test_an_interrupted_film_leaves_the_old_one(results, tmp_path, monkeypatch):
 
 
 def test_a_mesh_file_is_located_from_the_results(tmp_path):
-    library.save_mesh(library.block(2), tmp_path / "cube.vtu")
+    library.meshes.save_mesh(library.block(2), tmp_path / "cube.vtu")
     (tmp_path / "scenes").mkdir()
     text = SAG.replace("{ block = { cells = [3, 3, 3] } }", '{ file = "../cube.vtu" }')
     supple_json("run", write_scene(tmp_path / "scenes", text), "--output", "out/here", "--no-picture")
     supple_json("render", "out/here", *SMALL)
-    library.save_mesh(library.block(2).scaled(2.0), tmp_path / "cube.vtu")
+    library.meshes.save_mesh(library.block(2).scaled(2.0), tmp_path / "cube.vtu")
     assert "or a mesh that it reads" in refused("out/here")
 
 

@@ -19,9 +19,10 @@ from supple.meshes.skinning import VisibleSurface
 
 
 def public_members() -> dict[str, object]:
-    """What users find in `supple` and in its namespaces for scenes."""
+    """Public names of `supple` and of its namespaces."""
     public = {name: getattr(supple, name) for name in supple.__all__}
-    for space in (supple.io, supple.loads, supple.materials, supple.meshes, supple.motions, supple.shapes):
+    spaces = ("io", "loads", "materials", "meshes", "motions", "shapes", "solvers")
+    for space in (getattr(supple, name) for name in spaces):
         public |= {name: getattr(space, name) for name in space.__all__}
     return public
 
@@ -53,7 +54,7 @@ def is_code(text: str) -> bool:
 
 def test_there_are_examples():
     assert 'save_frames(scene, supple.simulate(scene), "usd", "animation")' in snippets()
-    assert "where(lambda X: X[:, 0] <= 0)" in snippets()
+    assert "Anderson(window=10)" in snippets()
 
 
 @pytest.mark.parametrize("code", snippets())
@@ -101,8 +102,8 @@ PROMPTS = [path for path in ROOT.rglob("*.py") if ">>>" in path.read_text(encodi
 
 @pytest.mark.parametrize("path", PROMPTS, ids=lambda path: path.stem)
 def test_prompts(path):
-    """What stands behind >>> gives what stands below."""
+    """Examples after >>> print the lines below them; those that depend on the machine are only parsed."""
     module = import_module(".".join(("supple", *path.relative_to(ROOT).with_suffix("").parts)))
-    failed, tried = doctest.testmod(module)
-    assert tried > 0
-    assert failed == 0
+    examples = [example for test in doctest.DocTestFinder().find(module) for example in test.examples]
+    assert examples
+    assert doctest.testmod(module).failed == 0

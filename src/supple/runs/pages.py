@@ -97,6 +97,11 @@ def _picture(run: SavedRun) -> Figure:
     return draw_figure(f"Frame {index}" if index > 1 else "The equilibrium", draw)
 
 
+def _title(quantity: str) -> str:
+    """Caption of a key: Relative residual."""
+    return quantity.replace("_", " ").capitalize()
+
+
 def _plots(manifest: dict[str, Any]) -> list[Figure]:
     """Convergence plots, and plots over all frames.
 
@@ -107,7 +112,7 @@ def _plots(manifest: dict[str, Any]) -> list[Figure]:
     plots = []
     if histories:
         for quantity, against in product(QUANTITIES, AGAINST):
-            caption = f"{quantity.capitalize()} against {against}"
+            caption = f"{_title(quantity)} against {against}"
             options = {"tolerance": tolerance, "size": PLOT_SIZE}
             plots.append(draw_figure(caption, history_plot, histories, quantity, against, **options))
     elif manifest.get("looks"):
@@ -126,7 +131,7 @@ def _plots(manifest: dict[str, Any]) -> list[Figure]:
             options = {"size": PLOT_SIZE, "logarithmic": name == "relative_residual"}
             options |= {"tolerance": tolerance} if name == "relative_residual" else {}
             plots.append(
-                draw_figure(f"{name.capitalize()} of each frame", frames_plot, values, label, **options)
+                draw_figure(f"{_title(name)} of each frame", frames_plot, values, label, **options)
             )
     return plots
 
@@ -169,7 +174,7 @@ def _page_of_comparison(folder: Path) -> Page:
     best = min(ran, key=lambda entry: entry["relative_residual"])
     plots = [
         draw_figure(
-            f"{quantity.capitalize()} against {against}",
+            f"{_title(quantity)} against {against}",
             comparison_plot,
             trials,
             against,

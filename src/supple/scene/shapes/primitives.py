@@ -21,7 +21,7 @@ class Shape(ABC):
     @property
     @abstractmethod
     def rows(self) -> np.ndarray:
-        """Primitive shapes of the obstacle, (r, FIELDS) as in `collision.obstacles.signed_distance`."""
+        """Primitive shapes of the obstacle, (r, FIELDS), with the fields that obstacle kernels read."""
 
     @property
     def values(self) -> np.ndarray:
