@@ -1,4 +1,4 @@
-"""Error estimates during a solve: distance to equilibrium, compared with its tolerance."""
+"""Accuracy of a solve beyond its relative residual: distance to equilibrium, momentum of time steps."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from supple.config.stop import StopCriteria
 from supple.problem import Balance, Balances, Problem
+from supple.solve.momentum import MomentumBalance
 from supple.solve.report import Outcome
 from supple.solvers import Run
 from supple.solvers.newton_methods.block_diagonal import block_capacity
@@ -37,12 +38,14 @@ class _MemberEstimates:
         saddle: Lowest energy at which the state was found unstable [J].
         last: Latest error estimate, with the residual norms of its state.
         cut_short: True if a time limit prevented the estimate.
+        momentum_excess: Latest momentum error, relative to what the tolerance allows.
     """
 
     below: float = math.inf
     saddle: float = math.inf
     last: tuple[Balance, ErrorEstimate] | None = None
     cut_short: bool = False
+    momentum_excess: float = 0.0
 
     def covers(self, balance: Balance) -> bool:
         """True if the latest error estimate belongs to the state with these residual norms."""
@@ -67,6 +70,7 @@ class ErrorControl:
         if prepared and prepares and not problem.contacts:
             prepare(problem)
         self._members = [_MemberEstimates() for _ in range(problem.batch_size)]
+        self._momentum = MomentumBalance(problem)
 
     def estimate_converged(self, balances: Balances, active: np.ndarray) -> None:
         """Estimate the errors of converged batch members in one batch.
@@ -109,21 +113,35 @@ class ErrorControl:
     def accepts(self, balance: Balance, member: int = 0) -> bool:
         """True if a state within the relative residual tolerance also satisfies the distance tolerance.
 
-        Otherwise the solver run receives a lower relative residual at which the distance may be satisfied.
+        In time steps, the momentum of bodies has to balance, too. Otherwise the solver run receives a lower
+        relative residual at which both may be satisfied.
         """
+        own = self._members[member]
+        if self._tolerance is not None and self._momentum.applies:
+            own.momentum_excess = self.momentum_error(self._tolerance, balance, member)
+            if own.momentum_excess > 1:
+                self._tighten(balance, own.momentum_excess, member)
+                return False
         if self._position_tolerance is None:
             return True
-        own = self._members[member]
         if balance.relative_residual > own.below or member in self._deferred:
             return False
         error_estimate = self._estimate(balance, member)
         position_error = error_estimate.position_error
         if position_error <= self._position_tolerance:
             return error_estimate.stable or not self._leaves_saddle(member)
-        low, high = REDUCTION_BOUNDS
-        own.below = balance.relative_residual / min(max(low, position_error / self._position_tolerance), high)
-        self._run.tighten_tolerance(own.below, member)
+        self._tighten(balance, position_error / self._position_tolerance, member)
         return False
+
+    def momentum_error(self, tolerance: float, balance: Balance, member: int = 0) -> float:
+        """Momentum error of a state, just evaluated; see `MomentumBalance.error`."""
+        return self._momentum.error(tolerance, balance, self._run.float64_problem, member)
+
+    def _tighten(self, balance: Balance, excess: float, member: int) -> None:
+        """Ask the solver run for a relative residual that is smaller by a factor near `excess`."""
+        low, high = REDUCTION_BOUNDS
+        self._members[member].below = balance.relative_residual / min(max(low, excess), high)
+        self._run.tighten_tolerance(self._members[member].below, member)
 
     def judge_outcome(self, outcome: Outcome | None, balance: Balance, member: int = 0) -> Outcome | None:
         """Determine the outcome of a stagnated solve.
@@ -186,6 +204,18 @@ class ErrorControl:
         return own.last[1]
 
     def notes(self, member: int = 0) -> list[str]:
+        """Report notes about momentum, and about missing or excessive error estimates."""
+        own = self._members[member]
+        notes = []
+        if own.momentum_excess > 1:
+            notes.append(
+                "the relative residual reached the tolerance, but loads and inertia of a body did not "
+                f"balance along its free rigid motions ({own.momentum_excess:.1g} times what the tolerance "
+                "allows): the body moves as a whole other than it should"
+            )
+        return notes + self._estimate_notes(member)
+
+    def _estimate_notes(self, member: int) -> list[str]:
         """Report notes about missing or excessive error estimates."""
         if self._position_tolerance is None:
             return []

@@ -14,17 +14,18 @@ from supple.config.stop import StopCriteria
 from supple.contact.obstacle_contact import rigid_relative_residual
 from supple.kernels import compilation
 from supple.model.model import Model
-from supple.problem import Balances, Device, Problem
+from supple.problem import Balance, Balances, Device, Problem
 from supple.scene import Scene, build_model
 from supple.solve.batch_refinement import MemberOutcomes, refine_batched, refine_sequential, round_outcome
 from supple.solve.error_control import ErrorControl
 from supple.solve.float_range import check_float_range
-from supple.solve.report import History, IterationInfo, Outcome, Report
+from supple.solve.report import FAR_RELATIVE_RESIDUAL, History, IterationInfo, Outcome, Report
 from supple.solve.termination import (
     Progress,
     check_intersections,
     check_stagnation,
     check_termination,
+    float64_balance,
     float64_balances,
     iterations_until_check,
     make_contact_reports,
@@ -294,6 +295,7 @@ class _BatchSolve:
     def reports(self) -> list[Report]:
         """Reports of all batch members; failed ones are reset to their last finite state."""
         ended, latest, problem, run = self.ended, self._restore_failed(), self.problem, self.method
+        momentum_errors = {member: self._momentum_error(latest[member], member) for member in ended}
         batched = {member: how[0] for member, how in ended.items() if member not in self.sequential_reports}
         error_estimates = self.error_control.final(batched, latest)
         error_estimates |= {
@@ -325,6 +327,7 @@ class _BatchSolve:
                 colors=run.colors,
                 inverted=int(inverted[member]),
                 rejected=rejected[member],
+                momentum_error=momentum_errors[member],
                 error_estimate=error_estimates[member],
                 contact=contact[member],
                 notes=run.notes(member)
@@ -334,6 +337,13 @@ class _BatchSolve:
             )
             for member, (outcome, iterations, seconds) in sorted(ended.items())
         ]
+
+    def _momentum_error(self, balance: Balance, member: int) -> float:
+        """Momentum error of the final state, see `Report`; 0 for batches without a tolerance."""
+        if (self.stop.tolerance is None and self.problem.batch_size > 1) or member in self.sequential_reports:
+            return 0.0
+        tolerance = self.stop.tolerance or FAR_RELATIVE_RESIDUAL
+        return self.error_control.momentum_error(tolerance, float64_balance(balance, self.method), member)
 
     def _notes(self, member: int) -> list[str]:
         if member in self.sequential_reports:

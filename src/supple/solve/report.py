@@ -64,8 +64,8 @@ class Outcome(Enum):
 
 FAR_RELATIVE_RESIDUAL = 1e-2
 """Relative residual above which a fixed number of iterations, without a tolerance, has ended far from
-equilibrium:
-the residual forces are a hundredth of the acting forces."""
+equilibrium: the residual forces are a hundredth of the acting forces. In time steps, the momentum error has
+to meet this tolerance, too, so that weight and inertia of every body balance to 10 %."""
 
 
 def lag_notes(report: Report, guesses: tuple[str, ...] = ()) -> list[str]:
@@ -78,10 +78,12 @@ def lag_notes(report: Report, guesses: tuple[str, ...] = ()) -> list[str]:
     if not report.far:
         return []
     remedies = ["more iterations", *(f"initial_guess='{guess}'" for guess in guesses), "a tolerance"]
+    reason = f"relative residual {report.relative_residual:.2g}"
+    if report.momentum_error > 1:
+        reason += ", loads and inertia of a body differ"
     return [
-        f"the step ended far from balance (relative residual {report.relative_residual:.2g}): bodies move "
-        "slower, or are "
-        f"softer, than they should; {', '.join(remedies[:-1])} or {remedies[-1]} would help"
+        f"the step ended far from balance ({reason}): bodies move slower, or are softer, than they should; "
+        f"{', '.join(remedies[:-1])} or {remedies[-1]} would help"
     ]
 
 
@@ -205,6 +207,9 @@ class Report:
         inverted_before: Number at the start of the motion, or at its last frame if that had fewer; 0 for an
             equilibrium, whatever its start.
         rejected: Number of vertex steps rejected because they were not finite.
+        momentum_error: Momentum error of a time step along free rigid motions of bodies, relative to what the
+            tolerance, or 1e-2 without one, allows; at most 1 if it is met. 0 for equilibria, and for batches
+            without a tolerance, where it is not evaluated. See `supple.solve.momentum`.
         error_estimate: Error estimate: distance of each body from the equilibrium; None if not computed.
         contact: Contact between bodies, with obstacles, and of obstacles in faces; None in scenes without
             obstacles and without contact between bodies.
@@ -232,6 +237,7 @@ class Report:
     inverted: int = 0
     inverted_before: int = 0
     rejected: int = 0
+    momentum_error: float = 0.0
     error_estimate: ErrorEstimate | None = None
     contact: ContactReport | None = None
     notes: list[str] = field(default_factory=list)
@@ -263,8 +269,9 @@ class Report:
 
     @property
     def far(self) -> bool:
-        """True if a solve without tolerance ended with relative residual above 1e-2."""
-        return self.outcome is Outcome.FIXED_ITERATIONS and self.relative_residual > FAR_RELATIVE_RESIDUAL
+        """True if a solve without tolerance ended with relative residual > 1e-2 or momentum error > 1."""
+        imbalanced = self.relative_residual > FAR_RELATIVE_RESIDUAL or self.momentum_error > 1
+        return self.outcome is Outcome.FIXED_ITERATIONS and imbalanced
 
     @property
     def ok(self) -> bool:

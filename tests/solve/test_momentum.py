@@ -1,0 +1,96 @@
+"""Balance of momentum in time steps of bodies with large internal forces."""
+
+import numpy as np
+import pytest
+
+import supple
+from supple.solve.momentum import MomentumBalance
+
+MEMBRANE = supple.materials.PlaneStressStVK(young=2e6, poisson=0.45)
+
+
+def balloon(pressure, resolution=4):
+    """Inflated sphere, pinned at one vertex; it swings down under gravity."""
+    scene = supple.Scene(quasistatic=False, dt=0.01)
+    mesh = supple.meshes.sphere(radius=0.15, resolution=resolution)
+    cloth = scene.add_cloth(mesh, MEMBRANE, thickness=3e-4, density=0.3)
+    scene.add_cavity(cloth, pressure)
+    scene.pin(cloth.where([int(np.argmax(mesh.points[:, 0]))]))
+    return scene
+
+
+def hanging_sheet(pins, cells=12, **options):
+    scene = supple.Scene(quasistatic=False, dt=1 / 48, **options)
+    material = supple.materials.PlaneStressStVK(young=5e5, poisson=0.3)
+    cloth = scene.add_cloth(
+        supple.sheet(cells, (0.8, 0.8), plane="zx"), material, thickness=4e-4, density=0.15
+    )
+    scene.pin(cloth.where(pins))
+    return scene
+
+
+def last_frame(scene, frames, **options):
+    *_, frame = supple.simulate(scene, frames=frames, **options)
+    return frame
+
+
+@pytest.mark.parametrize("pressure", [1e3, 3e4])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_converged_balloon_falls_as_it_should(pressure, precision):
+    """Forces of the membrane are a thousand times the weight."""
+    scene = balloon(pressure)
+    frame = last_frame(scene, 10, precision=precision)
+    reference = last_frame(scene, 10, tolerance=1e-9)
+    assert frame.report.ok
+    assert frame.report.momentum_error <= 1
+    fall, expected = (each.positions[:, 1].mean() for each in (frame, reference))
+    assert expected < -0.02
+    assert fall == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize("pins", [[0], [0, 12]], ids=["corner", "two corners"])
+def test_a_sheet_that_falls_too_slowly_is_far_from_balance(pins):
+    few = last_frame(hanging_sheet(pins), 4, solver=supple.PBNG(iterations=8))
+    reference = last_frame(hanging_sheet(pins), 4, tolerance=1e-9)
+    assert few.positions[:, 1].mean() > 0.8 * reference.positions[:, 1].mean()
+    assert few.report.momentum_error > 1
+    assert not few.report.ok
+    assert any("loads and inertia" in note for note in few.report.notes)
+    many = last_frame(hanging_sheet(pins), 4, solver=supple.PBNG(iterations=400))
+    assert many.report.ok
+    assert many.report.momentum_error < 1
+
+
+def test_pins_prevent_all_rigid_motions_of_a_clamped_body():
+    scene = supple.Scene(quasistatic=False, dt=0.01)
+    body = scene.add_solid(supple.block(2), supple.NeoHookean(young=1e5, poisson=0.3), density=1000)
+    scene.pin(body.where(lambda X: X[:, 0] == 0))
+    assert last_frame(scene, 2, solver=supple.PBNG(iterations=1)).report.momentum_error == 0
+
+
+def test_only_the_rotation_about_a_hinge_counts():
+    """Two bodies joined by attachments are one component; two pins on a line leave one rotation."""
+    scene = supple.Scene(quasistatic=False, dt=0.01)
+    material = supple.NeoHookean(young=1e5, poisson=0.3)
+    left = scene.add_solid(supple.block(1), material, density=1000)
+    right = scene.add_solid(supple.block(1, origin=(1, 0, 0)), material, density=1000)
+    scene.attach(left.where(lambda X: X[:, 0] == 1), right, stiffness=1e5)
+    scene.pin(left.where(lambda X: (X[:, 0] == 0) & (X[:, 1] == 0)))
+    from supple.problem import Problem
+
+    problem = Problem(supple.scene.build_model(scene), "float64")
+    balance = MomentumBalance(problem)
+    count, component, _ = balance._components
+    assert count == 1
+    assert not component.any()
+    assert not balance.applies  # no time step has begun
+    problem.loads.set_time_step(0.01)
+    problem.begin_step(0.01, 0.01)
+    error = MomentumBalance(problem).error(1e-4, problem.balance())
+    assert error == pytest.approx(100, rel=0.05)  # û without the weight: all of it is missing, 1/√1e-4
+
+
+def test_a_body_without_loads_at_rest_has_no_error():
+    frame = last_frame(hanging_sheet([0], gravity=(0, 0, 0)), 2)
+    assert frame.report.ok
+    assert frame.report.momentum_error == 0
