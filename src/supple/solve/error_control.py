@@ -38,14 +38,14 @@ class _MemberEstimates:
         saddle: Lowest energy at which the state was found unstable [J].
         last: Latest error estimate, with the residual norms of its state.
         cut_short: True if a time limit prevented the estimate.
-        momentum_excess: Latest momentum error, relative to what the tolerance allows.
+        momentum: Tolerance, residual norms and momentum error of the state where it was last evaluated.
     """
 
     below: float = math.inf
     saddle: float = math.inf
     last: tuple[Balance, ErrorEstimate] | None = None
     cut_short: bool = False
-    momentum_excess: float = 0.0
+    momentum: tuple[float, Balance, float] | None = None
 
     def covers(self, balance: Balance) -> bool:
         """True if the latest error estimate belongs to the state with these residual norms."""
@@ -118,9 +118,9 @@ class ErrorControl:
         """
         own = self._members[member]
         if self._tolerance is not None and self._momentum.applies:
-            own.momentum_excess = self.momentum_error(self._tolerance, balance, member)
-            if own.momentum_excess > 1:
-                self._tighten(balance, own.momentum_excess, member)
+            excess = self.momentum_error(self._tolerance, balance, member)
+            if excess > 1:
+                self._tighten(balance, excess, member)
                 return False
         if self._position_tolerance is None:
             return True
@@ -135,7 +135,11 @@ class ErrorControl:
 
     def momentum_error(self, tolerance: float, balance: Balance, member: int = 0) -> float:
         """Momentum error of a state, just evaluated; see `MomentumBalance.error`."""
-        return self._momentum.error(tolerance, balance, self._run.float64_problem, member)
+        own = self._members[member]
+        if own.momentum is None or own.momentum[:2] != (tolerance, balance):
+            error = self._momentum.error(tolerance, balance, self._run.float64_problem, member)
+            own.momentum = tolerance, balance, error
+        return own.momentum[2]
 
     def _tighten(self, balance: Balance, excess: float, member: int) -> None:
         """Ask the solver run for a relative residual that is smaller by a factor near `excess`."""
@@ -205,13 +209,12 @@ class ErrorControl:
 
     def notes(self, member: int = 0) -> list[str]:
         """Report notes about momentum, and about missing or excessive error estimates."""
-        own = self._members[member]
-        notes = []
-        if own.momentum_excess > 1:
+        last, notes = self._members[member].momentum, []
+        if self._tolerance and last and last[2] > 1 and last[1].relative_residual <= self._tolerance:
             notes.append(
                 "the relative residual reached the tolerance, but loads and inertia of a body did not "
-                f"balance along its free rigid motions ({own.momentum_excess:.1g} times what the tolerance "
-                "allows): the body moves as a whole other than it should"
+                f"balance along its free rigid motions ({last[2]:.1g} times what the tolerance allows): the "
+                "body moves as a whole other than it should"
             )
         return notes + self._estimate_notes(member)
 

@@ -8,7 +8,6 @@ no work along rigid motions, which therefore show the balance of loads and inert
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -18,14 +17,8 @@ from scipy.sparse.csgraph import connected_components
 from supple.problem import Balance, Problem
 from supple.problem.initial_guess import owners
 
-Sums = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Sums by component of values (n, ...) of the vertices of a mask (n,)."""
-
 FREE_MOTION = 1e-6
 """A rigid motion is free if it moves supports by less than this fraction (squared) of the largest motion."""
-
-MAX_ROUNDINGS = 3.0
-"""Multiple of the estimated rounding below which a residual counts as zero; as in `solve.termination`."""
 
 FORCE_ROUNDINGS = 8
 """Multiple of the rounding of all forces below which a residual along rigid motions counts as zero."""
@@ -92,68 +85,84 @@ class MomentumBalance:
             The error, at most 1 if the tolerance is met; 0 if all rigid motions are prevented, and where only
             rounding is left.
         """
-        if not self.applies or balance.is_rounding(MAX_ROUNDINGS):
+        if not self.applies or balance.relative_residual == 0:
             return 0.0
         p = problem or self._problem
-        states, loads = p.states, p.loads
-        u = states.vectors(p.u)[member].astype(float)
-        x, r = p.model.rest + u, states.vectors(states.net)[member].astype(float)
-        k = np.where(p.model.free, loads.inertia, 0.0)
-        force = loads.force if loads.force.ndim == 2 else loads.force[member]
-        inertial = loads.inertia[:, None] * (states.vectors(states.anchor)[member].astype(float) - u)
-        e = np.linalg.norm(force, axis=1) + np.linalg.norm(inertial, axis=1)
+        u = p.states.vectors(p.u)[member].astype(float)
+        offset = self._scaled_offsets(p.model.rest + u)
+        free = self._free_motions(offset)
+        if not free.any():
+            return 0.0
+        k = np.where(p.model.free, p.loads.inertia, 0.0)
+        r = p.states.vectors(p.states.net)[member].astype(float)
+        f = p.loads.force if p.loads.force.ndim == 2 else p.loads.force[member]
+        inertial = k[:, None] * (p.states.vectors(p.states.anchor)[member].astype(float) - u)
+        e = np.linalg.norm(f, axis=1) + np.linalg.norm(inertial, axis=1)
         with np.errstate(all="ignore"):
-            rigid, applied, loads_and_inertia, mass = self._norms(x, r, force, k, e, member)
+            gram = np.einsum("cab,cad,cde->cbe", free, self._gram(k, offset), free)
+            compliance = np.linalg.pinv(gram, rcond=1e-12, hermitian=True)
+            moving = (k > 0)[:, None]
+            wrenches = [np.where(moving, np.hstack([v, np.cross(offset, v)]), 0.0) for v in (r, f)]
+            work = [np.einsum("cab,ca->cb", free, self._sums(wrench)) for wrench in wrenches]
+            rigid, applied = (np.sqrt(np.einsum("ca,cab,cb->c", w, compliance, w)) for w in work)
+            rigid[self._touching(member)] = 0.0
+            magnitude = np.sqrt(self._sums(np.where(k > 0, e * e / k, 0.0)[:, None])[:, 0])
+            mass = self._sums(k[:, None])[:, 0]
             floor = FORCE_ROUNDINGS * np.finfo(p.dtype).eps * balance.scale / np.sqrt(mass)
-            allowed = tolerance**0.5 * applied + tolerance * loads_and_inertia
+            allowed = tolerance**0.5 * applied + tolerance * magnitude
             ratio = np.where(rigid > floor, rigid / allowed, 0.0)
         return float(np.nan_to_num(ratio, nan=0.0, posinf=np.inf).max(initial=0.0))
 
-    def _norms(
-        self, x: np.ndarray, r: np.ndarray, f: np.ndarray, k: np.ndarray, e: np.ndarray, member: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Norms of Φᵀ r, Φᵀ f and e [√(N m)] and the sums of k [N/m], by component."""
+    def _sums(self, values: np.ndarray, vertices: np.ndarray | None = None) -> np.ndarray:
+        """(components, c) sums of values (k, c) of all vertices, or of some."""
         count, component, _ = self._components
-        moves = k > 0
+        if count == 1:
+            return values.sum(axis=0)[None]
+        component = component if vertices is None else component[vertices]
+        return np.stack([np.bincount(component, column, minlength=count) for column in values.T], axis=1)
 
-        def sums(values: np.ndarray, where: np.ndarray) -> np.ndarray:
-            flat = values.reshape(len(values), -1)
-            columns = [np.bincount(component[where], c, minlength=count) for c in flat[where].T]
-            return np.stack(columns, axis=1).reshape(count, *values.shape[1:])
-
-        mass = sums(k, moves)
-        everywhere = np.ones(len(x), bool)
-        size = np.maximum(sums(np.ones(len(x)), everywhere), 1)
-        offset = x - (sums(x, everywhere) / size[:, None])[component]
+    def _scaled_offsets(self, x: np.ndarray) -> np.ndarray:
+        """(n, 3) offsets from the centers of the components, at most 1 long."""
+        count, component, _ = self._components
+        size = np.maximum(np.bincount(component, minlength=count), 1)
+        offset = x - (self._sums(x) / size[:, None])[component]
         reach = np.zeros(count)
-        np.maximum.at(reach, component, np.linalg.norm(offset, axis=1))
-        offset /= np.where(reach > 0, reach, 1.0)[component, None]
-        motions = np.zeros((len(x), 3, 6))
-        motions[:, :, :3] = np.eye(3)
-        for axis in range(3):
-            motions[:, :, 3 + axis] = np.cross(np.eye(3)[axis], offset)
-        gram = sums(np.einsum("n,nia,nib->nab", k, motions, motions), moves)
-        free = self._free_motions(motions, sums)
-        gram = np.einsum("cab,cad,cde->cbe", free, gram, free)
-        compliance = np.linalg.pinv(gram, rcond=1e-12, hermitian=True)
-        along = [sums(np.einsum("nia,ni->na", motions, forces), moves) for forces in (r, f)]
-        along = [np.einsum("cab,ca->cb", free, work) for work in along]
-        rigid, applied = (np.sqrt(np.einsum("ca,cab,cb->c", work, compliance, work)) for work in along)
-        rigid[self._touching(member)] = 0.0
-        magnitude = np.sqrt(sums(np.where(moves, e * e / np.where(moves, k, 1.0), 0.0), moves))
-        return rigid, applied, magnitude, mass
+        length = np.linalg.norm(offset, axis=1)
+        if count == 1:
+            reach[:] = length.max(initial=0.0)
+        else:
+            np.maximum.at(reach, component, length)
+        return np.asarray(offset / np.where(reach > 0, reach, 1.0)[component, None])
 
-    def _free_motions(self, motions: np.ndarray, sums: Sums) -> np.ndarray:
+    def _gram(self, k: np.ndarray, offset: np.ndarray, vertices: np.ndarray | None = None) -> np.ndarray:
+        """(components, 6, 6) matrices Σ k Φᵀ Φ, Φ = (I, [o]×ᵀ): three translations and three rotations."""
+        pairs = [offset[:, i] * offset[:, j] for i in range(3) for j in range(3)]
+        moments = self._sums(k[:, None] * np.column_stack([np.ones(len(k)), offset, *pairs]), vertices)
+        mass, first, second = moments[:, 0], moments[:, 1:4], moments[:, 4:].reshape(-1, 3, 3)
+        gram = np.zeros((len(mass), 6, 6))
+        gram[:, :3, :3] = mass[:, None, None] * np.eye(3)
+        gram[:, 3:, 3:] = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
+        gram[:, :3, 3:] = -np.cross(np.eye(3), first[:, None])
+        gram[:, 3:, :3] = gram[:, :3, 3:].transpose(0, 2, 1)
+        return gram
+
+    def _free_motions(self, offset: np.ndarray) -> np.ndarray:
         """(components, 6, 6) combinations of rigid motions that do not move supports; the others are 0."""
         model, (_, _, fixed) = self._problem.model, self._components
         held = fixed.copy()
         held[model.pinned] = True
-        normals = np.zeros((model.vertices, 3, 3))
-        normals[fixed] = np.eye(3)
-        constrained = model.constraint_projection
-        normals[model.pinned] = np.eye(3) if constrained is None else constrained
-        resisted = np.einsum("nij,nja->nia", normals, motions)
-        gram = sums(np.einsum("nia,nib->nab", resisted, resisted), held)
+        if model.constraint_projection is None:
+            supports = np.flatnonzero(held)
+            gram = self._gram(np.ones(len(supports)), offset[supports], supports)
+        else:
+            fixed_vertices = np.flatnonzero(fixed)
+            gram = self._gram(np.ones(len(fixed_vertices)), offset[fixed_vertices], fixed_vertices)
+            motions = np.zeros((len(model.pinned), 3, 6))
+            motions[:, :, :3] = np.eye(3)
+            motions[:, :, 3:] = -np.cross(np.eye(3), offset[model.pinned][:, None])
+            resisted = np.einsum("nij,nja->nia", model.constraint_projection, motions)
+            products = np.einsum("nia,nib->nab", resisted, resisted).reshape(-1, 36)
+            gram = gram + self._sums(products, model.pinned).reshape(-1, 6, 6)
         values, vectors = np.linalg.eigh(gram)
         is_free = values <= FREE_MOTION * np.maximum(values.max(axis=1, keepdims=True), 1.0)
         return np.asarray(np.where(is_free[:, None, :], vectors, 0.0))

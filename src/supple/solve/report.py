@@ -208,8 +208,8 @@ class Report:
             equilibrium, whatever its start.
         rejected: Number of vertex steps rejected because they were not finite.
         momentum_error: Momentum error of a time step along free rigid motions of bodies, relative to what the
-            tolerance, or 1e-2 without one, allows; at most 1 if it is met. 0 for equilibria, and for batches
-            without a tolerance, where it is not evaluated. See `supple.solve.momentum`.
+            tolerance, or 1e-2 without one, allows; at most 1 if it is met. 0 for equilibria; without a
+            tolerance it is not evaluated in batches and on a GPU. See `supple.solve.momentum`.
         error_estimate: Error estimate: distance of each body from the equilibrium; None if not computed.
         contact: Contact between bodies, with obstacles, and of obstacles in faces; None in scenes without
             obstacles and without contact between bodies.
