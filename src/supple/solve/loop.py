@@ -341,7 +341,7 @@ class _BatchSolve:
     def _momentum_error(self, balance: Balance, member: int) -> float:
         """Momentum error of the final state, see `Report`.
 
-        It is evaluated on the host, and would take longer than fixed numbers of sweeps on a GPU or in a batch.
+        On the host it would take longer than a fixed number of sweeps of a batch or on a GPU.
         """
         affordable = self.problem.batch_size == 1 and self.device.name == "cpu"
         if (self.stop.tolerance is None and not affordable) or member in self.sequential_reports:
