@@ -178,6 +178,14 @@ class Frame(Result):
     Attributes:
         index: Number of the frame, from 1.
         time: Time [s].
+        positions: (n, 3) positions of all bodies' vertices [m], in the order in which bodies were added.
+        report: Report of the last substep, with the iterations and times of all substeps.
+        model: Model with its contacts at these positions.
+        velocities: (n, 3) velocities [m/s], or None.
+        state: Complete state, from which `initial` continues exactly.
+        step: Last step, for pictures of the residual, or None.
+        stages: Empty: steps of a motion have no load steps.
+        on_device: Displacements in device memory, or None.
     """
 
     index: int = 0

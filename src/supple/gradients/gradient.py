@@ -194,12 +194,18 @@ class Gradient:
     ) -> np.ndarray:
         """Derivatives with respect to parameters of a pin's motion.
 
-        Example: `supple.gradient(result, result.positions).motion("pin0", supple.Translate, (0, 0, 0))`.
-
         Args:
             pin: Name of the pin.
             make: Function that creates a motion from an array like `values`.
             values: Parameters of the motion.
+
+        Returns:
+            Derivatives, of the shape of `values`.
+
+        Raises:
+            ValueError: There is no such pin.
+
+        Example: `supple.gradient(result, result.positions).motion("pin0", supple.Translate, (0, 0, 0))`.
         """
         if pin not in self.pins:
             raise ValueError(f"there is no pin {pin!r}; {suggest_name(pin, self.pins)}")
@@ -273,6 +279,15 @@ class Gradient:
 
     def body(self, body: Body) -> BodyGradient:
         """Derivatives with respect to properties of one body.
+
+        Args:
+            body: Body of the scene.
+
+        Returns:
+            Derivatives by property, evaluated on access.
+
+        Raises:
+            ValueError: The argument is no body of the scene.
 
         Example: `supple.gradient(result, result.positions).body(body).young`.
         """

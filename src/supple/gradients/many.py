@@ -43,8 +43,6 @@ def gradients(
     read before the first gradient is returned. Preparations for the scene, such as preconditioner levels, are
     shared.
 
-    Example: `list(supple.gradients.gradients(results, lambda x: x, lambda gradient: gradient.gravity))`.
-
     Args:
         results: Results of one scene, for example from `equilibria`.
         loss: As for `gradient`, one for all results, or an iterable with one per result.
@@ -57,6 +55,12 @@ def gradients(
 
     Returns:
         Iterator over the results of `transform`.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        NoGradientError: A derivative does not exist.
+
+    Example: `list(supple.gradients.gradients(results, lambda x: x, lambda gradient: gradient.gravity))`.
     """
     if not callable(transform):
         raise TypeError(

@@ -94,6 +94,9 @@ def motion_gradient(
         dt, frames, substeps, damping, initial, velocities: As for `supple.simulate`.
         **options: As for `supple.simulate`; the default tolerance is 1e-10.
 
+    Returns:
+        Derivatives of L, and the positions of all frames.
+
     Raises:
         NoGradientError: The motion depends on the past in other ways than by positions and velocities.
     """

@@ -50,7 +50,11 @@ class GradientReport:
     notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return plain values, ready for JSON.
+
+        Returns:
+            Values by attribute name.
+        """
         return asdict(self)
 
     def __str__(self) -> str:

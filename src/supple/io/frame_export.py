@@ -172,8 +172,6 @@ def save_frames(
 ) -> dict[str, Path]:
     """Write frames during a simulation, with one frame in memory at a time.
 
-    Example: `save_frames(scene, supple.simulate(scene), "usd", "animation")`.
-
     Args:
         scene: Scene.
         frames: Frames of `simulate`, results of `equilibrium`, or positions (n, 3) [m].
@@ -185,6 +183,12 @@ def save_frames(
 
     Returns:
         File or folder of each format, by its name.
+
+    Raises:
+        ResultsError: The scene has no bodies, or no format can hold the fields.
+        ValueError: A format, a field or an argument is invalid.
+
+    Example: `save_frames(scene, supple.simulate(scene), "usd", "animation")`.
     """
     scene = scene_of(scene)
     if not scene.bodies:

@@ -130,6 +130,13 @@ def write_vtu(
 def read_frame(folder: Path, index: int) -> SavedFrame:
     """Read a frame.
 
+    Args:
+        folder: Results folder.
+        index: Frame number, 0 for the initial state.
+
+    Returns:
+        The frame.
+
     Raises:
         FrameError: The file is missing or damaged.
     """

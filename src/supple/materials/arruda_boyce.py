@@ -15,6 +15,14 @@ class ArrudaBoyce(Material):
 
     C = 1/2, 1/20, 11/1050, 19/7000, 519/673750. μ is the shear modulus of the chains; the shear modulus at
     rest is 2 μ Σ k Cₖ (3/λₘ²)^(k - 1).
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        shear_modulus: Shear modulus μ of the chains [Pa], positive, also called `mu`.
+        locking: Stretch λₘ at which chains lock, greater than 1.
+        bulk_modulus: Bulk modulus κ [Pa], positive, also called `kappa`; 10 to 1000 times the shear modulus
+            for nearly incompressible bodies.
     """
 
     __slots__ = ()

@@ -11,7 +11,16 @@ from supple.materials.material import constraint_pair, psi, stress_differential
 
 
 class Corotated(Isotropic):
-    """ψ = μ |F - R|² + λ/2 (J - 1)², R the rotation of F = R S, J = det F. Finite for every F."""
+    """ψ = μ |F - R|² + λ/2 (J - 1)², R the rotation of F = R S, J = det F. Finite for every F.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        young: Young's modulus E [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν, greater than -1 and less than 0.5, also called `nu`.
+        mu, lam: Lamé parameters μ > 0 and λ > -2/3 μ [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli μ and κ [Pa], both positive, in place of `young` and `poisson`.
+    """
 
     __slots__ = ()
 

@@ -9,7 +9,19 @@ from supple.materials.volumetric import BULK, isochoric, modulus, volumetric
 
 
 class Gent(Material):
-    """ψ = -μ Jₘ/2 log(1 - (Ī₁ - 3)/Jₘ) + κ/2 (J - 1)², infinite at Ī₁ - 3 = Jₘ and at J = 0."""
+    """ψ = -μ Jₘ/2 log(1 - (Ī₁ - 3)/Jₘ) + κ/2 (J - 1)², infinite at Ī₁ - 3 = Jₘ and at J = 0.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        shear_modulus: Shear modulus μ at rest [Pa], positive, also called `mu`.
+        limit: Largest value Jₘ of Ī₁ - 3, positive.
+        bulk_modulus: Bulk modulus κ [Pa], positive, also called `kappa`; 10 to 1000 times the shear modulus
+            for nearly incompressible bodies.
+        young, poisson: Young's modulus [Pa] and Poisson's ratio at rest, in place of `shear_modulus` and
+            `bulk_modulus`.
+        mu, lam: Lamé parameters at rest [Pa], in place of `shear_modulus` and `bulk_modulus`.
+    """
 
     __slots__ = ()
     shear_parameter = "shear_modulus", 1.0

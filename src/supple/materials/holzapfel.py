@@ -15,6 +15,18 @@ class HolzapfelGasserOgden(Material):
     Eₐ = d (Ī₁ - 3) + (1 - 3 d) (Ī₄ - 1), Ī₄ = J^(-2/3) |F a|². The Macaulay bracket ⟨x⟩ = max(x, 0) removes
     fiber compression. d is the dispersion of the fiber directions: 0 for aligned fibers, 1/3 for an isotropic
     distribution.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        shear_modulus: Shear modulus μ between the fibers [Pa], positive, also called `mu`.
+        fiber_modulus: Stiffness k₁ of the fibers [Pa], not negative.
+        fiber_exponent: Exponent k₂ of the fibers, positive.
+        fiber: Direction of the first fiber family, (3,) or (m, 3); normalized.
+        second_fiber: Direction of the second fiber family, (3,) or (m, 3); normalized.
+        dispersion: Dispersion d of the fiber directions, from 0 to 1/3.
+        bulk_modulus: Bulk modulus κ [Pa], positive, also called `kappa`; 10 to 1000 times the shear modulus
+            for nearly incompressible bodies.
     """
 
     __slots__ = ()
@@ -42,7 +54,17 @@ class HolzapfelGasserOgden(Material):
         return matrix + self.family(F, J, I1, self.fiber) + self.family(F, J, I1, self.second_fiber)
 
     def family(self, F: Any, J: Any, I1: Any, fiber: Any) -> Any:
-        """Energy density of one fiber family [J/m³]."""
+        """Energy density of one fiber family, k₁/(2 k₂) (exp(k₂ ⟨Eₐ⟩²) - 1).
+
+        Args:
+            F: Deformation gradient, a row-major 9-tuple.
+            J: det F.
+            I1: Isochoric invariant Ī₁.
+            fiber: Unit fiber direction a, (3,).
+
+        Returns:
+            Energy density [J/m³].
+        """
         d = matvec(F, fiber)
         longer = isochoric(dot(d, d), J) - 1.0
         E = max(self.dispersion * (I1 - 3.0) + (1.0 - 3.0 * self.dispersion) * longer, 0.0)

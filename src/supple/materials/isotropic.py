@@ -21,6 +21,12 @@ class Isotropic(Material):
     The Lamé parameters [Pa] are μ = E / (2 (1 + ν)) and λ = E ν / ((1 + ν)(1 - 2 ν)) [PBNG eq. 9]. Every
     subclass re-parametrizes its energy so that its Hessian at F = I equals linear elasticity with these
     moduli.
+
+    Args:
+        young: Young's modulus E [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν, greater than -1 and less than 0.5, also called `nu`.
+        mu, lam: Lamé parameters μ > 0 and λ > -2/3 μ [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli μ and κ [Pa], both positive, in place of `young` and `poisson`.
     """
 
     __slots__ = ()
@@ -50,6 +56,9 @@ class Isotropic(Material):
 
         Args:
             **given: μ > 0 as `mu` and λ > -2μ/3 as `lam` [Pa], per body or per element.
+
+        Returns:
+            The material.
         """
         values = cls._check_parameters(cls.stored, given)
         mu, lam = np.broadcast_arrays(values["mu"], values["lam"])
@@ -65,6 +74,9 @@ class Isotropic(Material):
         Args:
             mu: μ > 0 [Pa], per body or (m,) per element.
             lam: λ > -2μ/3 [Pa], per body or (m,) per element.
+
+        Returns:
+            The material.
         """
         return cls.of_stored(mu=mu, lam=lam)
 
@@ -81,7 +93,15 @@ class Isotropic(Material):
 
 @generic
 def stress_coefficients(material, F):
-    """`Quadratic` or `Cubic` coefficients of an isotropic stress P = a F + b cof F + c F Fᵀ F [Pa]."""
+    """`Quadratic` or `Cubic` coefficients of an isotropic stress P = a F + b cof F + c F Fᵀ F [Pa].
+
+    Args:
+        material: Material with uniform parameters.
+        F: Deformation gradient, a row-major 9-tuple.
+
+    Returns:
+        a, b and, for `Cubic`, c [Pa].
+    """
 
 
 @stress.of(Isotropic)

@@ -18,7 +18,16 @@ from supple.materials.material import hessian_bound, psi, stress, stress_differe
 
 
 class LinearElastic(Isotropic):
-    """ψ = μ |ε|² + λ/2 tr(ε)², ε = ½ (F + Fᵀ) - I. For small rotations only."""
+    """ψ = μ |ε|² + λ/2 tr(ε)², ε = ½ (F + Fᵀ) - I. For small rotations only.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        young: Young's modulus E [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν, greater than -1 and less than 0.5, also called `nu`.
+        mu, lam: Lamé parameters μ > 0 and λ > -2/3 μ [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli μ and κ [Pa], both positive, in place of `young` and `poisson`.
+    """
 
     __slots__ = ()
     objective: ClassVar[bool] = False

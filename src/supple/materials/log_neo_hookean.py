@@ -18,7 +18,16 @@ from supple.materials.safe_step import confinement
 
 
 class LogNeoHookean(Isotropic):
-    """ψ = μ/2 (|F|² - 3) - μ log J + λ/2 log² J, J = det F; infinite at J = 0, undefined for J < 0."""
+    """ψ = μ/2 (|F|² - 3) - μ log J + λ/2 log² J, J = det F; infinite at J = 0, undefined for J < 0.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        young: Young's modulus E [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν, greater than -1 and less than 0.5, also called `nu`.
+        mu, lam: Lamé parameters μ > 0 and λ > -2/3 μ [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli μ and κ [Pa], both positive, in place of `young` and `poisson`.
+    """
 
     __slots__ = ()
     barrier = True

@@ -39,6 +39,14 @@ class Material(tuple):
     Parameters may also be declared by annotations: `mu: Pa`, `Jm: float = 30`, `fiber: Direction`. If a class
     has a method `psi` of F, of `stretches` or of some of the invariants I1, I2 and J, all derivatives are
     generated from it (docs/design/psi_only.md).
+
+    Args:
+        **given: Parameters by name or alias. Scalars are numbers or (m,) values per element, directions (3,)
+            or (m, 3), tensors (3, 3) or (m, 3, 3).
+
+    Raises:
+        TypeError: A parameter is unknown, missing or given twice.
+        ValueError: A value is out of bounds, not finite or of the wrong shape.
     """
 
     __slots__ = ()
@@ -134,7 +142,14 @@ class Material(tuple):
 
     @classmethod
     def store(cls, **parameters: Any) -> dict[str, Any]:
-        """Convert checked parameters to stored kernel numbers."""
+        """Convert checked parameters to stored kernel numbers.
+
+        Args:
+            **parameters: Parameters by name, as `Parameter.check` returns them.
+
+        Returns:
+            Values of `stored` by name.
+        """
         return parameters
 
     @classmethod
@@ -143,6 +158,9 @@ class Material(tuple):
 
         Args:
             **given: Values of `stored` by name.
+
+        Returns:
+            The material.
         """
         matrices = {p.name: p for p in cls.stored if p.size >= 6}
         for name in matrices.keys() & given.keys():
@@ -152,7 +170,14 @@ class Material(tuple):
 
     @classmethod
     def from_parameters(cls, **given: Any) -> Self:
-        """Construct from the arguments of the constructor or from stored kernel numbers, by their names."""
+        """Construct from the arguments of the constructor or from stored kernel numbers, by their names.
+
+        Args:
+            **given: Parameters, their aliases or pairs of moduli; or values of `stored`.
+
+        Returns:
+            The material.
+        """
         declared = {name for p in cls.parameters for name in (p.name, *p.aliases)}
         accepted = declared | (SPELLINGS.keys() if own_moduli(cls) else set())
         return cls(**given) if given.keys() <= accepted else cls.of_stored(**given)
@@ -163,6 +188,9 @@ class Material(tuple):
 
         Args:
             **changes: Parameters that replace their example values.
+
+        Returns:
+            The material.
         """
         return cls(**(examples_of(cls) | resolve_moduli(cls, changes)))
 
@@ -174,6 +202,9 @@ class Material(tuple):
             mesh: Tetrahedral mesh of m elements.
             **given: Parameters by name. A string is the name of a mesh field; a function receives the rest
                 centers (m, 3) of all tetrahedra [m] and returns values per element.
+
+        Returns:
+            The material, with arrays (m, ...) for parameters given by strings or functions.
         """
 
         def value(v: Any) -> Any:
@@ -227,11 +258,19 @@ class Material(tuple):
         return {}
 
     def flowed(self) -> np.ndarray | None:
-        """Equivalent plastic strain (m,) of the elements; None for materials without plastic flow."""
+        """Return the equivalent plastic strain of the elements.
+
+        Returns:
+            (m,) strains; None for materials without plastic flow.
+        """
         return None
 
     def given(self) -> dict[str, Any]:
-        """Return the parameters by name, in the form of the constructor's arguments."""
+        """Return the parameters in the form of the constructor's arguments.
+
+        Returns:
+            Values by name: tensors as (3, 3) or (m, 3, 3).
+        """
         return {p.name: p.as_given(getattr(self, p.name)) for p in self.parameters}
 
     _asdict = _by_name  # by which Numba tells named tuples from others
@@ -282,17 +321,44 @@ def by_element(material: Any, count: int) -> Any:
 
 @generic
 def psi(material, F):
-    """Energy density ψ(F) [J/m³]; F is a row-major 9-tuple."""
+    """Energy density ψ(F).
+
+    Args:
+        material: Material with uniform parameters.
+        F: Deformation gradient, a row-major 9-tuple.
+
+    Returns:
+        ψ [J/m³].
+
+    Example: `supple.materials.psi(supple.Corotated(young=1e5, poisson=0.3), (1.1, 0, 0, 0, 1, 0, 0, 0, 1))`.
+    """
 
 
 @generic
 def stress(material, F):
-    """First Piola-Kirchhoff stress P = ∂ψ/∂F [Pa], a 9-tuple."""
+    """First Piola-Kirchhoff stress P = ∂ψ/∂F.
+
+    Args:
+        material: Material with uniform parameters.
+        F: Deformation gradient, a row-major 9-tuple.
+
+    Returns:
+        P [Pa], a row-major 9-tuple.
+    """
 
 
 @generic
 def traction(material, F, g):
-    """P g: with a vertex's shape gradient g [1/m], minus the force density [N/m³] on it."""
+    """P g; with a vertex's shape gradient g, minus the force density on the vertex.
+
+    Args:
+        material: Material with uniform parameters.
+        F: Deformation gradient, a row-major 9-tuple.
+        g: Vector, (3,); a shape gradient [1/m].
+
+    Returns:
+        P g, (3,); [N/m³] for a shape gradient.
+    """
 
 
 @traction.of(Material)
@@ -302,7 +368,16 @@ def _traction(material, F, g):
 
 @generic
 def stress_differential(material, F, dF):
-    """Directional derivative δP = (∂²ψ/∂F∂F) : δF [Pa], a 9-tuple."""
+    """Directional derivative δP = (∂²ψ/∂F∂F) : δF of the stress.
+
+    Args:
+        material: Material with uniform parameters.
+        F: Deformation gradient, a row-major 9-tuple.
+        dF: Change δF of the deformation gradient, a row-major 9-tuple.
+
+    Returns:
+        δP [Pa], a row-major 9-tuple.
+    """
 
 
 @generic
@@ -310,6 +385,13 @@ def bound_coefficients(material, F):
     """(a, b) [Pa] of the positive definite approximation a I + b cof F ⊗ cof F of ∂²ψ/∂F∂F [PBNG eq. 32].
 
     Materials with these coefficients need no `hessian_bound` of their own.
+
+    Args:
+        material: Material with uniform parameters.
+        F: Deformation gradient, a row-major 9-tuple.
+
+    Returns:
+        a and b [Pa].
     """
 
 
@@ -319,6 +401,15 @@ def hessian_bound(material, F, g, h):
 
     Aᵢₖ = Σ Cᵢⱼₖₗ gⱼ hₗ for two vertices with shape gradients g and h [1/m]. For one vertex (g = h) it is an
     upper bound of the exact Hessian block as long as F is not inverted.
+
+    Args:
+        material: Material with uniform parameters.
+        F: Deformation gradient, a row-major 9-tuple.
+        g: Shape gradient of the first vertex [1/m], (3,).
+        h: Shape gradient of the second vertex [1/m], (3,).
+
+    Returns:
+        A(g, h) [Pa/m²], a row-major 9-tuple.
     """
 
 
@@ -332,12 +423,28 @@ def _hessian_bound(material, F, g, h):
 
 @generic
 def vertex_response(material, F, g):
-    """(P g, A(g, g), `confinement`) in one call, for materials with a dedicated bound for a single vertex."""
+    """(P g, A(g, g), `confinement`) in one call, for materials with a dedicated bound for a single vertex.
+
+    Args:
+        material: Material with uniform parameters.
+        F: Deformation gradient, a row-major 9-tuple.
+        g: Shape gradient of the vertex [1/m], (3,).
+
+    Returns:
+        Traction P g [N/m³], block A(g, g) [Pa/m²] and `confinement` [1/m²].
+    """
 
 
 @generic
 def shear_modulus(material):
-    """Approximate smallest stiffness at rest [Pa], the scale of regularization in element-wise methods."""
+    """Approximate smallest stiffness at rest [Pa], the scale of regularization in element-wise methods.
+
+    Args:
+        material: Material with uniform parameters.
+
+    Returns:
+        Stiffness [Pa]; μ for isotropic materials.
+    """
 
 
 @generic
@@ -358,6 +465,15 @@ def step_limit(material, F, g, step):
     """Fraction of a vertex step, at most 1, that keeps ψ(F + step gᵀ) finite.
 
     For materials with a `barrier` only.
+
+    Args:
+        material: Material with uniform parameters.
+        F: Deformation gradient, a row-major 9-tuple.
+        g: Shape gradient of the vertex [1/m], (3,).
+        step: Step of the vertex [m], (3,).
+
+    Returns:
+        Largest safe fraction of the step, at most 1.
     """
 
 
@@ -366,4 +482,11 @@ def constraint_pair(material, F):
     """(C, D, k, C', D', k') of ψ = k/2 C² + k'/2 C'² + constant, written as two constraints.
 
     D = ∂C/∂F and k is a stiffness [Pa]. Only for materials that have this form.
+
+    Args:
+        material: Material with uniform parameters.
+        F: Deformation gradient, a row-major 9-tuple.
+
+    Returns:
+        C, D (9-tuple) and k [Pa] of the first constraint, and those of the second one.
     """

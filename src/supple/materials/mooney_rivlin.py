@@ -10,6 +10,14 @@ class MooneyRivlin(Material):
     """ψ = c₁₀ (Ī₁ - 3) + c₀₁ (Ī₂ - 3) + κ/2 (J - 1)², Ī₁ = J^(-2/3) I₁, Ī₂ = J^(-4/3) I₂.
 
     The shear modulus at rest is 2 (c₁₀ + c₀₁). Infinite at J = 0.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        c10: Coefficient c₁₀ of the first invariant [Pa], positive.
+        c01: Coefficient c₀₁ of the second invariant [Pa], not negative.
+        bulk_modulus: Bulk modulus κ [Pa], positive, also called `kappa`; 10 to 1000 times the shear modulus
+            for nearly incompressible bodies.
     """
 
     __slots__ = ()

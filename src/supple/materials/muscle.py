@@ -23,6 +23,19 @@ class Muscle(Material):
     - 0.4)² from x = 0.4 to 0.6, 1 - 4 (x - 1)² to 1.4 and 9 (x - 1.6)² to 1.6. The fiber tension per rest
     area is σ/λₒ (fₚ' + α fₐ'). PXPBD eq. 6 has α at the passive part, and its constants are rounded to four
     digits; here the pieces join continuously.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        young: Young's modulus E of the corotated matrix [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν of the corotated matrix, greater than -1 and less than 0.5, also called
+            `nu`.
+        strength: Largest active stress σ of the fibers [Pa], positive.
+        fiber: Fiber direction, (3,) or (m, 3); normalized.
+        optimal: Fiber stretch λₒ of maximum active stress, positive.
+        activation: Activation α, from 0 to 1; `Scene.vary` varies it over time.
+        mu, lam: Lamé parameters of the matrix [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli of the matrix [Pa], in place of `young` and `poisson`.
     """
 
     __slots__ = ()
@@ -48,7 +61,14 @@ class Muscle(Material):
         return self.corotated(F) + self.strength * (passive(x) + self.activation * active(x))
 
     def corotated(self, F: Any) -> Any:
-        """μ |F - R|² + λ/2 (J - 1)²."""
+        """Energy density of the matrix, μ |F - R|² + λ/2 (J - 1)².
+
+        Args:
+            F: Deformation gradient, a row-major 9-tuple.
+
+        Returns:
+            Energy density [J/m³].
+        """
         E, nu = self.young, self.poisson
         C, I1, J = cofactor(F), contract(F, F), det(F)
         shear = E / (2.0 * (1.0 + nu)) * (I1 - 2.0 * stretch_trace(I1, contract(C, C), J) + 3.0)

@@ -12,6 +12,14 @@ class NeoHookean(Isotropic):
     """ψ = μ/2 (|F|² - 3) + λ̂/2 (J - 1)² - μ (J - 1), λ̂ = λ + μ, J = det F. Finite for every F.
 
     This is PBNG eq. 8, μ/2 |F|² + λ̂/2 (J - 1 - μ/λ̂)², shifted to zero at rest.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        young: Young's modulus E [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν, greater than -1 and less than 0.5, also called `nu`.
+        mu, lam: Lamé parameters μ > 0 and λ > -2/3 μ [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli μ and κ [Pa], both positive, in place of `young` and `poisson`.
     """
 
     __slots__ = ()

@@ -28,6 +28,17 @@ class Ogden(Material):
     """ψ = Σ μₚ/αₚ (λ̄₁^αₚ + λ̄₂^αₚ + λ̄₃^αₚ - 3) + κ/2 (J - 1)², λ̄ = J^(-1/3) λ, for p = 1, 2, 3.
 
     The shear modulus at rest is ½ Σ μₚ αₚ, which must be positive. Infinite at J = 0.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        mu1, mu2, mu3: Moduli μₚ of the terms [Pa], of any sign; 0 by default for the second and third term.
+        alpha1, alpha2, alpha3: Exponents αₚ of the terms, not 0.
+        bulk_modulus: Bulk modulus κ [Pa], positive, also called `kappa`; 10 to 1000 times the shear modulus
+            for nearly incompressible bodies.
+
+    Raises:
+        ValueError: An exponent is 0, or the shear modulus at rest is not positive.
     """
 
     __slots__ = ()

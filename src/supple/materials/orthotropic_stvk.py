@@ -26,6 +26,19 @@ class OrthotropicStVK(Material):
 
     p is the direction `first`, and q the normalized component of `second` perpendicular to p. C is the
     inverse of the compliance matrix with 1/Eᵢ on the diagonal and -νᵢⱼ/Eᵢ off the diagonal.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        young1, young2, young3: Young's moduli E₁, E₂, E₃ along the three axes [Pa], positive.
+        shear12, shear13, shear23: Shear moduli G₁₂, G₁₃, G₂₃ [Pa], positive.
+        poisson12, poisson13, poisson23: Poisson's ratios νᵢⱼ: contraction along axis j of a pull along axis
+            i.
+        first: Direction p, (3,) or (m, 3); normalized.
+        second: Direction that spans a plane with p, (3,) or (m, 3); its component perpendicular to p is q.
+
+    Raises:
+        ValueError: The compliance matrix is not positive definite, or the directions are parallel.
     """
 
     __slots__ = ()
@@ -66,7 +79,16 @@ class OrthotropicStVK(Material):
         return 0.5 * self.strain_quadratic_form(u, v, w) + 2.0 * shear
 
     def strain_quadratic_form(self, u: Any, v: Any, w: Any) -> Any:
-        """Σ Cᵢⱼ eᵢ eⱼ of the strains u, v, w along the axes."""
+        """Quadratic form Σ Cᵢⱼ eᵢ eⱼ of the normal strains along the axes.
+
+        Args:
+            u: Strain along p.
+            v: Strain along q.
+            w: Strain along p × q.
+
+        Returns:
+            Twice the energy density of the normal strains [J/m³].
+        """
         a, b, c = 1.0 / self.young1, 1.0 / self.young2, 1.0 / self.young3
         x, y, z = -self.poisson12 * a, -self.poisson13 * a, -self.poisson23 * b
         xx, yy, zz = b * c - z * z, a * c - y * y, a * b - x * x

@@ -50,6 +50,9 @@ class Parameter:
         aliases: Other names of the argument, such as "E" for "young".
         evolves: True for an internal variable that every step updates, see `Material.evolve`; the argument is
             its initial value.
+
+    Raises:
+        ValueError: The declaration is inconsistent.
     """
 
     name: str
@@ -160,7 +163,14 @@ class Parameter:
         return values
 
     def as_given(self, value: Any) -> Any:
-        """Convert a checked value to the form of the argument: tensors as (3, 3) or (m, 3, 3)."""
+        """Convert a checked value to the form of the constructor's argument.
+
+        Args:
+            value: Value as `check` returns it, uniform or per element.
+
+        Returns:
+            Tensors as (3, 3) or (m, 3, 3), other values unchanged.
+        """
         if self.size < 6:
             return value
         numbers = np.asarray(value)[..., _NINE[self.size]]

@@ -24,6 +24,13 @@ class PlaneStress(Isotropic):
     Stored are the Lamé parameters of plane stress, μ = E / (2 (1 + ν)) and λ = E ν / (1 - ν²) [Pa]: with them
     the Hessian at F = I equals in-plane linear elasticity. `lam` and `bulk_modulus` of the constructor and of
     scene files are those of the solid, λ = E ν / ((1 + ν)(1 - 2 ν)).
+
+    Args:
+        young: Young's modulus E [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν, greater than -1 and less than 0.5, also called `nu`.
+        mu, lam: Lamé parameters of the solid, μ > 0 and λ > -2/3 μ [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli of the solid, μ and κ [Pa], both positive, in place of `young` and
+            `poisson`.
     """
 
     __slots__ = ()
@@ -46,13 +53,33 @@ class PlaneStress(Isotropic):
 
 
 class PlaneStressStVK(PlaneStress, StVK):
-    """ψ = μ |E|² + λ/2 tr(E)², E = ½ (Fᵀ F - I) in the plane: St. Venant-Kirchhoff with S₃₃ = 0."""
+    """ψ = μ |E|² + λ/2 tr(E)², E = ½ (Fᵀ F - I) in the plane: St. Venant-Kirchhoff with S₃₃ = 0.
+
+    Parameters are uniform, or arrays with one entry per triangle.
+
+    Args:
+        young: Young's modulus E [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν, greater than -1 and less than 0.5, also called `nu`.
+        mu, lam: Lamé parameters of the solid, μ > 0 and λ > -2/3 μ [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli of the solid, μ and κ [Pa], both positive, in place of `young` and
+            `poisson`.
+    """
 
     __slots__ = ()
 
 
 class PlaneStressCorotated(PlaneStress, Corotated):
-    """ψ = μ |F - R|² + λ/2 (J - 1)² [PBNG eq. 36]: fixed corotated, plane stress where strains are small."""
+    """ψ = μ |F - R|² + λ/2 (J - 1)² [PBNG eq. 36]: fixed corotated, plane stress where strains are small.
+
+    Parameters are uniform, or arrays with one entry per triangle.
+
+    Args:
+        young: Young's modulus E [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν, greater than -1 and less than 0.5, also called `nu`.
+        mu, lam: Lamé parameters of the solid, μ > 0 and λ > -2/3 μ [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli of the solid, μ and κ [Pa], both positive, in place of `young` and
+            `poisson`.
+    """
 
     __slots__ = ()
 
@@ -63,6 +90,15 @@ class PlaneStressNeoHookean(PlaneStress):
     The minimum of μ/2 (|F|² - 3) + λ̂/2 (J - 1)² - μ (J - 1), λ̂ = μ/r, over the stretch across the sheet,
     attained at J (λ̂ + μ)/(μ + λ̂ J²). For ν → ½ it is the energy of rubber balloons, μ/2 (s² + t² + 1/(s t)²
     - 3).
+
+    Parameters are uniform, or arrays with one entry per triangle.
+
+    Args:
+        young: Young's modulus E [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν, greater than -1 and less than 0.5, also called `nu`.
+        mu, lam: Lamé parameters of the solid, μ > 0 and λ > -2/3 μ [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli of the solid, μ and κ [Pa], both positive, in place of `young` and
+            `poisson`.
     """
 
     __slots__ = ()

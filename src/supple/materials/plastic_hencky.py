@@ -76,6 +76,18 @@ class PlasticHencky(InelasticMaterial):
     within the step [Simo 1992, Box 9.1]. The plastic deformation Fₚ preserves volume, det Fₚ = 1. Forces are
     evaluated after the return, with the step's energy `YieldingHencky`. The flow is rate-independent: it also
     occurs in equilibria.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        young: Young's modulus E [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν, greater than -1 and less than 0.5, also called `nu`.
+        yield_stress: Von Mises stress σ_y at first yield [Pa], positive.
+        hardening: Isotropic hardening modulus H [Pa], not negative.
+        plastic_shape: Initial plastic deformation Fₚ, (3, 3) or (m, 3, 3); by default the identity.
+        equivalent_plastic_strain: Initial equivalent plastic strain ᾱ, not negative.
+        mu, lam: Lamé parameters [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli [Pa], in place of `young` and `poisson`.
     """
 
     __slots__ = ()
@@ -100,15 +112,27 @@ class PlasticHencky(InelasticMaterial):
 
     @property
     def plastic_shape(self) -> Any:
-        """Plastic deformation Fₚ."""
+        """Plastic deformation Fₚ, a row-major 9-tuple, or (m, 9)."""
         return inverse(self.unflowed)
 
     def flowed(self) -> np.ndarray | None:
-        """Equivalent plastic strain ᾱ (m,)."""
+        """Return the equivalent plastic strain ᾱ.
+
+        Returns:
+            (m,) ᾱ; (1,) for uniform values.
+        """
         return np.atleast_1d(self.equivalent_plastic_strain)
 
     def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
-        """Return Fₚ⁻¹ and ᾱ after radial return; empty if no element yields."""
+        """Apply the plastic flow of a step by radial return.
+
+        Args:
+            F: (m, 3, 3) deformation gradients.
+            dt: Time step [s], without effect: the flow is rate-independent.
+
+        Returns:
+            Fₚ⁻¹ (m, 9) as "unflowed" and ᾱ (m,) as "equivalent_plastic_strain"; empty if no element yields.
+        """
         U, s, Vt = np.linalg.svd(F @ np.asarray(self.unflowed).reshape(-1, 3, 3))
         strain = np.log(np.maximum(s, 1e-300))
         mean = strain.mean(axis=1, keepdims=True)

@@ -49,6 +49,18 @@ class PlasticStVK(Material):
     After each step Δt, elements whose deviatoric elastic strain e has a norm above yield_strain flow: εₚ
     increases by min(Δt · creep, 1) e, and its norm is limited by max_plastic_strain [PBCM section 4.2]. The
     flow takes time: an equilibrium keeps the initial plastic strains.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        young: Young's modulus E [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν, greater than -1 and less than 0.5, also called `nu`.
+        yield_strain: Norm of the deviatoric elastic strain at first yield, not negative.
+        creep: Rate of flow [1/s], not negative.
+        max_plastic_strain: Largest norm of εₚ, positive.
+        plastic_strain: Initial plastic strain εₚ, symmetric, (3, 3) or (m, 3, 3); by default 0.
+        mu, lam: Lamé parameters [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli [Pa], in place of `young` and `poisson`.
     """
 
     __slots__ = ()
@@ -71,7 +83,15 @@ class PlasticStVK(Material):
     young, poisson = Isotropic.young, Isotropic.poisson
 
     def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
-        """Return εₚ after the flow of a step; empty if no element yields."""
+        """Apply the plastic flow of a step.
+
+        Args:
+            F: (m, 3, 3) deformation gradients.
+            dt: Time step [s].
+
+        Returns:
+            εₚ (m, 6) as "plastic_strain"; empty if no element yields.
+        """
         strain = green_strains(F) - self.plastic_strain
         strain[:, :3] -= strain[:, :3].mean(axis=1, keepdims=True)
         flows = norm(strain) > self.yield_strain
@@ -82,7 +102,11 @@ class PlasticStVK(Material):
         return {"plastic_strain": plastic * np.minimum(1, most / np.maximum(norm(plastic), most))[:, None]}
 
     def flowed(self) -> np.ndarray | None:
-        """√(2/3) |εₚ|."""
+        """Return the equivalent plastic strain √(2/3) |εₚ|.
+
+        Returns:
+            (m,) strains; (1,) for a uniform plastic strain.
+        """
         return np.sqrt(2 / 3) * norm(np.atleast_2d(self.plastic_strain))
 
 

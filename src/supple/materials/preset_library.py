@@ -196,6 +196,9 @@ def preset(name: str, **changes: Any) -> Preset:
 def presets() -> dict[str, Preset]:
     """Return all presets by name.
 
+    Returns:
+        Presets by name, each with material, density and source.
+
     >>> presets()["cork"].source[:27]
     'Gibson, Easterling, Ashby, '
     """

@@ -73,10 +73,19 @@ class Prestrained(InelasticMaterial):
 
     @property
     def rest_deformation(self) -> Any:
+        """Rest deformation F₀, without the swelling: a row-major 9-tuple, or (m, 9)."""
         return inverse(self.shrunk)
 
     def evolve(self, F: np.ndarray, dt: float) -> dict[str, np.ndarray]:
-        """Evolve the base material at F F₀⁻¹/(1 + s)."""
+        """Evolve the internal variables of the base material.
+
+        Args:
+            F: (m, 3, 3) deformation gradients; the base material receives F F₀⁻¹/(1 + s).
+            dt: Time step [s].
+
+        Returns:
+            Changed internal variables of the base material by name.
+        """
         s = np.asarray(self.swelling, float)
         shrunk = np.asarray(self.shrunk, float).reshape(-1, 3, 3) / (1 + s.reshape(-1, 1, 1))
         return self.base_material.evolve(F @ shrunk, dt)
@@ -122,6 +131,14 @@ def prestrained(material: Any, swelling: Any = 0.0, rest_deformation: Any = None
         swelling: Relative growth of all lengths, such as α ΔT of thermal expansion; a number or (m,) per
             element. `Scene.vary` with "swelling" varies it over time.
         rest_deformation: (3, 3) or (m, 3, 3) rest deformation; by default the identity.
+
+    Returns:
+        The material, of a subclass of `Prestrained`; a preset for a preset.
+
+    Raises:
+        TypeError: The first argument is not a material.
+        ValueError: The material is for sheets or has a rest deformation of its own, or det F₀ is not
+            positive.
 
     Example: `supple.materials.prestrained(supple.StVK(young=1e5, poisson=0.3), swelling=0.1)`.
     """

@@ -8,7 +8,16 @@ from supple.materials.material import Material
 def confinement(material, F, g):
     """q = 1/r² [1/m²] of a radius r within which any vertex step keeps ψ(F + step gᵀ) finite.
 
-    Steps within r need no `step_limit`. q is 0 for an energy that is finite everywhere.
+    Steps within r need no `step_limit`. It is used for materials with a `barrier`; without an implementation,
+    q is 1e30, so that every step needs `step_limit`.
+
+    Args:
+        material: Material with uniform parameters.
+        F: Deformation gradient, a row-major 9-tuple.
+        g: Shape gradient of the vertex [1/m], (3,).
+
+    Returns:
+        q [1/m²].
     """
 
 

@@ -14,6 +14,14 @@ class StableNeoHookean(Isotropic):
 
     m = 4/3 μ, l = λ + 5/6 μ and α = 1 + 3m/(4l) match linear elasticity at rest; the constant ψ₀ = l/2 (1 -
     α)² - m/2 log 4 makes ψ zero there. (PBNG eq. 10 omits the factor l.)
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        young: Young's modulus E [Pa], positive, also called `E`.
+        poisson: Poisson's ratio ν, greater than -1 and less than 0.5, also called `nu`.
+        mu, lam: Lamé parameters μ > 0 and λ > -2/3 μ [Pa], in place of `young` and `poisson`.
+        shear_modulus, bulk_modulus: Moduli μ and κ [Pa], both positive, in place of `young` and `poisson`.
     """
 
     __slots__ = ()

@@ -18,6 +18,19 @@ class TransverseStVK(Material):
     E_across/E_along and m = 1 - ν - 2 n νₐ²: C₁ = E_along (1 - ν)/m, C₂ = E_across νₐ/m, C₃ = E_across (ν + n
     νₐ²)/((1 + ν) m) and G = E_across/(2 (1 + ν)). νₐ is the ratio of lateral contraction to elongation along
     a.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        young_along: Young's modulus E_along along the fibers [Pa], positive.
+        young_across: Young's modulus E_across across the fibers [Pa], positive.
+        shear_along: Shear modulus Gₐ along the fibers [Pa], positive.
+        poisson_along: Poisson's ratio νₐ of a pull along the fibers.
+        poisson_across: Poisson's ratio ν across the fibers, between -1 and 1.
+        fiber: Fiber direction a, (3,) or (m, 3); normalized.
+
+    Raises:
+        ValueError: The energy is not positive definite, ν + 2 n νₐ² ≥ 1.
     """
 
     __slots__ = ()

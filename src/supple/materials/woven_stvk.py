@@ -53,6 +53,19 @@ class WovenStVK(Material):
     and ν' of the warp [PBCM section 4.3]. Symmetry of the energy requires E ν' = E' ν. The warp is
     perpendicular to the weft, in the plane of the sheet. The thickness is eliminated, as in plane stress.
     `from_membrane` takes stiffnesses in N/m instead of moduli.
+
+    Parameters are uniform, or arrays with one entry per triangle.
+
+    Args:
+        young_weft: Young's modulus E along the weft [Pa], positive.
+        young_warp: Young's modulus E' along the warp [Pa], positive.
+        shear_modulus: Shear modulus G [Pa], positive.
+        poisson_weft: Poisson's ratio ν: contraction along the warp of a pull along the weft.
+        poisson_warp: Poisson's ratio ν' of the opposite pull, equal to ν E'/E up to rounding.
+        direction: Direction of the weft, (3,) or (m, 3); normalized.
+
+    Raises:
+        ValueError: Poisson's ratios violate the symmetry E ν' = E' ν, or ν ν' is not less than 1.
     """
 
     __slots__ = ()
@@ -127,6 +140,9 @@ class WovenStVK(Material):
                 poisson_weft warp/weft.
             direction: Direction of the weft.
 
+        Returns:
+            The material.
+
         Raises:
             ValueError: A value is out of bounds.
 
@@ -149,12 +165,12 @@ class WovenStVK(Material):
 
     @property
     def poisson_weft(self) -> Any:
-        """ν = c₁₂/c₂₂."""
+        """Poisson's ratio of a pull along the weft, ν = c₁₂/c₂₂."""
         return self.coupling / self.across
 
     @property
     def poisson_warp(self) -> Any:
-        """ν' = c₁₂/c₁₁."""
+        """Poisson's ratio of a pull along the warp, ν' = c₁₂/c₁₁."""
         return self.coupling / self.along
 
     @property

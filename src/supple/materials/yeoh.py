@@ -7,7 +7,20 @@ from supple.materials.volumetric import BULK, isochoric, modulus, volumetric
 
 
 class Yeoh(Material):
-    """ψ = c₁₀ x + c₂₀ x² + c₃₀ x³ + κ/2 (J - 1)², x = Ī₁ - 3. The shear modulus at rest is 2 c₁₀."""
+    """ψ = c₁₀ x + c₂₀ x² + c₃₀ x³ + κ/2 (J - 1)², x = Ī₁ - 3. The shear modulus at rest is 2 c₁₀.
+
+    Parameters are uniform, or arrays with one entry per element.
+
+    Args:
+        c10: Coefficient c₁₀ of x [Pa], positive.
+        c20: Coefficient c₂₀ of x² [Pa], often negative.
+        c30: Coefficient c₃₀ of x³ [Pa], not negative.
+        bulk_modulus: Bulk modulus κ [Pa], positive, also called `kappa`; 10 to 1000 times the shear modulus
+            for nearly incompressible bodies.
+        young, poisson: Young's modulus [Pa] and Poisson's ratio at rest, in place of `c10` and
+            `bulk_modulus`.
+        mu, lam: Lamé parameters at rest [Pa], in place of `c10` and `bulk_modulus`.
+    """
 
     __slots__ = ()
     shear_parameter = "c10", 0.5

@@ -68,6 +68,13 @@ def merge(meshes: Iterable[TetMesh]) -> TetMesh:
 
     Args:
         meshes: Meshes to merge.
+
+    Returns:
+        One mesh with all vertices and tets, in the given order.
+
+    Raises:
+        TypeError: The argument is no list of at least one `TetMesh`.
+        MeshError: Data of one name have different shapes.
     """
     parts = list(iterate_argument(meshes, "meshes are a list of TetMesh"))
     if not parts or not all(isinstance(part, TetMesh) for part in parts):
@@ -94,6 +101,9 @@ def weld(surfaces: TriMesh | Iterable[TriMesh], tolerance: float) -> TriMesh:
     Args:
         surfaces: One surface or several pieces.
         tolerance: Largest distance of merged vertices [m].
+
+    Returns:
+        The welded surface.
 
     Raises:
         MeshError: The distance is larger than an edge, so that triangles would collapse.

@@ -53,14 +53,31 @@ class Movable(Constant, ABC):
         Args:
             matrix: A, (3, 3).
             offset: b, (3,) [m].
+
+        Returns:
+            The new mesh.
         """
 
     def translated(self, offset: ArrayLike) -> Self:
-        """Translate by an offset (3,) [m]."""
+        """Translate the mesh.
+
+        Args:
+            offset: Translation [m], (3,).
+
+        Returns:
+            The new mesh.
+        """
         return self.transformed(np.eye(3), offset)
 
     def scaled(self, factor: ArrayLike) -> Self:
-        """Scale about the origin by one factor, or one factor per axis."""
+        """Scale the mesh about the origin.
+
+        Args:
+            factor: Scale factor, or one factor per axis, (3,).
+
+        Returns:
+            The new mesh.
+        """
         return self.transformed(scaling(factor))
 
     def rotated(self, axis: ArrayLike, angle: float, center: ArrayLike = (0, 0, 0)) -> Self:
@@ -70,6 +87,12 @@ class Movable(Constant, ABC):
             axis: Direction of the axis, (3,).
             angle: Angle [rad].
             center: Point on the axis, (3,) [m].
+
+        Returns:
+            The new mesh.
+
+        Raises:
+            MeshError: The axis is zero.
         """
         direction, c = three("axis", axis), three("center", center)
         angle = check_number("angle", angle)
@@ -117,7 +140,17 @@ class Mesh(Movable):
         return MappingProxyType(self._point_data)
 
     def field(self, name: str) -> np.ndarray:
-        """Data with one row per cell; vertex data are averaged over the corners."""
+        """Data with one row per cell; vertex data are averaged over the corners.
+
+        Args:
+            name: Name of cell or vertex data.
+
+        Returns:
+            (m, ...) values.
+
+        Raises:
+            MeshError: The mesh has no data of this name.
+        """
         return field_of(name, self._cell_data, self._point_data, self._cells)
 
     @property
@@ -193,7 +226,14 @@ class Mesh(Movable):
         return make_read_only(qualities(self._points, self._cells))
 
     def worst(self, count: int = 10) -> np.ndarray:
-        """Ids of the `count` cells with the lowest quality, worst first."""
+        """Find the cells with the lowest quality.
+
+        Args:
+            count: Largest number of cells.
+
+        Returns:
+            Ids of the cells, worst first.
+        """
         return np.argsort(self.quality, kind="stable")[: check_integer("count", count, at_least=0)]
 
 

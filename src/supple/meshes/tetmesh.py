@@ -125,6 +125,9 @@ class TetMesh(Mesh):
         Args:
             cell_data: Arrays by name with one row per tet.
             point_data: Arrays by name with one row per vertex.
+
+        Returns:
+            The new mesh.
         """
         return TetMesh(
             self._points,
@@ -138,6 +141,9 @@ class TetMesh(Mesh):
 
         Args:
             cells: Mask (m,) or ids of the tets, for example `mesh.cell_data["region"] == 2`.
+
+        Returns:
+            The extracted mesh.
         """
         from supple.meshes.combine import extract_tets
 
@@ -150,6 +156,9 @@ class TetMesh(Mesh):
         Args:
             matrix: A, (3, 3).
             offset: b, (3,) [m].
+
+        Returns:
+            The new mesh, with transformed data.
         """
         A, b = matrix_of(matrix), three("offset", offset)
         reflection = bool(np.linalg.det(A) < 0)

@@ -106,6 +106,9 @@ class TriMesh(Mesh):
 
         Args:
             cells: Mask (m,) or ids of the triangles, for example `mesh.cell_data["region"] == 2`.
+
+        Returns:
+            The extracted mesh.
         """
         from supple.meshes.combine import extract_triangles
 
@@ -117,6 +120,9 @@ class TriMesh(Mesh):
         Args:
             matrix: A, (3, 3).
             offset: b, (3,) [m].
+
+        Returns:
+            The new mesh, with transformed data.
         """
         A, b = matrix_of(matrix), three("offset", offset)
         turn = slice(None, None, -1 if np.linalg.det(A) < 0 else 1)
@@ -133,6 +139,12 @@ class TriMesh(Mesh):
         Args:
             name: Name of the data. "u" and "v" are the directions (m, 3) of increasing texture coordinates,
                 for weft and warp.
+
+        Returns:
+            (m, ...) values.
+
+        Raises:
+            MeshError: The mesh has no data of this name.
         """
         own = name in self._cell_data or name in self._point_data
         if own or name not in ("u", "v") or self._uv is None:
@@ -146,6 +158,9 @@ class TriMesh(Mesh):
         Args:
             cell_data: Arrays by name with one row per triangle.
             point_data: Arrays by name with one row per vertex.
+
+        Returns:
+            The new mesh.
         """
         return TriMesh(
             self._points,
@@ -156,7 +171,11 @@ class TriMesh(Mesh):
         )
 
     def refuse_open(self) -> None:
-        """Raise a `MeshError` if an edge belongs to an odd number of triangles."""
+        """Raise a `MeshError` if an edge belongs to an odd number of triangles.
+
+        Raises:
+            MeshError: The surface is not closed.
+        """
         start, end = self._cells, np.roll(self._cells, -1, axis=1)
         low, high = np.minimum(start, end).astype(np.int64).ravel(), np.maximum(start, end).ravel()
         edges, counts = np.unique(low * len(self._points) + high, return_counts=True)

@@ -147,6 +147,14 @@ class Evaluation(Deformations, CellQuantities):
         internal_force: (n, 3) force of all elements and of contact between bodies on each vertex [N].
         external_force: (n, 3) gravity and loads on each vertex [N].
         terms: `Deformations` or `SpringForces` of each energy term, in the order of the model.
+        vertices: (m, k) vertices of the cells.
+        rest_volume: (m,) rest volume [m³].
+        element_energy: (m,) energy [J].
+        deformation_gradient: (m, 3, 3) deformation gradient F.
+        piola: (m, 3, 3) first Piola-Kirchhoff stress P = ∂ψ/∂F [Pa].
+        scalars: (m, 10) derived quantities, see the properties.
+        linear: (m,) True for small-strain materials, which have a single stress measure.
+        plastic_strain: (m,) equivalent plastic strain; NaN for materials without plastic flow.
     """
 
     model: Model = field(kw_only=True)

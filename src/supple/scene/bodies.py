@@ -79,6 +79,7 @@ class Body:
 
     @property
     def n_cells(self) -> int:
+        """Number of tetrahedra or triangles."""
         return self.mesh.n_cells
 
     @cached_property
@@ -91,6 +92,9 @@ class Body:
 
         Args:
             name: Name of the region.
+
+        Returns:
+            The region.
 
         Raises:
             SceneError: The body has no region with this name.
@@ -115,11 +119,21 @@ class Body:
             bodies: Bodies or portions of bodies.
             rest: (n, 3) rest positions of all vertices of the scene [m].
             material: Merged material of the bodies.
+
+        Returns:
+            The energy term.
         """
         return TetElasticity.from_mesh(rest, np.concatenate([body.cells for body in bodies]), material)
 
     def extra_terms(self, rest: np.ndarray) -> tuple[Term, ...]:
-        """Return energy terms in addition to elasticity; solids have none."""
+        """Return energy terms in addition to elasticity; solids have none.
+
+        Args:
+            rest: (n, 3) rest positions of all vertices of the scene [m].
+
+        Returns:
+            Energy terms.
+        """
         return ()
 
     @property
@@ -150,7 +164,14 @@ class Body:
         return VertexSet(self, np.arange(len(self.points)))
 
     def is_like(self, other: Part) -> bool:
-        """True for the same body, including copies returned by other processes."""
+        """Compare bodies by name, vertex numbers and mesh.
+
+        Args:
+            other: Body or region.
+
+        Returns:
+            True for the same body, including copies returned by other processes.
+        """
         return self is other or (
             (self.name, self.vertices) == (other.name, other.vertices)
             and np.array_equal(self.mesh.points, other.mesh.points)

@@ -36,6 +36,16 @@ class Cloth(Body):
         bending: Bending model, None for no resistance to bending.
         rest: (m, 3, 3) corners of the triangles in the rest shape [m], None if the mesh is at rest.
         fabric: Fabric whose energy replaces that of a membrane.
+        mesh: Triangle mesh, the initial surface.
+        material: Membrane material of the triangles outside all regions.
+        density: Mass per area [kg/m²].
+        name: Name in messages and output.
+        first: Number of its first vertex in the scene.
+        skin: Detailed surface that is shown and exported in its place.
+        velocity: Initial velocity of the center of mass [m/s].
+        angular_velocity: Initial angular velocity about the center of mass [rad/s].
+        regions: Triangles with other materials.
+        viscosity: Viscosities and damping.
     """
 
     thickness: float = 1e-3
@@ -47,6 +57,7 @@ class Cloth(Body):
 
     @property
     def precisions(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Supported working precisions; float64 only for fabrics."""
         return Body.precisions if self.fabric is None else ("float64",)
 
     @property
@@ -66,6 +77,19 @@ class Cloth(Body):
 
     @staticmethod
     def elasticity(parts: Sequence[Cloth | Portion], rest: np.ndarray, material: Any) -> Term:
+        """Build the elasticity term of cloths with equal `group`.
+
+        Args:
+            parts: Cloths or portions of cloths.
+            rest: (n, 3) initial positions of all vertices of the scene [m].
+            material: Merged material of the parts.
+
+        Returns:
+            The energy term.
+
+        Raises:
+            SceneError: The material of a fabric was replaced by another kind.
+        """
         bodies: list[Any] = [part.body if isinstance(part, Portion) else part for part in parts]
         thickness = np.repeat([body.thickness for body in bodies], [part.n_cells for part in parts])
         triangles = np.concatenate([part.cells for part in parts])
@@ -93,6 +117,14 @@ class Cloth(Body):
         return self.points[self.mesh.cells] if self.rest is None else self.rest
 
     def extra_terms(self, rest: np.ndarray) -> tuple[Term, ...]:
+        """Return the bending term, empty without bending.
+
+        Args:
+            rest: (n, 3) initial positions of all vertices of the scene [m].
+
+        Returns:
+            Energy terms.
+        """
         if self.bending is None:
             return ()
         vertices, owners = hinges_of(self.mesh.cells)

@@ -30,7 +30,14 @@ def about(at: str) -> Iterator[None]:
 
 
 class SceneFileError(SceneError):
-    """All errors of one scene file, one per line: file, field, given value and accepted values."""
+    """All errors of one scene file, one per line: file, field, given value and accepted values.
+
+    Args:
+        mistakes: Messages, one per error.
+
+    Attributes:
+        mistakes: Messages, one per error.
+    """
 
     def __init__(self, mistakes: list[str]) -> None:
         super().__init__("\n".join(mistakes))

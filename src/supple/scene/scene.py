@@ -97,7 +97,11 @@ class Scene(LoadMethods, ObstacleMethods, ConnectorMethods):
         self.check()
 
     def check(self) -> None:
-        """Validate all settings; solves repeat this validation because settings may change."""
+        """Validate all settings; solves repeat this validation because settings may change.
+
+        Raises:
+            SceneError: A setting is invalid.
+        """
         self.gravity = vector(self.gravity, "gravity [m/s²]")
         self.dt = number(self.dt, "dt [s]", above=0)
         if not isinstance(self.quasistatic, bool):

@@ -31,6 +31,9 @@ class Viscosity(ABC):
         Args:
             material: Material of the body.
             name: Name of the body in messages.
+
+        Returns:
+            Viscosities [Pa s] and relaxation time [s] of the branch, or None.
         """
 
 
@@ -42,6 +45,9 @@ class KelvinVoigt(Viscosity):
     Args:
         shear_viscosity: Shear viscosity η [Pa s].
         bulk_viscosity: Bulk viscosity ζ [Pa s].
+
+    Raises:
+        SceneError: A viscosity is negative, or both are 0.
     """
 
     shear_viscosity: float
@@ -69,6 +75,9 @@ class Maxwell(Viscosity):
         young: Young's modulus E of the spring [Pa].
         poisson: Poisson's ratio ν of the spring.
         time: Relaxation time τ [s].
+
+    Raises:
+        SceneError: A modulus, Poisson's ratio or the relaxation time is out of range.
     """
 
     young: float
@@ -103,6 +112,9 @@ class Rayleigh(Viscosity):
     Args:
         stiffness_factor: β [s].
         mass_factor: α [1/s].
+
+    Raises:
+        SceneError: A factor is negative, or both are 0.
     """
 
     stiffness_factor: float = 0.0
@@ -116,6 +128,7 @@ class Rayleigh(Viscosity):
 
     @property
     def drag(self) -> float:  # type: ignore[override]
+        """Mass factor α [1/s] of the force -α m v on every vertex."""
         return self.mass_factor
 
     def branch(self, material: Any, name: str) -> ViscousBranch | None:

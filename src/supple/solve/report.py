@@ -14,7 +14,26 @@ from supple.support.text import pluralize
 
 
 class Outcome(Enum):
-    """Solve outcome; its value is the sentence shown to users."""
+    """Outcome of a solve; its value is the sentence shown to users.
+
+    Attributes:
+        CONVERGED: The relative residual is below the tolerance.
+        MAX_ITERATIONS: The iteration limit came first. Raise `max_iterations`, or use another solver.
+        TIME_LIMIT: The time limit came first. Raise `time_limit`, or continue from the state of the result.
+        FIXED_ITERATIONS: A given number of iterations was made without a tolerance. Set `tolerance` to solve
+            to an accuracy.
+        STAGNATED: Neither residual nor energy decreases. Use more `load_steps`, `substeps` or frames, another
+            solver or another acceleration.
+        INTERSECTING: Forces balance, but surfaces have passed through each other. Use contact = "barrier", a
+            larger contact stiffness or a finer mesh.
+        UNSOLVED_BEFORE: Forces balance, but not in an earlier step with the accelerations that this one
+            continues. Use smaller steps, more iterations or integrator = "backward_euler".
+        UNBOUNDED: The energy decreases without bound. Pin loose bodies, reduce the pressure, use a material
+            that stiffens, or simulate a motion.
+        ROUNDING_LIMIT: Rounding errors exceed the tolerance. Use precision = "float64" or a larger tolerance.
+        FAILED: Forces became infinite or NaN; the result is the last finite state. Use smaller steps or more
+            `load_steps`.
+    """
 
     CONVERGED = "Converged: the relative residual is below the tolerance."
     MAX_ITERATIONS = "Stopped after the allowed iterations, before the tolerance was reached."
@@ -50,6 +69,9 @@ class Outcome(Enum):
         Args:
             inverted: Number of inverted elements in words, such as "15 inverted elements".
             far: True if a fixed number of iterations ended far from equilibrium.
+
+        Returns:
+            The sentence, with the additions after its first words.
         """
         phrases = ["far from balance"] if far else []
         phrases += [inverted] if inverted else []

@@ -62,11 +62,18 @@ class Solver(ABC):
         """Return the solver, followed by variants for starts in a later phase.
 
         Methods that switch algorithms during a run have such variants.
+
+        Returns:
+            The solver first, then its variants; most methods have none.
         """
         return (self,)
 
     def for_close_guess(self) -> Solver:
-        """Return the variant of the solver that suits initial guesses close to the solution."""
+        """Return the variant of the solver that suits initial guesses close to the solution.
+
+        Returns:
+            The variant; the solver itself for most methods.
+        """
         return self
 
     @abstractmethod
@@ -86,6 +93,9 @@ class Solver(ABC):
         Args:
             model: Model.
             number: Size of a floating-point number [bytes].
+
+        Returns:
+            Memory [bytes].
         """
         return 0
 
@@ -170,26 +180,47 @@ class Run(ABC):
         Args:
             members: Indices of the batch members.
             distance: Distance from the equilibrium to reach, relative to the size of the body, or None.
+
+        Returns:
+            The batched steps, or None.
         """
         return None
 
     def find_leaving(self) -> np.ndarray:
-        """(batch,) bool: True for batch members whose separate solves converge sooner."""
+        """Find batch members whose separate solves converge sooner.
+
+        Returns:
+            (batch,) bool, True for these members.
+        """
         return np.zeros(self.problem.batch_size, bool)
 
     def collect_rejected(self) -> list[int]:
         """Return the number of discarded non-finite moves of each batch member, and reset the counters.
 
         The counters are shared by all runs on the problem.
+
+        Returns:
+            One number per batch member.
         """
         return [0] * self.problem.batch_size
 
     def notes(self, member: int = 0) -> list[str]:
-        """Return sentences for the report of a batch member."""
+        """Return sentences for the report of a batch member.
+
+        Args:
+            member: Index of the batch member.
+
+        Returns:
+            Sentences, empty without remarks.
+        """
         return []
 
     def start_at(self, balances: Balances) -> None:  # noqa: B027
-        """Record the initial residuals of all batch members."""
+        """Record the initial residuals of all batch members.
+
+        Args:
+            balances: Force balances at the start, one per batch member.
+        """
 
     def set_targets(  # noqa: B027
         self, tolerance: float | None, max_iterations: int | None, budget: float | None
@@ -214,6 +245,12 @@ class Run(ABC):
         """True if a pseudo-time motion has not come to rest.
 
         Such a batch member continues even without decrease of residual or energy.
+
+        Args:
+            member: Index of the batch member.
+
+        Returns:
+            True if it is still moving.
         """
         return False
 
@@ -221,11 +258,17 @@ class Run(ABC):
         """Primary and secondary residual norms (|g| [N], |h|) [PXPBD eq. 11, 12].
 
         None for methods without multipliers.
+
+        Returns:
+            |g| [N] and |h|, or None.
         """
         return None
 
     def leave_saddle(self, member: int = 0) -> bool:
         """Continue from an unstable equilibrium, where the energy decreases in some direction.
+
+        Args:
+            member: Index of the batch member.
 
         Returns:
             True if the method follows such a direction.
@@ -234,14 +277,30 @@ class Run(ABC):
 
     @abstractmethod
     def advance(self, iterations: int) -> None:
-        """Run a number of iterations."""
+        """Run a number of iterations.
+
+        Args:
+            iterations: Number of iterations.
+        """
 
     def observe(self, balance: Balance, member: int = 0) -> bool:
-        """Check the current residual of a batch member; return True if the method changed u in response."""
+        """Check the current residual of a batch member.
+
+        Args:
+            balance: Force balance of the batch member.
+            member: Index of the batch member.
+
+        Returns:
+            True if the method changed u in response.
+        """
         return False
 
     def observe_all(self, balances: Balances, active: np.ndarray) -> np.ndarray:
         """Check the current residuals of all active batch members.
+
+        Args:
+            balances: Force balances of the batch.
+            active: Indices of the active batch members.
 
         Returns:
             (batch,) bool: True for batch members whose u the method changed in response.

@@ -73,7 +73,22 @@ def _project_block(projection, row, u):
 @suggest_keywords
 @dataclass(frozen=True)
 class BlockXPBD(ElementOptions):
-    """XPBD that solves both constraints of an element simultaneously [BNH section 5]."""
+    """XPBD that solves both constraints of an element simultaneously [BNH section 5].
+
+    Args:
+        ordering: Parallel units: "colors" of single elements, "clusters" of up to cluster_size elements [BNH
+            Algorithm 4], or "cells" of a block.
+        vertex_order: "smallest_last" first sorts elements by that order of their vertices [BNH section 6.2];
+            "mesh" keeps the order of the mesh.
+        cluster_size: Largest number of elements in a cluster.
+        attachments_first: Visit weak constraints before the elements instead of after them.
+        pseudo_dt: Step size of pseudo-time [s].
+        sweeps_per_step: Sweeps per step of pseudo-time.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
+            fraction pseudo_damping, as in the paper.
+        pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
+        iterations: Sweeps per step unless the call sets a limit.
+    """
 
     name: ClassVar[str] = "block_xpbd"
     history_size: ClassVar[int] = 2

@@ -79,6 +79,12 @@ class Hybrid(Solver):
 
         Batches are swept for as long as the rate estimate justifies. Friction between bodies always requires
         sweeps, as do obstacles on a device or in a batch.
+
+        Args:
+            problem: Problem to solve.
+
+        Returns:
+            The run.
         """
         able = not problem.contacts or (problem.batch_size == 1 and problem.device.name == "cpu")
         if problem.dynamic_terms.has_body_friction or not able:

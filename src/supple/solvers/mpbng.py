@@ -81,12 +81,27 @@ class MPBNG(Solver):
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
-        """Start a run. Problems that cannot use layers get a PBNG run whose notes give the reason."""
+        """Start a run. Problems that cannot use layers get a PBNG run whose notes give the reason.
+
+        Args:
+            problem: Problem to solve.
+
+        Returns:
+            The run.
+        """
         layers = multiresolution(problem, self)
         return WithoutLayers(layers, problem) if isinstance(layers, str) else MPBNGRun(self, layers)
 
     def memory(self, model: Model, number: int) -> int:
-        """Estimate the memory of a run [bytes]: PBNG plus layers, about a third of the model."""
+        """Estimate the memory of a run [bytes]: PBNG plus layers, about a third of the model.
+
+        Args:
+            model: Model.
+            number: Size of a floating-point number [bytes].
+
+        Returns:
+            Memory [bytes].
+        """
         return PBNG().memory(model, number) + model.elements * 60 * number
 
 

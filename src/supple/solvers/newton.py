@@ -113,6 +113,13 @@ class Newton(Solver):
 
         It consists of elements with the indices of their blocks, the matrix, and the levels of its
         preconditioner. Factorizations are not included.
+
+        Args:
+            model: Model.
+            number: Size of a floating-point number [bytes].
+
+        Returns:
+            Memory [bytes].
         """
         blocks = count_blocks([term.vertices for term in model.terms], model.vertices)
         return model.elements * (10 * 8 + 4 * 4 + 2 * 16 * 4) + int(1.4 * blocks * (9 * 12 + 8))

@@ -118,6 +118,18 @@ class PBD(ElementOptions):
             the edges of tetrahedra, or "shape", shape matching of each tetrahedron.
         stiffness: Fraction of each correction that is applied.
         damping: Fraction of every velocity that is removed per step.
+        ordering: Parallel units: "colors" of single elements, "clusters" of up to cluster_size elements [BNH
+            Algorithm 4], or "cells" of a block.
+        vertex_order: "smallest_last" first sorts elements by that order of their vertices [BNH section 6.2];
+            "mesh" keeps the order of the mesh.
+        cluster_size: Largest number of elements in a cluster.
+        attachments_first: Visit weak constraints before the elements instead of after them.
+        pseudo_dt: Step size of pseudo-time [s].
+        sweeps_per_step: Sweeps per step of pseudo-time.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
+            fraction pseudo_damping, as in the paper.
+        pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
+        iterations: Sweeps per step unless the call sets a limit.
     """
 
     name: ClassVar[str] = "pbd"

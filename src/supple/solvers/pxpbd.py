@@ -264,6 +264,18 @@ class BPXPBD(ElementOptions):
             reduce the residual further. None is ½ as in the paper, and more in elements where ½ would be
             unstable (elementwise/blend_factor.py).
         constraints: As for XPBD.
+        ordering: Parallel units: "colors" of single elements, "clusters" of up to cluster_size elements [BNH
+            Algorithm 4], or "cells" of a block.
+        vertex_order: "smallest_last" first sorts elements by that order of their vertices [BNH section 6.2];
+            "mesh" keeps the order of the mesh.
+        cluster_size: Largest number of elements in a cluster.
+        attachments_first: Visit weak constraints before the elements instead of after them.
+        pseudo_dt: Step size of pseudo-time [s].
+        sweeps_per_step: Sweeps per step of pseudo-time.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
+            fraction pseudo_damping, as in the paper.
+        pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
+        iterations: Sweeps per step unless the call sets a limit.
     """
 
     name: ClassVar[str] = "bpxpbd"
@@ -305,6 +317,18 @@ class FPXPBD(ElementOptions):
 
     Args:
         newton_steps: Local Newton steps per visit.
+        ordering: Parallel units: "colors" of single elements, "clusters" of up to cluster_size elements [BNH
+            Algorithm 4], or "cells" of a block.
+        vertex_order: "smallest_last" first sorts elements by that order of their vertices [BNH section 6.2];
+            "mesh" keeps the order of the mesh.
+        cluster_size: Largest number of elements in a cluster.
+        attachments_first: Visit weak constraints before the elements instead of after them.
+        pseudo_dt: Step size of pseudo-time [s].
+        sweeps_per_step: Sweeps per step of pseudo-time.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
+            fraction pseudo_damping, as in the paper.
+        pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
+        iterations: Sweeps per step unless the call sets a limit.
     """
 
     name: ClassVar[str] = "fpxpbd"

@@ -73,7 +73,18 @@ def frames_plot(
     size: tuple[int, int] = (1600, 1000),
     theme: Theme = LIGHT,
 ) -> None:
-    """Plot one value (k,) per frame into a PNG file; `label` names it with its unit."""
+    """Plot one value per frame into a PNG file.
+
+    Args:
+        path: PNG file.
+        values: (k,) values of frames 1 to k.
+        label: Name of the value with its unit, such as "energy [J]".
+        title: Title.
+        tolerance: Value marked by a line, or None.
+        logarithmic: Use a logarithmic axis, which omits values that are not positive.
+        size: Width and height [pixels].
+        theme: Colors.
+    """
     axes = plot_axes(size, title, theme=theme)
     plotted = _positive(values) if logarithmic else values
     axes.plot(np.arange(1, len(values) + 1), plotted, "o-", color=theme.accent, markersize=3, linewidth=1)
@@ -97,7 +108,17 @@ def histogram_plot(
     size: tuple[int, int] = (1600, 1000),
     theme: Theme = LIGHT,
 ) -> None:
-    """Plot a histogram of values (k,) into a PNG file; `label` names them with their unit."""
+    """Plot a histogram into a PNG file.
+
+    Args:
+        path: PNG file.
+        values: (k,) values of samples.
+        label: Name of the value with its unit, such as "energy [J]".
+        title: Title.
+        logarithmic: Use a logarithmic axis and bins, for positive values.
+        size: Width and height [pixels].
+        theme: Colors.
+    """
     axes = plot_axes(size, title, theme=theme)
     low, high = float(values.min()), float(values.max())
     if logarithmic:

@@ -77,7 +77,17 @@ def stretch_plot(
     size: tuple[int, int] = (1600, 1000),
     theme: Theme = LIGHT,
 ) -> None:
-    """Plot the nominal stress of materials against the stretch into a PNG file, with a legend."""
+    """Plot the nominal stress [Pa] of materials against the stretch into a PNG file, with a legend.
+
+    The stress is that of bars with free sides, at stretches from 0.6 to 2.
+
+    Args:
+        path: PNG file.
+        materials: Materials by their name in the legend.
+        title: Title.
+        size: Width and height [pixels].
+        theme: Colors.
+    """
     from matplotlib import colormaps
 
     axes = plot_axes(size, title, "nominal stress of bars with free sides", theme)

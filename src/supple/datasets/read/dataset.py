@@ -30,8 +30,13 @@ def open_dataset(path: Any) -> Dataset:
     Args:
         path: Folder of the store.
 
+    Returns:
+        The data set.
+
     Raises:
         DatasetError: The folder is not a readable data set.
+
+    Example: `supple.data.open("bar.zarr")["positions"][0]` reads the positions of the first sample.
     """
     return Dataset(Store(check_path(path, "the folder of a data set")))
 
@@ -140,6 +145,9 @@ class Dataset(Mapping[str, Any]):
 
     Names are the stored quantities, the varied quantities (`inputs`), the columns of the report, and the
     arrays shared by all samples (`rest`: points, cells, surface, edges, mass, body, pinned).
+
+    Args:
+        store: Opened store of the data set; `open_dataset` opens it from a path.
     """
 
     def __init__(self, store: Store) -> None:
@@ -202,6 +210,9 @@ class Dataset(Mapping[str, Any]):
         Args:
             name: "train", "valid" or "test".
 
+        Returns:
+            Ids of the samples.
+
         Raises:
             DatasetError: There is no such split.
         """
@@ -239,6 +250,9 @@ class Dataset(Mapping[str, Any]):
 
         Args:
             number: Sample id.
+
+        Returns:
+            Values by name, including "outcome".
         """
         values = {quantity.name: self[quantity.name][number] for quantity in self.store.quantities}
         values |= {label: column[number] for label, column in self.inputs.items()}
@@ -264,6 +278,9 @@ class Dataset(Mapping[str, Any]):
             normalize: Subtract means and divide by standard deviations. Both come from the good training
                 samples for every split, so that no validation or test data enters the normalization.
 
+        Returns:
+            Sequence of pairs (input, output).
+
         Raises:
             DatasetError: A name is not in the data set.
         """
@@ -280,6 +297,9 @@ class Dataset(Mapping[str, Any]):
             shuffle: Shuffle the order of shards and the samples within groups of shards.
             seed: Seed of the shuffling.
             **options: Options of `pairs`.
+
+        Returns:
+            Iterable over batches.
         """
         batch_size, shuffle = check_integer("batch_size", batch_size), check_flag("shuffle", shuffle)
         from supple.datasets.read.torch_adapter import Stream
@@ -308,7 +328,14 @@ class Dataset(Mapping[str, Any]):
         }
 
     def to_xarray(self) -> Any:
-        """Load the full data set into an `xarray.Dataset`; requires xarray."""
+        """Load the full data set into an `xarray.Dataset`; requires xarray.
+
+        Returns:
+            The `xarray.Dataset`.
+
+        Raises:
+            DatasetError: xarray is not installed.
+        """
         try:
             import xarray
         except ImportError:
@@ -321,7 +348,11 @@ class Dataset(Mapping[str, Any]):
         return xarray.Dataset(variables, attrs={"title": self.title})
 
     def scene(self) -> SceneFile:
-        """Load the scene with its original, unvaried values."""
+        """Load the scene with its original, unvaried values.
+
+        Returns:
+            The scene file.
+        """
         from supple.scene import load_scene
 
         return load_scene(self.path / "scene.toml", self.path)

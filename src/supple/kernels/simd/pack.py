@@ -203,7 +203,16 @@ def _lower_mask_and(context, builder, sig, args):
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """`a` if the condition holds, otherwise `b`; lane by lane for packs, with both sides evaluated."""
+    """`a` if the condition holds, otherwise `b`; lane by lane for packs, with both sides evaluated.
+
+    Args:
+        condition: Condition; a pack of conditions selects lane by lane.
+        a: Value where the condition holds.
+        b: Value elsewhere.
+
+    Returns:
+        The selected value.
+    """
     return a if condition else b
 
 

@@ -98,6 +98,9 @@ def load_mesh(
         progress: Called as progress(done, total) after each stage in which a surface is filled, see
             `tetrahedralize`.
 
+    Returns:
+        The mesh.
+
     Raises:
         FileNotFoundError: Missing file.
         MeshError: Unreadable file or invalid mesh.
@@ -184,6 +187,10 @@ def save_mesh(
         positions: (n, 3) vertex positions [m]; by default the rest positions.
         point_data: Further data by name, one row per vertex; they replace mesh data of the same name.
         cell_data: Further data by name, one row per cell; they replace mesh data of the same name.
+
+    Raises:
+        TypeError: The first argument is no mesh.
+        MeshError: The suffix is unknown, or the format cannot hold the mesh or its data.
     """
     if not isinstance(mesh, Mesh):
         raise TypeError(

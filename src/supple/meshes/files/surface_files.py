@@ -36,6 +36,9 @@ def load_surface(path: str | os.PathLike[str]) -> TriMesh:
     Args:
         path: Path of the file.
 
+    Returns:
+        The surface.
+
     Raises:
         FileNotFoundError: Missing file.
         MeshError: Unreadable file or invalid surface.

@@ -43,6 +43,12 @@ def sheet(
             shifted by half an edge.
         plane: Axes of the rectangle, such as "xz".
         origin: Corner of the rectangle [m].
+
+    Returns:
+        The sheet, with uv coordinates [m] along its axes.
+
+    Raises:
+        MeshError: A size or number of cells is out of range.
     """
     edges = _two_lengths(size)
     nu, nv = _two_counts(cells, edges, pattern)
@@ -62,6 +68,12 @@ def disc(
         resolution: Number of rings.
         plane: Axes of the disc's plane, such as "xz".
         center: Center [m].
+
+    Returns:
+        The disc, with uv coordinates [m] in its plane.
+
+    Raises:
+        MeshError: A size or number of cells is out of range.
     """
     _announce("disc", *disc_size(resolution))
     flat, triangles = simplices.disk(check_positive_integer("resolution", resolution))
@@ -82,6 +94,12 @@ def tube(
         cells: Number of cells (around, along), or around only; even around the tube for alternating
             diagonals.
         pattern: Triangulation, as for a `sheet`.
+
+    Returns:
+        The tube, with uv coordinates [m] of the unrolled tube.
+
+    Raises:
+        MeshError: A size or number of cells is out of range.
     """
     radius, length = check_positive("radius", radius), check_positive("length", length)
     around = 2 * math.pi * radius
@@ -109,6 +127,12 @@ def sphere(radius: float = 0.5, resolution: int = 8, center: ArrayLike = (0, 0, 
         radius: Radius [m].
         resolution: Number of edges along an icosahedron edge.
         center: Center [m].
+
+    Returns:
+        The surface.
+
+    Raises:
+        MeshError: A size or number of cells is out of range.
     """
     mesh = ball(radius, resolution)
     points = mesh.points[mesh.surface_vertices] + three("center", center)
@@ -125,7 +149,21 @@ def pillow(
 ) -> TriMesh:
     """Create a pillow: two equal sheets sewn together along their edges, closed and initially flat.
 
-    It opens under pressure. Triangles are counter-clockwise seen from outside. Arguments as for a `sheet`.
+    It opens under pressure. Triangles are counter-clockwise seen from outside.
+
+    Args:
+        cells: Number of cells (nu, nv) along the axes, or the number along the first axis for nearly regular
+            cells.
+        size: Edge lengths [m], or one length.
+        pattern: "alternating" or "parallel" diagonals, or "equilateral", as for a `sheet`.
+        plane: Axes of the two rectangles, such as "xz".
+        origin: Corner of the pillow [m].
+
+    Returns:
+        The surface, with uv coordinates [m] of both sheets.
+
+    Raises:
+        MeshError: A size or number of cells is out of range.
     """
     one = sheet(cells, size, pattern, plane, origin)
     edge = np.zeros(one.n_vertices, bool)

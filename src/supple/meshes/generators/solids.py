@@ -37,6 +37,14 @@ def block(
         cells: Number of cells (nx, ny, nz), or one number for all axes.
         size: Edge lengths [m], or one length.
         origin: Lowest corner [m].
+
+    Returns:
+        The mesh.
+
+    Raises:
+        MeshError: Sizes or numbers of cells are not positive.
+
+    Example: `block((12, 4, 4), size=(3, 1, 1))`.
     """
     counts = _three_counts(cells)
     _announce("block", *block_size(cells))
@@ -58,6 +66,12 @@ def ball(radius: float = 1.0, resolution: int = 8) -> TetMesh:
     Args:
         radius: Radius [m].
         resolution: Number of layers of tets.
+
+    Returns:
+        The mesh.
+
+    Raises:
+        MeshError: Radius or resolution is not positive.
     """
     _announce("ball", *ball_size(resolution))
     points, tets = simplices.ball(check_positive_integer("resolution", resolution))
@@ -72,6 +86,12 @@ def torus(major: float = 1.0, minor: float = 0.35, resolution: int = 4) -> TetMe
         major: Radius of the circle [m].
         minor: Radius of the disk [m].
         resolution: Number of tets along the minor radius; edge lengths along the circle match.
+
+    Returns:
+        The mesh.
+
+    Raises:
+        MeshError: A value is not positive, or `minor` is not smaller than `major`.
     """
     n = check_positive_integer("resolution", resolution)
     major, minor = check_positive("major", major), check_positive("minor", minor)

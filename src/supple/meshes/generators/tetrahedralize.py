@@ -65,6 +65,9 @@ def tetrahedralize(
         progress: Called as progress(done, total) after each of the two stages: the surface is simplified, and
             filled.
 
+    Returns:
+        The mesh.
+
     Raises:
         MeshError: Open surface, an edge length above half the diagonal, or more than ten million tetrahedra
             expected.

@@ -116,6 +116,9 @@ class Translate(_Timed):
         offset: d (3,) [m].
         duration: Duration [s].
         start_time: Start time [s].
+
+    Raises:
+        SceneError: A value is not finite, or the duration is out of range.
     """
 
     offset: Vector
@@ -163,6 +166,9 @@ class Rotate(_AboutAxis):
         angle: Angle [rad].
         duration: Duration [s].
         start_time: Start time [s].
+
+    Raises:
+        SceneError: A value is not finite, the axis is zero, or the duration is out of range.
     """
 
     angle: float
@@ -188,6 +194,9 @@ class Twist(_AboutAxis):
         rate: Angle per length [rad/m].
         duration: Duration [s].
         start_time: Start time [s].
+
+    Raises:
+        SceneError: A value is not finite, the axis is zero, or the duration is out of range.
     """
 
     rate: float
@@ -211,6 +220,9 @@ class Scale(_Timed):
         center: c (3,) [m].
         duration: Duration [s].
         start_time: Start time [s].
+
+    Raises:
+        SceneError: A factor is not positive, or the duration is out of range.
     """
 
     factor: float | Vector
@@ -244,6 +256,10 @@ class Keyframes(Motion):
         motion: Motion without keyframes.
         times: Increasing times [s].
         fractions: Fraction of the motion at each time.
+
+    Raises:
+        SceneError: The motion has keyframes of its own, times do not increase, or the numbers of times and
+            fractions differ.
     """
 
     motion: Motion
@@ -267,6 +283,12 @@ class Keyframes(Motion):
         Args:
             times: (k,) increasing times [s].
             offsets: (k, 3) offsets [m] at these times.
+
+        Returns:
+            The motion. It keeps the first offset before the first time, and the last one after the last time.
+
+        Raises:
+            SceneError: Times do not increase, or the offsets are no array (k, 3).
         """
         rows = array(offsets, "offsets [m] of a path")
         if rows.ndim != 2 or rows.shape[1] != 3:

@@ -105,6 +105,9 @@ class SceneFile:
 
         Args:
             model: Model of the scene.
+
+        Returns:
+            (n, 3) positions [m], or None.
         """
         return None if self.initial is None else self.initial.positions(model, self.folder)
 
@@ -113,6 +116,9 @@ class SceneFile:
 
         Args:
             model: Model of the scene.
+
+        Returns:
+            (n, 3) velocities [m/s], or None.
         """
         return None if self.initial is None else self.initial.velocities(model, self.folder)
 

@@ -144,7 +144,11 @@ def _with_materials(table: type[Table], key: str, materials: Materials) -> Any:
 
 
 def scene_schema() -> dict[str, Any]:
-    """Return the JSON Schema of scene files, for editors."""
+    """Return the JSON Schema of scene files, for editors.
+
+    Returns:
+        The schema as plain values for JSON, as `supple schema` prints it.
+    """
     schema = scene_table().model_json_schema(schema_generator=_TomlSchema)
     schema["anyOf"] = [{"required": ["solid"]}, {"required": ["cloth"]}]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "supple scene"}

@@ -54,7 +54,14 @@ class Cavity:
         return volume_within(self.body.points, self.triangles)
 
     def term(self, positions: np.ndarray) -> Pressure:
-        """Build the pressure term for vertex positions (n, 3) [m] at zero displacement."""
+        """Build the energy term of the gas pressure.
+
+        Args:
+            positions: (n, 3) positions of all vertices of the scene at zero displacement [m].
+
+        Returns:
+            The energy term.
+        """
         triangles = (self.triangles + self.body.first).astype(np.int32)
         pressure = np.full(len(triangles), self.pressure)
         middle = self.body.points[np.unique(self.triangles)].mean(axis=0)
@@ -66,13 +73,24 @@ class Cavity:
         return SealedGas(triangles, pressure, positions, middle, None, *amount)
 
     def dynamic_term(self, index: int) -> tuple[int, Any] | None:
-        """Return (index, updater) if term `index` varies in time, otherwise None."""
+        """Return the update rule of the term if the pressure varies.
+
+        Args:
+            index: Index of the load's term in the model.
+
+        Returns:
+            The index and the update rule; None for a constant pressure.
+        """
         if self.sealed:
             return index, GasUpdate(index, self)
         return None if self.ramp is None else (index, PressureUpdate(index, self.pressure, self.ramp))
 
     def refuse_open(self, pinned: np.ndarray) -> None:
-        """Accept all walls, since `cavity` refuses open walls already."""
+        """Accept all walls, since `cavity` refuses open walls already.
+
+        Args:
+            pinned: Ids of the pinned vertices of the scene.
+        """
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"ramp": picklable(self.ramp, f"a cavity of {self.body.name!r}", "ramp")}

@@ -53,7 +53,14 @@ class FollowingTraction:
         return np.unique(self.triangles)
 
     def forces(self, x: np.ndarray) -> np.ndarray:
-        """Return forces (m, 3) [N] on `vertices` for positions x (n, 3) [m] of all vertices of the body."""
+        """Forces of the tractions, which rotate with their triangles.
+
+        Args:
+            x: (n, 3) positions of all vertices of the body [m].
+
+        Returns:
+            (m, 3) forces on `vertices` [N].
+        """
         local = np.einsum("kji,kj->ki", frames(self.body.points, self.triangles), self.traction)
         rotated = np.einsum("kij,kj->ki", frames(x, self.triangles, like=self.body.points), local)
         third = np.linalg.norm(area_vectors(x, self.triangles), axis=1, keepdims=True) / 3
@@ -98,12 +105,26 @@ class FollowingTraction:
         return K
 
     def term(self, positions: np.ndarray) -> NodalForces:
-        """Build a constant force term from rest tractions."""
+        """Build a constant force term from rest tractions.
+
+        Args:
+            positions: (n, 3) positions of all vertices of the scene at zero displacement [m], without effect.
+
+        Returns:
+            The energy term.
+        """
         ids = (self.vertices + self.body.first).astype(np.int32)[:, None]
         return NodalForces(ids, self.forces(self.body.points))
 
     def dynamic_term(self, index: int) -> tuple[int, FollowerForces]:
-        """Return (index, updater) of the term."""
+        """Return the update rule of the term.
+
+        Args:
+            index: Index of the load's term in the model.
+
+        Returns:
+            The index and the update rule.
+        """
         return index, FollowerForces(index, self)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -145,7 +145,14 @@ class Inflation:
     ramp: AnyRamp | None = None
 
     def term(self, positions: np.ndarray) -> Pressure:
-        """Build the pressure term for vertex positions (n, 3) [m] at zero displacement."""
+        """Build the energy term of the pressure.
+
+        Args:
+            positions: (n, 3) positions of all vertices of the scene at zero displacement [m].
+
+        Returns:
+            The energy term.
+        """
         count = len(self.triangles)
         return Pressure(
             (self.triangles + self.body.first).astype(np.int32),
@@ -156,11 +163,25 @@ class Inflation:
         )
 
     def dynamic_term(self, index: int) -> tuple[int, PressureUpdate] | None:
-        """Return (index, updater) if term `index` varies in time, otherwise None."""
+        """Return the update rule of the term if the pressure varies.
+
+        Args:
+            index: Index of the load's term in the model.
+
+        Returns:
+            The index and the update rule; None for a constant pressure.
+        """
         return None if self.ramp is None else (index, PressureUpdate(index, self.pressure, self.ramp))
 
     def refuse_open(self, pinned: np.ndarray) -> None:
-        """Refuse free vertices on open edges: pressure energy requires closed surfaces or pinned edges."""
+        """Refuse free vertices on open edges: pressure energy requires closed surfaces or pinned edges.
+
+        Args:
+            pinned: Ids of the pinned vertices of the scene.
+
+        Raises:
+            SceneError: A vertex of an open edge is free.
+        """
         edges = Edges(self.triangles)
         free = np.setdiff1d(edges.ends[edges.counts == 1] + self.body.first, pinned)
         if len(free):
@@ -226,6 +247,9 @@ class Wind:
             x: (n, 3) positions [m].
             v: (n, 3) velocities [m/s].
             time: Time [s], for the ramp.
+
+        Returns:
+            (n, 3) forces [N].
         """
         total = np.zeros_like(x)
         wind = fraction_at(self.ramp, time) * np.array(self.velocity)

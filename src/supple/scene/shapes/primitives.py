@@ -29,11 +29,21 @@ class Shape(ABC):
         return np.empty(0)
 
     def values_at(self, t: float) -> np.ndarray:
-        """Return `values` at a time [s], for shapes that deform."""
+        """Return `values` at a time, for shapes that deform.
+
+        Args:
+            t: Time [s].
+
+        Returns:
+            Flat array, empty for shapes that are no meshes.
+        """
         return self.values
 
     def surface_at(self, t: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the mesh at time t [s], None for other shapes.
+        """Return the mesh at a time, None for other shapes.
+
+        Args:
+            t: Time [s].
 
         Returns:
             Points (p, 3) [m] in the frame of its row, and triangles (t, 3), which are the same at all times.
@@ -95,6 +105,9 @@ class Plane(_Declared):
     Args:
         normal: Normal of the plane (3,), which points to the bodies.
         point: A point of the plane (3,) [m].
+
+    Raises:
+        SceneError: A value is out of range or not finite.
     """
 
     normal: Vector = (0.0, 1.0, 0.0)
@@ -118,6 +131,9 @@ class Sphere(_Declared):
         radius: Radius [m].
         center: Center (3,) [m].
         hollow: True if bodies are inside.
+
+    Raises:
+        SceneError: A value is out of range or not finite.
     """
 
     radius: float
@@ -169,6 +185,9 @@ class Capsule(_Round):
         point1: Other end of its axis (3,) [m].
         radius: Radius [m].
         hollow: True if bodies are inside.
+
+    Raises:
+        SceneError: A value is out of range or not finite, or both end points coincide.
     """
 
     @property
@@ -186,6 +205,9 @@ class Cylinder(_Round):
         point1: Center of the other end (3,) [m].
         radius: Radius [m].
         hollow: True if bodies are inside.
+
+    Raises:
+        SceneError: A value is out of range or not finite, or both end points coincide.
     """
 
     @property
@@ -204,6 +226,9 @@ class Box(_Declared):
         axis: Axis of the rotation (3,).
         angle: Angle of the rotation [rad].
         hollow: True if bodies are inside its six walls.
+
+    Raises:
+        SceneError: A value is out of range or not finite.
     """
 
     size: Vector

@@ -50,12 +50,14 @@ class SurfaceShape(Shape):
 
     @cached_property
     def rows(self) -> np.ndarray:
+        """(1, FIELDS) description of the mesh for obstacle kernels."""
         points, triangles = self.mesh.points, self.mesh.triangles
         thickness = mesh_thickness(self.values, points[triangles] - self._origin)
         return _row(self._origin, self.mesh.size, thickness, has_creases(points, triangles))
 
     @cached_property
     def values(self) -> np.ndarray:
+        """Bounding-box tree of the mesh as a flat array."""
         points = self.mesh.points - self._origin
         return TriangleTree(points, self.mesh.triangles).numbers_at(points)
 
@@ -97,6 +99,7 @@ class SurfaceSequence(Shape):
 
     @cached_property
     def rows(self) -> np.ndarray:
+        """(1, FIELDS) description of the meshes for obstacle kernels."""
         every = self.meshes[:: -(-len(self.meshes) // MAX_MEASURED)]
         thicknesses = []
         for mesh in every:
@@ -149,6 +152,12 @@ class SurfaceSequence(Shape):
         If all meshes have the same triangles, vertices move linearly from one mesh to the next. Otherwise the
         surface has the triangles of all meshes: those of the latest mesh are in place, and all others are
         collapsed to one of its vertices.
+
+        Args:
+            t: Time [s].
+
+        Returns:
+            Points (p, 3) [m] in the frame of its row, and triangles (t, 3).
         """
         before, part = self._between(t)
         first, last = self.meshes[before], self.meshes[before + 1]

@@ -24,7 +24,14 @@ class Acceleration(ABC):
 
     @abstractmethod
     def begin(self, problem: Problem) -> AccelerationRun:
-        """Begin a run at the problem's present u."""
+        """Begin a run at the problem's present u.
+
+        Args:
+            problem: Problem whose sweeps are accelerated.
+
+        Returns:
+            Run with the private state of the acceleration.
+        """
 
     def memory(self, vertices: int, number: int) -> int:
         """Return the memory of a run per batch member [bytes].
@@ -32,6 +39,9 @@ class Acceleration(ABC):
         Args:
             vertices: Number of vertices.
             number: Size of a floating-point number [bytes].
+
+        Returns:
+            Memory [bytes].
         """
         return 0
 

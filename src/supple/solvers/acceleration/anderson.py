@@ -27,7 +27,11 @@ MAX_WINDOW = 30
 @suggest_keywords
 @dataclass(frozen=True)
 class Anderson(Acceleration):
-    """Anderson acceleration over the last `window` sweeps; requires no estimate of the convergence rate."""
+    """Anderson acceleration over the last `window` sweeps; requires no estimate of the convergence rate.
+
+    Args:
+        window: Number of earlier sweeps, from 1 to 30.
+    """
 
     kind: ClassVar[str] = "anderson"
 

@@ -73,9 +73,17 @@ def _chebyshev(acceleration, team, phase, iteration, u):
 @suggest_keywords
 @dataclass(frozen=True)
 class Chebyshev(Acceleration):
-    """Extrapolates with estimated convergence rate rho and relaxation gamma from sweep `first_iteration` on.
-    The paper uses 0.95, 1.7 and 0; the defaults reduce the residual of its twisted block a hundred times
-    further within 160 sweeps."""
+    """Chebyshev extrapolation of sweeps [PBNG section 7.3, Wang 2015].
+
+    The paper uses ρ = 0.95, γ = 1.7 and first_iteration = 0; the defaults reduce the residual of its twisted
+    block a hundred times further within 160 sweeps.
+
+    Args:
+        rho: Estimated convergence rate ρ of the sweeps, at least 0 and less than 1; 0 disables the
+            extrapolation.
+        gamma: Relaxation factor γ, between 0 and 2.
+        first_iteration: Sweep from which extrapolation begins.
+    """
 
     kind: ClassVar[str] = "chebyshev"
 
@@ -98,7 +106,13 @@ class Chebyshev(Acceleration):
 @suggest_keywords
 @dataclass(frozen=True)
 class PaperChebyshev(Chebyshev):
-    """Chebyshev with the paper's ρ = 0.95 and γ = 1.7 from the first sweep on [PBNG section 7.3]."""
+    """Chebyshev with the paper's ρ = 0.95 and γ = 1.7 from the first sweep on [PBNG section 7.3].
+
+    Args:
+        rho: Estimated convergence rate ρ of the sweeps, at least 0 and less than 1.
+        gamma: Relaxation factor γ, between 0 and 2.
+        first_iteration: Sweep from which extrapolation begins.
+    """
 
     kind: ClassVar[str] = "paper_chebyshev"
 

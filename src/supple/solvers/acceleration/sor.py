@@ -15,7 +15,11 @@ from supple.support.keywords import suggest_keywords
 @suggest_keywords
 @dataclass(frozen=True)
 class SOR(Acceleration):
-    """Textbook over-relaxation of Gauss-Seidel: scales each vertex step by omega within the sweep."""
+    """Textbook over-relaxation of Gauss-Seidel: scales each vertex step by omega within the sweep.
+
+    Args:
+        omega: Relaxation factor, between 0 and 2; 1 is Gauss-Seidel.
+    """
 
     kind: ClassVar[str] = "sor"
 
@@ -36,7 +40,11 @@ class SOR(Acceleration):
 @dataclass(frozen=True)
 class PaperSOR(Acceleration):
     """The paper's SOR [PBNG section 7.3]: after a sweep, xˡ⁺¹ = ω (x_PBNG - xˡ⁻¹) + xˡ⁻¹.
-    xˡ⁻¹ is the state before the previous sweep. This equals Chebyshev with constant ω and γ = 1."""
+    xˡ⁻¹ is the state before the previous sweep. This equals Chebyshev with constant ω and γ = 1.
+
+    Args:
+        omega: Relaxation factor ω, between 0 and 2.
+    """
 
     kind: ClassVar[str] = "paper_sor"
 

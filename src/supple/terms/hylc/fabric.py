@@ -72,6 +72,9 @@ def load_fabric(file: str | Path) -> Fabric:
         file: Path of the file, or a name such as "basket1" in the folder $SUPPLE_DATA or its subfolder
             hylc/materials.
 
+    Returns:
+        The fabric.
+
     Raises:
         MissingFabricError: The file does not exist.
         FabricError: The file is invalid.

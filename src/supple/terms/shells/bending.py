@@ -66,12 +66,26 @@ class Bending(ABC):
             poisson: Poisson's ratio ν.
             thickness: Thickness h [m].
             **options: Further options of the model.
+
+        Returns:
+            The bending model.
         """
         return cls(plate_stiffness(young, poisson, thickness), **options)
 
     @abstractmethod
     def term(self, hinges: HingesOfMesh, positions: np.ndarray) -> Term:
-        """Create the energy term of hinges, for vertices at positions (n, 3) [m]."""
+        """Create the energy term of hinges.
+
+        Args:
+            hinges: Interior edges of a triangle mesh with their rest geometry.
+            positions: (n, 3) positions at zero displacement [m].
+
+        Returns:
+            The energy term.
+
+        Raises:
+            ValueError: The rest geometry does not suit the model, or `rest` has the wrong number of angles.
+        """
 
 
 @suggest_keywords
@@ -86,6 +100,9 @@ class HingeBending(Bending):
             then k_b of [PBNG eq. 35].
         rest: Rest angles θ₀: "shape" for those of the rest shape, "flat" for 0, or an array with an angle per
             hinge [rad], in the order of `hinges_of`.
+
+    Raises:
+        ValueError: An option is out of range.
     """
 
     name: ClassVar[str] = "hinge"
@@ -134,6 +151,15 @@ class CreasedBending(HingeBending):
         yield_angle: Elastic angle above which a hinge flows [rad].
         creep: Flow rate [1/s].
         max_angle: Largest rest angle [rad].
+        rigidity: Bending rigidity B [N m], a number or (m,) per triangle.
+        weighted: True for the weights w = |e|²/(A + A') of `HingeBending`, False for w = 1.
+        rest: Initial rest angles θ₀: "shape", "flat", or (h,) angles per hinge [rad], as for `HingeBending`.
+        yield_angle: Elastic angle above which a hinge flows [rad].
+        creep: Flow rate [1/s].
+        max_angle: Largest rest angle [rad].
+
+    Raises:
+        ValueError: An option is out of range.
     """
 
     name: ClassVar[str] = "creased"
@@ -163,6 +189,12 @@ class IsometricBending(Bending):
     """½ B/(A + A') |Σ Kᵢ xᵢ|² over the edges, quadratic in positions.
 
     For sheets that are flat at rest and nearly inextensible [PBCM section 4.3, with the factor B/3].
+
+    Attributes:
+        rigidity: Bending rigidity B [N m], a number or (m,) per triangle.
+
+    Raises:
+        ValueError: An option is out of range.
     """
 
     name: ClassVar[str] = "isometric"
