@@ -10,7 +10,7 @@ from matplotlib.image import imread
 from rich.console import Console
 
 import supple as library
-from supple.cli.progress import TrialProgress
+from supple.cli.progress_bars import TrialProgress
 from supple.solvers import SOLVERS
 
 FALL = """

@@ -7,7 +7,7 @@ import pytest
 from cli_scenes import SAG, STRETCH, SWING, supple, supple_json, write_scene
 
 import supple as library
-from supple.cli.progress import FilmProgress
+from supple.cli.progress_bars import FilmProgress
 from supple.io import read_frame
 
 

@@ -10,7 +10,7 @@ from fake_device import fake_device  # noqa: F401
 import supple
 from supple.collision import distances_to
 from supple.config.backend import Backend
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.contact.obstacle_report import report_obstacle_contact
 from supple.solve.loop import make_problem, solve
 from supple.terms.contact.friction_sums import (

@@ -23,7 +23,7 @@ from supple.datasets.store.scene_files import (
     scene_with_copied_files,
     strip_folder,
 )
-from supple.datasets.store.verify import discard, verify
+from supple.datasets.store.store_verification import discard, verify
 from supple.meshes import save_mesh
 
 

@@ -10,7 +10,7 @@ from dataset_scenes import sample_bytes, solved, spec_of
 from typer.testing import CliRunner
 
 import supple
-from supple.api.batch import BatchSolver
+from supple.api.equilibria import BatchSolver
 from supple.cli import app
 from supple.datasets.errors import DatasetError
 from supple.datasets.run import ray_backend as on_ray
@@ -23,7 +23,7 @@ from supple.datasets.run.summarize import write_summary
 from supple.datasets.run.worker_pool import _sendable
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store.status import status
-from supple.datasets.store.verify import verify
+from supple.datasets.store.store_verification import verify
 
 
 def failing(monkeypatch, chosen, error=None, name="_solve_problem"):

@@ -17,10 +17,10 @@ from supple.datasets.run.shard import Shards
 from supple.datasets.run.summarize import is_summary_current, write_summary
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store import zarr_arrays as arrays
-from supple.datasets.store.checksums import has_valid_checksum, text_with_checksum
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.merge import merge
-from supple.datasets.store.verify import discard, verify
+from supple.datasets.store.store_checksums import has_valid_checksum, text_with_checksum
+from supple.datasets.store.store_verification import discard, verify
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store import zarr_arrays as arrays
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.merge import merge
-from supple.datasets.store.verify import discard, verify
+from supple.datasets.store.store_verification import discard, verify
 from supple.datasets.store.zarr_arrays import crc32c
 from supple.io import replace_file as replacing
 

@@ -8,7 +8,7 @@ from fake_device import fake_device  # noqa: F401
 from problems import face
 
 import supple
-from supple.gradients.system import System
+from supple.gradients.adjoint_system import System
 
 
 def varied():

@@ -9,7 +9,7 @@ from exports import DT, REST, SCENE, make_scene, positions, snapshot
 import supple
 from supple.io import FORMATS, ResultsError, ResultsFolder, save_frames
 from supple.io.formats import names
-from supple.io.formats.format import Format
+from supple.io.formats.interface import Format
 from supple.io.frame_export import export_frames
 
 

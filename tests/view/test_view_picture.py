@@ -12,7 +12,7 @@ from view_models import BACKENDS, RENDERERS, bar_and_ball, bent, empty, needs_vt
 import supple
 from supple.view import FIELDS, Shape, picture
 from supple.view.camera import Camera, fit_camera
-from supple.view.layout import layout_for
+from supple.view.picture_layout import layout_for
 from supple.view.renderers import axes_and_legend as probe
 from supple.view.renderers import with_matplotlib, with_vtk
 from supple.view.renderers.axes_and_legend import Annotations

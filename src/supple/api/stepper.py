@@ -17,7 +17,6 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.api.batch import is_batched
 from supple.api.batch_stepper import (
     MAX_BATCH_SIZE,
     BatchedStates,
@@ -26,6 +25,7 @@ from supple.api.batch_stepper import (
     make_batch_problem,
     select_member,
 )
+from supple.api.equilibria import is_batched
 from supple.api.simulate import make_frame, validate_state
 from supple.model.model import Model
 from supple.model.state import State
@@ -33,10 +33,10 @@ from supple.problem import Problem
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import Vertices, forces_on, pins_at
+from supple.solve.call_options import Options, add_position_tolerance, resolve_request, takes_options
 from supple.solve.float_range import check_float_range
 from supple.solve.grid_time_loop import make_time_loop
 from supple.solve.loop import make_problem
-from supple.solve.options import Options, add_position_tolerance, resolve_request, takes_options
 from supple.solve.report import Outcome, Report
 from supple.solve.step_schedule import make_schedule
 from supple.solvers import Solver

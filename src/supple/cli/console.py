@@ -22,7 +22,7 @@ from supple.support.os_errors import add_path_to_os_errors
 from supple.support.text import shorten_words
 
 if TYPE_CHECKING:
-    from supple.solve.options import Options
+    from supple.solve.call_options import Options
 
 DONE, NOT_CONVERGED, REFUSED, DEFECT, OUT_OF_MEMORY, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 71, 130, 141
 """Exit codes. 70 is EX_SOFTWARE and 71 EX_OSERR of sysexits.h; 130 and 141 are the shell's codes for SIGINT

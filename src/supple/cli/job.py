@@ -23,7 +23,7 @@ from supple.api.simulate import Frame, equilibrium, simulate
 from supple.api.solver_syntax import parse_solver
 from supple.cli.console import attach_handler, errors, note
 from supple.config.backend import Backend
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.io import SavedFrame
 from supple.model.model import Model
 from supple.model.state import State
@@ -31,8 +31,8 @@ from supple.postprocess.evaluate import evaluate_model
 from supple.postprocess.evaluation import Fields
 from supple.scene import SceneFile, build_model, load_scene
 from supple.scene.build import initial_positions_of
+from supple.solve.call_options import resolve_solver
 from supple.solve.loop import Callback
-from supple.solve.options import resolve_solver
 from supple.solvers import Solver
 from supple.solvers.options import plain_options
 from supple.support.arguments import suggest_name

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from supple.cli.console import stdout
-from supple.runs.text import has_inverted, inverted, outcome, solver_name
+from supple.runs.result_text import has_inverted, inverted, outcome, solver_name
 from supple.support.text import format_duration, pluralize
 
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.collision.broad_phase.candidates import Candidates, max_approach
-from supple.collision.ccd.advance import advance_to_contact, stop_at_obstacles
+from supple.collision.broad_phase.cached_broad_phase import Candidates, max_approach
+from supple.collision.ccd.conservative_advancement import advance_to_contact, stop_at_obstacles
 from supple.collision.ccd.intersections import find_crossings
 from supple.collision.ccd.time_of_impact import earliest_impact
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import (
+from supple.collision.narrow_phase.proximity_bounds import (
     SAFE_FRACTION,
     UNLIMITED_RADIUS,
     Neighbors,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import ProximityPairs, distances_at
+from supple.collision.narrow_phase.proximity_bounds import ProximityPairs, distances_at
 from supple.contact.barrier import BarrierContact
-from supple.contact.report import BodyContactReport, Force
+from supple.contact.contact_report import BodyContactReport, Force
 from supple.terms import Barriers
 
 if TYPE_CHECKING:

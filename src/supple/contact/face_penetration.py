@@ -31,8 +31,8 @@ from supple.collision.obstacles.face_distance import (
     thicknesses,
     thin_parts,
 )
+from supple.contact.contact_report import FacePenetration, IntersectedFace, PinnedOverlap
 from supple.contact.obstacle_kernels import vector_at
-from supple.contact.report import FacePenetration, IntersectedFace, PinnedOverlap
 from supple.kernels import atomic_add, device_function, kernel, member_of, vector_offset
 from supple.model.model import Model
 from supple.problem.vertex_kernels import act, for_each

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.collision.narrow_phase.contact_pairs import ContactPairs
-from supple.collision.narrow_phase.proximity import ProximityPairs
+from supple.collision.narrow_phase.proximity_bounds import ProximityPairs
 from supple.support.arguments import format_value, to_floats
 from supple.support.text import pluralize
 from supple.terms import Barriers, PenaltyContacts
 from supple.terms.contact.barrier_friction import FrictionData
-from supple.terms.contact.friction import NUMBERS, STIFFNESS
+from supple.terms.contact.penalty import NUMBERS, STIFFNESS
 
 if TYPE_CHECKING:
     from supple.model.model import Model

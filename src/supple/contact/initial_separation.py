@@ -8,9 +8,9 @@ import numpy as np
 
 from supple.collision.ccd.intersections import MAX_DEPTH, find_crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import proximity_pairs
+from supple.collision.narrow_phase.proximity_bounds import proximity_pairs
 from supple.contact.friction_state import no_contacts
-from supple.contact.weak import STIFFNESS, WeakContact
+from supple.contact.weak_contact import STIFFNESS, WeakContact
 from supple.kernels import HOST, Runner
 from supple.model.model import Model
 from supple.problem import Problem

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.api.simulate import Result
+from supple.gradients.adjoint_system import MAX_RESIDUAL, System, SystemSolution
 from supple.gradients.gradient import ACCURACY, Loss, evaluate_loss, make_report
+from supple.gradients.gradient_report import GradientReport, NoGradientError
 from supple.gradients.polish import (
     MAX_STEPS,
     NEWTON_RESIDUAL,
@@ -20,8 +22,6 @@ from supple.gradients.polish import (
     is_compatible,
     model_of_step,
 )
-from supple.gradients.report import GradientReport, NoGradientError
-from supple.gradients.system import MAX_RESIDUAL, System, SystemSolution
 from supple.kernels import compilation
 from supple.model.model import Model
 from supple.problem import Problem

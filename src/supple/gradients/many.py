@@ -14,10 +14,10 @@ from supple.api.simulate import Result
 from supple.config.backend import Backend
 from supple.gradients.batch import Adjoint, BatchedAdjoint
 from supple.gradients.gradient import Gradient, Loss, assemble_gradient, gradient_at
+from supple.gradients.gradient_report import NoGradientError
 from supple.gradients.polish import PolishedState, make_problem_at, polish_timed
-from supple.gradients.report import NoGradientError
 from supple.problem import Problem
-from supple.solve.options import BackendOptions, check_callbacks, resolve_backend, takes_options
+from supple.solve.call_options import BackendOptions, check_callbacks, resolve_backend, takes_options
 from supple.solvers.newton_methods.block_diagonal import max_block_members
 from supple.support.arguments import check_integer, format_value, iterate_argument
 from supple.support.progress import OpenProgress

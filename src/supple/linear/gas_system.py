@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import bsr_matrix
 
 from supple.linear.block_matrix import Threes
-from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, Preconditioner
+from supple.linear.multilevel.preconditioner import Multilevel, NotPositive, Preconditioner
 
 if TYPE_CHECKING:
     from supple.linear.assembly.hessian import Assembly

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import bsr_matrix
 
 from supple.linear.block_matrix import Threes
-from supple.linear.multilevel.hierarchy import Preconditioner, as_matrix, as_records
+from supple.linear.multilevel.preconditioner import Preconditioner, as_matrix, as_records
 from supple.linear.pcg_kernels import Coefficients, PCGOutcome, iterate, measure_curvature, ritz_values
 
 MAX_WIDENINGS = 5

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from supple.linear.block_matrix import Threes
-from supple.linear.multilevel.hierarchy import Preconditioner
+from supple.linear.multilevel.preconditioner import Preconditioner
 from supple.linear.pcg import Solution, solve
 
 TOLERANCE_FACTOR = 0.5

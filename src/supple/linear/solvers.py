@@ -17,7 +17,7 @@ from supple.linear.assembly.hessian import Assembly
 from supple.linear.block_matrix import Threes
 from supple.linear.conjugate_gradients import conjugate_gradients
 from supple.linear.gas_system import GasSystem, gas_stiffness
-from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, as_records
+from supple.linear.multilevel.preconditioner import Multilevel, NotPositive, as_records
 from supple.linear.pcg import solve
 from supple.linear.stationary import dense_qr, gauss_seidel, solve_bicgstab
 

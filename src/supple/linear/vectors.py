@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from scipy.sparse import csr_array
 
-from supple.algebra.projector import free_part
+from supple.algebra.dirichlet_projection import free_part
 from supple.kernels import (
     do,
     item_number,

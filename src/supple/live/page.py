@@ -23,7 +23,7 @@ from scipy.spatial.transform import Rotation
 from supple.live.controls import Controls
 from supple.live.gltf_surface import Scale
 from supple.live.handles import Grabbing, ObstacleHandles, PinHandles
-from supple.live.pins import Placement
+from supple.live.movable_pins import Placement
 from supple.live.residual_plot import ResidualPlot
 from supple.live.save import save_pictures, save_scene
 from supple.live.server import AccessRules, access_rules, guard_server

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from supple.kernels import compilation
-from supple.live.pins import Placement
+from supple.live.movable_pins import Placement
 from supple.live.settings import Settings
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Notice, Snapshot, snapshot_of

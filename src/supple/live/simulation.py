@@ -16,14 +16,14 @@ import numpy as np
 
 from supple.collision import Obstacles
 from supple.live.checkpoints import DIVERGENCE_RATIO, Checkpoint, extent_ratio, is_valid_state
-from supple.live.pins import Grab, Pins, Placement
+from supple.live.movable_pins import Grab, Pins, Placement
 from supple.live.settings import Settings, file_settings, steps_of, sweeps_to_balance
 from supple.live.solver_track import AbandonedError, DivergedError, Track
 from supple.live.wind import Winds
 from supple.model.model import Model
 from supple.scene import Scene, SceneError, SceneFile, build_model
 from supple.scene.contact_settings import contact_of
-from supple.scene.shapes.obstacle_motion import obstacles_of
+from supple.scene.shapes.obstacles import obstacles_of
 
 
 class OffsetObstacles:

@@ -2,7 +2,7 @@
 
 import math
 
-from supple.algebra.isotropic import Quadratic
+from supple.algebra.isotropic_functions import Quadratic
 from supple.algebra.matrix3 import (
     cofactor,
     cofactor_differential,

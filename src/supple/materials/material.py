@@ -111,7 +111,7 @@ class Material(tuple):
         arguments = sorted(cls.parameters, key=lambda p: p.default is not None)
         cls.__signature__ = Signature([p.argument for p in arguments])  # type: ignore[attr-defined]
         if "psi" in vars(cls):
-            from supple.materials.from_psi import derive
+            from supple.materials.autodiff.registration import derive
 
             derive(cls)
         make_name_unique(cls)

@@ -36,8 +36,8 @@ from supple.problem.reactions import ObstacleContacts
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assemble_model
 from supple.scene.scene import scene_of
+from supple.solve.call_options import BackendOptions, resolve_backend, takes_options
 from supple.solve.loop import make_problem
-from supple.solve.options import BackendOptions, resolve_backend, takes_options
 from supple.support.arguments import check_vectors, format_value, to_floats
 from supple.support.keywords import suggest_keywords
 from supple.terms import Term

@@ -1,7 +1,7 @@
 """Loads of a problem that depend on its deformation: gas and tractions.
 
-The pressure of sealed gas follows the volume of its chamber. Tractions that turn with their surface have a load
-stiffness.
+The pressure of sealed gas follows the volume of its chamber. Tractions that turn with their surface have a
+load stiffness.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ import numpy as np
 
 from supple.api.compare import Comparison, Trial
 from supple.config.backend import Backend
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.io import ResultsError
 from supple.io.checksums import check_unchanged
 from supple.io.replace_file import replacing

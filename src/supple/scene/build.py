@@ -26,7 +26,7 @@ from supple.scene.loads.time_varying import (
     varying_materials,
 )
 from supple.scene.scene import Scene, scene_of
-from supple.scene.shapes.obstacle_motion import obstacles_of, refuse_inside, refuse_resting
+from supple.scene.shapes.obstacles import obstacles_of, refuse_inside, refuse_resting
 from supple.scene.shapes.small_obstacles import with_small_obstacle_contact
 from supple.scene.user_terms import make_user_terms
 from supple.support.arguments import MAX_LENGTH, check_flag, to_floats

@@ -41,7 +41,7 @@ from supple.terms.base.elastic import (
     scale_by_volume,
 )
 from supple.terms.base.packing import pack_elements
-from supple.terms.base.parameters import pack_material
+from supple.terms.base.parameter_packing import pack_material
 from supple.terms.base.tensors import contract_tensors, load_matrix, tensors_of
 from supple.terms.base.term import (
     Elements,

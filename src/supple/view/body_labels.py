@@ -9,7 +9,7 @@ import numpy as np
 
 from supple.model.model import Model
 from supple.view.camera import Camera, outline
-from supple.view.layout import Layout
+from supple.view.picture_layout import Layout
 from supple.view.style import SMALL_SIZE, Theme
 
 LABEL_GAP = 8.0

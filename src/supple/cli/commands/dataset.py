@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from supple.cli.console import DONE, NOT_CONVERGED, errors, folder, handle_errors, note, print_json, say
-from supple.cli.options import CommandGroup, Json, Overwrite, Quiet, Workers
+from supple.cli.shared_options import CommandGroup, Json, Overwrite, Quiet, Workers
 
 
 class _RunsByDefault(CommandGroup):
@@ -204,7 +204,7 @@ def verify(
     missing.
     """
     with handle_errors(json):
-        from supple.datasets.store.verify import summarize_verdict, verify_folder
+        from supple.datasets.store.store_verification import summarize_verdict, verify_folder
 
         verdict = verify_folder(store, samples, seed, discard)
         code = DONE if verdict.complete else NOT_CONVERGED

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from supple.cli.console import handle_errors, print_json, stdout
-from supple.cli.options import Json
+from supple.cli.shared_options import Json
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -143,7 +143,7 @@ def catalogue() -> dict[str, Entries]:
     from supple.meshes.files.surface_files import SURFACES
     from supple.postprocess.evaluation import QUANTITIES
     from supple.scene.contact_settings import METHODS
-    from supple.scene.schema import cloth, meshes, motions, selections
+    from supple.scene.tables import cloth, meshes, motions, selections
     from supple.solvers import SOLVERS
     from supple.view.fields import FIELDS
 

@@ -35,7 +35,7 @@ from supple.collision.geometry.primitives import (
     share_vertex,
     squared_distance,
 )
-from supple.collision.parallel_primitives import PREFIX_SUM_PHASES, PrefixSum, ScatterRows, sort_into_rows
+from supple.collision.prefix_sums import PREFIX_SUM_PHASES, PrefixSum, ScatterRows, sort_into_rows
 from supple.kernels import HOST, Runner, atomic_add, device_function, do, kernel, parallel_for
 
 INITIAL_CAPACITY = 4

@@ -12,11 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
-from supple.collision.broad_phase.detector import BroadPhase
+from supple.collision.broad_phase.broad_phase import BroadPhase
 from supple.collision.broad_phase.positions import Points
-from supple.collision.geometry.surfaces import TriangleIncidence, areas, length, normals_of
+from supple.collision.geometry.normals import TriangleIncidence, areas, length, normals_of
 from supple.collision.narrow_phase.face_face import TriangleContacts, allocate_polygons, collide_triangles
-from supple.collision.narrow_phase.separation import shortest_direction_weights
+from supple.collision.narrow_phase.minimum_translation import shortest_direction_weights
 from supple.collision.narrow_phase.vertex_edge import (
     NUMBERS,
     ClosestPoints,
@@ -27,7 +27,7 @@ from supple.collision.narrow_phase.vertex_edge import (
     collide_edges,
     collide_vertices,
 )
-from supple.collision.parallel_primitives import compact_contacts
+from supple.collision.prefix_sums import compact_contacts
 from supple.kernels import HOST, Runner
 
 SHARP_THICKNESS = 0.25

@@ -27,13 +27,6 @@ from supple.datasets.run.traversal import path_in_parts
 from supple.datasets.spec.dataset_spec import Spec
 from supple.datasets.spec.sampling import draw
 from supple.datasets.spec.spec_tables import DESCRIPTIVE_KEYS
-from supple.datasets.store.checksums import (
-    CHECKSUM_FILE,
-    CHECKSUM_PLACEHOLDER,
-    checksums_of,
-    text_with_checksum,
-    write_with_checksum,
-)
 from supple.datasets.store.dataset_store import MANIFEST_FOLDER, OUTCOMES, SCHEMA_VERSION, Store
 from supple.datasets.store.integrity import identity_of, origin_of
 from supple.datasets.store.journal import Journal, finished_rows
@@ -44,6 +37,13 @@ from supple.datasets.store.scene_files import (
     named_files,
     scene_with_copied_files,
     strip_folder,
+)
+from supple.datasets.store.store_checksums import (
+    CHECKSUM_FILE,
+    CHECKSUM_PLACEHOLDER,
+    checksums_of,
+    text_with_checksum,
+    write_with_checksum,
 )
 from supple.datasets.store.zarr_arrays import array, group, write_array, write_json, write_text
 from supple.io.lock import hold_lock

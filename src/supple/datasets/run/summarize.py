@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from supple.datasets.errors import DatasetError
-from supple.datasets.store.checksums import (
+from supple.datasets.store.dataset_store import GOOD_OUTCOMES, OUTCOMES, REPORT_COLUMNS, Store
+from supple.datasets.store.store_checksums import (
     CHECKSUM_FILE,
     CHECKSUM_PLACEHOLDER,
     checksums_of,
@@ -19,7 +20,6 @@ from supple.datasets.store.checksums import (
     write_with_checksum,
     wrong_files,
 )
-from supple.datasets.store.dataset_store import GOOD_OUTCOMES, OUTCOMES, REPORT_COLUMNS, Store
 from supple.datasets.store.zarr_arrays import (
     chunk_file,
     group,

@@ -16,8 +16,8 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.run.summarize import REPORT_FILE, is_summary_current, report_files
 from supple.datasets.spec.parametric_scene import Source
 from supple.datasets.spec.spec_tables import DESCRIPTIVE_KEYS
-from supple.datasets.store.checksums import CHECKSUM_FILE, read_verified, wrong_files
 from supple.datasets.store.dataset_store import Store
+from supple.datasets.store.store_checksums import CHECKSUM_FILE, read_verified, wrong_files
 
 CARD_FILE = "README.md"
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from supple.io.checksums import delete_with_checksum
 from supple.io.formats.colors import srgb
-from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData, Writer
+from supple.io.formats.interface import AddFrame, ExportContext, Format, FrameData, Writer
 from supple.io.formats.names import distinct, file_name
 from supple.io.formats.obj import about, obj_text
 from supple.io.replace_file import replacing

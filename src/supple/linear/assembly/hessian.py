@@ -22,8 +22,8 @@ from supple.linear.assembly.sparsity import make_pattern
 from supple.linear.block_matrix import Threes
 from supple.linear.vectors import gather_free, locate, spread_free
 from supple.materials import LinearElastic
-from supple.problem.constrained_dofs import normal_records
 from supple.problem.diagnostics import rest_stiffness_of
+from supple.problem.dirichlet_rows import normal_records
 from supple.terms import Term, refresh_material
 
 if TYPE_CHECKING:

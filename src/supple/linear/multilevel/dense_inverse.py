@@ -12,7 +12,7 @@ from numba import njit
 
 from supple.kernels import device_function, do, item_number, kernel, lane_stride, parallel_for
 from supple.kernels.parallel.tiles import parallel_for_rows
-from supple.linear.multilevel.rigid_modes import PLANARITY_TOLERANCE
+from supple.linear.multilevel.rigid_aggregates import PLANARITY_TOLERANCE
 
 SHIFT = 1e-9
 """Diagonal shift of a coarse row relative to the summed stiffness of its vertices. It regularizes whole

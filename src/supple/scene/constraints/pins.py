@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from supple.scene.arguments import array, format_value
 from supple.scene.bodies import VertexSet
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
+from supple.scene.value_checks import array, format_value
 
 AnyMotion = Callable[[np.ndarray, float], np.ndarray]
 

@@ -10,7 +10,7 @@ from supple.collision.obstacles.face_distance import thicknesses, widths
 from supple.contact.faces import with_face_contact
 from supple.model.model import Model
 from supple.scene.contact_settings import edges_of
-from supple.scene.shapes.obstacle_motion import obstacles_of
+from supple.scene.shapes.obstacles import obstacles_of
 
 if TYPE_CHECKING:
     from supple.scene.scene import Scene

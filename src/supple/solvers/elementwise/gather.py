@@ -6,8 +6,8 @@ from typing import Any
 
 from numba import types
 
+from supple.algebra.dirichlet_projection import free_part
 from supple.algebra.matrix3 import add, dot, matvec, scale
-from supple.algebra.projector import free_part
 from supple.kernels import (
     device_function,
     each,
@@ -19,7 +19,7 @@ from supple.kernels import (
     total,
     unroll,
 )
-from supple.problem.constrained_dofs import six
+from supple.problem.dirichlet_rows import six
 from supple.solvers.elementwise.projection import WeightedElements
 from supple.terms.base.constraint import constraint_of_corners
 from supple.terms.base.elastic import (

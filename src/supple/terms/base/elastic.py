@@ -32,7 +32,7 @@ from supple.materials import (
     vertex_response,
 )
 from supple.terms.base.packing import pack_elements
-from supple.terms.base.parameters import load_material, pack_material
+from supple.terms.base.parameter_packing import load_material, pack_material
 from supple.terms.base.strain import from_rest, rest_gradient
 from supple.terms.base.term import (
     Elemental,

@@ -9,7 +9,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.kernels import device_function, kernel
-from supple.terms.contact.friction import (
+from supple.terms.contact.penalty import (
     FRICTION,
     GAP,
     MIN_SLIP,

@@ -19,7 +19,7 @@ import numpy as np
 from supple.view.body_labels import BodyLabels, LabeledBody
 from supple.view.camera import Camera
 from supple.view.fields import Field
-from supple.view.layout import layout_for
+from supple.view.picture_layout import layout_for
 from supple.view.style import DPI, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
 MAX_SWATCHES = 14

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from supple.collision.obstacles.render_meshes import obstacle_triangles
-from supple.contact.weak import WeakContact
+from supple.contact.weak_contact import WeakContact
 from supple.model.model import Model, Step
 from supple.view.camera import Camera
 from supple.view.contacts import contact_points

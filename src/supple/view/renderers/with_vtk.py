@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from supple.view.camera import OPENING_ANGLE, Camera
-from supple.view.layout import Layout, layout_for
+from supple.view.picture_layout import Layout, layout_for
 from supple.view.renderers.drawing import Drawing
 from supple.view.renderers.ground import Shadow
 from supple.view.renderers.transparency import transparent_obstacles
