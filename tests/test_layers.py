@@ -22,7 +22,6 @@ LAYERS = [
     {"meshes"},
     {
         "problem",
-        "contact.condensed_stiffness",
         "contact.dynamic_terms",
         "contact.face_penetration",
         "contact.friction_state",

@@ -344,7 +344,7 @@ def _measure_times(measurements: Measurements) -> Quantities:
         problem.balance()
         matrix = run.assembly.hessian("projected")
     overhead = (perf_counter() - began) / 3
-    from supple.linear.stationary import gauss_seidel
+    from supple.linear.solvers import gauss_seidel
 
     b = np.ones(matrix.shape[0])
     gauss_seidel(matrix, b, 0.0, 1)

@@ -7,8 +7,8 @@ import pytest
 
 from supple.kernels import do, is_leader, item_number, kernel, lane_stride, parallel_for, run, threads_for
 from supple.kernels.emulated_gpu import run_lanewise
+from supple.kernels.parallel.parallel_for import TILE_ROWS, parallel_for_rows
 from supple.kernels.parallel.thread_team import CHUNK_ITEMS
-from supple.kernels.parallel.tiles import TILE_ROWS, parallel_for_rows
 from supple.ordering import ListedColors, color_bounds, each_color
 
 TEAMS = [1, 2, 3, 8, "lanes"]

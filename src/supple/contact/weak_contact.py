@@ -26,11 +26,7 @@ from supple.kernels import HOST, Runner
 from supple.model.dynamic_term import DynamicTerm
 from supple.model.model import Model
 from supple.terms import PenaltyContacts
-from supple.terms.contact.friction_sums import (
-    force_change,
-    forces_on_bodies,
-    forces_on_vertices,
-)
+from supple.terms.contact.penalty import force_change, forces_on_bodies, forces_on_vertices
 
 if TYPE_CHECKING:
     from supple.problem import Problem

@@ -25,7 +25,7 @@ from supple.kernels import (
     store_number,
     store_record,
 )
-from supple.kernels.parallel.tiles import parallel_for_rows
+from supple.kernels.parallel.parallel_for import parallel_for_rows
 
 
 class GatherFree(NamedTuple):

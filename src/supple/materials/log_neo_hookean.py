@@ -13,8 +13,7 @@ from supple.algebra.matrix3 import (
     matvec,
 )
 from supple.materials.isotropic import Isotropic, stress_coefficients
-from supple.materials.material import bound_coefficients, psi, step_limit, stress_differential
-from supple.materials.safe_step import confinement
+from supple.materials.material import bound_coefficients, confinement, psi, step_limit, stress_differential
 
 
 class LogNeoHookean(Isotropic):

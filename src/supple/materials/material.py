@@ -367,3 +367,16 @@ def constraint_pair(material, F):
 
     D = ∂C/∂F and k is a stiffness [Pa]. Only for materials that have this form.
     """
+
+
+@generic
+def confinement(material, F, g):
+    """q = 1/r² [1/m²] of a radius r within which any vertex step keeps ψ(F + step gᵀ) finite.
+
+    Steps within r need no `step_limit`. q is 0 for an energy that is finite everywhere.
+    """
+
+
+@confinement.of(Material)
+def _confinement(material, F, g):
+    return 0.0 * F[0] + 1e30

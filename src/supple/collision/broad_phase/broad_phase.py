@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.collision.broad_phase.hash_grid import ALL, NO_ORIENTATION, HashGrid, PairFilter, build_grid
+from supple.collision.broad_phase.hash_grid import NO_ORIENTATION, HashGrid, build_grid
+from supple.collision.broad_phase.pair_filter import ALL, PairFilter
 from supple.collision.broad_phase.positions import Points
 from supple.collision.broad_phase.search import search
 from supple.kernels import HOST, Runner

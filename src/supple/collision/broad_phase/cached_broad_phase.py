@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.collision.broad_phase.broad_phase import NO_NEIGHBORS, BroadPhase, Pairs
-from supple.collision.broad_phase.hash_grid import BETWEEN, BOX_ENLARGEMENT, WITHIN, PairFilter
-from supple.collision.broad_phase.pair_filter import filter_pairs, merge_pairs
+from supple.collision.broad_phase.hash_grid import BOX_ENLARGEMENT
+from supple.collision.broad_phase.pair_filter import BETWEEN, WITHIN, PairFilter, filter_pairs, merge_pairs
 from supple.collision.broad_phase.positions import Points
 from supple.collision.broad_phase.search import find_pairs
 from supple.kernels import HOST, Runner, kernel

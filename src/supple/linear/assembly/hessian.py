@@ -9,7 +9,13 @@ import numpy as np
 from scipy.sparse import bsr_matrix
 
 from supple.kernels import default_threads
-from supple.linear.assembly.block_kernels import arrange_blocks, begin_blocks, constrain_rows
+from supple.linear.assembly.block_kernels import (
+    EmbeddedBlocks,
+    arrange_blocks,
+    begin_blocks,
+    constrain_rows,
+    embedded_stencils,
+)
 from supple.linear.assembly.element_blocks import (
     Bound,
     ElementRows,
@@ -17,7 +23,6 @@ from supple.linear.assembly.element_blocks import (
     add_elements,
     update_element_ids,
 )
-from supple.linear.assembly.embedded import EmbeddedBlocks, embedded_stencils
 from supple.linear.assembly.sparsity import make_pattern
 from supple.linear.block_matrix import Threes
 from supple.linear.vectors import gather_free, locate, spread_free

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from numba import njit
 
 from supple.kernels import device_function, do, item_number, kernel, lane_stride, parallel_for
-from supple.kernels.parallel.tiles import parallel_for_rows
+from supple.kernels.parallel.parallel_for import parallel_for_rows
 from supple.linear.multilevel.rigid_aggregates import PLANARITY_TOLERANCE
 
 SHIFT = 1e-9

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import bsr_matrix
 
 from supple.kernels import do, kernel, vector_of_four
-from supple.kernels.parallel.tiles import parallel_for_rows
+from supple.kernels.parallel.parallel_for import parallel_for_rows
 from supple.linear.assembly.hessian import Assembly
 from supple.linear.block_matrix import Sixes, Threes, add_padding_block
 from supple.linear.multilevel.aggregation import Levels, coarsen
@@ -32,11 +32,11 @@ from supple.linear.multilevel.v_cycle import (
     Cycle,
     Level,
     apply_cycle,
+    begin_row,
     chebyshev_start,
     cycle_phases,
 )
 from supple.linear.pcg_kernels import allocate_vectors
-from supple.linear.transfer import begin_row
 from supple.linear.vectors import round_numbers
 
 DEGREE = 3

@@ -11,7 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 from supple.kernels import device_function, do, kernel
-from supple.kernels.parallel.tiles import parallel_for_rows
+from supple.kernels.parallel.parallel_for import parallel_for_rows
 
 PLANARITY_TOLERANCE = 1e-8
 """Rotations about an axis that move vertices by less than √PLANARITY_TOLERANCE of the radius count as

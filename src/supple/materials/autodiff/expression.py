@@ -12,15 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from supple.algebra.rotation import stretch_trace
 from supple.kernels import inverse_cube_root
 from supple.support.arguments import format_value
-
-if TYPE_CHECKING:
-    pass
-
 
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt,

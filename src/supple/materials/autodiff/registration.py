@@ -16,6 +16,7 @@ from supple.materials.autodiff.trace import form_of
 from supple.materials.material import (
     _traction,
     bound_coefficients,
+    confinement,
     psi,
     shear_modulus,
     step_limit,
@@ -26,7 +27,6 @@ from supple.materials.material import (
 )
 from supple.materials.material_checks import is_isotropic, is_objective
 from supple.materials.principal import principal_hessian
-from supple.materials.safe_step import confinement
 
 
 class ComputedAttribute:

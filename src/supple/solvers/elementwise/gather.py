@@ -25,11 +25,11 @@ from supple.terms.base.constraint import constraint_of_corners
 from supple.terms.base.elastic import (
     corner_count,
     corners,
+    from_start,
     material_at,
     rest_volume,
     shape_gradients,
 )
-from supple.terms.base.strain import from_start
 
 spread = each("M, g", "matvec(M, g[i])", matvec, over="g")
 """M gᵢ for all corners: with M = ∂C/∂F, the gradients ∂C/∂xᵢ = M gᵢ."""

@@ -12,8 +12,7 @@ from supple.kernels import device_function, load, where
 from supple.terms.base.constraint import corner_vector, positive_part
 from supple.terms.base.parameter_packing import load_material, of_elements, pack_material
 from supple.terms.base.term import Elemental, Elements, Incidence, energy, vertex_force
-from supple.terms.hylc.densities import data_of, densities
-from supple.terms.hylc.energy import density
+from supple.terms.hylc.energy import data_of, densities, density
 from supple.terms.hylc.fabric import Fabric, FabricMembrane
 from supple.terms.hylc.strains import strain_derivatives, strains, vertex_strains
 from supple.terms.shells.bending import hinges_of
