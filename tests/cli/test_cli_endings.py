@@ -15,7 +15,7 @@ import pytest
 from cli_scenes import SAG, SWING, supple, supple_json, write_scene
 
 import supple as supple_library
-from supple.cli.plain_tables import replace_letter
+from supple.cli.console import replace_letter
 from supple.io.lock import hold_lock
 from supple.io.replace_file import replacing
 from supple.runs import saved

@@ -12,7 +12,7 @@ from supple.collision.obstacles.render_meshes import obstacle_meshes, obstacle_t
 from supple.live.viewport import BodyView
 from supple.scene import build_model
 from supple.scene.shapes.obstacles import obstacles_of
-from supple.view.contacts import contact_points
+from supple.view.renderers.drawing import contact_points
 from supple.view.renderers.surface import surface_of
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from supple.api.equilibria import solve_conditions
 from supple.api.simulate import Result, equilibrium
+from supple.gradients.batched_gradients import try_gradients
 from supple.gradients.gradient import Gradient, gradient_at
 from supple.gradients.inputs import Input, input_derivative, parse_inputs, replace_inputs
-from supple.gradients.many import try_gradients
 from supple.gradients.polish import PolishedState, make_problem_at, polish_timed
 from supple.model.model import Conditions
 from supple.scene import Scene, SceneFile, build_model

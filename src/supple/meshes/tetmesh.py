@@ -11,8 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.meshes.arguments import matrix_of, three
-from supple.meshes.checks import check_mesh, format_size
+from supple.meshes.checks import check_mesh, format_size, matrix_of, three
 from supple.meshes.files.mesh_data import Given, check_data, transform_data
 from supple.meshes.mesh import Mesh, make_read_only
 from supple.support.keywords import suggest_keywords

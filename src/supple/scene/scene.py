@@ -16,7 +16,7 @@ from supple.scene.bodies import Body, VertexSet
 from supple.scene.cloth import Cloth
 from supple.scene.constraints.attachments import Attachment
 from supple.scene.constraints.cables import Tendon
-from supple.scene.constraints.connector_methods import ConnectorMethods
+from supple.scene.constraints.connector_methods import ConnectorMethods, TermMaker
 from supple.scene.constraints.pins import AnyMotion, Pin, constrained_directions
 from supple.scene.constraints.springs import SpringSet
 from supple.scene.contact_settings import Contact, Method, contact_of
@@ -30,7 +30,6 @@ from supple.scene.loads.time_varying import VaryingParameter, vary_parameter
 from supple.scene.pickling import picklable
 from supple.scene.regions import Portion, Region
 from supple.scene.shapes.obstacles import Obstacle, ObstacleMethods
-from supple.scene.user_terms import TermMaker
 from supple.scene.value_checks import (
     Vector,
     check_name,

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from supple.config.stop_criteria import StopCriteria
-from supple.contact.barrier_report import report_barrier_contact
+from supple.contact.barrier import report_barrier_contact
 from supple.contact.contact_report import ContactReport
 from supple.contact.obstacle_contact import rigid_relative_residual
 from supple.contact.obstacle_report import report_obstacle_contact

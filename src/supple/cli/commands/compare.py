@@ -85,8 +85,8 @@ def compare(
     """
     with handle_errors(json):
         from supple.api.solver_syntax import split_names
-        from supple.cli.compare_table import print_comparison
         from supple.cli.job import load_file, solver_for
+        from supple.cli.result_tables import print_comparison
         from supple.config.backend import Backend
         from supple.io import ComparisonFolder
         from supple.runs.comparison import new_comparison_manifest

@@ -204,7 +204,7 @@ def verify(
     missing.
     """
     with handle_errors(json):
-        from supple.datasets.store.store_verification import summarize_verdict, verify_folder
+        from supple.datasets.run.store_verification import summarize_verdict, verify_folder
 
         verdict = verify_folder(store, samples, seed, discard)
         code = DONE if verdict.complete else NOT_CONVERGED
@@ -228,7 +228,7 @@ def merge(
 ) -> None:
     """Merge finished shards of several stores with equal specs into a target, created if missing."""
     with handle_errors(json):
-        from supple.datasets.store.merge import merge as merge_stores
+        from supple.datasets.run.merge import merge as merge_stores
         from supple.datasets.store.status import status as store_status
 
         statistics = store_status(merge_stores(target, sources))

@@ -246,7 +246,7 @@ def _options(kind: Any, parts: dict[str, dict[str, type]]) -> Entries:
 
 def _scenes() -> Entries:
     """Scene files in the folder `scenes` of the working directory, otherwise the bundled scenes by name."""
-    from supple.cli.job import list_scene_files
+    from supple.cli.bundled_scenes import list_scene_files
 
     own = {str(path): path for path in sorted(Path("scenes").glob("*.toml"))}
     return [{"name": name, "description": _title(path)} for name, path in (own or list_scene_files()).items()]

@@ -289,7 +289,7 @@ def _print_interruption(word: str, done: int, frames: int, folder: Path) -> None
 
 
 def _report(manifest: dict[str, Any], folder: ResultsFolder, code: int, as_json: bool, quiet: bool) -> None:
-    from supple.cli.summary import print_summary
+    from supple.cli.result_tables import print_summary
     from supple.runs.result_text import inversion_warning
 
     if as_json:

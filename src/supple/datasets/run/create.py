@@ -22,13 +22,11 @@ import numpy as np
 from supple.datasets.errors import DatasetError
 from supple.datasets.read.data_card import card
 from supple.datasets.read.quantities import Quantity, quantities_of
-from supple.datasets.run.summarize import write_summary
 from supple.datasets.run.traversal import path_in_parts
-from supple.datasets.spec.dataset_spec import Spec
+from supple.datasets.spec.dataset_spec import Spec, identity_of, origin_of
 from supple.datasets.spec.sampling import draw
 from supple.datasets.spec.spec_tables import DESCRIPTIVE_KEYS
 from supple.datasets.store.dataset_store import MANIFEST_FOLDER, OUTCOMES, SCHEMA_VERSION, Store
-from supple.datasets.store.integrity import identity_of, origin_of
 from supple.datasets.store.journal import Journal, finished_rows
 from supple.datasets.store.scene_files import (
     COPY_FOLDER,
@@ -45,6 +43,7 @@ from supple.datasets.store.store_checksums import (
     text_with_checksum,
     write_with_checksum,
 )
+from supple.datasets.store.summary import write_summary
 from supple.datasets.store.zarr_arrays import array, group, write_array, write_json, write_text
 from supple.io.lock import hold_lock
 from supple.io.machine import machine, versions

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -84,3 +85,43 @@ class Format:
             raise ResultsError(
                 f"format {self.name!r} needs the package {root}: pip install 'supple[{self.extra}]'"
             )
+
+
+def file_name(name: str) -> str:
+    """Replace characters other than letters, digits, '-', '_' and '.'; no leading dot."""
+    return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "body"
+
+
+def distinct(names: Iterable[str], valid: Callable[[str], str]) -> list[str]:
+    """Valid names in the same order, with suffixes '_2', '_3', ... for duplicates.
+
+    Names that differ only in case count as duplicates, as on some file systems.
+    """
+    taken: set[str] = set()
+    chosen = []
+    for name in map(valid, names):
+        candidate, number = name, 1
+        while candidate.lower() in taken:
+            number += 1
+            candidate = f"{name}_{number}"
+        taken.add(candidate.lower())
+        chosen.append(candidate)
+    return chosen
+
+
+BODY_COLORS = ("#7fb3c8", "#e0a458", "#9bbf85", "#c97b84", "#a08fc4", "#d4c25a", "#8a9099", "#5c7fa3")
+
+
+def srgb(body: int) -> np.ndarray:
+    """sRGB color (3,) uint8 of a body."""
+    return np.frombuffer(bytes.fromhex(BODY_COLORS[body % len(BODY_COLORS)][1:]), np.uint8)
+
+
+def linear(body: int) -> np.ndarray:
+    """Linear body color (3,), between 0 and 1, as required by USD and glTF."""
+    return to_linear(srgb(body) / 255)
+
+
+def to_linear(colors: np.ndarray) -> np.ndarray:
+    """Convert sRGB from 0 to 1 to linear light."""
+    return np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)

@@ -10,10 +10,13 @@ import numpy as np
 
 from supple.collision import Obstacles, Shapes, distances_to
 from supple.collision.obstacles import signed_distance
+from supple.collision.obstacles.face_distance import thicknesses, widths
 from supple.collision.obstacles.obstacles import Surface
 from supple.collision.obstacles.rigid_body import RigidBody
+from supple.contact.faces import with_face_contact
 from supple.meshes import TriMesh
-from supple.scene.contact_settings import coefficients
+from supple.model.model import Model
+from supple.scene.contact_settings import coefficients, edges_of
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
 from supple.scene.shapes.analytic_shapes import Box, Shape, Sphere
@@ -270,3 +273,50 @@ def refuse_inside(scene: Scene, pinned: np.ndarray) -> None:
                 "one of them away first.",
                 at="obstacle",
             )
+
+
+SMALL = 1.5
+"""Size in mean edges e of a surface below which an obstacle may pass between vertices.
+
+An edge across a right-angled corner cuts off e/√8, half of the way to the middle of an obstacle that is √2 e
+thick. The same limit applies to the width of obstacles that springs keep faces out of: vertices rest on a
+wide plate, and additional springs would push them off.
+"""
+
+
+def with_small_obstacle_contact(scene: Scene, model: Model) -> Model:
+    """Add face contact for obstacles that are small relative to surface edges.
+
+    Models on a grid are unchanged, since a grid detects vertices only.
+    """
+    if model.obstacles is None or model.grid is not None:
+        return model
+    edges = np.array([float(edges_of(body).mean()) for body in scene.bodies])
+    small = widths(model.obstacles.shapes(0.0)) < SMALL * edges.max()
+    if not small.any():
+        return model
+    return with_face_contact(model, small.astype(np.int32), float(edges.mean()))
+
+
+def small_obstacles(scene: Scene) -> list[str]:
+    """Describe obstacles that may pass through body faces, one sentence per pair."""
+    obstacles = obstacles_of(scene)
+    if obstacles is None:
+        return []
+    shapes, longest = obstacles.shapes(0.0), max(float(edges_of(body).mean()) for body in scene.bodies)
+    thick, has_springs = thicknesses(shapes), widths(shapes) < SMALL * longest
+    return [
+        f"obstacle {name!r} is {size:.2g} m thick, and {body.name!r} has edges of {edge:.2g} m: {how}; edges "
+        f"below {0.5 * size:.2g} m would feel it with their vertices"
+        for body in scene.bodies
+        for edge in [float(edges_of(body).mean())]
+        for k, name in enumerate(obstacles.names)
+        for own in [obstacles.obstacle == k]
+        for size in [float(thick[own].min())]
+        for how in [SPRINGS_ADVICE if has_springs[own].all() else RIM_ADVICE]
+        if size < SMALL * edge
+    ]
+
+
+SPRINGS_ADVICE = "springs keep faces out of it, which give way"
+RIM_ADVICE = "its rim may pass between vertices, which reports tell"

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr, WithJsonSchema
 
 from supple.scene.constraints.pins import constrained_directions
-from supple.scene.tables.body_reference import Naming, OnBody
 from supple.scene.tables.motions import Motion
-from supple.scene.tables.selections import Where
+from supple.scene.tables.selections import Naming, OnBody, Where
 from supple.scene.tables.table import Choice, Coordinate, NotNegative, Point, Positive, Vector
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Self
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
 from supple.scene.loads.cavities import ATMOSPHERE
-from supple.scene.tables.body_reference import OfBody, OnBody
 from supple.scene.tables.motions import Ramp
+from supple.scene.tables.selections import OfBody, OnBody
 from supple.scene.tables.table import (
     Coordinate,
     NotNegative,

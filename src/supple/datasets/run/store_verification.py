@@ -13,9 +13,9 @@ import numpy as np
 from supple.config.stop_criteria import DEFAULT_POSITION_TOLERANCE
 from supple.datasets.errors import DamagedError, DatasetError
 from supple.datasets.run.shard import MAX_ENERGY_DIFFERENCE, Shards
-from supple.datasets.run.summarize import good_samples, is_summary_current, reports, wrong_reports
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.integrity import extra_files, wrong_constants
+from supple.datasets.store.summary import good_samples, is_summary_current, reports, wrong_reports
 from supple.datasets.store.zarr_arrays import Shard
 from supple.support.progress import Progress
 from supple.support.text import pluralize

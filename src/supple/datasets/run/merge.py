@@ -7,12 +7,12 @@ from pathlib import Path
 
 from supple.datasets.errors import DatasetError
 from supple.datasets.run.create import write_card
-from supple.datasets.run.summarize import write_summary
+from supple.datasets.run.store_verification import Verdict, wrong_in_shard
 from supple.datasets.store.dataset_store import MANIFEST_FOLDER, Store
 from supple.datasets.store.integrity import refuse_changed
 from supple.datasets.store.scene_files import COPY_FOLDER
 from supple.datasets.store.store_checksums import write_with_checksum
-from supple.datasets.store.store_verification import Verdict, wrong_in_shard
+from supple.datasets.store.summary import write_summary
 from supple.io.replace_file import replacing, replacing_folder
 
 
