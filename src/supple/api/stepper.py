@@ -1,9 +1,4 @@
-"""`Stepper`: interactive simulation, advanced step by step by an external loop.
-
-Inputs of a `Stepper`: forces, pin positions and states, converted and checked.
-
-Dynamic springs between vertices of a model.
-"""
+"""`Stepper`: interactive simulation, advanced step by step by an external loop, with checked inputs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Progress bars of runs, comparisons and films.
-
-Remaining time of a solve.
-"""
+"""Progress bars of runs, comparisons and films, with the remaining time of a solve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Result table of a comparison."""
+"""Tables that commands print: the summary of a run, and the results of a comparison."""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
-"""Exclusive prefix sum on CPU threads and GPU.
+"""Prefix sums and sorting into CSR rows, in parallel on CPU threads or GPU.
 
-Chunks of numbers are summed in parallel, then chunks of these sums. One thread scans the remaining sums. Two
-parallel passes then distribute the offsets back to the chunks.
+Prefix sums: chunks of numbers are summed in parallel, then chunks of these sums. One thread scans the
+remaining sums. Two parallel passes then distribute the offsets back to the chunks.
 
-Sort of pairs into CSR rows; deterministic for any order of discovery.
-
-Stream compaction of active contacts, in order, on CPU and GPU.
+Rows are sorted after the parallel scatter, so the result is deterministic for any order of discovery.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Intersection-free contact: a barrier energy, and a trust region of step bounds for all vertices.
+"""Intersection-free contact: a barrier energy, a trust region of step bounds, and a report.
 
 The energy of `Barriers` repels surfaces closer than h. Each contact update computes a bound on the
 displacement of every vertex within which no intersection can occur (`StepBounds`), for any solver. The energy
 term receives all pairs that can get closer than h within these bounds. The energy is therefore exact between
 two updates, and continuous across an update.
-
-Initial gaps of barrier contact: rest gaps, and warnings for small ones.
 """
 
 from __future__ import annotations

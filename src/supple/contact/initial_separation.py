@@ -1,4 +1,4 @@
-"""Separation of initial intersections, by elasticity and penalty contact without loads."""
+"""Initial positions of barrier contact: separation of intersections, rest gaps and their warnings."""
 
 from __future__ import annotations
 

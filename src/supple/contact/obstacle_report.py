@@ -1,7 +1,4 @@
-"""Report of obstacle contact after a solve.
-
-Reductions of contact forces between vertices and obstacles, per body and per obstacle.
-"""
+"""Report of obstacle contact after a solve: contact forces per body and per obstacle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gradients(): batched gradients for many equilibria of one scene."""
+"""`gradients()`: many equilibria of one scene, differentiated together as bodies of one problem."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Frame export to other programs, from a results folder or during a simulation.
 
-Obstacles in exported files: additional bodies, whose points follow those of the scene's bodies.
+Obstacles are additional bodies, whose points follow those of the scene's bodies.
 """
 
 from __future__ import annotations

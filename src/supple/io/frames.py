@@ -1,7 +1,4 @@
-"""Frame files: VTU for other programs, and NPZ with exact values.
-
-Additional cell data of cloth in files: fold angles and thread directions.
-"""
+"""Frame files: VTU with fold angles and thread directions for other programs, and NPZ with exact values."""
 
 from __future__ import annotations
 

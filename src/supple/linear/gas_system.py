@@ -167,7 +167,7 @@ def _gradients(
     iterations: int,
     without: Callable[[np.ndarray], np.ndarray],
 ) -> Gradients | None:
-    """Conjugate gradients of `EnclosedSystem.solve`; None if M is not positive definite."""
+    """Conjugate gradients of `GasSystem.solve`; None if M is not positive definite."""
     x, z = np.zeros_like(r), without(M(r))
     p, rz = z, float(r @ z)
     enough = accuracy**2 * rz

@@ -1,5 +1,4 @@
-"""Solution of Newton systems H x = b by multilevel-preconditioned conjugate gradients, in the
-preconditioner's basis."""
+"""Newton systems H x = b by preconditioned conjugate gradients, jointly or with a tolerance per body."""
 
 from __future__ import annotations
 

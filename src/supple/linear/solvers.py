@@ -1,4 +1,8 @@
-"""Linear solvers for symmetric Newton systems H x = b, selected by name."""
+"""Linear solvers for symmetric Newton systems H x = b, selected by name.
+
+Gauss-Seidel, BiCGSTAB and dense QR serve comparisons of the papers: they are slower, and accept indefinite
+matrices.
+"""
 
 from __future__ import annotations
 

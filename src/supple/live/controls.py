@@ -1,7 +1,4 @@
-"""Settings controls of the page, connected to a session.
-
-Control groups of the page, each bound to part of the settings.
-"""
+"""Settings controls of the page, each group bound to part of the settings of a session."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Web page of a session, served by viser.
-
-Numerical controls of pin sets.
-
-Text of the page.
-"""
+"""Web page of a session, served by viser: viewport, controls and status text."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Simulation in a separate thread, controlled by commands and observed through snapshots.
 
 This module contains no web code.
-
-Thread loop of a live session: executes commands, updates the simulation and publishes snapshots.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Interactive simulation: a scene solved update by update while settings, pins and grabs change.
+"""Interactive simulation: a scene solved update by update while settings, pins, grabs and obstacles change.
 
 This module does not use threads.
-
-Obstacles of a live scene with interactive offsets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Base class of materials, and the generic functions of ψ(F), its derivatives and bounds."""
+"""Base class of materials, and the generic functions of ψ(F), its derivatives, bounds and safe steps."""
 
 from __future__ import annotations
 

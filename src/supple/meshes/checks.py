@@ -1,4 +1,4 @@
-"""Validation of mesh points and cells."""
+"""Validation of mesh points and cells, and of the arguments of transformations."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Base class of meshes: volumes or areas, masses, surface, components, quality and data.
-
-Base class of objects that can be translated, rotated and scaled.
-
-Immutable base class of meshes.
-"""
+"""Immutable base class of meshes: volumes or areas, masses, surface, components, quality and data."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Closest points of a body at rest: inside a tetrahedron, otherwise on the surface; for cloth on the surface.
+"""Closest points of bodies at rest, found by a bounding box tree, exact in float64.
 
-Exact in float64; a bounding box tree finds the candidate cells.
-
-Bounding box tree over the cells of a mesh, for proximity queries of points.
+Closest points lie inside a tetrahedron or otherwise on the surface; for cloth on the surface.
 
 Cells are sorted along a Morton curve through their centers; recursive halves of that order are the nodes of a
 complete binary tree. All points descend together, level by level, as pairs of point and node.

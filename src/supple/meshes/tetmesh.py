@@ -1,7 +1,4 @@
-"""Rest geometry of a solid: points and tetrahedra.
-
-Boundary of a tetrahedral mesh.
-"""
+"""Tetrahedral mesh: rest geometry of a solid, and its boundary."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Diagnostics of the states of a problem: residuals, energies, inversions.
-
-Cache of residuals and energies of an unchanged state, which solvers and monitors request repeatedly.
-"""
+"""Diagnostics of the states of a problem: cached residuals and energies, and inversions."""
 
 from __future__ import annotations
 

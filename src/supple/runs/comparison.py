@@ -1,9 +1,4 @@
-"""comparison.json: settings, results and convergence curves of every solver; written and read.
-
-Plots and pictures of a comparison.
-
-Text of comparison results.
-"""
+"""comparison.json: settings, results and curves of every solver; its texts, plots and pictures."""
 
 from __future__ import annotations
 

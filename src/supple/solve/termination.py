@@ -1,7 +1,4 @@
-"""Termination criteria and outcome of a solve.
-
-Detection of stagnation.
-"""
+"""Termination criteria and outcome of a solve, with detection of stagnation."""
 
 from __future__ import annotations
 

@@ -1,15 +1,13 @@
-"""Candidate pairs of contact, cached while bodies move.
+"""Broad phase with cached candidate pairs, which stay valid until bodies have approached each other.
 
 The broad phase searches with an extra margin, so its pairs remain complete until bodies have approached each
 other by that margin. Each query measures the distances of the cached candidates again, so results do not
 depend on the cache. A GPU finds pairs faster than the host bounds the approach of bodies, so GPUs skip the
 cache.
 
-Upper bounds on the mutual approach of surfaces, per body.
-
-The mean displacement of a body leaves all distances within the body unchanged. Between two bodies it reduces
-distances by at most the relative displacement. The remainder is bounded by the largest deviation of vertex
-displacements from the mean.
+Upper bounds on the approach are computed per body. The mean displacement of a body leaves all distances
+within the body unchanged. Between two bodies it reduces distances by at most the relative displacement. The
+remainder is bounded by the largest deviation of vertex displacements from the mean.
 """
 
 from __future__ import annotations

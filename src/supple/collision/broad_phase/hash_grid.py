@@ -1,8 +1,7 @@
-"""Hash table of the spatial grid, with a summary of each bucket for early rejection.
+"""Spatial hash grid of primitives: cells that their bounding boxes overlap, in a table of buckets.
 
-Cells of the spatial hash grid that bounding boxes of primitives overlap.
-
-Integer cell coordinates distinguish cells that share a hash bucket.
+Integer cell coordinates distinguish cells that share a hash bucket. Each bucket has a summary of its
+primitives for early rejection.
 """
 
 from __future__ import annotations

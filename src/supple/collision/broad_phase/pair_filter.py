@@ -1,4 +1,4 @@
-"""Distance filter and compaction of candidate pairs."""
+"""Filters of candidate pairs: by body during the search, and by distance afterwards."""
 
 from __future__ import annotations
 

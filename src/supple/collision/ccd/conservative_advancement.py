@@ -1,9 +1,7 @@
-"""Conservative advancement of whole bodies to the first contact.
+"""Conservative advancement to the first contact: of bodies towards each other, and of vertices to obstacles.
 
 All bodies start at the same time on straight paths. A body that gets too close to another surface stops as a
 whole; the others continue. Long paths are divided into stages with a new broad phase each.
-
-Continuous collision detection of moving bodies against obstacles.
 
 In the frame of a moving obstacle, vertices follow straight paths. Each vertex advances by a fraction of its
 distance, evaluates the distance again, and so on [Hart 1996, sphere tracing]; close to a surface, by a

@@ -1,7 +1,4 @@
-"""Unit normals of triangles, and incidence of triangles.
-
-Lengths of vectors and areas of triangles.
-"""
+"""Unit normals, areas and incidence of triangles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contacts between surfaces: points, normals and penetration depths.
+"""Contacts between surfaces: points, normals and penetration depths, compacted to the active ones.
 
 Opposing triangles have contact over their overlap (`face_face.py`). Sharp features and strongly compressed
 surfaces have contact within a quarter of the thickness, as vertex-triangle and edge-edge pairs

@@ -1,8 +1,8 @@
-"""Store creation from a spec: draws and writes the full design before the first solve.
+"""Stores from a spec: creation of empty stores with their full design, and extension by more samples.
 
-Creation of empty stores: everything known before the first solve, written atomically.
+Everything known before the first solve is written atomically.
 
-Extension of a store by more samples; existing samples keep their ids and splits.
+Extension keeps ids and splits of existing samples.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Solving the unfinished shards of a data set: in worker processes or on a Ray cluster.
-
-Release of failed samples for another attempt.
-"""
+"""`dataset()`: creates a store and solves its unfinished shards, in worker processes or on a Ray cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Specs of data sets, read from TOML or a dictionary; all mistakes are reported together."""
+"""Specs of data sets, read from TOML or a dictionary, and the hashes that identify spec, scene and design."""
 
 from __future__ import annotations
 

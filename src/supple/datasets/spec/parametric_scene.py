@@ -1,8 +1,6 @@
-"""Scene of a data set with varied values.
+"""Scene of a data set, with entries and mesh fields replaced by sampled values.
 
-Scene with some entries replaced by sampled values.
-
-Mesh fields that vary between samples: `solid.NAME.field.FIELD`, one number per cell.
+Mesh fields are named `solid.NAME.field.FIELD` and have one number per cell.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Integrity of a store's file set: missing, modified and foreign files.
-
-Hashes that identify the spec, scene and design of a store.
-"""
+"""Integrity of a store's file set: missing, modified and foreign files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Journal of an unfinished shard.
+"""Journal of an unfinished shard, and release of failed samples for another attempt.
 
 Each solved sample is appended, so that another worker can resume the shard after an interruption.
 """

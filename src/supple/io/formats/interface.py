@@ -1,4 +1,4 @@
-"""Interface of file formats: name, output path, and a writer that accepts frames one by one."""
+"""Interface of file formats, and the names and colors of bodies in files."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Loops over rows, each processed by one CPU thread or by several GPU threads.
+"""Parallel loops of all kernels: over work items, over rows, and over rows shared by GPU threads.
 
-A row loops over a range, such as the blocks in a matrix row (`row_range`), reduces the results (`row_sum`)
-and writes once (`is_writer`).
+A shared row loops over a range, such as the blocks in a matrix row (`row_range`), reduces the results
+(`row_sum`) and writes once (`is_writer`).
 
-Parallel loop of all kernels: a thread team runs a work function on every item of a phase.
-
-Work is a NamedTuple of its arguments; `@do.of(ItsClass)` defines the function that processes one item.
+A thread team runs a work function on every item of a phase. Work is a NamedTuple of its arguments;
+`@do.of(ItsClass)` defines the function that processes one item.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Remaining Hessian contributions: inertia, terms assembled on the host, and constrained directions."""
+"""Remaining Hessian contributions: inertia, host terms, embedded elements, constrained directions.
+
+Embedded elements interpolate grid nodes and add Wᵀ K W, with corner Hessian K and weights W. An element of 32
+nodes has 1,024 node blocks, but only 16 corner blocks, many of them shared with other elements. Corner blocks
+are therefore summed over elements first, for every pair of embedded points; each sum then goes to the 64 node
+pairs of the two points.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Dense inverse of the last level's matrix by block Gauss-Jordan elimination without pivoting.
+"""Inverses of symmetric positive definite matrices: the last level, and the diagonal blocks of all.
 
-Inverses of small symmetric positive definite matrices: the diagonal blocks of all levels.
+The last level is inverted by block Gauss-Jordan elimination without pivoting.
 """
 
 from __future__ import annotations

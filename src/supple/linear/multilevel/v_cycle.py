@@ -1,4 +1,4 @@
-"""V-cycle of the multilevel preconditioner over the levels of aggregates.
+"""V-cycle of the multilevel preconditioner over the levels of aggregates, with its transfers.
 
 Each level is smoothed by Chebyshev polynomials of D⁻¹ A, with D the diagonal blocks, before and after the
 coarse correction. The coarse correction is scaled by the factor `over`, since rigid aggregates are too stiff.

@@ -1,11 +1,7 @@
-"""Expression graph of an energy density, built by operator overloading.
+"""Expression graph of an energy density, built by operator overloading, with its operations and traversals.
 
 Equal operations on equal arguments share one node, which eliminates common subexpressions. Zero terms and
 constants are folded before a node is created.
-
-Operations of expression graphs and their values for numbers.
-
-Traversals of expression graphs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reading and writing mesh files; with the modules of single formats the only one that knows meshio.
 
-Data of deformed meshes: directions and tensors rotate with the deformation.
+Directions and tensors of deformed meshes rotate with the deformation.
 """
 
 from __future__ import annotations

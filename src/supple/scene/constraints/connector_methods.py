@@ -1,4 +1,4 @@
-"""Connectors of a scene: attachments, springs, cables, and user-defined terms."""
+"""Methods of a scene that add connectors: attachments, springs, cables, and user-defined terms."""
 
 from __future__ import annotations
 

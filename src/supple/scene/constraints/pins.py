@@ -1,7 +1,4 @@
-"""Pins: Dirichlet conditions on vertices.
-
-Constrained directions of pins.
-"""
+"""Pins: Dirichlet conditions on vertices, in all directions or in some."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Scene files in TOML, validated field by field.
-
-Reading of TOML files; errors name the path.
-"""
+"""Scene files in TOML, validated field by field; errors name the path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table of complete scene files, and JSON Schema; `tables` has all parts.
+"""Table of complete scene files, built from the tables of `scene.tables`, and its JSON Schema.
 
 Field names, defaults and descriptions define the file format.
 """

@@ -1,4 +1,4 @@
-"""Loads of a scene: forces, tractions, pressures, cavities and wind."""
+"""Methods of a scene that add loads: forces, tractions, pressures, cavities and wind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of scene files, one module per subject; `scene.tables` has the complete table.
+"""Tables of scene files, one module per subject; `scene.files.scene_table` joins them to the complete table.
 
 Field names, defaults and descriptions define the file format.
 """

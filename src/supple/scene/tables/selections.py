@@ -1,4 +1,4 @@
-"""Tables of vertex and cell selections."""
+"""Tables of vertex and cell selections, and base classes of tables that name a body."""
 
 from __future__ import annotations
 

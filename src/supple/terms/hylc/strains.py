@@ -288,7 +288,16 @@ MIN_REMAINDER = 1e-9
 
 @device_function
 def regularize_angle(angle):
-    """Regularized θ with its first and second derivative with respect to the angle."""
+    """Regularized θ of a nearly closed fold, with its first and second derivative.
+
+    An angle jumps from π to -π if two triangles pass through each other. The energy of a fabric differs on
+    both sides, so it would jump, too, and cloth that is folded shut by its threads or by external forces
+    would have no equilibrium. With c = CLOSING and x = (|θ| - c)/(π - c), for |θ| > c
+
+        θ  ←  ± (|θ| + π x³/(1 - x)),
+
+    which is twice continuously differentiable and unbounded, like the curvature of a closed fold.
+    """
     size = abs(angle)
     zero = 0.0 * size
     x = max(size - CLOSING, zero) * (1.0 / CLOSING_RANGE)

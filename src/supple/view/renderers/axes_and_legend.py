@@ -1,7 +1,4 @@
-"""Annotations of a picture: title, caption, legend and coordinate axes.
-
-Test for VTK rendering on this machine, in a child process: without system libraries VTK crashes.
-"""
+"""Annotations of a picture: title, caption, legend, coordinate axes and names of bodies."""
 
 from __future__ import annotations
 

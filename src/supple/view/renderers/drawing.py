@@ -1,4 +1,4 @@
-"""Renderer-independent contents of a picture."""
+"""Renderer-independent contents of a picture: colored triangles, shadows and contact points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Off-screen rendering with PyVista."""
+"""Off-screen rendering with PyVista, and a test in a child process: without system libraries VTK crashes."""
 
 from __future__ import annotations
 
