@@ -11,7 +11,7 @@ from supple.cli import app
 from supple.collision.obstacles.render_meshes import obstacle_meshes, obstacle_triangles
 from supple.live.viewport import BodyView
 from supple.scene import build_model
-from supple.scene.shapes.obstacles import obstacles_of
+from supple.scene.shapes.obstacle import obstacles_of
 from supple.view.renderers.drawing import contact_points
 from supple.view.renderers.surface import surface_of
 

@@ -35,7 +35,7 @@ from supple.postprocess.evaluation import Fields, parse_quantities
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assemble_model, initial_positions_of
 from supple.scene.scene import scene_of
-from supple.scene.shapes.obstacles import obstacles_of
+from supple.scene.shapes.obstacle import obstacles_of
 from supple.support.arguments import (
     check_path,
     check_positive,

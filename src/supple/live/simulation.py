@@ -20,7 +20,7 @@ from supple.live.wind import Winds
 from supple.model.model import Model
 from supple.scene import Scene, SceneError, SceneFile, build_model
 from supple.scene.contact_settings import contact_of
-from supple.scene.shapes.obstacles import obstacles_of
+from supple.scene.shapes.obstacle import obstacles_of
 
 
 class OffsetObstacles:

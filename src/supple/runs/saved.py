@@ -26,7 +26,7 @@ from supple.problem.history_variables import RIGID
 from supple.runs.manifest import fingerprint, report_of, restore_infinities, set_totals
 from supple.runs.result_text import solver_name
 from supple.scene import SceneError, SceneFile, build_model, load_scene
-from supple.scene.shapes.obstacles import obstacles_of
+from supple.scene.shapes.obstacle import obstacles_of
 from supple.solve.integrators import RULES, Rule
 from supple.support.text import pluralize
 from supple.view.picture import Shape

@@ -12,7 +12,7 @@ from supple.scene.loads.ramps import Ramp
 from supple.scene.regions import Region
 from supple.scene.scene import Scene
 from supple.scene.shapes.analytic_shapes import Box, Capsule, Cylinder, Plane, Sphere
-from supple.scene.shapes.obstacles import Obstacle
+from supple.scene.shapes.obstacle import Obstacle
 from supple.scene.shapes.surface_shapes import SurfaceSequence, SurfaceShape
 from supple.scene.variations import Variation
 from supple.scene.viscosity import KelvinVoigt, Maxwell, Rayleigh

@@ -27,7 +27,7 @@ from supple.scene.loads.time_varying import (
     varying_materials,
 )
 from supple.scene.scene import Scene, scene_of
-from supple.scene.shapes.obstacles import (
+from supple.scene.shapes.obstacle import (
     obstacles_of,
     refuse_inside,
     refuse_resting,

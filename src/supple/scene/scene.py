@@ -29,7 +29,7 @@ from supple.scene.loads.ramps import AnyRamp, check_ramp
 from supple.scene.loads.time_varying import VaryingParameter, vary_parameter
 from supple.scene.pickling import picklable
 from supple.scene.regions import Portion, Region
-from supple.scene.shapes.obstacles import Obstacle, ObstacleMethods
+from supple.scene.shapes.obstacle import Obstacle, ObstacleMethods
 from supple.scene.value_checks import (
     Vector,
     check_name,

@@ -1,7 +1,7 @@
 """Energy terms, one module per kind of stencil."""
 
 from supple.terms.base.compose import add_forces, add_group_forces, limit_group_step, limit_step
-from supple.terms.base.parameter_packing import have_same_kernels, pack_materials, refresh_material
+from supple.terms.base.packed_parameters import have_same_kernels, pack_materials, refresh_material
 from supple.terms.base.term import (
     Elements,
     Incidence,

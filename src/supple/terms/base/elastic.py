@@ -31,8 +31,8 @@ from supple.materials import (
     traction,
     vertex_response,
 )
-from supple.terms.base.packing import pack_elements
-from supple.terms.base.parameter_packing import load_material, pack_material
+from supple.terms.base.packed_elements import pack_elements
+from supple.terms.base.packed_parameters import load_material, pack_material
 from supple.terms.base.term import (
     Elemental,
     Incidence,

@@ -10,7 +10,7 @@ import numpy as np
 from supple.algebra.matrix3 import add, scale, select3
 from supple.kernels import device_function, load, where
 from supple.terms.base.constraint import corner_vector, positive_part
-from supple.terms.base.parameter_packing import load_material, of_elements, pack_material
+from supple.terms.base.packed_parameters import load_material, of_elements, pack_material
 from supple.terms.base.term import Elemental, Elements, Incidence, energy, vertex_force
 from supple.terms.hylc.energy import data_of, densities, density
 from supple.terms.hylc.fabric import Fabric, FabricMembrane
