@@ -12,7 +12,7 @@ import numpy as np
 
 import supple
 from supple import BPXPBD, FPXPBD, GPBD, PBD, XPBD, BlockXPBD, Newton
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.io.machine import machine
 from supple.solve.loop import solve
 from supple_papers.common import clamped_scene, time_step_problem

@@ -11,7 +11,7 @@ import numpy as np
 from contact_meshes import ROUND, growing, hold_sector, sector
 
 import supple
-from supple.contact.weak import contact_forces_on_vertices
+from supple.contact.weak_contact import contact_forces_on_vertices
 
 YOUNG, POISSON = 1e6, 0.3
 STAR = YOUNG / (1 - POISSON**2)

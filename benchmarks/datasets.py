@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import supple
-from supple.api.batch import BatchSolver
+from supple.api.equilibria import BatchSolver
 from supple.datasets.run.create import make_store
 from supple.datasets.run.run_dataset import MAX_DEVICE_PROCESSES, Share, run_store
 from supple.datasets.run.shard import Shards

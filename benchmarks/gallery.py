@@ -27,9 +27,9 @@ import numpy as np
 from PIL import Image
 
 import supple
+from supple.runs.result_text import solver_name
 from supple.runs.saved import SavedRun, load_run
-from supple.runs.text import solver_name
-from supple.solve.options import resolve_solver
+from supple.solve.call_options import resolve_solver
 from supple.support.text import format_cell_counts
 from supple.view import Shape, film, picture
 

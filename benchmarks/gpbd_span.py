@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import supple
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.io.machine import machine
 from supple.model.model import Model
 from supple.solve.loop import solve

@@ -20,7 +20,7 @@ import numba
 import numpy as np
 from numba import types
 
-from supple.kernels.lanewise import Lanewise
+from supple.kernels.emulated_gpu import Lanewise
 from supple.kernels.simd.load_store import WARP
 
 RUBBISH = 0xCC

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.kernels.lanewise import run_lanewise
+from supple.kernels.emulated_gpu import run_lanewise
 from supple.kernels.simd.load_store import WARP
 from supple.model.model import Model
 from supple.problem import Cpu, Problem

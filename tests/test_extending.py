@@ -11,10 +11,10 @@ from problems import YOUNG, border, cantilever, edges_of, face, material, model_
 from typer.testing import CliRunner
 
 import supple
-from supple.algebra.isotropic import Quadratic
+from supple.algebra.isotropic_functions import Quadratic
 from supple.algebra.matrix3 import contract, det, dot, scale
 from supple.cli import app
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.kernels import load
 from supple.materials import (
     MATERIALS,

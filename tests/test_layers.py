@@ -22,7 +22,6 @@ LAYERS = [
     {"meshes"},
     {
         "problem",
-        "contact.condensed_stiffness",
         "contact.dynamic_terms",
         "contact.face_penetration",
         "contact.friction_state",
@@ -30,7 +29,7 @@ LAYERS = [
         "contact.obstacle_kernels",
         "contact.obstacle_report",
         "contact.prescribed_motion",
-        "contact.report",
+        "contact.contact_report",
         "contact.trust_region",
     },
     {"linear"},
@@ -59,7 +58,7 @@ each other: a problem owns its contact state."""
 TYPE_IMPORTS = {
     ("model.model", "meshes.skinning"),
     ("meshes.skinning", "scene"),
-    ("config.stop", "solvers"),
+    ("config.stop_criteria", "solvers"),
     ("config.backend", "solvers"),
     ("io", "runs.present"),
     ("view", "runs.present"),

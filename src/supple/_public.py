@@ -1,9 +1,6 @@
 """Public names of supple, imported on first access."""
 
 from supple import datasets, gradients, io, loads, materials, meshes, motions, scene, shapes, solvers, view
-from supple.api.batch import (
-    equilibria,
-)
 from supple.api.batch_stepper import (
     BatchFrame,
 )
@@ -11,6 +8,9 @@ from supple.api.compare import (
     Comparison,
     Trial,
     compare,
+)
+from supple.api.equilibria import (
+    equilibria,
 )
 from supple.api.inspect import (
     inspect,
@@ -27,7 +27,7 @@ from supple.api.stepper import (
 from supple.config.backend import (
     Backend,
 )
-from supple.config.stop import (
+from supple.config.stop_criteria import (
     StopCriteria,
 )
 from supple.datasets import (

@@ -18,7 +18,7 @@ from supple.cli.console import (
     say,
     stdout,
 )
-from supple.cli.options import Json
+from supple.cli.shared_options import Json
 
 if TYPE_CHECKING:
     from supple_papers.registry import Row

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from supple import _public as supple
-from supple.config.stop import StopCriteria
-from supple.meshes.closest_point import closest_in_body
+from supple.config.stop_criteria import StopCriteria
+from supple.meshes.proximity_queries import closest_in_body
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.solve.loop import make_device, solve

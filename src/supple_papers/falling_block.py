@@ -8,7 +8,7 @@ import numpy as np
 
 from supple import PBNG
 from supple import _public as supple
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.solve.loop import solve

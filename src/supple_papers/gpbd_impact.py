@@ -11,7 +11,7 @@ import numpy as np
 from supple import GPBD
 from supple import _public as supple
 from supple.problem import Problem
-from supple.problem.history import RIGID
+from supple.problem.history_variables import RIGID
 from supple_papers.common import begin_time_step, cube_of_six, jacobians, ms_per_sweep, problem_on
 from supple_papers.fabrics import square
 from supple_papers.measurements import Claim, Measurements, Quantities

@@ -10,7 +10,7 @@ import numpy as np
 
 from supple import PBNG, XPBD, Newton
 from supple import _public as supple
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 from supple_papers.common import (

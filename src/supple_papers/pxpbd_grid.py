@@ -9,7 +9,7 @@ import numpy as np
 
 from supple import BPXPBD, XPBD, Newton
 from supple import _public as supple
-from supple.grid.embedded_elements import Forces, make_grid_model
+from supple.grid.grid_model import Forces, make_grid_model
 from supple.ordering.element_batches import color_elements
 from supple.solvers import Solver
 from supple_papers.measurements import Claim, Measurements, Quantities

@@ -5,7 +5,7 @@ from numba import njit
 
 from supple.algebra.rotation import rotation
 from supple.kernels import load, store
-from supple.kernels.lanewise import LaneWorkItem
+from supple.kernels.emulated_gpu import LaneWorkItem
 
 
 @njit

@@ -10,8 +10,8 @@ from problems import cantilever, face, material, twisted
 import supple
 from supple import PBNG, XPBD, Newton
 from supple.cli.job import Job
-from supple.config.stop import StopCriteria
-from supple.solve.options import resolve_solver
+from supple.config.stop_criteria import StopCriteria
+from supple.solve.call_options import resolve_solver
 from supple.solvers import Solver
 from supple.support.arguments import MAX_LENGTH
 

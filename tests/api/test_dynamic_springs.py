@@ -8,7 +8,7 @@ from problems import PBNGS, PRECISIONS, cantilever, face, material
 
 import supple
 from supple import XPBD, Newton
-from supple.api.stepper import make_springs
+from supple.api.dynamic_springs import make_springs
 
 DT = 0.02
 SOLVERS = {

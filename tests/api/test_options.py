@@ -10,8 +10,8 @@ from problems import cantilever, material
 import supple
 from supple import PBNG, Backend, StopCriteria
 from supple.api.solver_syntax import parse_solver
-from supple.config.stop import DEFAULT_TOLERANCE
-from supple.solve.options import LIMITS, Options
+from supple.config.stop_criteria import DEFAULT_TOLERANCE
+from supple.solve.call_options import LIMITS, Options
 from supple.solvers import (
     DEFAULT_SOLVER,
     SOLVERS,
@@ -266,7 +266,7 @@ def test_every_solver_has_a_color_of_its_own(kind):
 
 def test_there_is_one_default():
     """Python, scene files, text and the live page all ask the same."""
-    from supple.scene.files.schema import SceneTable
+    from supple.scene.files.scene_table import SceneTable
 
     assert type(default_solver()) is DEFAULT_SOLVER
     assert SceneTable().solver.method == DEFAULT_SOLVER.name

@@ -10,7 +10,7 @@ from matplotlib.image import imread
 from rich.console import Console
 
 import supple as library
-from supple.cli.progress import TrialProgress
+from supple.cli.progress_bars import TrialProgress
 from supple.solvers import SOLVERS
 
 FALL = """
@@ -277,7 +277,7 @@ def test_a_body_out_of_sight_is_drawn_to_its_own_scale():
 
 @pytest.mark.parametrize("width", [80, 140])
 def test_a_narrow_terminal_gets_two_tables_and_all_columns(width):
-    from supple.cli.compare_table import print_table
+    from supple.cli.result_tables import print_table
     from supple.runs.comparison import COLUMNS
 
     row = {"iterations": 1000, "seconds": 0.395, "ms_per_iteration": 1.32, "relative_residual": 2.6e-3}

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from supple.cli.console import parse_seconds
-from supple.cli.progress import TimeEstimate
-from supple.config.stop import StopCriteria
+from supple.cli.progress_bars import TimeEstimate
+from supple.config.stop_criteria import StopCriteria
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from cli_scenes import SAG, SWING, supple, supple_json, write_scene
 
 import supple as supple_library
-from supple.cli.plain_tables import replace_letter
+from supple.cli.console import replace_letter
 from supple.io.lock import hold_lock
 from supple.io.replace_file import replacing
 from supple.runs import saved
@@ -352,7 +352,7 @@ def test_the_scenes_of_an_installed_package_run_by_name(tmp_path):
 def test_what_takes_long_is_said_before_it_begins(tmp_path, monkeypatch):
     scene = write_scene(tmp_path, SAG)
     assert "to be set up" not in supple("run", scene, "--no-picture").stderr
-    monkeypatch.setattr("supple.cli.progress.SETUP_SECONDS_PER_CELL", 1.0)
+    monkeypatch.setattr("supple.cli.progress_bars.SETUP_SECONDS_PER_CELL", 1.0)
     assert (
         "135 tetrahedra take about 2 min to be set up"
         in supple("run", scene, "--no-picture", "--overwrite").stderr
@@ -360,7 +360,7 @@ def test_what_takes_long_is_said_before_it_begins(tmp_path, monkeypatch):
 
 
 def test_runs_without_a_terminal_say_how_long_they_will_take(tmp_path, monkeypatch):
-    monkeypatch.setattr("supple.cli.progress.LINE_INTERVAL", 0.0)
+    monkeypatch.setattr("supple.cli.progress_bars.LINE_INTERVAL", 0.0)
     said = supple("run", write_scene(tmp_path, SWING), "--no-picture").stderr
     first, second = (line for line in said.splitlines() if line.startswith(("frame 1/6: c", "frame 2/6: c")))
     assert first.endswith(" left, about")

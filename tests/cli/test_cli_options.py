@@ -8,7 +8,7 @@ from cli_scenes import supple
 from typer.main import get_command
 
 from supple.cli import app
-from supple.solve.options import BACKEND, LIMITS
+from supple.solve.call_options import BACKEND, LIMITS
 
 SYNONYMS = {
     "--materials": "--material",

@@ -12,7 +12,7 @@ from PIL import Image
 
 import supple as library
 from supple.cli.commands.render import parse_size
-from supple.cli.progress import FilmProgress
+from supple.cli.progress_bars import FilmProgress
 from supple.io import FORMATS, read_frame
 from supple.io.checksums import CHECKSUMS
 from supple.problem import Problem

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from cli_scenes import SAG, SWING, supple, supple_json, write_scene
 
-from supple.view import page
+from supple.view import html_page
 
 
 class Reader(HTMLParser):
@@ -69,7 +69,7 @@ def test_a_page_of_several_frames_has_film_and_table(tmp_path):
 
 def test_a_film_that_is_too_large_stays_outside_the_page(tmp_path, monkeypatch):
     supple_json("run", write_scene(tmp_path, SWING), "--output", "out")
-    monkeypatch.setattr(page, "FILM_LIMIT", 100)
+    monkeypatch.setattr(html_page, "FILM_LIMIT", 100)
     remarks = supple_json("report", "out")["remarks"]
     assert any("film.mp4" in remark for remark in remarks)
     assert "video" not in read(tmp_path / "out" / "report.html").tags

@@ -15,7 +15,7 @@ import pytest
 from cli_scenes import STIFFENS, STRETCH, SWING, supple, supple_json, write_scene
 
 import supple as library
-from supple.cli.progress import RunProgress
+from supple.cli.progress_bars import RunProgress
 from supple.io import read_frame
 from supple.io.checksums import CHECKSUMS
 

@@ -7,7 +7,7 @@ import pytest
 from cli_scenes import SAG, STRETCH, SWING, supple, supple_json, write_scene
 
 import supple as library
-from supple.cli.progress import FilmProgress
+from supple.cli.progress_bars import FilmProgress
 from supple.io import read_frame
 
 
@@ -168,7 +168,7 @@ def test_a_run_may_replace_the_results_that_its_scene_file_lies_in(tmp_path):
 
 def test_summaries_tell_the_distance():
     """Of the body that is farthest off, where it was computed."""
-    from supple.cli.summary import _distance
+    from supple.cli.result_tables import _distance
 
     error_estimate = {"bodies": [{"position_error": 1e-5}, {"position_error": 2e-5}], "stable": False}
     assert _distance({"error_estimate": error_estimate}) == {"distance": "2.0e-05 of the size, not stable"}

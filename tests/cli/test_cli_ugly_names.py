@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from cli_scenes import SAG, supple, write_scene
 
-from supple.cli.compare_table import print_comparison
 from supple.cli.console import errors, note
+from supple.cli.result_tables import print_comparison
 from supple.live import server as serving
 
 TITLE = "t[/x]t [red]:smile:"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cli_scenes import SWING, supple, supple_json, write_scene
 
-from supple.cli.progress import RunProgress
+from supple.cli.progress_bars import RunProgress
 from supple.io import read_frame
 from supple.io.checksums import CHECKSUMS, read_checksums
 

@@ -7,11 +7,11 @@ from surface_cases import CASES, nearby_bodies, searches
 
 import supple
 from supple.collision.broad_phase import search as grid
-from supple.collision.broad_phase.candidates import Candidates
-from supple.collision.broad_phase.detector import BroadPhase
+from supple.collision.broad_phase.broad_phase import BroadPhase
+from supple.collision.broad_phase.cached_broad_phase import Candidates
 from supple.collision.broad_phase.positions import Points
 from supple.collision.broad_phase.search import find_pairs
-from supple.collision.narrow_phase.proximity import proximity_pairs
+from supple.collision.narrow_phase.proximity_bounds import proximity_pairs
 from supple.kernels import HOST, Host
 from supple.problem import Problem
 

@@ -6,7 +6,7 @@ import pytest
 
 import supple
 from supple.collision import distances_to
-from supple.scene.shapes.obstacle_motion import obstacles_of
+from supple.scene.shapes.obstacle import obstacles_of
 
 
 def closest_by_brute_force(points, corners):

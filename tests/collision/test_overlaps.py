@@ -7,7 +7,7 @@ import pytest
 
 import supple
 from supple.collision.broad_phase.search import near
-from supple.collision.geometry.surfaces import areas
+from supple.collision.geometry.normals import areas
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.collision.narrow_phase.face_face import MAX_CORNERS, overlap
 

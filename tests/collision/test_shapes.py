@@ -5,7 +5,7 @@ import pytest
 
 import supple
 from supple.collision import distances_to
-from supple.scene.shapes.obstacle_motion import obstacles_of
+from supple.scene.shapes.obstacle import obstacles_of
 
 TURNED = {"axis": (1, 2, -0.5), "angle": 0.7}
 

@@ -6,7 +6,7 @@ from surface_cases import intersects
 
 import supple
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import SAFE_FRACTION, displacement_bounds, proximity_pairs
+from supple.collision.narrow_phase.proximity_bounds import SAFE_FRACTION, displacement_bounds, proximity_pairs
 from supple.scene.build import assemble_model
 
 RUBBER = supple.Corotated(young=1e5, poisson=0.3)

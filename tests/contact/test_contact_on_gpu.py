@@ -6,10 +6,10 @@ from cards import on_a_card
 from surface_cases import CASES, nearby_bodies, searches
 
 import supple
-from supple.collision.broad_phase.candidates import Candidates
-from supple.collision.broad_phase.detector import BroadPhase
+from supple.collision.broad_phase.broad_phase import BroadPhase
+from supple.collision.broad_phase.cached_broad_phase import Candidates
 from supple.collision.broad_phase.search import find_pairs
-from supple.collision.narrow_phase.proximity import proximity_pairs
+from supple.collision.narrow_phase.proximity_bounds import proximity_pairs
 from supple.kernels import HOST
 
 pytestmark = on_a_card

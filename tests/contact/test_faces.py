@@ -10,7 +10,7 @@ from supple.collision.obstacles.signed_distance import POSE, SIZE, Shapes, dista
 from supple.contact.obstacle_report import report_obstacle_contact
 from supple.kernels import kernel
 from supple.problem import Problem
-from supple.scene.shapes.surfaces import SurfaceShape
+from supple.scene.shapes.surface_shapes import SurfaceShape
 from supple.solve.loop import make_problem
 
 FINE = np.array([(i, j) for i in range(101) for j in range(101 - i)]) / 100

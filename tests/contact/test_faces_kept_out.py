@@ -9,8 +9,8 @@ import supple
 from supple.collision.obstacles.face_contacts import FacePoints, distances_of, exit_points
 from supple.collision.obstacles.signed_distance import Shapes
 from supple.problem import Problem
-from supple.problem.history import RIGID
-from supple.scene.shapes.surfaces import SurfaceShape
+from supple.problem.history_variables import RIGID
+from supple.scene.shapes.surface_shapes import SurfaceShape
 
 GRAVITY = np.array([0, -9.81, 0])
 

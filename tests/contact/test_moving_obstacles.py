@@ -11,8 +11,8 @@ from supple.cli import app
 from supple.collision.obstacles.render_meshes import obstacle_meshes, obstacle_triangles
 from supple.live.viewport import BodyView
 from supple.scene import build_model
-from supple.scene.shapes.obstacle_motion import obstacles_of
-from supple.view.contacts import contact_points
+from supple.scene.shapes.obstacle import obstacles_of
+from supple.view.renderers.drawing import contact_points
 from supple.view.renderers.surface import surface_of
 
 

@@ -10,14 +10,10 @@ from fake_device import fake_device  # noqa: F401
 import supple
 from supple.collision import distances_to
 from supple.config.backend import Backend
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.contact.obstacle_report import report_obstacle_contact
 from supple.solve.loop import make_problem, solve
-from supple.terms.contact.friction_sums import (
-    force_change,
-    forces_on_bodies,
-    forces_on_vertices,
-)
+from supple.terms.contact.penalty import force_change, forces_on_bodies, forces_on_vertices
 
 
 def pile(contact="none"):

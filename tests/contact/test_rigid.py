@@ -5,7 +5,7 @@ import pytest
 
 import supple
 from supple.collision.obstacles.rigid_body import RigidBody, RigidMotion
-from supple.problem.history import RIGID
+from supple.problem.history_variables import RIGID
 
 MASS = 20.0
 

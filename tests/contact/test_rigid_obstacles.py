@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import supple
-from supple.problem.history import RIGID
+from supple.problem.history_variables import RIGID
 
 G = 9.81
 PLANE = (supple.Plane(),)

@@ -5,8 +5,8 @@ from pathlib import Path
 import supple
 from supple.datasets.run.create import make_store
 from supple.datasets.run.shard import Shards
-from supple.datasets.run.summarize import write_summary
 from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.store.summary import write_summary
 
 SCENE = """
 gravity = [0, -9.8, 0]

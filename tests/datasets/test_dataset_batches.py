@@ -64,7 +64,7 @@ def test_several_workers_share_a_device(tmp_path, monkeypatch):
 
 
 def test_a_share_of_the_memory_is_left_to_others(tmp_path, monkeypatch):
-    from supple.api.batch import BatchSolver, bytes_per_member
+    from supple.api.equilibria import BatchSolver, bytes_per_member
 
     store = make_store(
         load_spec(spec_of(tmp_path, count=12, shard=12, solve={"device": "cuda"})), tmp_path / "set.zarr"

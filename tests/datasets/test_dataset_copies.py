@@ -13,7 +13,7 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.exports import export_dataset
 from supple.datasets.run.create import make_store
 from supple.datasets.run.shard import Shards
-from supple.datasets.run.summarize import write_summary
+from supple.datasets.run.store_verification import discard, verify
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.scene_files import (
@@ -23,7 +23,7 @@ from supple.datasets.store.scene_files import (
     scene_with_copied_files,
     strip_folder,
 )
-from supple.datasets.store.verify import discard, verify
+from supple.datasets.store.summary import write_summary
 from supple.meshes import save_mesh
 
 

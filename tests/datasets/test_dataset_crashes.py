@@ -10,20 +10,21 @@ from dataset_scenes import sample_bytes, solved, spec_of
 from typer.testing import CliRunner
 
 import supple
-from supple.api.batch import BatchSolver
+from supple.api.equilibria import BatchSolver
 from supple.cli import app
 from supple.datasets.errors import DatasetError
 from supple.datasets.run import ray_backend as on_ray
 from supple.datasets.run.create import make_store
 from supple.datasets.run.ray_backend import run_ray
-from supple.datasets.run.run_dataset import Share, release_failed, run_store
+from supple.datasets.run.run_dataset import Share, run_store
 from supple.datasets.run.sampler import Sampler
 from supple.datasets.run.shard import Shards
-from supple.datasets.run.summarize import write_summary
+from supple.datasets.run.store_verification import verify
 from supple.datasets.run.worker_pool import _sendable
 from supple.datasets.spec.dataset_spec import load_spec
+from supple.datasets.store.journal import release_failed
 from supple.datasets.store.status import status
-from supple.datasets.store.verify import verify
+from supple.datasets.store.summary import write_summary
 
 
 def failing(monkeypatch, chosen, error=None, name="_solve_problem"):

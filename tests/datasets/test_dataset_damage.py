@@ -12,15 +12,15 @@ from typer.testing import CliRunner
 from supple.cli import app
 from supple.datasets.errors import DatasetError
 from supple.datasets.run.create import make_store
+from supple.datasets.run.merge import merge
 from supple.datasets.run.run_dataset import Share, run_store
 from supple.datasets.run.shard import Shards
-from supple.datasets.run.summarize import is_summary_current, write_summary
+from supple.datasets.run.store_verification import discard, verify
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store import zarr_arrays as arrays
-from supple.datasets.store.checksums import has_valid_checksum, text_with_checksum
 from supple.datasets.store.dataset_store import Store
-from supple.datasets.store.merge import merge
-from supple.datasets.store.verify import discard, verify
+from supple.datasets.store.store_checksums import has_valid_checksum, text_with_checksum
+from supple.datasets.store.summary import is_summary_current, write_summary
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,10 @@ from scipy.stats import qmc
 import supple
 from supple.datasets.errors import DatasetError, SpecError
 from supple.datasets.run.create import facts_of
-from supple.datasets.run.traversal import coordinates, path_through, split_of
+from supple.datasets.run.traversal import coordinates, path_through
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.spec.sampling import draw
+from supple.datasets.store.splits import split_of
 
 
 @pytest.mark.parametrize("design", ["random", "latin_hypercube", "sobol"])

@@ -11,9 +11,9 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.run.create import make_store
 from supple.datasets.run.run_dataset import Share, run_store
 from supple.datasets.run.shard import Shards
+from supple.datasets.run.store_verification import verify
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store.dataset_store import Store
-from supple.datasets.store.verify import verify
 from supple.io.errors import ResultsError
 from supple.io.lock import hold_lock
 

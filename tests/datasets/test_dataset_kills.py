@@ -21,10 +21,10 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.run import worker_pool as pool
 from supple.datasets.run.create import make_store
 from supple.datasets.run.run_dataset import Share, run_store
+from supple.datasets.run.store_verification import discard, verify
 from supple.datasets.run.worker_pool import run_pool
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store.dataset_store import Store
-from supple.datasets.store.verify import discard, verify
 
 WORKERS_KILLED, DRIVERS_KILLED = 16, 4
 SAME = (

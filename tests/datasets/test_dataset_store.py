@@ -13,14 +13,14 @@ import supple
 from supple.datasets.errors import DatasetError
 from supple.datasets.run import create as creating
 from supple.datasets.run.create import make_store
+from supple.datasets.run.merge import merge
 from supple.datasets.run.run_dataset import Share, parse_share, run_store
 from supple.datasets.run.shard import Shards
-from supple.datasets.run.summarize import is_summary_current, reports, write_summary
+from supple.datasets.run.store_verification import discard, verify
 from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store import zarr_arrays as arrays
 from supple.datasets.store.dataset_store import Store
-from supple.datasets.store.merge import merge
-from supple.datasets.store.verify import discard, verify
+from supple.datasets.store.summary import is_summary_current, reports, write_summary
 from supple.datasets.store.zarr_arrays import crc32c
 from supple.io import replace_file as replacing
 

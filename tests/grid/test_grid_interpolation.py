@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from supple.grid.embedded_elements import embed_elements
+from supple.grid.grid_model import embed_elements
 from supple.grid.interpolation import MIN_FACE_DISTANCE, ORIGIN, interpolate
 from supple.materials import Corotated
 from supple.meshes import block

@@ -4,8 +4,8 @@ import pytest
 from exports import DT, FRAMES, NAMES, SCENE, positions
 
 from supple.io import ResultsFolder, SavedFrame, joined, write_frame
-from supple.io.bodies import write_skins
 from supple.io.results import REPORT_SCHEMA
+from supple.io.saved_bodies import write_skins
 
 
 @pytest.fixture

@@ -104,8 +104,8 @@ def test_fields_that_nobody_can_write_are_refused(moved, tmp_path):
 
 def test_vtu_has_the_folds_and_threads_of_cloth(tmp_path):
     """And NaN on solids next to it."""
-    from supple.io.bodies import joined
     from supple.io.frames import write_vtu
+    from supple.io.saved_bodies import joined
 
     scene = supple.Scene()
     cloth = scene.add_cloth(

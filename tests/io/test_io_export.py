@@ -8,8 +8,8 @@ from exports import DT, REST, SCENE, make_scene, positions, snapshot
 
 import supple
 from supple.io import FORMATS, ResultsError, ResultsFolder, save_frames
-from supple.io.formats import names
-from supple.io.formats.format import Format
+from supple.io.formats import interface
+from supple.io.formats.interface import Format
 from supple.io.frame_export import export_frames
 
 
@@ -142,7 +142,7 @@ def test_a_missing_package_is_named_with_its_extra():
 
 
 def test_names_become_valid_and_stay_distinct():
-    assert names.distinct(["a/b", "a:b", "A_b", "..", ""], names.file_name) == [
+    assert interface.distinct(["a/b", "a:b", "A_b", "..", ""], interface.file_name) == [
         "a_b",
         "a_b_2",
         "A_b_3",

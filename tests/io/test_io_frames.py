@@ -8,8 +8,8 @@ import pytest
 import pyvista
 
 from supple.io import SavedFrame, read_frame, write_frame, write_pvd
-from supple.io.bodies import JoinedBodies
 from supple.io.replace_file import replacing
+from supple.io.saved_bodies import JoinedBodies
 from supple.meshes import block
 
 

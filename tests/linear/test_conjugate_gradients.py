@@ -8,7 +8,7 @@ from scipy.sparse import bsr_matrix, eye
 from supple.linear import solvers
 from supple.linear.assembly.hessian import Assembly
 from supple.linear.conjugate_gradients import BURST_ITERATIONS, conjugate_gradients
-from supple.linear.multilevel.hierarchy import as_matrix, as_records
+from supple.linear.multilevel.preconditioner import as_matrix, as_records
 from supple.linear.solvers import Automatic
 from supple.problem import Problem
 from supple.scene import build_model

@@ -8,7 +8,7 @@ from scipy.sparse.linalg import spsolve
 
 import supple
 from supple.linear import Assembly, Multilevel, NotPositive, pcg, solve_per_body
-from supple.linear.multilevel.hierarchy import as_matrix, as_records
+from supple.linear.multilevel.preconditioner import as_matrix, as_records
 from supple.problem import Problem
 from supple.scene import build_model
 

@@ -10,8 +10,7 @@ from live_scenes import BLOCK, scene_file
 
 import supple
 from supple.live import Session
-from supple.live.controls import Controls
-from supple.live.page import PinFolder
+from supple.live.controls import Controls, PinFolder
 
 TYPING_DELAY = 60
 

@@ -9,7 +9,7 @@ import pytest
 from live_scenes import scene_file
 
 import supple
-from supple.io.formats.colors import to_linear
+from supple.io.formats.interface import to_linear
 from supple.live.gltf_surface import Scale, encode_surface
 from supple.live.page import legend, status
 from supple.live.residual_plot import _columns

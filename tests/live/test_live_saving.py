@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 
 import supple
 from supple.cli.job import Job
-from supple.config.stop import StopCriteria
-from supple.live.pins import Placement
+from supple.config.stop_criteria import StopCriteria
+from supple.live.movable_pins import Placement
 from supple.live.save import save_pictures, save_scene
 from supple.live.session import Session
 from supple.live.settings import file_settings

@@ -8,8 +8,8 @@ from live_scenes import BLOCK, LOOSE, SWING, Exploding, relax, simulation
 from scipy.spatial.transform import Rotation
 
 import supple
-from supple.live.checkpoints import extent_ratio
-from supple.live.pins import Placement
+from supple.live.movable_pins import Placement
+from supple.live.simulation import extent_ratio
 from supple.live.solver_track import DivergedError
 
 EXACT = {"precision": "float64", "tolerance": 1e-9, "solvers": (supple.PBNG(acceleration="chebyshev"),)}

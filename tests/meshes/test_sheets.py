@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import supple
-from supple.meshes.closest_point import closest_in_body
+from supple.meshes.cloth_checks import find_problems, rest_corners
 from supple.meshes.edges import Edges
 from supple.meshes.generators.sheets import PATTERNS, SHEETS
-from supple.meshes.quality import find_problems, rest_corners
+from supple.meshes.proximity_queries import closest_in_body
 
 MADE = {
     "sheet": {"cells": (5, 4), "size": (1, 2)},

@@ -8,7 +8,7 @@ from supple.ordering import DynamicElements, batch_elements, row_arrays
 from supple.ordering.batch_moves import Fill, fill_rows, stencil_tables
 from supple.terms import Barriers, Incidence, NodalForces, PenaltyContacts, Springs
 from supple.terms.contact.barrier_friction import FrictionData
-from supple.terms.contact.friction import NUMBERS
+from supple.terms.contact.penalty import NUMBERS
 
 N = 50
 POINTS = np.random.default_rng(0).normal(size=(N, 3))

@@ -9,7 +9,7 @@ import pytest
 
 import supple
 from supple.api.solver_syntax import parse_solver
-from supple.solve.options import resolve_solver
+from supple.solve.call_options import resolve_solver
 from supple.solvers import SOLVERS
 
 PAGE = Path(supple.__file__).parents[2] / "docs" / "papers" / "options.md"

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from supple.materials import Corotated
 from supple.meshes import ball, block
-from supple.meshes.closest_point import closest_in_body
+from supple.meshes.proximity_queries import closest_in_body
 from supple.scene import Scene, SceneError
 from supple.scene.selections import side
 

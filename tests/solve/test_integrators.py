@@ -6,8 +6,8 @@ import pytest
 from problems import face
 
 import supple
-from supple.io.bodies import joined
 from supple.io.frames import SavedFrame, read_frame, write_frame
+from supple.io.saved_bodies import joined
 from supple.problem import Problem
 from supple.solve.integrators import INTEGRATORS, RULES
 from supple.solvers import SOLVERS

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import supple
-from supple.config.stop import DEFAULT_TOLERANCE
-from supple.runs.text import outcome
+from supple.config.stop_criteria import DEFAULT_TOLERANCE
+from supple.runs.result_text import outcome
 from supple.solve.report import FAR_RELATIVE_RESIDUAL, Outcome, Report
 
 FILE = """

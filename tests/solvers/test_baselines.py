@@ -8,7 +8,7 @@ from problems import affine, material, perturbed, twisted
 
 import supple
 from supple import BPXPBD, PBD, PBNG, XPBD, Newton
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 

@@ -5,7 +5,7 @@ import pytest
 from problems import PRECISIONS, membrane, plate
 
 import supple
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 from supple.solvers import SOLVERS

@@ -7,7 +7,7 @@ from problems import POISSON, YOUNG, cantilever, face
 
 import supple
 from supple import FPXPBD, PBNG, XPBD, Newton, Outcome
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 

@@ -6,7 +6,7 @@ from fake_device import fake_device  # noqa: F401
 
 import supple
 from supple import Outcome, StopCriteria
-from supple.api.batch import make_problem_under
+from supple.api.equilibria import make_problem_under
 from supple.config.backend import Backend
 from supple.scene import build_model
 from supple.scene.variations import conditions

@@ -8,7 +8,7 @@ from xpbd_references import curve
 
 import supple
 from supple import BPXPBD, FPXPBD, XPBD, Newton, Outcome
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 

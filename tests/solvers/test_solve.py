@@ -188,7 +188,7 @@ def test_there_is_one_default():
     """Whoever names no solver gets the same one, and who names no acceleration: Python, scene files, the
     command line."""
     from supple.api.solver_syntax import parse_solver
-    from supple.scene.files.schema import SceneTable
+    from supple.scene.files.scene_table import SceneTable
     from supple.solvers import SOLVERS as BY_NAME
     from supple.solvers import default_solver
 

@@ -7,7 +7,7 @@ import pytest
 
 from supple.kernels import kernel, run, threads_for
 from supple.kernels.devices import same
-from supple.kernels.lanewise import run_lanewise
+from supple.kernels.emulated_gpu import run_lanewise
 from supple.problem.reductions import PARTS, STATISTICS, add_up, cut, reduce_statistics
 
 

@@ -10,7 +10,7 @@ from xpbd_references import Reference, corotated_pair, neo_hookean_pair
 
 import supple
 from supple import BPXPBD, FPXPBD, XPBD, BlockXPBD, Newton
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 

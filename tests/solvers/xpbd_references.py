@@ -3,7 +3,7 @@
 import family
 import numpy as np
 
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.solve.loop import solve
 
 

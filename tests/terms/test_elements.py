@@ -24,7 +24,7 @@ from problems import (
 from test_terms import check_forces, net_forces
 
 import supple
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.linear.assembly.hessian import Assembly
 from supple.materials import MEMBRANES, membrane_materials, psi, stress
 from supple.model.model import Model

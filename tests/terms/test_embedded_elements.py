@@ -6,8 +6,8 @@ from problems import perturbed
 from test_terms import check_forces
 
 import supple
-from supple.config.stop import StopCriteria
-from supple.grid.embedded_elements import Forces, make_grid_model
+from supple.config.stop_criteria import StopCriteria
+from supple.grid.grid_model import Forces, make_grid_model
 from supple.linear.assembly.hessian import Assembly
 from supple.ordering.element_batches import color_elements
 from supple.problem import Problem

@@ -17,10 +17,9 @@ from supple.linear.assembly.hessian import Assembly
 from supple.problem import Problem
 from supple.solvers import SOLVERS
 from supple.terms import FabricElasticity
-from supple.terms.hylc.angle_limit import regularize_angles
-from supple.terms.hylc.densities import densities
+from supple.terms.hylc.energy import densities
 from supple.terms.hylc.fabric import FabricError, fabric_of
-from supple.terms.hylc.strains import HINGES, strain_derivatives, strains
+from supple.terms.hylc.strains import HINGES, regularize_angles, strain_derivatives, strains
 from supple.terms.shells.dihedral import angles
 
 FABRICS = ("basket1", "honey1", "rib1", "satin1", "stock1")

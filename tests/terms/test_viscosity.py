@@ -5,8 +5,8 @@ import pytest
 from problems import PRECISIONS, cantilever, face, material
 
 import supple
-from supple.io.bodies import joined
 from supple.io.frames import SavedFrame, read_frame, write_frame
+from supple.io.saved_bodies import joined
 from supple.problem import Problem
 from supple.scene import SceneError, load_scene
 

@@ -5,9 +5,9 @@ import pytest
 
 import supple
 from supple.scene import build_model
-from supple.view.body_labels import BodyLabels, named_bodies, outlines_of_bodies
-from supple.view.layout import layout_for
 from supple.view.picture import shared_view
+from supple.view.picture_layout import layout_for
+from supple.view.renderers.axes_and_legend import BodyLabels, named_bodies, outlines_of_bodies
 from supple.view.style import LIGHT
 
 MEMBRANE = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)

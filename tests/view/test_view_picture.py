@@ -12,8 +12,7 @@ from view_models import BACKENDS, RENDERERS, bar_and_ball, bent, empty, needs_vt
 import supple
 from supple.view import FIELDS, Shape, picture
 from supple.view.camera import Camera, fit_camera
-from supple.view.layout import layout_for
-from supple.view.renderers import axes_and_legend as probe
+from supple.view.picture_layout import layout_for
 from supple.view.renderers import with_matplotlib, with_vtk
 from supple.view.renderers.axes_and_legend import Annotations
 from supple.view.renderers.drawing import Drawing, make_drawing
@@ -221,12 +220,12 @@ def test_unknown_names_are_refused(tmp_path, model):
 
 
 def test_where_vtk_crashes_matplotlib_draws_and_says_what_is_missing(tmp_path, monkeypatch, model):
-    monkeypatch.setattr(probe, "VTK_PROBE", "import os; os.abort()")
-    probe.vtk_problem.cache_clear()
+    monkeypatch.setattr(with_vtk, "VTK_PROBE", "import os; os.abort()")
+    with_vtk.vtk_problem.cache_clear()
     try:
         note = picture(tmp_path / "a.png", model, Shape(bent(model.rest)), size=SIZE)
     finally:
-        probe.vtk_problem.cache_clear()
+        with_vtk.vtk_problem.cache_clear()
     assert note is not None
     assert "libegl1" in note
     assert (tmp_path / "a.png").exists()
@@ -234,11 +233,11 @@ def test_where_vtk_crashes_matplotlib_draws_and_says_what_is_missing(tmp_path, m
 
 def test_probing_happens_once(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    probe.vtk_problem.cache_clear()
-    assert probe.vtk_problem() == probe.VTK_MISSING
+    with_vtk.vtk_problem.cache_clear()
+    assert with_vtk.vtk_problem() == with_vtk.VTK_MISSING
     monkeypatch.undo()
-    assert probe.vtk_problem() == probe.VTK_MISSING
-    probe.vtk_problem.cache_clear()
+    assert with_vtk.vtk_problem() == with_vtk.VTK_MISSING
+    with_vtk.vtk_problem.cache_clear()
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)

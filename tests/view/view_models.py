@@ -5,10 +5,9 @@ import pytest
 from matplotlib.colors import to_rgb
 
 import supple
-from supple.view.renderers import axes_and_legend as probe
 from supple.view.renderers import with_matplotlib, with_vtk
 
-needs_vtk = pytest.mark.skipif(probe.vtk_problem() is not None, reason=probe.VTK_MISSING)
+needs_vtk = pytest.mark.skipif(with_vtk.vtk_problem() is not None, reason=with_vtk.VTK_MISSING)
 RENDERERS = [
     pytest.param(with_vtk.Renderer, marks=needs_vtk, id="vtk"),
     pytest.param(with_matplotlib.Renderer, id="matplotlib"),

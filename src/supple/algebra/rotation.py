@@ -5,7 +5,7 @@ from typing import Any
 
 from numba import types
 
-from supple.algebra.isotropic import Cubic, matrix_of
+from supple.algebra.isotropic_functions import Cubic, matrix_of
 from supple.algebra.matrix3 import cofactor, contract, det, matmul, solve_spd, transpose
 from supple.kernels import PackType, all_lanes, device_function, overload_by_type, rounding, where
 

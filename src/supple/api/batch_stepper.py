@@ -8,12 +8,12 @@ from typing import Any, overload
 
 import numpy as np
 
-from supple.api.batch import bytes_per_member
+from supple.api.equilibria import bytes_per_member
 from supple.api.simulate import Frame
 from supple.model.model import Model, Step
 from supple.model.state import State
 from supple.problem import Problem
-from supple.problem.history import evolving_parameters
+from supple.problem.history_variables import evolving_parameters
 from supple.solve.loop import make_device
 from supple.solve.report import Report
 from supple.solve.time_loop import TimeLoop

@@ -10,16 +10,13 @@ from typing import Unpack
 import numpy as np
 
 from supple.config.backend import Backend
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.kernels import compilation
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
-from supple.solve.float_range import check_float_range
-from supple.solve.integrators import RULES, SecondOrderIntegrator, check_integrator
-from supple.solve.loop import Callback, make_problem, solve
-from supple.solve.options import (
+from supple.solve.call_options import (
     Options,
     check_callbacks,
     get_limits,
@@ -27,6 +24,9 @@ from supple.solve.options import (
     resolve_solver,
     takes_options,
 )
+from supple.solve.float_range import check_float_range
+from supple.solve.integrators import RULES, SecondOrderIntegrator, check_integrator
+from supple.solve.loop import Callback, make_problem, solve
 from supple.solve.report import Outcome, Report
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import solver_label

@@ -20,7 +20,7 @@ from supple.scene.loads.forces import Load
 from supple.scene.loads.time_varying import VaryingParameter
 from supple.scene.regions import Portion
 from supple.scene.scene import scene_of
-from supple.scene.shapes.small_obstacles import small_obstacles
+from supple.scene.shapes.obstacle import small_obstacles
 from supple.solvers import SOLVERS, Solver
 from supple.support.arguments import check_integer
 

@@ -12,14 +12,11 @@ import numpy as np
 from supple.model.model import Model, Step, latest_model
 from supple.model.state import State
 from supple.problem import Problem
-from supple.problem.history import check_history
+from supple.problem.history_variables import check_history
 from supple.problem.material_update import changing_materials
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.scene import scene_of
-from supple.solve.grid_time_loop import make_time_loop
-from supple.solve.load_stepping import Continuation
-from supple.solve.loop import Callback, make_problem
-from supple.solve.options import (
+from supple.solve.call_options import (
     BackendOptions,
     Options,
     Request,
@@ -29,6 +26,9 @@ from supple.solve.options import (
     resolve_request,
     takes_options,
 )
+from supple.solve.grid_time_loop import make_time_loop
+from supple.solve.load_stepping import LoadStepping
+from supple.solve.loop import Callback, make_problem
 from supple.solve.report import IterationInfo, Report
 from supple.solve.step_schedule import StepSchedule, make_schedule
 from supple.solve.time_loop import TimeLoop
@@ -241,7 +241,7 @@ def equilibrium(
         problem.history.flow()
     stages, model = [], problem.model
     count = check_integer("load_steps", load_steps)
-    for fraction, report in Continuation(
+    for fraction, report in LoadStepping(
         problem, request.solver, request.stop, count, callback, record_history, began
     ).run():
         if fraction < 1:

@@ -1,9 +1,4 @@
-"""`Stepper`: interactive simulation, advanced step by step by an external loop.
-
-Inputs of a `Stepper`: forces, pin positions and states, converted and checked.
-
-Dynamic springs between vertices of a model.
-"""
+"""`Stepper`: interactive simulation, advanced step by step by an external loop, with checked inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +12,6 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.api.batch import is_batched
 from supple.api.batch_stepper import (
     MAX_BATCH_SIZE,
     BatchedStates,
@@ -26,6 +20,8 @@ from supple.api.batch_stepper import (
     make_batch_problem,
     select_member,
 )
+from supple.api.dynamic_springs import add_spring_capacity, make_springs
+from supple.api.equilibria import is_batched
 from supple.api.simulate import make_frame, validate_state
 from supple.model.model import Model
 from supple.model.state import State
@@ -33,10 +29,10 @@ from supple.problem import Problem
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import Vertices, forces_on, pins_at
+from supple.solve.call_options import Options, add_position_tolerance, resolve_request, takes_options
 from supple.solve.float_range import check_float_range
 from supple.solve.grid_time_loop import make_time_loop
 from supple.solve.loop import make_problem
-from supple.solve.options import Options, add_position_tolerance, resolve_request, takes_options
 from supple.solve.report import Outcome, Report
 from supple.solve.step_schedule import make_schedule
 from supple.solvers import Solver
@@ -47,11 +43,9 @@ from supple.support.arguments import (
     check_vectors,
     format_value,
     iterate_argument,
-    to_floats,
 )
 from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
-from supple.terms import Springs
 
 Forces = ArrayLike | Mapping[Vertices, ArrayLike]
 """Forces [N] accepted by a stepper: an array, or a dictionary of vertices or bodies with forces."""
@@ -132,75 +126,6 @@ class StepInputs:
                 f"members are numbers from 0 to {self.batch_size - 1}, got {format_value(members)}"
             )
         return [int(k) for k in chosen]
-
-
-def add_spring_capacity(model: Model, capacity: int) -> Model:
-    """Add an empty spring term with a given capacity to a model."""
-    arrays = np.empty((0, 2), np.int32), np.empty(0), np.empty((0, 1))
-    return replace(model, terms=(*model.terms, Springs(*arrays, model.rest, capacity)))
-
-
-def make_springs(
-    model: Model,
-    pairs: ArrayLike,
-    stiffness: ArrayLike | None,
-    length: ArrayLike | None,
-    positions: np.ndarray,
-) -> Springs:
-    """Create springs between pairs of vertices.
-
-    Args:
-        model: Model.
-        pairs: (m, 2) vertices.
-        stiffness: Number or (m,) [N/m].
-        length: Number or (m,) rest lengths [m]; None for the lengths at `positions`.
-        positions: (n, 3) positions [m].
-
-    Raises:
-        ValueError: If pairs, stiffness or length are invalid.
-    """
-    vertices = _check_pairs(pairs, model.vertices)
-    if length is None:
-        ends = positions[vertices]
-        length = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
-    if stiffness is None:
-        if len(vertices):
-            raise ValueError(f"{len(vertices)} springs need a stiffness [N/m]")
-        stiffness = 0.0
-    k = _broadcast_numbers("stiffness [N/m]", stiffness, len(vertices), MAX_MAGNITUDE)
-    L = _broadcast_numbers("rest_length [m]", length, len(vertices), MAX_LENGTH)
-    return Springs(vertices, k, L[:, None], model.rest)
-
-
-def _check_pairs(pairs: Any, n: int) -> np.ndarray:
-    """Validate pairs of vertices."""
-    vertices = np.asarray(pairs)
-    if vertices.size == 0:
-        return np.empty((0, 2), np.int32)
-    expected = f"springs are pairs of vertices: whole numbers (m, 2) from 0 to {n - 1}"
-    if vertices.dtype.kind not in "iu" or vertices.ndim != 2 or vertices.shape[1] != 2:
-        raise ValueError(f"{expected}, got {format_value(pairs)}")
-    if vertices.min() < 0 or vertices.max() >= n:
-        raise ValueError(f"{expected}, got some from {vertices.min()} to {vertices.max()}")
-    loops = np.flatnonzero(vertices[:, 0] == vertices[:, 1])
-    if len(loops):
-        k = int(loops[0])
-        raise ValueError(
-            f"a spring has two different ends, but both of spring {k} are vertex {vertices[k, 0]}"
-        )
-    return vertices.astype(np.int32)
-
-
-def _broadcast_numbers(name: str, values: Any, count: int, limit: float) -> np.ndarray:
-    """Broadcast a number, or one per spring, to (count,); negative numbers are rejected."""
-    numbers = to_floats(values)
-    if numbers.shape not in ((), (count,)):
-        raise ValueError(
-            f"{name} must be a number or one for each of the {count} springs, got {format_value(values)}"
-        )
-    if not np.all((numbers >= 0) & (numbers <= limit)):  # NaN fails as well
-        raise ValueError(f"{name} must lie between 0 and {limit:g}, got {format_value(values)}")
-    return np.broadcast_to(numbers, count).astype(float)
 
 
 log = logging.getLogger("supple")

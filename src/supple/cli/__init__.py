@@ -22,9 +22,8 @@ from supple.cli.commands.run import run
 from supple.cli.commands.schema import schema
 from supple.cli.commands.verify import verify
 from supple.cli.commands.view import view
-from supple.cli.console import catch_sigterm, handle_errors, say
-from supple.cli.options import Command, CommandGroup
-from supple.cli.plain_tables import use_ascii_replacements
+from supple.cli.console import catch_sigterm, handle_errors, say, use_ascii_replacements
+from supple.cli.shared_options import Command, CommandGroup
 
 app = typer.Typer(
     cls=CommandGroup,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import logging
 import os
 import re
@@ -9,10 +10,11 @@ import signal
 import sys
 import threading
 import traceback
+import unicodedata
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 from rich.console import Console
@@ -22,7 +24,7 @@ from supple.support.os_errors import add_path_to_os_errors
 from supple.support.text import shorten_words
 
 if TYPE_CHECKING:
-    from supple.solve.options import Options
+    from supple.solve.call_options import Options
 
 DONE, NOT_CONVERGED, REFUSED, DEFECT, OUT_OF_MEMORY, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 71, 130, 141
 """Exit codes. 70 is EX_SOFTWARE and 71 EX_OSERR of sysexits.h; 130 and 141 are the shell's codes for SIGINT
@@ -264,3 +266,52 @@ def _version() -> str:
     from supple import __version__
 
     return __version__
+
+
+ASCII_REPLACEMENTS = {
+    "·": "-",
+    "–": "-",
+    "—": "-",
+    "×": "x",
+    "≤": "<=",
+    "≥": ">=",
+    "√": "sqrt",
+    "→": "->",
+    "∂": "d",
+    "½": "1/2",
+    "²": "^2",
+    "³": "^3",
+    "ᵀ": "^T",
+    "λ": "lambda",
+    "\u0302": "^",
+}
+
+
+def replace_letter(letter: str) -> str:
+    """ASCII replacement of a character: nu for ν, e for é, ... for …, ? without a close match."""
+    if letter in ASCII_REPLACEMENTS:
+        return ASCII_REPLACEMENTS[letter]
+    name = unicodedata.name(letter, "")
+    if name.startswith("GREEK"):
+        return name.split()[-1].lower()
+    return unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode() or "?"
+
+
+def _replace_unencodable(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Encoding error handler that writes ASCII replacements; undecodable bytes of file names are kept."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    if all("\udc80" <= letter <= "\udcff" for letter in letters):
+        return bytes(ord(letter) - 0xDC00 for letter in letters), error.end
+    return "".join(map(replace_letter, letters)), error.end
+
+
+codecs.register_error("supple.plain", _replace_unencodable)
+
+
+def use_ascii_replacements(*streams: TextIO) -> None:
+    """Replace characters that a stream cannot encode by ASCII."""
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="supple.plain")

@@ -1,29 +1,20 @@
-"""Run job: a scene file with overriding options.
-
-Bundled scenes.
-
-Progress messages of tetrahedralization, which can take minutes.
-"""
+"""Run job: a scene file with overriding options, and the frames that it yields."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-from rich.status import Status
-from rich.text import Text
 
 from supple.api.simulate import Frame, equilibrium, simulate
 from supple.api.solver_syntax import parse_solver
-from supple.cli.console import attach_handler, errors, note
+from supple.cli.bundled_scenes import list_scene_files
+from supple.cli.tetrahedralization_status import show_tetrahedralization
 from supple.config.backend import Backend
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.io import SavedFrame
 from supple.model.model import Model
 from supple.model.state import State
@@ -31,52 +22,11 @@ from supple.postprocess.evaluate import evaluate_model
 from supple.postprocess.evaluation import Fields
 from supple.scene import SceneFile, build_model, load_scene
 from supple.scene.build import initial_positions_of
+from supple.solve.call_options import resolve_solver
 from supple.solve.loop import Callback
-from supple.solve.options import resolve_solver
 from supple.solvers import Solver
 from supple.solvers.options import plain_options
 from supple.support.arguments import suggest_name
-from supple.support.text import format_duration
-
-
-def list_scene_files() -> dict[str, Path]:
-    """Paths of the bundled scenes by name, in the installed package or in a repository."""
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "scenes", package.parents[1] / "scenes"):
-        scenes = {path.stem: path for path in sorted(folder.glob("*.toml"))}
-        if scenes:
-            return scenes
-    return {}
-
-
-class TetrahedralizationHandler(logging.Handler):
-    """Log handler that shows the current step and elapsed time on a terminal, and a single line elsewhere."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(logging.INFO)
-        self._status, self._has_announced, self._began = status, False, perf_counter()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        if record.levelno >= logging.WARNING:
-            note(text)
-        elif errors.is_terminal:
-            self._status.start()
-            self._status.update(Text(f"{text} ({format_duration(perf_counter() - self._began)})"))
-        elif not self._has_announced:
-            errors.print(f"{text} …")
-            self._has_announced = True
-
-
-@contextmanager
-def show_tetrahedralization() -> Iterator[None]:
-    """Show the progress of tetrahedralization within the context."""
-    status = Status("", console=errors)
-    try:
-        with attach_handler(TetrahedralizationHandler(status)):
-            yield
-    finally:
-        status.stop()
 
 
 @dataclass(frozen=True, eq=False)

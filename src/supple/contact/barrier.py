@@ -1,11 +1,9 @@
-"""Intersection-free contact: a barrier energy, and a trust region of step bounds for all vertices.
+"""Intersection-free contact: a barrier energy, a trust region of step bounds, and a report.
 
 The energy of `Barriers` repels surfaces closer than h. Each contact update computes a bound on the
 displacement of every vertex within which no intersection can occur (`StepBounds`), for any solver. The energy
 term receives all pairs that can get closer than h within these bounds. The energy is therefore exact between
 two updates, and continuous across an update.
-
-Initial gaps of barrier contact: rest gaps, and warnings for small ones.
 """
 
 from __future__ import annotations
@@ -17,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.collision.broad_phase.candidates import Candidates, max_approach
-from supple.collision.ccd.advance import advance_to_contact, stop_at_obstacles
+from supple.collision.broad_phase.cached_broad_phase import Candidates, max_approach
+from supple.collision.ccd.conservative_advancement import advance_to_contact, stop_at_obstacles
 from supple.collision.ccd.intersections import find_crossings
 from supple.collision.ccd.time_of_impact import earliest_impact
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import (
+from supple.collision.narrow_phase.proximity_bounds import (
     SAFE_FRACTION,
     UNLIMITED_RADIUS,
     Neighbors,
@@ -31,8 +29,9 @@ from supple.collision.narrow_phase.proximity import (
     proximity_pairs,
     within_reach,
 )
+from supple.contact.contact_report import BodyContactReport, Force
 from supple.contact.friction_state import BarrierFrictionState, owners, rows_from
-from supple.contact.initial_separation import find_touching_bodies, separate_bodies
+from supple.contact.initial_separation import find_touching_bodies, rest_gaps, separate_bodies, start_notes
 from supple.kernels import HOST, Runner
 from supple.model.dynamic_term import IntersectionFreeTerm
 from supple.model.model import Model, unpinned_mask
@@ -41,59 +40,6 @@ from supple.terms.contact.barrier_hessian import closest
 
 if TYPE_CHECKING:
     from supple.problem import Problem
-
-
-def rest_gaps(surfaces: Surfaces, thickness: float) -> np.ndarray:
-    """Smallest rest gap of each pair of bodies.
-
-    Args:
-        surfaces: Surfaces of all bodies.
-        thickness: Upper limit of the gaps, and value within a body [m].
-
-    Returns:
-        (bodies, bodies) gaps [m].
-    """
-    pairs = proximity_pairs(surfaces, surfaces.rest, thickness)
-    body = surfaces.body[pairs.vertices[:, [0, -1]]]
-    gap = np.full((len(surfaces.flat), len(surfaces.flat)), thickness)
-    others = body[:, 0] != body[:, 1]
-    np.minimum.at(gap, tuple(body[others].T), pairs.distance[others])
-    return np.minimum(gap, gap.T)
-
-
-def start_notes(
-    surfaces: Surfaces,
-    pairs: ProximityPairs,
-    reach: np.ndarray,
-    stiffness: np.ndarray,
-    thickness: np.ndarray,
-    names: tuple[str, ...],
-) -> list[str]:
-    """Warnings about initial gaps below the thickness, at which the barrier accelerates bodies.
-
-    Args:
-        surfaces: Surfaces of all bodies.
-        pairs: Proximity pairs at rest.
-        reach: (m,) barrier distances [m].
-        stiffness: (bodies,) k [N/m].
-        thickness: (bodies, bodies) thickness of each pair of bodies [m].
-        names: Names of the bodies.
-    """
-    body = np.sort(surfaces.body[pairs.vertices[:, [0, -1]]], axis=1)
-    ratio = np.clip(pairs.distance / reach, 1e-300, 1.0)
-    stored = -stiffness[body].min(axis=1) * (reach * (1 - ratio)) ** 2 * np.log(ratio)
-    sentences = []
-    for one, other in np.argwhere(np.triu(np.ones_like(thickness, bool), 1)):
-        between = (body == (one, other)).all(axis=1)
-        gap = pairs.distance[between].min(initial=np.inf)
-        if gap < thickness[one, other]:
-            sentences.append(
-                f"{names[one]!r} and {names[other]!r} start {gap:.2g} m apart, nearer than "
-                f"{thickness[one, other]:.2g} m, the thickness of their contact: the barrier pushes them "
-                f"apart with up to {stored[between].sum():.2g} J; a larger gap or a smaller thickness avoids "
-                "that"
-            )
-    return sentences
 
 
 THICKNESS, STIFFNESS, RADIUS = 0.05, 30.0, 0.5
@@ -442,3 +388,58 @@ def with_barrier_contact(
 def surfaces_of(model: Model, triangles: np.ndarray, flat: np.ndarray) -> Surfaces:
     """Surfaces of a model, without a rest distance filter."""
     return Surfaces(triangles, owners(model), model.rest, 0.0, flat)
+
+
+def report_barrier_contact(problem: Problem) -> BodyContactReport | None:
+    """Report barrier contact at the current displacements of a problem; None without a barrier."""
+    own = [(k, f) for k, f in problem.model.dynamic_terms if isinstance(f, BarrierContact)]
+    if not own:
+        return None
+    ((index, contact),) = own
+    term: Any = problem.model.terms[index]
+    force = term.forces(problem.positions)
+    forces: dict[str, Force] = {}
+    for name, vertices in problem.model.body_vertices:
+        fx, fy, fz = map(float, force[vertices].sum(axis=0))
+        forces[name] = fx, fy, fz
+    pairs, reach = contact.near(problem, rebuild=True)[1:3]
+    active = pairs.distance[pairs.distance < reach]
+    others = pairs.distance[counts_for_gap(contact.surfaces, pairs)]
+    gap = float(others.min()) if len(others) else None
+    mean_gap, mean_approach, gap_share, approach_share = _offsets(problem, term)
+    return BodyContactReport(
+        count=len(active),
+        max_penetration=0.0,
+        min_gap=gap,
+        forces=forces,
+        complementarity=term.complementarity(problem.positions),
+        pin_lag=problem.trust_region.pins.lag,
+        mean_gap=mean_gap,
+        mean_approach=mean_approach,
+        gap_share=gap_share,
+        approach_share=approach_share,
+    )
+
+
+def _offsets(problem: Problem, term: Barriers) -> tuple[float, float, float, float]:
+    """Mean gap and approach [m], and their shares of the contact force, as in `BodyContactReport`."""
+    force, distance, reach = term.normal_forces(problem.positions)
+    total = force.sum()
+    if total == 0:
+        return 0.0, 0.0, 0.0, 0.0
+    gap, approach = float(force @ distance), float(force @ (reach - distance))
+    twice = 2 * strain_energy(problem)
+    gap_share = gap / twice if twice > 0 else np.inf
+    return gap / total, approach / total, gap_share, approach / (max(twice, 0.0) + approach)
+
+
+def strain_energy(problem: Problem) -> float:
+    """Strain energy of all bodies at the current displacements of a problem [J]."""
+    bodies = [not (term.loads or term.ties) for term in problem.model.terms]
+    return float(problem.diagnostics.stored_energies()[0, bodies].sum())
+
+
+def counts_for_gap(surfaces: Surfaces, pairs: ProximityPairs) -> np.ndarray:
+    """(m,) True for pairs of different bodies, and for pairs closer than half their rest distance."""
+    body = surfaces.body[pairs.vertices[:, [0, -1]]]
+    return (body[:, 0] != body[:, 1]) | (distances_at(surfaces.rest, pairs) > 2 * pairs.distance)

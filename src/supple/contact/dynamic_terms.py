@@ -1,7 +1,4 @@
-"""Dynamic terms: updates of their stencils during a solve.
-
-Evaluation of dynamic terms at given positions, outside of a solve.
-"""
+"""Dynamic terms: updates of their stencils during a solve, and evaluation at positions outside of a solve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faces of bodies that are deeper inside obstacles than their vertices.
+"""Overlaps of obstacles that vertices do not show: with faces of bodies, and with pinned parts.
 
 A mesh with edges e whose vertices lie on a round obstacle of radius R cuts it by e²/(8 R) and more, and a
 sharp one by up to e/3. That is discretization error, and vertices still carry the contact force. An obstacle
@@ -8,10 +8,8 @@ has passed a face in two cases:
   obstacle is deeper than a hundredth of that edge or a quarter of its own thin parts.
 - The face is more than halfway to the middle of the obstacle, however many vertices touch it.
 
-Overlaps of dynamic rigid bodies with pinned parts of bodies; pinned vertices do not push rigid bodies.
-
-A rigid body overlaps a pinned part if a fully pinned face of its surface is deeper inside than a hundredth of
-the mean edge, or if its center is in a fully pinned tetrahedron.
+Pinned vertices do not push rigid bodies. A rigid body overlaps a pinned part if a fully pinned face of its
+surface is deeper inside than a hundredth of the mean edge, or if its center is in a fully pinned tetrahedron.
 """
 
 from __future__ import annotations
@@ -31,8 +29,8 @@ from supple.collision.obstacles.face_distance import (
     thicknesses,
     thin_parts,
 )
+from supple.contact.contact_report import FacePenetration, IntersectedFace, PinnedOverlap
 from supple.contact.obstacle_kernels import vector_at
-from supple.contact.report import FacePenetration, IntersectedFace, PinnedOverlap
 from supple.kernels import atomic_add, device_function, kernel, member_of, vector_offset
 from supple.model.model import Model
 from supple.problem.vertex_kernels import act, for_each

@@ -30,7 +30,7 @@ from supple.collision.obstacles.signed_distance import FRICTION, OBSTACLE, POSE,
 from supple.contact.face_penetration import surface_triangles
 from supple.contact.friction_state import owners
 from supple.contact.obstacle_report import FaceForces
-from supple.contact.weak import DETECTION_INTERVAL, unless_equivalent
+from supple.contact.weak_contact import DETECTION_INTERVAL, unless_equivalent
 from supple.kernels import HOST
 from supple.model.dynamic_term import DynamicTerm
 from supple.model.model import Model
@@ -38,7 +38,7 @@ from supple.problem import Problem
 from supple.problem.diagnostics import rest_stiffness_of
 from supple.problem.reactions import ObstacleContacts
 from supple.terms import PenaltyContacts
-from supple.terms.contact.friction import NORMAL, NUMBERS, SLIP, STIFFNESS
+from supple.terms.contact.penalty import NORMAL, NUMBERS, SLIP, STIFFNESS
 
 STIFFNESS_FACTOR = 30.0
 """Contact stiffness relative to the rest stiffness of vertices."""

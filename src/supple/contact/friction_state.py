@@ -1,14 +1,13 @@
-"""Friction state of body contacts: spring elongations and sliding flags, carried from step to step.
+"""Friction states of body contacts: spring elongations and sliding flags, carried from step to step.
 
 The spring of a contact starts at the initial relative position of its points, less the elongation at the end
 of the previous step. During sliding, the end of the spring is dragged along. Vertex contacts are matched by
 vertex and touched body, independent of the triangle; edge and triangle contacts by both primitives. New
 triangle contacts inherit the mean elongation of the first triangle's previous contacts with the same body.
 
-Friction state of barrier contacts: spring elongations and sliding flags, carried from step to step.
-
-A contact is a vertex-triangle or edge-edge pair. The barriers at the start of a step include all pairs that
-can touch during the step, so friction states never move between pairs. New contacts start without elongation.
+With barriers, a contact is a vertex-triangle or edge-edge pair. The barriers at the start of a step include
+all pairs that can touch during the step, so friction states never move between pairs. New contacts start
+without elongation.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.collision.narrow_phase.contact_pairs import ContactPairs
-from supple.collision.narrow_phase.proximity import ProximityPairs
+from supple.collision.narrow_phase.proximity_bounds import ProximityPairs
 from supple.support.arguments import format_value, to_floats
 from supple.support.text import pluralize
 from supple.terms import Barriers, PenaltyContacts
 from supple.terms.contact.barrier_friction import FrictionData
-from supple.terms.contact.friction import NUMBERS, STIFFNESS
+from supple.terms.contact.penalty import NUMBERS, STIFFNESS
 
 if TYPE_CHECKING:
     from supple.model.model import Model

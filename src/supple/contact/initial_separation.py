@@ -1,20 +1,27 @@
-"""Separation of initial intersections, by elasticity and penalty contact without loads."""
+"""Initial positions of barrier contact: separation of intersections, rest gaps and their warnings."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from supple.collision.ccd.intersections import MAX_DEPTH, find_crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.collision.narrow_phase.proximity import proximity_pairs
+from supple.collision.narrow_phase.proximity_bounds import (
+    ProximityPairs,
+    proximity_pairs,
+)
 from supple.contact.friction_state import no_contacts
-from supple.contact.weak import STIFFNESS, WeakContact
+from supple.contact.weak_contact import STIFFNESS, WeakContact
 from supple.kernels import HOST, Runner
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.solvers import PBNG
+
+if TYPE_CHECKING:
+    from supple.problem import Problem
 
 SWEEPS_PER_CHECK, MAX_CHECKS = 20, 100
 """Sweeps between two intersection checks, and maximum number of checks."""
@@ -98,3 +105,56 @@ def find_touching_bodies(
     pairs = proximity_pairs(surfaces, x, ZERO_GAP * thickness, runner)
     bodies = surfaces.body[pairs.vertices[pairs.distance <= ZERO_GAP * thickness][:, [0, -1]]]
     return sorted({(int(a), int(b)) for a, b in np.sort(bodies, axis=1) if a != b})
+
+
+def rest_gaps(surfaces: Surfaces, thickness: float) -> np.ndarray:
+    """Smallest rest gap of each pair of bodies.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        thickness: Upper limit of the gaps, and value within a body [m].
+
+    Returns:
+        (bodies, bodies) gaps [m].
+    """
+    pairs = proximity_pairs(surfaces, surfaces.rest, thickness)
+    body = surfaces.body[pairs.vertices[:, [0, -1]]]
+    gap = np.full((len(surfaces.flat), len(surfaces.flat)), thickness)
+    others = body[:, 0] != body[:, 1]
+    np.minimum.at(gap, tuple(body[others].T), pairs.distance[others])
+    return np.minimum(gap, gap.T)
+
+
+def start_notes(
+    surfaces: Surfaces,
+    pairs: ProximityPairs,
+    reach: np.ndarray,
+    stiffness: np.ndarray,
+    thickness: np.ndarray,
+    names: tuple[str, ...],
+) -> list[str]:
+    """Warnings about initial gaps below the thickness, at which the barrier accelerates bodies.
+
+    Args:
+        surfaces: Surfaces of all bodies.
+        pairs: Proximity pairs at rest.
+        reach: (m,) barrier distances [m].
+        stiffness: (bodies,) k [N/m].
+        thickness: (bodies, bodies) thickness of each pair of bodies [m].
+        names: Names of the bodies.
+    """
+    body = np.sort(surfaces.body[pairs.vertices[:, [0, -1]]], axis=1)
+    ratio = np.clip(pairs.distance / reach, 1e-300, 1.0)
+    stored = -stiffness[body].min(axis=1) * (reach * (1 - ratio)) ** 2 * np.log(ratio)
+    sentences = []
+    for one, other in np.argwhere(np.triu(np.ones_like(thickness, bool), 1)):
+        between = (body == (one, other)).all(axis=1)
+        gap = pairs.distance[between].min(initial=np.inf)
+        if gap < thickness[one, other]:
+            sentences.append(
+                f"{names[one]!r} and {names[other]!r} start {gap:.2g} m apart, nearer than "
+                f"{thickness[one, other]:.2g} m, the thickness of their contact: the barrier pushes them "
+                f"apart with up to {stored[between].sum():.2g} J; a larger gap or a smaller thickness avoids "
+                "that"
+            )
+    return sentences

@@ -16,6 +16,7 @@ from supple.collision.obstacles.obstacles import Obstacles, between
 from supple.collision.obstacles.rigid_body import (
     NO_CONTACTS,
     BodyContacts,
+    CondensedStiffness,
     ContactForces,
     Coupling,
     Response,
@@ -25,7 +26,6 @@ from supple.collision.obstacles.rigid_body import (
 )
 from supple.collision.obstacles.rigid_contacts import corrections
 from supple.collision.obstacles.signed_distance import POSE, STEP, Shapes, distances_to
-from supple.contact.condensed_stiffness import CondensedStiffness
 from supple.contact.face_penetration import FacePenetrationSearch
 from supple.contact.obstacle_kernels import Clamp, ClearShapes, Detect, RecordStart, Sliding
 from supple.contact.obstacle_report import ContactSums

@@ -1,7 +1,4 @@
-"""Report of obstacle contact after a solve.
-
-Reductions of contact forces between vertices and obstacles, per body and per obstacle.
-"""
+"""Report of obstacle contact after a solve: contact forces per body and per obstacle."""
 
 from __future__ import annotations
 
@@ -13,9 +10,7 @@ import numpy as np
 from supple.algebra.matrix3 import dot, sub
 from supple.collision import distance, nearest
 from supple.collision.obstacles.signed_distance import OBSTACLE
-from supple.contact.face_penetration import face_search_of, find_pinned_overlaps
-from supple.contact.obstacle_kernels import vector_at
-from supple.contact.report import (
+from supple.contact.contact_report import (
     ContactReport,
     FacePenetration,
     FacePenetrationReport,
@@ -24,6 +19,8 @@ from supple.contact.report import (
     ObstacleContactReport,
     PinnedOverlap,
 )
+from supple.contact.face_penetration import face_search_of, find_pinned_overlaps
+from supple.contact.obstacle_kernels import vector_at
 from supple.kernels import (
     do,
     item_number,

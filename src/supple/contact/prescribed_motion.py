@@ -1,10 +1,8 @@
-"""Pinned vertices on the path to their prescribed positions, under intersection-free contact.
+"""Prescribed motion of pins and obstacles under intersection-free contact, limited by the step bounds.
 
 Pins cannot jump to their targets without intersections. They move there along their prescribed motion, all at
 the same time parameter, as far as the step bounds allow. Pins that do not arrive are late: the next step
 continues from their present point of the motion, never straight to its end.
-
-Prescribed motion of obstacles under intersection-free contact, limited by the step bounds.
 
 A vertex cannot be projected out of a distant obstacle without leaving its step bound. A vertex pressed
 against others in every sweep gets so close that its bound shrinks to zero. An obstacle with a prescribed

@@ -1,10 +1,8 @@
-"""Trust region of intersection-free contact: per-vertex step bounds between contact updates.
+"""Trust region of intersection-free contact: a ball around every vertex between contact updates.
 
 A contact term that prevents intersections gives every vertex a ball that it must not leave. Updates of single
 vertices project onto it immediately, all other updates by `clamp`. Pinned vertices have bounds too
 (`PinMotion`).
-
-Step bounds: balls around vertices, and kernels that project onto them.
 """
 
 from __future__ import annotations

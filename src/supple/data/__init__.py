@@ -1,4 +1,7 @@
-"""Data sets on disk: `supple.data.open("bar.zarr")`."""
+"""Public names of data sets on disk: `supple.data.open("bar.zarr")`.
+
+The code is in `datasets/`.
+"""
 
 from supple.datasets.errors import DatasetError
 from supple.datasets.read.dataset import Dataset

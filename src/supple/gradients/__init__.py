@@ -1,9 +1,9 @@
 """Derivatives of functions of an equilibrium, by the implicit function theorem."""
 
+from supple.gradients.batched_gradients import gradients
 from supple.gradients.gradient import Gradient, gradient
-from supple.gradients.many import gradients
+from supple.gradients.gradient_report import GradientReport, NoGradientError
 from supple.gradients.motion import MotionGradient, motion_gradient
-from supple.gradients.report import GradientReport, NoGradientError
 
 __all__ = [
     "Gradient",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.gradients.elements import element_response
-from supple.gradients.parameters import as_given, differentiable_parameters, parameter_derivative
+from supple.gradients.parameter_derivatives import as_given, differentiable_parameters, parameter_derivative
 from supple.materials import is_per_element
 from supple.model.model import Model
 from supple.problem.element_quantities import is_deformed

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.api.simulate import Frame, Result
+from supple.gradients.adjoint_system import System, SystemSolution
 from supple.gradients.body import BodyGradient, cell_densities, element_groups, volume_forces
 from supple.gradients.elements import (
     Response,
@@ -28,17 +29,16 @@ from supple.gradients.elements import (
     scatter,
     shape_product,
 )
-from supple.gradients.pinning import motion_derivatives, pinned_rest_derivatives, split_by_pin
+from supple.gradients.gradient_report import EXACT_RESIDUAL, GradientReport, NoGradientError
+from supple.gradients.pin_derivatives import motion_derivatives, pinned_rest_derivatives, split_by_pin
 from supple.gradients.polish import PolishedState, make_problem_at, polish_timed
-from supple.gradients.report import EXACT_RESIDUAL, GradientReport, NoGradientError
-from supple.gradients.system import System, SystemSolution
 from supple.kernels import compilation
 from supple.meshes.measures import area_vectors
 from supple.model.model import Model, Step
 from supple.problem import Problem
-from supple.problem.history import ACCELERATION, EARLIER
+from supple.problem.history_variables import ACCELERATION, EARLIER
 from supple.scene import Body
-from supple.solve.options import BackendOptions, resolve_backend, takes_options
+from supple.solve.call_options import BackendOptions, resolve_backend, takes_options
 from supple.support.arguments import MAX_MAGNITUDE, check_vectors, comma_list, format_value, suggest_name
 
 ACCURACY = 1e-9

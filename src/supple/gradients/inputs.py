@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from supple.gradients.gradient import Gradient
-from supple.gradients.parameters import differentiable_parameters
+from supple.gradients.parameter_derivatives import differentiable_parameters
 from supple.meshes import TetMesh
 from supple.scene import Body, Scene, SceneError, VertexSet
-from supple.scene.arguments import number, vector
 from supple.scene.body_validation import check_parameters
 from supple.scene.loads.forces import Load, body_forces
+from supple.scene.value_checks import number, vector
 from supple.support.arguments import check_vectors, comma_list, format_value, suggest_name
 
 SCENE_INPUTS = ("gravity", "forces", "rest", "pressures")

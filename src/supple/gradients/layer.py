@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from supple.api.batch import solve_conditions
+from supple.api.equilibria import solve_conditions
 from supple.api.simulate import Result, equilibrium
+from supple.gradients.batched_gradients import try_gradients
 from supple.gradients.gradient import Gradient, gradient_at
 from supple.gradients.inputs import Input, input_derivative, parse_inputs, replace_inputs
-from supple.gradients.many import try_gradients
 from supple.gradients.polish import PolishedState, make_problem_at, polish_timed
 from supple.model.model import Conditions
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import conditions_in
+from supple.solve.call_options import Options, resolve_backend, resolve_request
 from supple.solve.float_range import check_float_range
-from supple.solve.options import Options, resolve_backend, resolve_request
 from supple.solvers import Solver
 
 MAX_CACHED = 8

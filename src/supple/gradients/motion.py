@@ -16,15 +16,15 @@ from numpy.typing import ArrayLike
 
 from supple.api.simulate import Frame, simulate
 from supple.gradients.gradient import Gradient, gradient_at
+from supple.gradients.gradient_report import GradientReport, NoGradientError
 from supple.gradients.polish import PolishedState, make_problem_at
-from supple.gradients.report import GradientReport, NoGradientError
 from supple.materials import evolving
 from supple.model.state import State
 from supple.problem import Problem
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.contact_settings import contact_of
 from supple.scene.scene import scene_of
-from supple.solve.options import Options, resolve_backend, takes_options
+from supple.solve.call_options import Options, resolve_backend, takes_options
 from supple.solvers import Solver
 from supple.support.arguments import (
     MAX_MAGNITUDE,

@@ -16,14 +16,14 @@ import numpy as np
 
 from supple.api.simulate import Result
 from supple.config.backend import Backend
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.contact.friction_state import frictional_terms
-from supple.gradients.report import NoGradientError
-from supple.gradients.system import System
+from supple.gradients.adjoint_system import System
+from supple.gradients.gradient_report import NoGradientError
 from supple.kernels import compilation
 from supple.model.model import Model, Step
 from supple.problem import Problem
-from supple.problem.history import evolving_parameters
+from supple.problem.history_variables import evolving_parameters
 from supple.problem.material_update import have_same_layout, materials_of
 from supple.scene.loads.cavities import GasUpdate
 from supple.scene.loads.follower_loads import FollowerForces

@@ -3,11 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from supple.io.bodies import SavedBody as SavedBody
-from supple.io.bodies import joined as joined
-from supple.io.bodies import read_bodies as read_bodies
-from supple.io.bodies import write_data as write_data
-from supple.io.bodies import write_skins as write_skins
 from supple.io.errors import FrameError, ResultsError
 from supple.io.formats import FORMATS
 from supple.io.frame_export import save_frames
@@ -19,6 +14,11 @@ from supple.io.machine import show_versions
 from supple.io.machine import versions as versions
 from supple.io.results import ComparisonFolder as ComparisonFolder
 from supple.io.results import ResultsFolder as ResultsFolder
+from supple.io.saved_bodies import SavedBody as SavedBody
+from supple.io.saved_bodies import joined as joined
+from supple.io.saved_bodies import read_bodies as read_bodies
+from supple.io.saved_bodies import write_data as write_data
+from supple.io.saved_bodies import write_skins as write_skins
 
 if TYPE_CHECKING:
     from supple.runs.present import export, load_run

@@ -1,6 +1,6 @@
 """Frame export to other programs, from a results folder or during a simulation.
 
-Obstacles in exported files: additional bodies, whose points follow those of the scene's bodies.
+Obstacles are additional bodies, whose points follow those of the scene's bodies.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from supple.api.simulate import Frame, Result
 from supple.collision import Obstacles
 from supple.collision.obstacles.render_meshes import ObstacleMesh, obstacle_meshes, transform_meshes
 from supple.contact.dynamic_terms import evaluate_dynamic_terms
-from supple.io.bodies import DATA, SKINS, SavedBody, read_bodies
 from supple.io.checksums import Checksums, check_unchanged, compact_checksums, read_checksums
 from supple.io.errors import FrameError, ResultsError
 from supple.io.formats import FORMATS, ExportContext, Format, FrameData
-from supple.io.formats.format import AddFrame
+from supple.io.formats.interface import AddFrame
 from supple.io.frames import SavedFrame, frame_path, read_frame
 from supple.io.lock import hold_lock
 from supple.io.results import ResultsFolder
+from supple.io.saved_bodies import DATA, SKINS, SavedBody, read_bodies
 from supple.meshes import TriMesh
 from supple.model.model import Step
 from supple.postprocess.evaluate import evaluate_model
@@ -35,7 +35,7 @@ from supple.postprocess.evaluation import Fields, parse_quantities
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assemble_model, initial_positions_of
 from supple.scene.scene import scene_of
-from supple.scene.shapes.obstacle_motion import obstacles_of
+from supple.scene.shapes.obstacle import obstacles_of
 from supple.support.arguments import (
     check_path,
     check_positive,

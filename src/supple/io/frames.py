@@ -1,7 +1,4 @@
-"""Frame files: VTU for other programs, and NPZ with exact values.
-
-Additional cell data of cloth in files: fold angles and thread directions.
-"""
+"""Frame files: VTU with fold angles and thread directions for other programs, and NPZ with exact values."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from supple.io.bodies import JoinedBodies
 from supple.io.checksums import Checksums
 from supple.io.errors import FrameError
 from supple.io.replace_file import replacing
+from supple.io.saved_bodies import JoinedBodies
 from supple.meshes import Mesh, TriMesh
 from supple.meshes.files.load_save import write_meshes
 from supple.model.state import State

@@ -82,11 +82,11 @@ from supple.kernels.simd.blocks import (
     vector_of_eight,
     vector_of_four,
 )
-from supple.kernels.simd.cube_root import inverse_cube_root
 from supple.kernels.simd.load_store import RECORD, gather, load, scatter, store, stream
 from supple.kernels.simd.pack import (
     PackType,
     all_lanes,
+    inverse_cube_root,
     lane_sum,
     lanes_of,
     pack_like,

@@ -14,9 +14,16 @@ from supple.linear.assembly.hessian import Assembly
 from supple.linear.components import Parts
 from supple.linear.follower import FollowerSystem
 from supple.linear.gas_system import GasSystem, Matrix, add_gas_stiffness
-from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, Preconditioner
-from supple.linear.pcg import Solution, curvature_along, host_product, pcg, shares_along, solve
-from supple.linear.per_body import solve_per_body
+from supple.linear.multilevel.preconditioner import Multilevel, NotPositive, Preconditioner
+from supple.linear.pcg import (
+    Solution,
+    curvature_along,
+    host_product,
+    pcg,
+    shares_along,
+    solve,
+    solve_per_body,
+)
 
 __all__ = [
     "Assembly",

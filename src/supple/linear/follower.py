@@ -14,7 +14,7 @@ from scipy.sparse import bsr_matrix, coo_array, csc_matrix
 from scipy.sparse.linalg import splu
 
 from supple.linear.gas_system import GasMatrix, Matrix, add_gas_stiffness, shift_matrix
-from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, Preconditioner
+from supple.linear.multilevel.preconditioner import Multilevel, NotPositive, Preconditioner
 
 if TYPE_CHECKING:
     from supple.linear.assembly.hessian import Assembly

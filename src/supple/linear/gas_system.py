@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import bsr_matrix
 
 from supple.linear.block_matrix import Threes
-from supple.linear.multilevel.hierarchy import Multilevel, NotPositive, Preconditioner
+from supple.linear.multilevel.preconditioner import Multilevel, NotPositive, Preconditioner
 
 if TYPE_CHECKING:
     from supple.linear.assembly.hessian import Assembly
@@ -167,7 +167,7 @@ def _gradients(
     iterations: int,
     without: Callable[[np.ndarray], np.ndarray],
 ) -> Gradients | None:
-    """Conjugate gradients of `EnclosedSystem.solve`; None if M is not positive definite."""
+    """Conjugate gradients of `GasSystem.solve`; None if M is not positive definite."""
     x, z = np.zeros_like(r), without(M(r))
     p, rz = z, float(r @ z)
     enough = accuracy**2 * rz

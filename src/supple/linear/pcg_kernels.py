@@ -20,10 +20,9 @@ from supple.kernels import (
     vector_of_four,
     warp_sum,
 )
-from supple.kernels.parallel.tiles import parallel_for_rows
+from supple.kernels.parallel.parallel_for import parallel_for_rows
 from supple.linear.block_matrix import product
-from supple.linear.multilevel.v_cycle import apply_cycle, chebyshev_start, cycle_phases
-from supple.linear.transfer import begin_row
+from supple.linear.multilevel.v_cycle import apply_cycle, begin_row, chebyshev_start, cycle_phases
 
 if TYPE_CHECKING:
     from supple.linear.multilevel.v_cycle import Cycle

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from scipy.sparse import csr_array
 
-from supple.algebra.projector import free_part
+from supple.algebra.dirichlet_projection import free_part
 from supple.kernels import (
     do,
     item_number,
@@ -25,7 +25,7 @@ from supple.kernels import (
     store_number,
     store_record,
 )
-from supple.kernels.parallel.tiles import parallel_for_rows
+from supple.kernels.parallel.parallel_for import parallel_for_rows
 
 
 class GatherFree(NamedTuple):

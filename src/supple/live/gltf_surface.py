@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.io.formats.colors import to_linear
+from supple.io.formats.interface import to_linear
 from supple.view.fields import Field
 from supple.view.renderers.drawing import Paint
 from supple.view.renderers.surface import Surface

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from supple.collision.obstacles.render_meshes import obstacle_meshes, transform_meshes
-from supple.live.pins import Placement
+from supple.live.movable_pins import Placement
 from supple.live.session import Session
 from supple.live.snapshot import Handle, Snapshot, handle_at
 from supple.live.viewport import BodyView

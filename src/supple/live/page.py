@@ -1,9 +1,4 @@
-"""Web page of a session, served by viser.
-
-Numerical controls of pin sets.
-
-Text of the page.
-"""
+"""Web page of a session, served by viser: viewport, controls and status text."""
 
 from __future__ import annotations
 
@@ -18,74 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from supple.live.controls import Controls
+from supple.live.controls import Controls, PinFolder
 from supple.live.gltf_surface import Scale
 from supple.live.handles import Grabbing, ObstacleHandles, PinHandles
-from supple.live.pins import Placement
 from supple.live.residual_plot import ResidualPlot
 from supple.live.save import save_pictures, save_scene
 from supple.live.server import AccessRules, access_rules, guard_server
 from supple.live.session import Session
 from supple.live.settings import Settings, materials_for
-from supple.live.snapshot import Handle, Notice, Shape, Snapshot, handle_at
+from supple.live.snapshot import Notice, Shape, Snapshot
 from supple.live.viewport import UNIFORM_COLOR, Viewport
 from supple.view.fields import FIELDS
 from supple.view.style import DARK, LIGHT, Theme
-
-
-class PinFolder:
-    """Position, rotation and stretch of a pin set as numbers."""
-
-    def __init__(self, gui: Any, session: Session) -> None:
-        self._session = session
-        self._last_command = 0
-        names = tuple(handle.name for handle in session.snapshot.handles)
-        with gui.add_folder("Pins", expand_by_default=bool(names), visible=bool(names)):
-            self.handles = gui.add_checkbox("Show handles", True)
-            self._set = gui.add_dropdown("Pin set", names or ("none",), visible=len(names) > 1)
-            self._position = gui.add_vector3("Middle [m]", (0.0, 0.0, 0.0), step=0.001)
-            self._turn = gui.add_vector3(
-                "Turn [°]", (0.0, 0.0, 0.0), step=0.1, hint="About x, then y, then z."
-            )
-            self._stretch = [gui.add_slider(f"Stretch {axis}", 0.2, 3.0, 0.01, 1.0) for axis in "xyz"]
-        self._names = names
-        if names:
-            self._show(session.snapshot.handles[0])
-        self._set.on_update(lambda _: self._show(session.snapshot.handles[self._number]))
-        for control in (self._position, self._turn, *self._stretch):
-            control.on_update(self._apply_placement)
-
-    @property
-    def _number(self) -> int:
-        return self._names.index(self._set.value)
-
-    async def _apply_placement(self, event: Any) -> None:  # async callbacks run immediately and in order
-        if event.client is None:
-            return
-        turn = Rotation.from_euler("xyz", self._turn.value, degrees=True)
-        stretch = np.array([slider.value for slider in self._stretch])
-        placement = Placement(np.array(self._position.value), turn, stretch)
-        self._last_handle = handle_at(self._set.value, placement)
-        self._last_command = self._session.place(self._number, placement)
-
-    def follow(self, snapshot: Snapshot) -> None:
-        """Show the current placement unless already displayed or commands are pending."""
-        if not self._names or snapshot.executed < self._last_command:
-            return
-        handle = snapshot.handles[self._number]
-        if not handle.is_close_to(self._last_handle):
-            self._show(handle)
-
-    def _show(self, handle: Handle) -> None:
-        self._last_handle = handle
-        turn = Rotation.from_quat(np.roll(handle.wxyz, -1)).as_euler("xyz", degrees=True)
-        self._position.value = tuple(np.round(handle.position, 4).tolist())
-        self._turn.value = tuple(np.round(turn, 2).tolist())
-        for slider, factor in zip(self._stretch, handle.stretch, strict=True):
-            slider.value = float(factor)
-
 
 STATE_COLORS = {True: "#2a9d6f", False: "#8a9099"}
 """Colors of the playing and paused states."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.live.pins import PinSet
+from supple.live.movable_pins import PinSet
 from supple.live.settings import Settings, file_settings, short_parameters
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Snapshot

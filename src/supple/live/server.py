@@ -1,16 +1,10 @@
-"""Server of a live page.
-
-Extensions of viser: access control, rejection of malformed messages, and a title for the browser tab.
+"""Server of a live page: network address, access rules, and extensions of viser.
 
 viser starts its HTTP and WebSocket server by `websockets.asyncio.server.serve(..., process_request=...)`
 while a ViserServer is constructed. During construction `serve` is replaced by a version that checks every
 request first.
 
-Token-based access control for the page.
-
-It excludes web pages of other origins and other users of the machine.
-
-Network address of the page.
+Access needs a token, which excludes web pages of other origins and other users of the machine.
 """
 
 from __future__ import annotations

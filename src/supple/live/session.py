@@ -1,8 +1,6 @@
 """Simulation in a separate thread, controlled by commands and observed through snapshots.
 
 This module contains no web code.
-
-Thread loop of a live session: executes commands, updates the simulation and publishes snapshots.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from supple.kernels import compilation
-from supple.live.pins import Placement
+from supple.live.movable_pins import Placement
 from supple.live.settings import Settings
 from supple.live.simulation import Simulation
 from supple.live.snapshot import Notice, Snapshot, snapshot_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from supple.api.solver_syntax import parse_solver
 from supple.config.backend import Backend
-from supple.config.stop import DEFAULT_TOLERANCE, StopCriteria
+from supple.config.stop_criteria import DEFAULT_TOLERANCE, StopCriteria
 from supple.materials import (
     MATERIALS,
     MEMBRANES,
@@ -19,7 +19,7 @@ from supple.materials import (
     membrane_materials,
 )
 from supple.scene import Scene, SceneFile
-from supple.solve.options import resolve_solver, resolve_stop
+from supple.solve.call_options import resolve_solver, resolve_stop
 from supple.solve.step_schedule import StepSchedule, make_schedule
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import kind_of, solver_label, typed_options

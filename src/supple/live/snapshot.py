@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
-from supple.live.pins import PinSet, Placement
+from supple.live.movable_pins import PinSet, Placement
 from supple.live.settings import Settings
 from supple.live.simulation import Simulation
 from supple.live.solver_track import Track

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from supple.config.backend import Backend
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.model.model import Model, Step, with_bodies_at
 from supple.problem import Balance
-from supple.problem.history import check_history
+from supple.problem.history_variables import check_history
 from supple.solve.loop import make_problem
 from supple.solve.report import IterationInfo, Outcome, Report
 from supple.solve.step_schedule import StepSchedule

@@ -12,8 +12,8 @@ from supple.live.gltf_surface import Scale, encode_surface
 from supple.live.snapshot import Shape, Snapshot
 from supple.model.model import Model
 from supple.view.camera import OPENING_ANGLE, fit_camera
-from supple.view.contacts import contact_points
 from supple.view.fields import FIELDS
+from supple.view.renderers.drawing import contact_points
 from supple.view.renderers.surface import Surface, surface_of
 from supple.view.style import DARK, Theme
 

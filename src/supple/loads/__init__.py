@@ -1,5 +1,7 @@
-"""Loads of scenes, as `Scene.add_force`, `add_pressure`, `add_cavity` and `add_wind` return them, and
-ramps."""
+"""Public names of loads, which `Scene.add_force`, `add_pressure`, `add_cavity` and `add_wind` return.
+
+The code is in `scene/loads/`.
+"""
 
 from supple.scene.loads.cavities import Cavity
 from supple.scene.loads.follower_loads import FollowingTraction

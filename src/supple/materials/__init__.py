@@ -12,6 +12,7 @@ from supple.materials.log_neo_hookean import LogNeoHookean
 from supple.materials.material import (
     Material,
     bound_coefficients,
+    confinement,
     constraint_pair,
     hessian_bound,
     psi,
@@ -45,7 +46,6 @@ from supple.materials.plastic_stvk import PlasticStVK
 from supple.materials.preset_library import Preset, preset, presets
 from supple.materials.rest_deformation import InelasticMaterial as InelasticMaterial
 from supple.materials.rest_deformation import Prestrained, prestrained
-from supple.materials.safe_step import confinement
 from supple.materials.stable_neo_hookean import StableNeoHookean
 from supple.materials.stvk import StVK
 from supple.materials.transverse_stvk import TransverseStVK

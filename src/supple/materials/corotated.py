@@ -2,7 +2,7 @@
 
 import math
 
-from supple.algebra.isotropic import Cubic
+from supple.algebra.isotropic_functions import Cubic
 from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det, scale_matrix
 from supple.algebra.rotation import rotation, rotation_coefficients, rotation_differential
 from supple.kernels import rounding, where

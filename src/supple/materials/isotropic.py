@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from supple.algebra.isotropic import matrix_of, times
+from supple.algebra.isotropic_functions import matrix_of, times
 from supple.kernels import generic
 from supple.materials.material import Material, bound_coefficients, shear_modulus, stress, traction
 from supple.materials.moduli import LAM, MU, POISSON, YOUNG, check_lame, lame_parameters, split_moduli

@@ -2,7 +2,7 @@
 
 import math
 
-from supple.algebra.isotropic import Quadratic
+from supple.algebra.isotropic_functions import Quadratic
 from supple.algebra.matrix3 import (
     cofactor,
     cofactor_differential,
@@ -13,8 +13,7 @@ from supple.algebra.matrix3 import (
     matvec,
 )
 from supple.materials.isotropic import Isotropic, stress_coefficients
-from supple.materials.material import bound_coefficients, psi, step_limit, stress_differential
-from supple.materials.safe_step import confinement
+from supple.materials.material import bound_coefficients, confinement, psi, step_limit, stress_differential
 
 
 class LogNeoHookean(Isotropic):

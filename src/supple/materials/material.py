@@ -1,4 +1,4 @@
-"""Base class of materials, and the generic functions of ψ(F), its derivatives and bounds."""
+"""Base class of materials, and the generic functions of ψ(F), its derivatives, bounds and safe steps."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Material(tuple):
         arguments = sorted(cls.parameters, key=lambda p: p.default is not None)
         cls.__signature__ = Signature([p.argument for p in arguments])  # type: ignore[attr-defined]
         if "psi" in vars(cls):
-            from supple.materials.from_psi import derive
+            from supple.materials.autodiff.registration import derive
 
             derive(cls)
         make_name_unique(cls)
@@ -490,3 +490,25 @@ def constraint_pair(material, F):
     Returns:
         C, D (9-tuple) and k [Pa] of the first constraint, and those of the second one.
     """
+
+
+@generic
+def confinement(material, F, g):
+    """q = 1/r² [1/m²] of a radius r within which any vertex step keeps ψ(F + step gᵀ) finite.
+
+    Steps within r need no `step_limit`. It is used for materials with a `barrier`; without an implementation,
+    q is 1e30, so that every step needs `step_limit`.
+
+    Args:
+        material: Material with uniform parameters.
+        F: Deformation gradient, a row-major 9-tuple.
+        g: Shape gradient of the vertex [1/m], (3,).
+
+    Returns:
+        q [1/m²].
+    """
+
+
+@confinement.of(Material)
+def _confinement(material, F, g):
+    return 0.0 * F[0] + 1e30

@@ -2,7 +2,7 @@
 
 import math
 
-from supple.algebra.isotropic import Quadratic
+from supple.algebra.isotropic_functions import Quadratic
 from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det, scale_matrix
 from supple.materials.isotropic import Isotropic, stress_coefficients
 from supple.materials.material import bound_coefficients, constraint_pair, psi, stress_differential

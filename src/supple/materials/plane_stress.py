@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from supple.algebra.isotropic import Quadratic
+from supple.algebra.isotropic_functions import Quadratic
 from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det
 from supple.kernels import device_function
 from supple.materials.corotated import Corotated

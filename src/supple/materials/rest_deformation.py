@@ -20,6 +20,7 @@ from supple.kernels.compile.code_hash import UnknownError, identity
 from supple.materials.material import (
     Material,
     bound_coefficients,
+    confinement,
     constraint_pair,
     hessian_bound,
     psi,
@@ -32,7 +33,6 @@ from supple.materials.material import (
 )
 from supple.materials.parameters import Parameter, is_per_element
 from supple.materials.preset_library import Preset
-from supple.materials.safe_step import confinement
 from supple.support.arguments import format_value
 
 SWELLING = Parameter(

@@ -2,7 +2,7 @@
 
 import math
 
-from supple.algebra.isotropic import Quadratic
+from supple.algebra.isotropic_functions import Quadratic
 from supple.algebra.matrix3 import cofactor, cofactor_differential, combine, contract, det
 from supple.kernels import device_function
 from supple.materials.isotropic import Isotropic, stress_coefficients

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from supple.algebra.isotropic import Cubic
+from supple.algebra.isotropic_functions import Cubic
 from supple.algebra.matrix3 import (
     add_diagonal,
     combine,

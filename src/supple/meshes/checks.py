@@ -1,4 +1,4 @@
-"""Validation of mesh points and cells."""
+"""Validation of mesh points and cells, and of the arguments of transformations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.meshes.measures import squared_edges, volumes
-from supple.support.arguments import MAX_LENGTH, MIN_LENGTH
+from supple.support.arguments import MAX_LENGTH, MIN_LENGTH, format_value, to_floats
 
 MIN_RELATIVE_VOLUME = 1e-14
 """Ratio |V|/ℓ³, with longest edge ℓ, below which a tet counts as flat: rounding decides the sign of its
@@ -213,3 +213,36 @@ def format_first(ids: np.ndarray, text: Callable[[int], str] = str, count: int =
     """Format the first few ids, followed by the number of omitted ones."""
     more = f" and {len(ids) - count} more" if len(ids) > count else ""
     return ", ".join(text(i) for i in ids[:count].tolist()) + more
+
+
+def three(name: str, values: ArrayLike) -> np.ndarray:
+    """Validate a vector of three finite numbers."""
+    vector = to_floats(values)
+    if vector.shape != (3,) or not np.all(np.abs(vector) <= MAX_LENGTH):
+        raise MeshError(
+            f"{name} must be three finite numbers, up to {MAX_LENGTH:g}, got {format_value(values)}."
+        )
+    return vector
+
+
+def matrix_of(values: ArrayLike) -> np.ndarray:
+    """Validate a finite (3, 3) matrix."""
+    matrix = to_floats(values)
+    if matrix.shape != (3, 3):
+        actual = f"has shape {matrix.shape}" if matrix.ndim else f"is {format_value(values)}"
+        raise MeshError(f"matrix must have shape (3, 3), but {actual}.")
+    if not np.all(np.abs(matrix) <= MAX_LENGTH):
+        raise MeshError(f"matrix must have finite entries, up to {MAX_LENGTH:g}, got {format_value(values)}.")
+    return matrix
+
+
+def scaling(factor: ArrayLike) -> np.ndarray:
+    """(3, 3) scaling matrix for one factor, or one factor per axis."""
+    factors = to_floats(factor)
+    if factors.shape not in ((), (3,)):
+        raise MeshError(f"scale must be one number or three, but has shape {factors.shape}.")
+    if not np.all((np.abs(factors) <= MAX_LENGTH) & (factors != 0)):
+        raise MeshError(
+            f"scale must be finite and not 0, got {format_value(factor)}; 1 leaves lengths as they are."
+        )
+    return np.diag(np.broadcast_to(factors, 3))

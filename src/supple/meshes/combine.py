@@ -1,7 +1,4 @@
-"""Extraction of cells and merging of meshes, with their data.
-
-Welding of surface pieces: vertices close to each other are merged.
-"""
+"""Extraction of cells, merging of meshes with their data, and welding of nearby vertices."""
 
 from __future__ import annotations
 

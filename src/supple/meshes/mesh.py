@@ -1,9 +1,4 @@
-"""Base class of meshes: volumes or areas, masses, surface, components, quality and data.
-
-Base class of objects that can be translated, rotated and scaled.
-
-Immutable base class of meshes.
-"""
+"""Immutable base class of meshes: volumes or areas, masses, surface, components, quality and data."""
 
 from __future__ import annotations
 
@@ -18,8 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
-from supple.meshes.arguments import scaling, three
-from supple.meshes.checks import MeshError
+from supple.meshes.checks import MeshError, scaling, three
 from supple.meshes.files.mesh_data import Data, field_of
 from supple.meshes.measures import measures, qualities
 from supple.support.arguments import check_integer, check_number, format_value, to_floats

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from supple.meshes import Mesh, TriMesh
-from supple.meshes.closest_point import closest_in_body
+from supple.meshes.proximity_queries import closest_in_body
 from supple.support.arguments import check_vectors, format_value
 from supple.support.keywords import suggest_keywords
 

@@ -1,7 +1,4 @@
-"""Rest geometry of a solid: points and tetrahedra.
-
-Boundary of a tetrahedral mesh.
-"""
+"""Tetrahedral mesh: rest geometry of a solid, and its boundary."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.meshes.arguments import matrix_of, three
-from supple.meshes.checks import check_mesh, format_size
+from supple.meshes.checks import check_mesh, format_size, matrix_of, three
 from supple.meshes.files.mesh_data import Given, check_data, transform_data
 from supple.meshes.mesh import Mesh, make_read_only
 from supple.support.keywords import suggest_keywords

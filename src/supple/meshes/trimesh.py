@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.algebra.triangle_frames import flatten_triangle, pattern_frames
-from supple.meshes.arguments import matrix_of, three
-from supple.meshes.checks import MeshError, check_surface, check_uv, format_size
+from supple.meshes.checks import MeshError, check_surface, check_uv, format_size, matrix_of, three
 from supple.meshes.files.mesh_data import Given, check_data, transform_data
 from supple.meshes.measures import area_vectors
 from supple.meshes.mesh import Mesh, make_read_only

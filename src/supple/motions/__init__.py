@@ -1,4 +1,7 @@
-"""Motions of pins and obstacles; a sum of motions applies one after the other."""
+"""Public names of motions of pins and obstacles; a sum of motions applies one after the other.
+
+The code is in `scene/constraints/motions.py`.
+"""
 
 from supple.scene.constraints.motions import Keyframes, Motion, Rotate, Scale, Translate, Twist
 

@@ -1,9 +1,4 @@
-"""Derived cell quantities other than stress: fiber stretch, and folds and thread strains of cloth.
-
-Derived quantities of cloth from vertex positions: folds, thread strains and area ratio.
-
-Fiber directions of materials in the deformed configuration.
-"""
+"""Derived cell quantities other than stress: fiber stretch, and folds and thread strains of cloth."""
 
 from __future__ import annotations
 

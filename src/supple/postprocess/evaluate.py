@@ -1,15 +1,8 @@
-"""Evaluation of forces, energies, deformations and stresses at given positions by the solvers' kernels.
-
-Cache of problems for evaluation.
-
-Frames of a film differ only in vertex positions and dynamic terms, so that nothing else is set up again.
-"""
+"""Evaluation of forces, energies, deformations and stresses at given positions by the solvers' kernels."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -21,6 +14,7 @@ from supple.contact.friction_state import contacts_to_state, frictional_terms
 from supple.meshes.measures import means_at_vertices
 from supple.model.model import Model, Step, find_cells, pad_cells
 from supple.postprocess.evaluation import SCALAR_COLUMNS, Deformations, Evaluation, SpringForces
+from supple.postprocess.problem_cache import cached_problem
 from supple.problem import Problem
 from supple.problem.element_quantities import (
     COUNT,
@@ -36,68 +30,11 @@ from supple.problem.reactions import ObstacleContacts
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assemble_model
 from supple.scene.scene import scene_of
+from supple.solve.call_options import BackendOptions, resolve_backend, takes_options
 from supple.solve.loop import make_problem
-from supple.solve.options import BackendOptions, resolve_backend, takes_options
 from supple.support.arguments import check_vectors, format_value, to_floats
 from supple.support.keywords import suggest_keywords
 from supple.terms import Term
-
-MAX_CACHED = 4
-"""Largest number of cached problems."""
-
-
-@dataclass
-class _CacheEntry:
-    """Cached problem with its key: kind, model, compute settings."""
-
-    kind: str
-    model: Model
-    backend: Backend
-    problem: Problem
-
-
-_cache: deque[_CacheEntry] = deque(maxlen=MAX_CACHED)
-
-
-def cached_problem(kind: str, model: Model, backend: Backend, make: Callable[[], Problem]) -> Problem:
-    """Return a model's cached problem, or create it.
-
-    A problem whose model differs only in dynamic terms, such as contacts, is reused with the terms of this
-    model.
-
-    Args:
-        kind: Kind of problem, part of the cache key.
-        model: Model.
-        backend: Compute settings.
-        make: Function that creates the problem.
-    """
-    for entry in list(_cache):
-        if entry.kind == kind and entry.backend == backend and _has_same_statics(entry.model, model):
-            _cache.remove(entry)  # out of the cache while it is inconsistent
-            for index, _ in model.dynamic_terms:
-                if entry.model.terms[index] is not model.terms[index]:
-                    entry.problem.refresh(index, model.terms[index])
-            entry.model = model
-            _cache.append(entry)
-            return entry.problem
-    problem = make()
-    _cache.append(_CacheEntry(kind, model, backend, problem))
-    return problem
-
-
-def _has_same_statics(one: Model, other: Model) -> bool:
-    """True if two models differ only in their dynamic terms."""
-    if one is other:
-        return True
-    names = (each.name for each in fields(Model) if each.name != "terms")
-    if not all(getattr(one, name) is getattr(other, name) for name in names):
-        return False
-    if len(one.terms) != len(other.terms):
-        return False
-    dynamic = {index for index, _ in one.dynamic_terms}
-    pairs = enumerate(zip(one.terms, other.terms, strict=True))
-    return all(k in dynamic or a is b for k, (a, b) in pairs)
-
 
 DEFAULT_BACKEND = Backend()
 """Default compute settings."""

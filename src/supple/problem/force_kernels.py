@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from supple.algebra.dirichlet_projection import free_bound, free_part
 from supple.algebra.matrix3 import dot, sub
-from supple.algebra.projector import free_bound, free_part
 from supple.collision import add_reactions
 from supple.kernels import (
     device_function,
@@ -22,7 +22,7 @@ from supple.kernels import (
     split_lanes,
     store,
 )
-from supple.problem.constrained_dofs import constrained_at
+from supple.problem.dirichlet_rows import constrained_at
 from supple.problem.reductions import add_up, reduce_statistics
 from supple.terms import add_forces, deform_all, energy, inversion
 

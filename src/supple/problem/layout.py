@@ -1,7 +1,4 @@
-"""Packed element data of a problem: vertex batches by color, and elements in batches.
-
-Updates of dynamic stencils in an existing problem.
-"""
+"""Packed element data of a problem: vertex and element batches, and updates of dynamic stencils."""
 
 from __future__ import annotations
 

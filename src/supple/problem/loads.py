@@ -11,8 +11,8 @@ from supple.kernels import kernel
 from supple.model.model import Model
 from supple.ordering import VertexBatches
 from supple.ordering.batch_moves import write_lanes
-from supple.problem.constrained_dofs import ConstrainedRows, batch_normals, normals_of
 from supple.problem.device import Device, on_shared_data
+from supple.problem.dirichlet_rows import ConstrainedRows, batch_normals, normals_of
 from supple.problem.force_kernels import VertexRows
 
 NO_INERTIA = 1e-30

@@ -21,7 +21,7 @@ from supple.model.state import State
 from supple.problem.deformation_dependent_loads import FollowerLoads, Gases
 from supple.problem.device import Cpu, Device
 from supple.problem.diagnostics import Diagnostics
-from supple.problem.history import HistoryVariables
+from supple.problem.history_variables import HistoryVariables
 from supple.problem.initial_guess import predict_fall
 from supple.problem.layout import Layout, pack_stencils, refresh
 from supple.problem.loads import Loads, share_or_stack

@@ -11,9 +11,9 @@ import numpy as np
 from supple.kernels import RECORD, kernel
 from supple.model.model import Conditions, Model
 from supple.model.state import State
-from supple.problem.constrained_dofs import normal_records
 from supple.problem.device import Device
-from supple.problem.history import HistoryVariables
+from supple.problem.dirichlet_rows import normal_records
+from supple.problem.history_variables import HistoryVariables
 from supple.problem.vertex_kernels import Predict, Prescribe, UpdateVelocity
 
 

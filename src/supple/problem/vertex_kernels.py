@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from supple.algebra.dirichlet_projection import free_part
 from supple.algebra.matrix3 import add, scale, sub
-from supple.algebra.projector import free_part
 from supple.kernels import (
     RECORD,
     device_function,

@@ -1,9 +1,4 @@
-"""comparison.json: settings, results and convergence curves of every solver; written and read.
-
-Plots and pictures of a comparison.
-
-Text of comparison results.
-"""
+"""comparison.json: settings, results and curves of every solver; its texts, plots and pictures."""
 
 from __future__ import annotations
 
@@ -20,7 +15,7 @@ import numpy as np
 
 from supple.api.compare import Comparison, Trial
 from supple.config.backend import Backend
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.io import ResultsError
 from supple.io.checksums import check_unchanged
 from supple.io.replace_file import replacing

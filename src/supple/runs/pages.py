@@ -12,12 +12,12 @@ from supple.io import ResultsError
 from supple.runs import comparison as comparison_pictures
 from supple.runs.comparison import COLUMNS, format_settings, read_comparison, trial_of
 from supple.runs.pictures import AGAINST, QUANTITIES, draw_picture, make_appearance
+from supple.runs.result_text import has_inverted, inversion_warning, inverted, outcome, solver_name
 from supple.runs.saved import SCENE_COPY, SavedRun, load_run
-from supple.runs.text import has_inverted, inversion_warning, inverted, outcome, solver_name
 from supple.solve.report import History
 from supple.support.text import format_cell_counts, format_duration, pluralize
 from supple.view import comparison_plot, frames_plot, history_plot
-from supple.view.page import Figure, Page, Table, draw_figure, film_uri, page_file, picture_uri
+from supple.view.html_page import Figure, Page, Table, draw_figure, film_uri, page_file, picture_uri
 from supple.view.style import THEMES, Theme
 
 PLOT_SIZE = (1200, 780)

@@ -22,11 +22,11 @@ from supple.io.replace_file import replacing
 from supple.model.model import Model, Step, inertial_target
 from supple.postprocess.evaluate import evaluate_model
 from supple.postprocess.evaluation import Evaluation, Fields
-from supple.problem.history import RIGID
+from supple.problem.history_variables import RIGID
 from supple.runs.manifest import fingerprint, report_of, restore_infinities, set_totals
-from supple.runs.text import solver_name
+from supple.runs.result_text import solver_name
 from supple.scene import SceneError, SceneFile, build_model, load_scene
-from supple.scene.shapes.obstacle_motion import obstacles_of
+from supple.scene.shapes.obstacle import obstacles_of
 from supple.solve.integrators import RULES, Rule
 from supple.support.text import pluralize
 from supple.view.picture import Shape

@@ -7,13 +7,13 @@ from supple.scene.constraints.motions import Keyframes, Motion, Rotate, Scale, T
 from supple.scene.contact_settings import Contact, FrictionPair
 from supple.scene.errors import SceneError, SceneFileError
 from supple.scene.files.loader import SceneFile, load_scene
-from supple.scene.files.schema import scene_schema
+from supple.scene.files.scene_table import scene_schema
 from supple.scene.loads.ramps import Ramp
 from supple.scene.regions import Region
 from supple.scene.scene import Scene
-from supple.scene.shapes.obstacle_motion import Obstacle
-from supple.scene.shapes.primitives import Box, Capsule, Cylinder, Plane, Sphere
-from supple.scene.shapes.surfaces import SurfaceSequence, SurfaceShape
+from supple.scene.shapes.analytic_shapes import Box, Capsule, Cylinder, Plane, Sphere
+from supple.scene.shapes.obstacle import Obstacle
+from supple.scene.shapes.surface_shapes import SurfaceSequence, SurfaceShape
 from supple.scene.variations import Variation
 from supple.scene.viscosity import KelvinVoigt, Maxwell, Rayleigh
 

@@ -12,9 +12,9 @@ import numpy as np
 from supple.config.backend import PRECISIONS
 from supple.meshes import Mesh
 from supple.meshes.skinning import Embedding, Part
-from supple.scene.arguments import Vector, format_value
 from supple.scene.errors import SceneError
 from supple.scene.regions import Portion, Region, densities, portions_of, region_named
+from supple.scene.value_checks import Vector, format_value
 from supple.scene.viscosity import Viscosity
 from supple.terms import Term, TetElasticity
 

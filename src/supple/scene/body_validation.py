@@ -10,13 +10,13 @@ import numpy as np
 from supple.materials import MATERIALS, Material, Preset, is_per_element
 from supple.materials.preset_library import material_of
 from supple.meshes import Mesh, TetMesh, TriMesh
-from supple.meshes.quality import find_problems, rest_corners
+from supple.meshes.cloth_checks import find_problems, rest_corners
 from supple.meshes.skinning import Embedding, embed
-from supple.scene.arguments import Vector, check_name, format_value, number, vector
 from supple.scene.bodies import Body
 from supple.scene.cloth import Cloth
 from supple.scene.errors import SceneError
 from supple.scene.regions import resolve_regions
+from supple.scene.value_checks import Vector, check_name, format_value, number, vector
 from supple.scene.viscosity import check_viscosity
 from supple.support.arguments import MAX_LENGTH, MIN_LENGTH
 from supple.terms import Bending, Fabric, FabricMembrane

@@ -11,6 +11,7 @@ import numpy as np
 from supple.model.dirichlet import DirichletConditions, PinConstraint
 from supple.model.model import Gravity, Model
 from supple.scene.bodies import Body
+from supple.scene.constraints.connector_methods import make_user_terms
 from supple.scene.constraints.motions import Motion
 from supple.scene.constraints.pins import Pin
 from supple.scene.constraints.rigid_support import Support
@@ -26,9 +27,12 @@ from supple.scene.loads.time_varying import (
     varying_materials,
 )
 from supple.scene.scene import Scene, scene_of
-from supple.scene.shapes.obstacle_motion import obstacles_of, refuse_inside, refuse_resting
-from supple.scene.shapes.small_obstacles import with_small_obstacle_contact
-from supple.scene.user_terms import make_user_terms
+from supple.scene.shapes.obstacle import (
+    obstacles_of,
+    refuse_inside,
+    refuse_resting,
+    with_small_obstacle_contact,
+)
 from supple.support.arguments import MAX_LENGTH, check_flag, to_floats
 from supple.terms import Term, WeakConstraints
 

@@ -11,11 +11,11 @@ import numpy as np
 from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.contact.barrier import intersection_message, with_barrier_contact
-from supple.contact.weak import DETECTION_INTERVAL, with_weak_contact
+from supple.contact.weak_contact import DETECTION_INTERVAL, with_weak_contact
 from supple.materials import evolving
 from supple.model.model import Grid, Model
-from supple.scene.arguments import comma_list, format_value, number
 from supple.scene.errors import SceneError, about
+from supple.scene.value_checks import comma_list, format_value, number
 from supple.support.arguments import as_tuple, check_flag, check_integer
 from supple.support.keywords import suggest_keywords
 

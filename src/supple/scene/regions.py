@@ -11,8 +11,8 @@ import numpy as np
 from supple.materials import Material, Preset, is_per_element
 from supple.materials.preset_library import material_of
 from supple.meshes import Mesh
-from supple.scene.arguments import check_name, format_value, number
 from supple.scene.errors import SceneError
+from supple.scene.value_checks import check_name, format_value, number
 from supple.support.arguments import suggest_name
 from supple.support.keywords import suggest_keywords
 from supple.terms import Term

@@ -12,7 +12,25 @@ from numpy.typing import ArrayLike
 
 from supple.meshes import TetMesh, TriMesh
 from supple.scene import body_validation as adding
-from supple.scene.arguments import (
+from supple.scene.bodies import Body, VertexSet
+from supple.scene.cloth import Cloth
+from supple.scene.constraints.attachments import Attachment
+from supple.scene.constraints.cables import Tendon
+from supple.scene.constraints.connector_methods import ConnectorMethods, TermMaker
+from supple.scene.constraints.pins import AnyMotion, Pin, constrained_directions
+from supple.scene.constraints.springs import SpringSet
+from supple.scene.contact_settings import Contact, Method, contact_of
+from supple.scene.errors import SceneError
+from supple.scene.loads.cavities import Cavity
+from supple.scene.loads.follower_loads import FollowingTraction
+from supple.scene.loads.forces import Inflation, Load, Wind
+from supple.scene.loads.load_methods import LoadMethods
+from supple.scene.loads.ramps import AnyRamp, check_ramp
+from supple.scene.loads.time_varying import VaryingParameter, vary_parameter
+from supple.scene.pickling import picklable
+from supple.scene.regions import Portion, Region
+from supple.scene.shapes.obstacle import Obstacle, ObstacleMethods
+from supple.scene.value_checks import (
     Vector,
     check_name,
     chosen,
@@ -23,25 +41,6 @@ from supple.scene.arguments import (
     part,
     vector,
 )
-from supple.scene.bodies import Body, VertexSet
-from supple.scene.cloth import Cloth
-from supple.scene.constraints.attachments import Attachment
-from supple.scene.constraints.cables import Tendon
-from supple.scene.constraints.connectors import ConnectorMethods
-from supple.scene.constraints.pins import AnyMotion, Pin, constrained_directions
-from supple.scene.constraints.springs import SpringSet
-from supple.scene.contact_settings import Contact, Method, contact_of
-from supple.scene.errors import SceneError
-from supple.scene.loads.cavities import Cavity
-from supple.scene.loads.follower_loads import FollowingTraction
-from supple.scene.loads.forces import Inflation, Load, Wind
-from supple.scene.loads.ramps import AnyRamp, check_ramp
-from supple.scene.loads.scene_loads import LoadMethods
-from supple.scene.loads.time_varying import VaryingParameter, vary_parameter
-from supple.scene.pickling import picklable
-from supple.scene.regions import Portion, Region
-from supple.scene.shapes.obstacle_motion import Obstacle, ObstacleMethods
-from supple.scene.user_terms import TermMaker
 from supple.scene.viscosity import Viscosity
 from supple.support.keywords import suggest_keywords
 

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from supple.model.dirichlet import DirichletConditions
 from supple.model.model import Conditions, ConstantFactor, Gravity, Model
-from supple.scene.arguments import format_value, vector
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.body_validation import check_parameters
 from supple.scene.build import Prescribed, elastic_groups, forces_of, pins_of
@@ -23,6 +22,7 @@ from supple.scene.loads.time_varying import merge_materials, varying_materials
 from supple.scene.pickling import picklable
 from supple.scene.regions import Portion, of_cells
 from supple.scene.scene import Scene
+from supple.scene.value_checks import format_value, vector
 from supple.support.arguments import check_vectors
 from supple.support.keywords import suggest_keywords
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from supple.materials import Isotropic, ViscousBranch, is_per_element, stress_differential
-from supple.scene.arguments import format_value, number
 from supple.scene.errors import SceneError
+from supple.scene.value_checks import format_value, number
 from supple.support.keywords import suggest_keywords
 
 

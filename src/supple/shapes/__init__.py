@@ -1,7 +1,10 @@
-"""Shapes of obstacles: half-spaces, spheres, boxes, capsules, cylinders and closed surfaces."""
+"""Public names of obstacle shapes: half-spaces, spheres, boxes, capsules, cylinders and closed surfaces.
 
-from supple.scene.shapes.primitives import Box, Capsule, Cylinder, Plane, Shape, Sphere
-from supple.scene.shapes.surfaces import SurfaceSequence, SurfaceShape
+The code is in `scene/shapes/`.
+"""
+
+from supple.scene.shapes.analytic_shapes import Box, Capsule, Cylinder, Plane, Shape, Sphere
+from supple.scene.shapes.surface_shapes import SurfaceSequence, SurfaceShape
 
 __all__ = [
     "Box",

@@ -8,7 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.kernels import compilation
 from supple.problem import Problem
 from supple.solve.error_control import ErrorControl

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.problem import Balance, Balances, Problem
 from supple.solve.momentum import MomentumBalance
 from supple.solve.report import Outcome

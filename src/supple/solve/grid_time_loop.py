@@ -23,7 +23,7 @@ from supple.grid import Forces, GridModel, NodePlanes, interpolate, make_grid_mo
 from supple.grid.node_planes import planes_of_nodes, shapes_after
 from supple.model.model import Step
 from supple.problem import Problem
-from supple.problem.history import AFFINE
+from supple.problem.history_variables import AFFINE
 from supple.scene.contact_settings import open_on_grid
 from supple.solve.loop import make_device, solve_batch
 from supple.solve.report import Outcome, Report, lag_notes

@@ -32,7 +32,7 @@ import numpy as np
 
 from supple.model.model import Model
 from supple.problem import Problem
-from supple.problem.history import ACCELERATION, EARLIER, evolving_parameters
+from supple.problem.history_variables import ACCELERATION, EARLIER, evolving_parameters
 from supple.problem.initial_guess import predict_fall
 from supple.problem.material_update import change_materials
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.model.model import Conditions, Model
 from supple.model.state import State
 from supple.problem import Problem
@@ -34,7 +34,7 @@ MIN_SECONDS = 1e-3
 """Time limit of a solve if previous solves have spent the whole budget [s]."""
 
 
-class Continuation:
+class LoadStepping:
     """Sequence of solves under increasing loads and motions, with step cutback.
 
     Steps with infinite forces at their start are halved, unless the solver recovers from such a start. A step
@@ -216,7 +216,7 @@ def solve_along(
         path: Conditions at a fraction of all loads and motions.
         c: Target conditions, with the start.
         problem: Compatible problem; its state is the result, unless the steps fail.
-        solver, stop: As for `Continuation`.
+        solver, stop: As for `LoadStepping`.
         failed: Report of the failed solve.
 
     Returns:
@@ -233,7 +233,7 @@ def solve_along(
     problem.set_conditions([c])
     if c.initial is None:
         problem.positions = problem.model.rest
-    *before, (_, last) = Continuation(problem, solver, stop, 2, apply=apply).run()
+    *before, (_, last) = LoadStepping(problem, solver, stop, 2, apply=apply).run()
     if not last.ok:
         return None
     steps = pluralize(len(before) + 1, "step")

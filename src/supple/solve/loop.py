@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from supple.config.backend import Backend
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.contact.obstacle_contact import rigid_relative_residual
 from supple.kernels import compilation
 from supple.model.model import Model

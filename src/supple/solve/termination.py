@@ -1,7 +1,4 @@
-"""Termination criteria and outcome of a solve.
-
-Detection of stagnation.
-"""
+"""Termination criteria and outcome of a solve, with detection of stagnation."""
 
 from __future__ import annotations
 
@@ -9,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from supple.config.stop import StopCriteria
-from supple.contact.barrier_report import report_barrier_contact
+from supple.config.stop_criteria import StopCriteria
+from supple.contact.barrier import report_barrier_contact
+from supple.contact.contact_report import ContactReport
 from supple.contact.obstacle_contact import rigid_relative_residual
 from supple.contact.obstacle_report import report_obstacle_contact
-from supple.contact.report import ContactReport
-from supple.contact.weak import report_penalty_contact
+from supple.contact.weak_contact import report_penalty_contact
 from supple.problem import Balance, Balances, Problem
 from supple.problem.diagnostics import Diagnostics
 from supple.solve.batch_refinement import round_outcome

@@ -7,11 +7,11 @@ from time import perf_counter
 
 import numpy as np
 
-from supple.config.stop import StopCriteria
+from supple.config.stop_criteria import StopCriteria
 from supple.kernels import compilation
 from supple.model.model import Model, Step, latest_model, wind_forces, with_bodies_at
 from supple.problem import Problem
-from supple.problem.history import HistoryVariables
+from supple.problem.history_variables import HistoryVariables
 from supple.problem.material_update import changing_materials
 from supple.problem.states import positions_from, to_float64
 from supple.solve.float_range import check_float_range

@@ -38,9 +38,9 @@ from supple.linear.condensed import condense_stiffness
 from supple.model.model import Model
 from supple.ordering import color_bounds, each_color
 from supple.problem import Balance, Balances, Problem
-from supple.problem.constrained_dofs import constrained_at
+from supple.problem.diagnostics import Totals
+from supple.problem.dirichlet_rows import constrained_at
 from supple.problem.force_kernels import net_force
-from supple.problem.state_totals import Totals
 from supple.solvers.acceleration import (
     ACCELERATIONS,
     Acceleration,

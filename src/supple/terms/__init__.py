@@ -1,7 +1,7 @@
 """Energy terms, one module per kind of stencil."""
 
 from supple.terms.base.compose import add_forces, add_group_forces, limit_group_step, limit_step
-from supple.terms.base.parameters import have_same_kernels, pack_materials, refresh_material
+from supple.terms.base.packed_parameters import have_same_kernels, pack_materials, refresh_material
 from supple.terms.base.term import (
     Elements,
     Incidence,
@@ -15,13 +15,13 @@ from supple.terms.base.term import (
     write_incidence,
 )
 from supple.terms.cable import Cable, CableSegments
-from supple.terms.contact.barrier import Barriers
-from supple.terms.contact.friction import PenaltyContacts
+from supple.terms.contact.barrier_energy import Barriers
+from supple.terms.contact.penalty import PenaltyContacts
 from supple.terms.embedded import Deform, EmbeddedElasticity, deform_all, update_deformations
-from supple.terms.gas import SealedGas, volume_within
 from supple.terms.hylc import Fabric, FabricElasticity, FabricMembrane, load_fabric
 from supple.terms.nodal_forces import NodalForces
 from supple.terms.pressure import Pressure
+from supple.terms.sealed_gas import SealedGas, volume_within
 from supple.terms.shells.bending import (
     BENDINGS,
     Bending,
@@ -33,7 +33,7 @@ from supple.terms.shells.bending import (
     plate_stiffness,
 )
 from supple.terms.shells.hinge import Hinges
-from supple.terms.shells.isometric import IsometricHinges
+from supple.terms.shells.isometric_bending import IsometricHinges
 from supple.terms.shells.pattern import PatternElasticity
 from supple.terms.shells.triangle import TriangleElasticity
 from supple.terms.spring import PointSprings, Springs

@@ -40,8 +40,8 @@ from supple.terms.base.elastic import (
     rest_volume,
     scale_by_volume,
 )
-from supple.terms.base.packing import pack_elements
-from supple.terms.base.parameters import pack_material
+from supple.terms.base.packed_elements import pack_elements
+from supple.terms.base.packed_parameters import pack_material
 from supple.terms.base.tensors import contract_tensors, load_matrix, tensors_of
 from supple.terms.base.term import (
     Elements,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supple.scene.schema.output import CAMERAS as CAMERAS
-from supple.scene.schema.output import Angles as Angles
+from supple.scene.tables.output import CAMERAS as CAMERAS
+from supple.scene.tables.output import Angles as Angles
 
 OPENING_ANGLE = math.radians(24)
 """Vertical opening angle [rad]."""

@@ -1,7 +1,4 @@
-"""Convergence plots: residuals and energies of several solvers.
-
-Labels at the ends of curves, placed without overlaps.
-"""
+"""Convergence plots: residuals and energies of several solvers, labeled at the ends of curves."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Fields that color the surface.
-
-Fields of cloth: fold angles and thread strains.
-
-Short lines along material fibers on the surface of bodies.
-"""
+"""Fields that color the surface, such as stress, fold angles and thread strains, and lines along fibers."""
 
 from __future__ import annotations
 

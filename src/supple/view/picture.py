@@ -12,15 +12,15 @@ import numpy as np
 
 from supple.model.model import Model, Step
 from supple.support.arguments import check_number
-from supple.view.body_labels import LabeledBody, named_bodies, outlines_of_bodies
 from supple.view.camera import CAMERAS, Angles, Camera, fit_camera, outline
 from supple.view.fields import Field, field_named
-from supple.view.layout import layout_for
-from supple.view.renderers.axes_and_legend import Annotations, vtk_problem_while_importing
+from supple.view.picture_layout import layout_for
+from supple.view.renderers.axes_and_legend import Annotations, LabeledBody, named_bodies, outlines_of_bodies
 from supple.view.renderers.drawing import attachment_lines, make_drawing
 from supple.view.renderers.ground import ground_level
 from supple.view.renderers.surface import surface_of
 from supple.view.renderers.transparency import near_obstacles
+from supple.view.renderers.with_vtk import vtk_problem_while_importing
 from supple.view.style import theme_named
 
 SIZE = (1600, 1200)

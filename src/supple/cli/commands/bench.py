@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from supple.cli.console import announce_compilation, handle_errors, print_json, say
-from supple.cli.options import CommandGroup, Device, Json, Precision, Threads
+from supple.cli.shared_options import CommandGroup, Device, Json, Precision, Threads
 
 bench = typer.Typer(cls=CommandGroup, help="Measure speed on this machine.", no_args_is_help=True)
 

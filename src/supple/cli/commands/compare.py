@@ -18,7 +18,7 @@ from supple.cli.console import (
     note,
     print_json,
 )
-from supple.cli.options import (
+from supple.cli.shared_options import (
     Device,
     Json,
     MaxIterations,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from supple.api.compare import Comparison
     from supple.config.backend import Backend
-    from supple.config.stop import StopCriteria
+    from supple.config.stop_criteria import StopCriteria
     from supple.io import ComparisonFolder
     from supple.scene import SceneFile
 
@@ -85,13 +85,13 @@ def compare(
     """
     with handle_errors(json):
         from supple.api.solver_syntax import split_names
-        from supple.cli.compare_table import print_comparison
         from supple.cli.job import load_file, solver_for
+        from supple.cli.result_tables import print_comparison
         from supple.config.backend import Backend
         from supple.io import ComparisonFolder
         from supple.runs.comparison import new_comparison_manifest
         from supple.runs.saved import begin_results
-        from supple.solve.options import get_limits
+        from supple.solve.call_options import get_limits
         from supple.solvers import SOLVERS
 
         backend = Backend(device, precision, threads)
@@ -152,8 +152,8 @@ def _warm_up(
         Positions and velocities after the frames, and True if all frames converged.
     """
     from supple.api.simulate import simulate
-    from supple.cli.progress import RunProgress
-    from supple.config.stop import StopCriteria
+    from supple.cli.progress_bars import RunProgress
+    from supple.config.stop_criteria import StopCriteria
     from supple.scene import build_model
 
     initial = velocities = None
@@ -194,7 +194,7 @@ def _run(
 ) -> Comparison:
     from supple.api.compare import compare as run
     from supple.api.compare import trial_labels
-    from supple.cli.progress import TrialProgress
+    from supple.cli.progress_bars import TrialProgress
 
     with TrialProgress(trial_labels(methods), stop) as progress:
         return run(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from supple.cli.console import errors, handle_errors, print_json, say
-from supple.cli.options import Device, Json, Workers
+from supple.cli.shared_options import Device, Json, Workers
 from supple.support.text import format_duration
 
 

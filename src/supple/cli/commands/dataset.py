@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from supple.cli.console import DONE, NOT_CONVERGED, errors, folder, handle_errors, note, print_json, say
-from supple.cli.options import CommandGroup, Json, Overwrite, Quiet, Workers
+from supple.cli.shared_options import CommandGroup, Json, Overwrite, Quiet, Workers
 
 
 class _RunsByDefault(CommandGroup):
@@ -204,7 +204,7 @@ def verify(
     missing.
     """
     with handle_errors(json):
-        from supple.datasets.store.verify import summarize_verdict, verify_folder
+        from supple.datasets.run.store_verification import summarize_verdict, verify_folder
 
         verdict = verify_folder(store, samples, seed, discard)
         code = DONE if verdict.complete else NOT_CONVERGED
@@ -228,7 +228,7 @@ def merge(
 ) -> None:
     """Merge finished shards of several stores with equal specs into a target, created if missing."""
     with handle_errors(json):
-        from supple.datasets.store.merge import merge as merge_stores
+        from supple.datasets.run.merge import merge as merge_stores
         from supple.datasets.store.status import status as store_status
 
         statistics = store_status(merge_stores(target, sources))

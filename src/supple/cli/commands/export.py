@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from supple.cli.console import announce_compilation, errors, folder, handle_errors, print_json, stdout
-from supple.cli.options import Json, Quiet
+from supple.cli.shared_options import Json, Quiet
 
 
 def export(

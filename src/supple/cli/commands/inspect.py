@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from supple.cli.console import handle_errors, print_json, stdout
-from supple.cli.options import Json, ScenePath
+from supple.cli.shared_options import Json, ScenePath
 
 
 def inspect(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from supple.cli.console import handle_errors, print_json, stdout
-from supple.cli.options import Json
+from supple.cli.shared_options import Json
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -143,7 +143,7 @@ def catalogue() -> dict[str, Entries]:
     from supple.meshes.files.surface_files import SURFACES
     from supple.postprocess.evaluation import QUANTITIES
     from supple.scene.contact_settings import METHODS
-    from supple.scene.schema import cloth, meshes, motions, selections
+    from supple.scene.tables import cloth, meshes, motions, selections
     from supple.solvers import SOLVERS
     from supple.view.fields import FIELDS
 
@@ -246,7 +246,7 @@ def _options(kind: Any, parts: dict[str, dict[str, type]]) -> Entries:
 
 def _scenes() -> Entries:
     """Scene files in the folder `scenes` of the working directory, otherwise the bundled scenes by name."""
-    from supple.cli.job import list_scene_files
+    from supple.cli.bundled_scenes import list_scene_files
 
     own = {str(path): path for path in sorted(Path("scenes").glob("*.toml"))}
     return [{"name": name, "description": _title(path)} for name, path in (own or list_scene_files()).items()]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from supple.cli.console import handle_errors, print_json, stdout
-from supple.cli.options import Json
+from supple.cli.shared_options import Json
 
 
 def mesh(
@@ -31,7 +31,7 @@ def mesh(
 ) -> None:
     """Convert a mesh to another format; a surface (.obj, .stl, .ply, .off) is filled with tetrahedra."""
     with handle_errors(json):
-        from supple.cli.job import show_tetrahedralization
+        from supple.cli.tetrahedralization_status import show_tetrahedralization
         from supple.meshes import load_mesh, save_mesh
         from supple.meshes.files.load_save import check_target
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from supple.cli.console import errors, folder, handle_errors, interruption, note, print_json, say
-from supple.cli.options import Json, Quiet
+from supple.cli.shared_options import Json, Quiet
 
 if TYPE_CHECKING:
     from supple.runs.saved import SavedRun
@@ -67,7 +67,7 @@ def render(
 ) -> None:
     """Render existing results: a picture of the last selected frame and a film of several frames."""
     with handle_errors(json):
-        from supple.cli.progress import FilmProgress
+        from supple.cli.progress_bars import FilmProgress
         from supple.io.checksums import compact_checksums
         from supple.io.lock import hold_lock
         from supple.runs.pictures import draw_film, draw_picture, make_appearance

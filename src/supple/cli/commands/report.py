@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from supple.cli.console import handle_errors, note, print_json, say
-from supple.cli.options import Json
+from supple.cli.shared_options import Json
 
 
 def report(

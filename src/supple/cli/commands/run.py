@@ -21,7 +21,7 @@ from supple.cli.console import (
     note,
     print_json,
 )
-from supple.cli.options import (
+from supple.cli.shared_options import (
     Device,
     Json,
     MaxIterations,
@@ -114,7 +114,7 @@ def run(
         from supple.runs.manifest import new_run_manifest
         from supple.runs.pictures import make_appearance
         from supple.runs.saved import fields_of
-        from supple.solve.options import add_position_tolerance, resolve_stop
+        from supple.solve.call_options import add_position_tolerance, resolve_stop
 
         written = [f.name for f in parse_formats(formats)] if formats else []
         backend = Backend(device, precision, threads)
@@ -187,7 +187,7 @@ def _compute_frames(
     """Compute and write the missing frames."""
     import numpy as np
 
-    from supple.cli.progress import RunProgress
+    from supple.cli.progress_bars import RunProgress
     from supple.io import SavedFrame, joined, write_frame, write_pvd
     from supple.io.frames import frame_path
     from supple.runs.manifest import CurveRecorder, add_frame
@@ -225,7 +225,7 @@ def _compute_frames(
 
 
 def _note_long_setup(scene: dict[str, Any], quiet: bool) -> None:
-    from supple.cli.progress import setup_seconds
+    from supple.cli.progress_bars import setup_seconds
     from supple.support.text import format_cell_counts
 
     seconds = setup_seconds(scene["tets"] + scene["triangles"])
@@ -251,7 +251,7 @@ def _draw_results(
     run: SavedRun, appearance: Appearance, picture: bool, film: bool, gif: bool, quiet: bool
 ) -> None:
     """Draw the picture of the last frame, the film and, if recorded, the plots of residual histories."""
-    from supple.cli.progress import FilmProgress
+    from supple.cli.progress_bars import FilmProgress
     from supple.runs.pictures import draw_film, draw_picture, draw_plots
 
     manifest, path = run.manifest, run.folder.path
@@ -289,8 +289,8 @@ def _print_interruption(word: str, done: int, frames: int, folder: Path) -> None
 
 
 def _report(manifest: dict[str, Any], folder: ResultsFolder, code: int, as_json: bool, quiet: bool) -> None:
-    from supple.cli.summary import print_summary
-    from supple.runs.text import inversion_warning
+    from supple.cli.result_tables import print_summary
+    from supple.runs.result_text import inversion_warning
 
     if as_json:
         print_json({**manifest, "output": str(folder.path), "exit_code": code})
@@ -315,9 +315,9 @@ def repair_results(
         note: Called with a sentence for each repaired file.
     """
     from supple.io import joined, write_data, write_frame, write_pvd, write_skins
-    from supple.io.bodies import DATA, SKINS
     from supple.io.frames import PVD, pvd_text
     from supple.io.replace_file import replacing
+    from supple.io.saved_bodies import DATA, SKINS
     from supple.runs.saved import SCENE_COPY
     from supple.scene import build_model
 

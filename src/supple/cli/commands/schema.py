@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from supple.cli.console import handle_errors, print_json
-from supple.cli.options import Json
+from supple.cli.shared_options import Json
 
 
 def schema(json: Json = False) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from supple.cli.console import TERMINATED, Terminated, errors, folder, handle_errors, note
-from supple.cli.options import Device, ScenePath
+from supple.cli.shared_options import Device, ScenePath
 
 
 def view(

@@ -1,8 +1,7 @@
-"""Hash table of the spatial grid, with a summary of each bucket for early rejection.
+"""Spatial hash grid of primitives: cells that their bounding boxes overlap, in a table of buckets.
 
-Cells of the spatial hash grid that bounding boxes of primitives overlap.
-
-Integer cell coordinates distinguish cells that share a hash bucket.
+Integer cell coordinates distinguish cells that share a hash bucket. Each bucket has a summary of its
+primitives for early rejection.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from supple.collision.broad_phase.pair_filter import ALL, BETWEEN, WITHIN, PairFilter
 from supple.collision.geometry.primitives import ends, octants_of
 from supple.kernels import (
     Runner,
@@ -29,7 +29,6 @@ from supple.kernels import (
 
 if TYPE_CHECKING:
     from supple.collision.broad_phase.positions import Points
-
 
 BLOCK = 32
 """Primitives, pairs or buckets per work item: one for each lane of a GPU warp."""
@@ -51,40 +50,6 @@ BOX_ENLARGEMENT = 1e-6
 
 NO_ORIENTATION = np.zeros((0, 3)), np.zeros(0, bool)
 """Empty normals and two-sided flags, for primitives without an orientation test."""
-
-ALL, WITHIN, BETWEEN = 0, 1, 2
-"""Pair filters: all pairs, pairs within a body, pairs between bodies."""
-
-
-class PairFilter(NamedTuple):
-    """Pair filter of the broad phase.
-
-    Attributes:
-        which: `ALL`, `WITHIN` or `BETWEEN`.
-        body: (n,) body of each vertex.
-        box: (b, 6) region of possible neighbors of each body, lower then upper bounds [m].
-        start, others: (b + 1,) and (k,): neighbors of body i are others[start[i]:start[i + 1]], for
-            `BETWEEN`.
-        outdated: (b,) bodies whose internal pairs are searched, for `WITHIN`.
-        rest: (n, 3) rest positions [m].
-        clear: Rest distance [m]; pairs of one body at or below it are excluded. Negative: no exclusion.
-    """
-
-    which: Any
-    body: Any
-    box: Any
-    start: Any
-    others: Any
-    outdated: Any
-    rest: Any
-    clear: Any
-
-
-ANY_PAIR = PairFilter(
-    ALL, np.zeros(0, np.int64), np.zeros((0, 6)), np.zeros(1, np.int64), np.zeros(0, np.int64),
-    np.zeros(0, bool), np.zeros((0, 3)), -1.0,
-)  # fmt: skip
-"""Filter that accepts all pairs, independent of bodies."""
 
 
 class Cells(NamedTuple):

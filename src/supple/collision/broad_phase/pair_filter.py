@@ -1,4 +1,4 @@
-"""Distance filter and compaction of candidate pairs."""
+"""Filters of candidate pairs: by body during the search, and by distance afterwards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,50 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.collision.geometry.primitives import squared_box_distance, squared_distance
-from supple.kernels import Runner, device_function, do, item_number, kernel, lane_stride, parallel_for
+from supple.kernels import (
+    Runner,
+    device_function,
+    do,
+    item_number,
+    kernel,
+    lane_stride,
+    parallel_for,
+)
+
+ALL, WITHIN, BETWEEN = 0, 1, 2
+"""Pair filters: all pairs, pairs within a body, pairs between bodies."""
+
+
+class PairFilter(NamedTuple):
+    """Pair filter of the broad phase.
+
+    Attributes:
+        which: `ALL`, `WITHIN` or `BETWEEN`.
+        body: (n,) body of each vertex.
+        box: (b, 6) region of possible neighbors of each body, lower then upper bounds [m].
+        start, others: (b + 1,) and (k,): neighbors of body i are others[start[i]:start[i + 1]], for
+            `BETWEEN`.
+        outdated: (b,) bodies whose internal pairs are searched, for `WITHIN`.
+        rest: (n, 3) rest positions [m].
+        clear: Rest distance [m]; pairs of one body at or below it are excluded. Negative: no exclusion.
+    """
+
+    which: Any
+    body: Any
+    box: Any
+    start: Any
+    others: Any
+    outdated: Any
+    rest: Any
+    clear: Any
+
+
+ANY_PAIR = PairFilter(
+    ALL, np.zeros(0, np.int64), np.zeros((0, 6)), np.zeros(1, np.int64), np.zeros(0, np.int64),
+    np.zeros(0, bool), np.zeros((0, 3)), -1.0,
+)  # fmt: skip
+"""Filter that accepts all pairs, independent of bodies."""
+
 
 RUN_LENGTH = 16
 """Pairs per thread, processed in sequence, so that the filtered pairs keep their order."""

@@ -12,14 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.collision.broad_phase.hash_grid import (
-    ALL,
-    ANY_PAIR,
     BLOCK,
     BOX_ENLARGEMENT,
     NO_ORIENTATION,
-    WITHIN,
     HashGrid,
-    PairFilter,
     allocate_cells,
     bucket_of,
     build_grid,
@@ -27,6 +23,7 @@ from supple.collision.broad_phase.hash_grid import (
     key_of,
     thread_range,
 )
+from supple.collision.broad_phase.pair_filter import ALL, ANY_PAIR, WITHIN, PairFilter
 from supple.collision.broad_phase.positions import Points
 from supple.collision.geometry.primitives import (
     normals_may_oppose,
@@ -35,7 +32,7 @@ from supple.collision.geometry.primitives import (
     share_vertex,
     squared_distance,
 )
-from supple.collision.parallel_primitives import PREFIX_SUM_PHASES, PrefixSum, ScatterRows, sort_into_rows
+from supple.collision.prefix_sums import PREFIX_SUM_PHASES, PrefixSum, ScatterRows, sort_into_rows
 from supple.kernels import HOST, Runner, atomic_add, device_function, do, kernel, parallel_for
 
 INITIAL_CAPACITY = 4

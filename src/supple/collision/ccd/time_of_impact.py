@@ -14,7 +14,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.collision.geometry.primitives import point
-from supple.collision.narrow_phase.proximity import ProximityPairs, pair_distance
+from supple.collision.narrow_phase.proximity_bounds import ProximityPairs, pair_distance
 from supple.kernels import device_function, kernel
 
 REMAINING_FRACTION = 0.1

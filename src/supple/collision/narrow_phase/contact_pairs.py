@@ -1,4 +1,4 @@
-"""Contacts between surfaces: points, normals and penetration depths.
+"""Contacts between surfaces: points, normals and penetration depths, compacted to the active ones.
 
 Opposing triangles have contact over their overlap (`face_face.py`). Sharp features and strongly compressed
 surfaces have contact within a quarter of the thickness, as vertex-triangle and edge-edge pairs
@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.collision.broad_phase.detector import BroadPhase
+from supple.collision.broad_phase.broad_phase import BroadPhase
+from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
 from supple.collision.broad_phase.positions import Points
-from supple.collision.geometry.surfaces import TriangleIncidence, areas, length, normals_of
+from supple.collision.geometry.normals import TriangleIncidence, areas, length, normals_of
 from supple.collision.narrow_phase.face_face import TriangleContacts, allocate_polygons, collide_triangles
-from supple.collision.narrow_phase.separation import shortest_direction_weights
+from supple.collision.narrow_phase.minimum_translation import shortest_direction_weights
 from supple.collision.narrow_phase.vertex_edge import (
     NUMBERS,
     ClosestPoints,
@@ -27,8 +29,14 @@ from supple.collision.narrow_phase.vertex_edge import (
     collide_edges,
     collide_vertices,
 )
-from supple.collision.parallel_primitives import compact_contacts
-from supple.kernels import HOST, Runner
+from supple.collision.prefix_sums import PREFIX_SUM_PHASES, PrefixSum, prefix_sum
+from supple.kernels import (
+    HOST,
+    Runner,
+    do,
+    kernel,
+    parallel_for,
+)
 
 SHARP_THICKNESS = 0.25
 """Thickness of vertex and edge contacts relative to the contact thickness."""
@@ -246,3 +254,105 @@ class Surfaces:
     @cached_property
     def _edge_incidence(self) -> TriangleIncidence:
         return TriangleIncidence.of(self._of_side.reshape(3, -1), len(self.edges))
+
+
+CONTACT_INTEGERS, CONTACT_REALS = 8, 11
+"""Numbers per contact: integers (six vertices, two primitives) and reals (six weights, normal, distance,
+strength)."""
+
+
+class CountActive(NamedTuple):
+    """Work: count (m,) = 1 for pairs with strength (m,) > 0, otherwise 0."""
+
+    strength: Any
+    count: Any
+
+
+class CompactContacts(NamedTuple):
+    """Work: copy active contacts to compact arrays.
+
+    Attributes:
+        contacts: Contacts of all pairs.
+        one, two: (m,) primitives of the pairs.
+        count: (m,) 1 for active contacts.
+        start: (m + 1,) output index of each pair.
+        integers: (k, WHOLE) integers of the active contacts.
+        reals: (k, REAL) reals of the active contacts.
+    """
+
+    contacts: Any
+    one: Any
+    two: Any
+    count: Any
+    start: Any
+    integers: Any
+    reals: Any
+
+
+@do.of(CountActive)
+def _count(work, item):
+    first, last, step = thread_range(len(work.count), item)
+    for m in range(first, last, step):
+        work.count[m] = 1 if work.strength[m] > 0.0 else 0
+
+
+@do.of(CompactContacts)
+def _compact_contacts(work, item):
+    contacts = work.contacts
+    first, last, step = thread_range(len(work.count), item)
+    for m in range(first, last, step):
+        if work.count[m] > 0:
+            at = work.start[m]
+            for k in range(6):
+                work.integers[at, k], work.reals[at, k] = contacts.vertices[m, k], contacts.weights[m, k]
+            work.integers[at, 6], work.integers[at, 7] = work.one[m], work.two[m]
+            for axis in range(3):
+                work.reals[at, 6 + axis] = contacts.normal[m, axis]
+            work.reals[at, 9], work.reals[at, 10] = contacts.distance[m], contacts.strength[m]
+
+
+@kernel
+def count_active(team, work, starts):
+    """Count active contacts and compute their output indices."""
+    parallel_for(team, 0, 0, -(-len(work.count) // BLOCK), work)
+    prefix_sum(team, 1, starts)
+
+
+@kernel
+def compact_active(team, work):
+    """Copy active contacts to compact arrays."""
+    parallel_for(team, 0, 0, -(-len(work.count) // BLOCK), work)
+
+
+def compact_contacts(
+    contacts: PairContacts, one: np.ndarray, two: np.ndarray, runner: Runner
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compact the active contacts of pairs.
+
+    Args:
+        contacts: Contacts of all pairs.
+        one: (m,) first primitive of each pair.
+        two: (m,) second primitive of each pair.
+        runner: Device of the pairs.
+
+    Returns:
+        Integers (k, WHOLE) and reals (k, REAL) of the active contacts, on the host.
+    """
+    if len(one) == 0:
+        return np.zeros((0, CONTACT_INTEGERS), np.int64), np.zeros((0, CONTACT_REALS))
+    count = runner.empty((len(one),), np.int64)
+    starts = PrefixSum.of(count, runner)
+    runner.run(count_active, 1 + PREFIX_SUM_PHASES, CountActive(contacts.strength, count), starts)
+    runner.download(starts.start, len(one))
+    active_count = int(starts.start[-1])
+    integers, reals = (
+        runner.empty((active_count, CONTACT_INTEGERS), np.int64),
+        runner.empty((active_count, CONTACT_REALS), float),
+    )
+    if active_count:
+        runner.run(
+            compact_active, 1, CompactContacts(contacts, one, two, count, starts.start, integers, reals)
+        )
+        runner.download(integers)
+        runner.download(reals)
+    return integers, reals

@@ -1,6 +1,4 @@
-"""Contact of opposing triangles over their overlap.
-
-Overlap of two opposing triangles, projected along their common normal.
+"""Contact of opposing triangles over their overlap, projected along their common normal.
 
 Barycentric weights of both triangles are linear over the overlap polygon, so its area and centroid suffice
 for an exact integral. A uniform pressure then passes the contact patch test for any two meshes (Puso and

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from numba import types
 
+from supple.algebra.dirichlet_projection import free_part
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.algebra.projector import free_part
 from supple.kernels import device_function, gather, overload_by_type, record_at
 
 

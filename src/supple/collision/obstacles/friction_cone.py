@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from supple.algebra.dirichlet_projection import symmetric_matvec
 from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
-from supple.algebra.projector import symmetric_matvec
 from supple.collision.obstacles.contact_planes import PlaneContact, across, is_empty, plane_contact
 from supple.kernels import all_lanes, device_function, gather, overload_by_type, scatter, where
 

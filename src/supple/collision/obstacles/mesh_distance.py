@@ -1,4 +1,4 @@
-"""Signed distance of a point from a closed triangle mesh.
+"""Signed distance, contact faces and thickness of closed triangle meshes.
 
 Traversal of a bounding volume hierarchy finds the closest point of all triangles exactly. The sign is that of
 the angle-weighted pseudonormal of the closest face, edge or vertex [Bærentzen and Aanæs 2005, Signed distance
@@ -6,17 +6,14 @@ computation using the angle weighted pseudonormal], which is correct at convex a
 
 `triangle_tree.py` builds the arrays. Memory: about 0.3 kB per triangle.
 
-Additional contact faces of a mesh across concave edges.
-
 In a valley of the mesh, a vertex touches two or three faces. With the closest face alone, contact forces
 would alternate between them. Additional faces are those with another local minimum of the distance, and those
 that share a concave edge with the closest face. Both must lie above each other's plane, which excludes faces
 across convex edges.
 
-Thickness of closed meshes: diameters of the largest inscribed balls that touch the surface.
-
-A ball that touches at a point p with the outward normal n has its center at p - r n. It is inscribed if the
-depth of the center is r; bisection finds the largest r.
+The thickness is the diameter of the largest inscribed ball that touches the surface. A ball that touches at a
+point p with the outward normal n has its center at p - r n. It is inscribed if the depth of the center is r;
+bisection finds the largest r.
 """
 
 from __future__ import annotations

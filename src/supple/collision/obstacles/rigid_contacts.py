@@ -1,20 +1,17 @@
-"""Rigid-body contact with obstacles and other rigid bodies.
+"""Rigid-body contact with obstacles and other rigid bodies: contact points and forces.
 
 Contact points are surface points of balls, corners of boxes, sample points of other shapes, and edge-edge
 points of two boxes. Corrections s of all rigid bodies minimize ½ sᵀ H s - rᵀ s, with H and r of
 `RigidMotion.system`, subject to gaps g + Jₙ s ≥ 0. The solver is projected Gauss-Seidel on the forces λ ≥ 0,
 with Coulomb friction |λₜ| ≤ μ λ against the slip of the step and the larger coefficient of both bodies.
 
-Contact points of two boxes: clipped face contacts or edge-edge contacts.
+Two boxes have clipped face contacts or edge-edge contacts. The separating axis test selects the direction of
+largest separation among face normals and cross products of edges [Gottschalk et al. 1996]. For a face normal,
+the most antiparallel face of the other box is clipped by the side planes of the reference face. The corners
+of the clipped face are the contact points. All share one normal, so flush boxes cause no lateral forces at
+their corners.
 
-The separating axis test selects the direction of largest separation among face normals and cross products of
-edges [Gottschalk et al. 1996]. For a face normal, the most antiparallel face of the other box is clipped by
-the side planes of the reference face. The corners of the clipped face are the contact points. All share one
-normal, so flush boxes cause no lateral forces at their corners.
-
-Edge-edge contacts of two boxes.
-
-Along n = a × b of one edge of each, the boxes touch with these edges if both are extreme in that direction.
+Along n = a × b of one edge of each, two boxes touch with these edges if both are extreme in that direction.
 Boxes are convex, so they are disjoint if any direction separates them. Directions of largest separation count
 [Gottschalk et al. 1996].
 """

@@ -12,8 +12,8 @@ import numpy as np
 from supple.datasets.errors import DatasetError
 from supple.datasets.read.quantities import SHORT_NAMES
 from supple.datasets.read.training_pairs import Pairs
-from supple.datasets.run.summarize import good_samples, reports, statistics
 from supple.datasets.store.dataset_store import OUTCOMES, Store
+from supple.datasets.store.summary import good_samples, reports, statistics
 from supple.datasets.store.zarr_arrays import Shard, read_array
 from supple.support.arguments import check_flag, check_integer, check_path, suggest_name
 

@@ -11,7 +11,7 @@ import numpy as np
 from supple.datasets.read.dataset import Dataset, open_dataset
 from supple.datasets.store.status import status
 from supple.support.text import format_duration, pluralize
-from supple.view.page import Figure, Page, Table, draw_figure, page_file
+from supple.view.html_page import Figure, Page, Table, draw_figure, page_file
 from supple.view.picture import Shape, picture, shared_view
 from supple.view.plots import histogram_plot
 from supple.view.style import Theme

@@ -1,8 +1,8 @@
-"""Store creation from a spec: draws and writes the full design before the first solve.
+"""Stores from a spec: creation of empty stores with their full design, and extension by more samples.
 
-Creation of empty stores: everything known before the first solve, written atomically.
+Everything known before the first solve is written atomically.
 
-Extension of a store by more samples; existing samples keep their ids and splits.
+Extension keeps ids and splits of existing samples.
 """
 
 from __future__ import annotations
@@ -22,20 +22,11 @@ import numpy as np
 from supple.datasets.errors import DatasetError
 from supple.datasets.read.data_card import card
 from supple.datasets.read.quantities import Quantity, quantities_of
-from supple.datasets.run.summarize import write_summary
 from supple.datasets.run.traversal import path_in_parts
-from supple.datasets.spec.dataset_spec import Spec
+from supple.datasets.spec.dataset_spec import Spec, identity_of, origin_of
 from supple.datasets.spec.sampling import draw
 from supple.datasets.spec.spec_tables import DESCRIPTIVE_KEYS
-from supple.datasets.store.checksums import (
-    CHECKSUM_FILE,
-    CHECKSUM_PLACEHOLDER,
-    checksums_of,
-    text_with_checksum,
-    write_with_checksum,
-)
 from supple.datasets.store.dataset_store import MANIFEST_FOLDER, OUTCOMES, SCHEMA_VERSION, Store
-from supple.datasets.store.integrity import identity_of, origin_of
 from supple.datasets.store.journal import Journal, finished_rows
 from supple.datasets.store.scene_files import (
     COPY_FOLDER,
@@ -45,6 +36,14 @@ from supple.datasets.store.scene_files import (
     scene_with_copied_files,
     strip_folder,
 )
+from supple.datasets.store.store_checksums import (
+    CHECKSUM_FILE,
+    CHECKSUM_PLACEHOLDER,
+    checksums_of,
+    text_with_checksum,
+    write_with_checksum,
+)
+from supple.datasets.store.summary import write_summary
 from supple.datasets.store.zarr_arrays import array, group, write_array, write_json, write_text
 from supple.io.lock import hold_lock
 from supple.io.machine import machine, versions

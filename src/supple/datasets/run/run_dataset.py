@@ -1,53 +1,87 @@
-"""Solving the unfinished shards of a data set: in worker processes or on a Ray cluster.
-
-Release of failed samples for another attempt.
-"""
+"""`dataset()`: creates a store and solves its unfinished shards, in worker processes or on a Ray cluster."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from supple.datasets.errors import DatasetError
-from supple.datasets.run.summarize import (
-    REPORT_FILE,
-    UNFINISHED_REPORT,
+from supple.datasets.run.create import make_store
+from supple.datasets.run.worker_pool import run_pool
+from supple.datasets.spec.dataset_spec import Spec, load_spec
+from supple.datasets.store.dataset_store import Store
+from supple.datasets.store.integrity import refuse_changed
+from supple.datasets.store.journal import release_failed
+from supple.datasets.store.summary import (
     is_summary_current,
     write_summary,
     wrong_reports,
 )
-from supple.datasets.run.worker_pool import run_pool
-from supple.datasets.store.dataset_store import Store
-from supple.datasets.store.integrity import refuse_changed
-from supple.datasets.store.journal import Journal, finished_rows
-from supple.datasets.store.zarr_arrays import write_text
 from supple.kernels import default_threads
-from supple.support.arguments import check_integer, format_value
+from supple.support.arguments import check_flag, check_integer, check_path, format_value
 from supple.support.progress import Progress
 
+if TYPE_CHECKING:
+    from supple.datasets.read.dataset import Dataset
 
-def release_failed(store: Store, shards: Iterable[int]) -> int:
-    """Mark shards with failed samples as unfinished and return the number of failed samples.
 
-    All other samples of these shards are written to their journals and are not solved again. Reports count as
-    unfinished from then on. Manifests are deleted last, so that an interrupted call loses nothing.
+def dataset(
+    spec: str | os.PathLike[str] | dict[str, Any] | Spec,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    shards: str | None = None,
+    workers: int | None = None,
+    ray: str | bool | None = None,
+    overwrite: bool = False,
+    grow: bool = False,
+    allow_code: bool = False,
+    retry_failed: bool = False,
+    progress: Progress | None = None,
+) -> Dataset:
+    """Compute or resume a data set of equilibria and open it.
+
+    Finished shards are not solved again. Worker processes import the calling script: protect its code by `if
+    __name__ == "__main__":`.
+
+    Args:
+        spec: Path of a TOML file (see docs/datasets.md), or a dictionary with the same content, in which
+            `function` may be a Python function.
+        path: Folder of the store; results/NAME.zarr by default.
+        shards: "i/N" solves every N-th shard from the i-th on, for job arrays.
+        workers: Number of worker processes; one per core by default.
+        ray: True starts a local Ray cluster; a string is the address of a running one.
+        overwrite: Replace a store of another spec.
+        grow: Extend a store of the same spec to the sample count of this one. Existing samples keep their
+            ids.
+        allow_code: Permit a spec to import and run Python named by `function = "module:name"`. A function
+            object needs no permission.
+        retry_failed: Solve samples again that crashed or did not reach their tolerance.
+        progress: Called as progress(done, total) after each sample.
+
+    Returns:
+        The opened data set.
+
+    Raises:
+        SpecError: The spec is invalid; the message lists all mistakes.
+        DatasetError: The store belongs to another spec, or cannot be used as requested.
     """
-    count = 0
-    for shard in shards:
-        if not (failures := store.manifest(shard)["failures"]):
-            continue
-        journal = Journal(store.journal_file(shard), store.facts["identity"])
-        journal.close()  # left by an interrupted attempt
-        for sample, row in finished_rows(store, shard):
-            if str(sample) not in failures:
-                journal.add(sample, row)
-        write_text(store.path / REPORT_FILE, UNFINISHED_REPORT)
-        store.manifest_file(shard).unlink()
-        count += len(failures)
-    return count
+    from supple.datasets.read.dataset import open_dataset
+
+    check_flag("overwrite", overwrite)
+    check_flag("grow", grow)
+    check_flag("allow_code", allow_code)
+    check_flag("retry_failed", retry_failed)
+    share, described = parse_share(shards, grow, overwrite), load_spec(spec, allow_code=allow_code)
+    folder = store_path(
+        None if path is None else check_path(path, "the folder of a data set"), described.name
+    )
+    store = make_store(described, folder, overwrite, grow=grow)
+    run_store(store, share, workers, ray, progress, retry_failed)
+    return open_dataset(folder)
 
 
 MAX_SINGLE_THREAD_VERTICES = 20_000

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.api.batch import BatchSolver, is_batched, make_problem_under
+from supple.api.equilibria import BatchSolver, is_batched, make_problem_under
 from supple.api.simulate import equilibrium
 from supple.config.backend import Backend
 from supple.datasets.errors import DatasetError
@@ -23,8 +23,8 @@ from supple.kernels.devices import DeviceError
 from supple.model.model import Conditions, Model, latest_model
 from supple.problem import Problem
 from supple.scene.errors import SceneError
+from supple.solve.call_options import Options, resolve_request
 from supple.solve.loop import make_problem, solve
-from supple.solve.options import Options, resolve_request
 from supple.solve.report import Outcome, Report
 from supple.solvers import Solver
 from supple.solvers.newton_methods.error_estimate import prepare

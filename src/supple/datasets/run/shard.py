@@ -14,11 +14,12 @@ import numpy as np
 
 from supple.datasets.errors import DatasetError
 from supple.datasets.run.sampler import SYSTEM_ERRORS, ConditionsOrError, Sampler, SampleResult, crash_result
-from supple.datasets.run.traversal import CHECK_PURPOSE, coordinates, pseudorandom_numbers
+from supple.datasets.run.traversal import coordinates
 from supple.datasets.run.warm_start import Neighbors
 from supple.datasets.spec.parametric_scene import has_friction
 from supple.datasets.store.dataset_store import REPORT_COLUMNS, Store
 from supple.datasets.store.journal import Journal, Row
+from supple.datasets.store.splits import CHECK_PURPOSE, pseudorandom_numbers
 
 FIRST_BATCH_STRIDE = 4
 """Stride of the samples in a batched shard that start from the scene's initial positions; the others are

@@ -1,7 +1,9 @@
-"""Specs of data sets, read from TOML or a dictionary; all mistakes are reported together."""
+"""Specs of data sets, read from TOML or a dictionary, and the hashes that identify spec, scene and design."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -16,7 +18,7 @@ from supple.datasets.errors import SpecError
 from supple.datasets.read.quantities import ALL_QUANTITIES
 from supple.datasets.spec.key_path import KeyPath
 from supple.datasets.spec.parametric_scene import Source
-from supple.datasets.spec.spec_tables import SpecTable, VaryTable
+from supple.datasets.spec.spec_tables import DESCRIPTIVE_KEYS, SpecTable, VaryTable
 from supple.scene.error_collector import Mistakes, describe_in
 from supple.scene.errors import SceneError
 from supple.scene.files.loader import read_toml
@@ -205,3 +207,28 @@ def _check_bounds(table: SpecTable, source: Source, mistakes: Mistakes) -> None:
             except (SceneError, ValueError) as error:
                 sentence = str(error).splitlines()[0].partition(": ")[2] or str(error)
                 mistakes.add(f"vary[{number}].{key}", f"{format_value(value)} is no value for it: {sentence}")
+
+
+def origin_of(spec: Mapping[str, Any], source: Source) -> str:
+    """Hash of everything that determines sample values, excluding the sample count and the design.
+
+    Args:
+        spec: Spec as JSON values.
+        source: Scene of the data set.
+    """
+    described = {key: value for key, value in spec.items() if key not in DESCRIPTIVE_KEYS}
+    described |= {"count": None, "files": source.files}
+    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
+    digest.update(source.text.encode())
+    model = source.model
+    for values in (model.rest, model.cells.astype(np.int64)):
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
+
+
+def identity_of(origin: str, count: int | None, columns: Mapping[str, np.ndarray]) -> str:
+    """Hash of origin and design values (count, size)."""
+    digest = hashlib.sha256(json.dumps([origin, count]).encode())
+    for values in columns.values():
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()

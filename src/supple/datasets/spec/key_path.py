@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from supple.scene.schema.base import Choice
-from supple.scene.schema.materials import PresetTable
+from supple.scene.tables.materials import PresetTable
+from supple.scene.tables.table import Choice
 from supple.support.arguments import format_value, suggest_name
 
 Key = str | int

@@ -1,8 +1,6 @@
-"""Scene of a data set with varied values.
+"""Scene of a data set, with entries and mesh fields replaced by sampled values.
 
-Scene with some entries replaced by sampled values.
-
-Mesh fields that vary between samples: `solid.NAME.field.FIELD`, one number per cell.
+Mesh fields are named `solid.NAME.field.FIELD` and have one number per cell.
 """
 
 from __future__ import annotations
@@ -27,16 +25,16 @@ from supple.model.dirichlet import DirichletConditions
 from supple.model.model import Conditions, Model
 from supple.problem.material_update import materials_of
 from supple.scene import Scene, SceneError, SceneFile, build_model, load_scene
-from supple.scene.arguments import vector
 from supple.scene.body_validation import check_parameters
 from supple.scene.build import check_scene, part_of
 from supple.scene.constraints.motions import Compose
 from supple.scene.contact_settings import contact_of
 from supple.scene.error_collector import Mistakes, describe_in
 from supple.scene.files.from_tables import Reader
-from supple.scene.files.schema import SceneTable, scene_table
+from supple.scene.files.scene_table import SceneTable, scene_table
 from supple.scene.loads.forces import Load
-from supple.scene.schema.solids import as_prestrained
+from supple.scene.tables.solids import as_prestrained
+from supple.scene.value_checks import vector
 from supple.scene.variations import conditions_in
 from supple.support.arguments import suggest_name
 

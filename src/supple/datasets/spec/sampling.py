@@ -1,6 +1,6 @@
-"""Designs: the parameter values of every sample, drawn completely before the first solve.
+"""Designs: the parameter values of every sample, drawn or read from a table before the first solve.
 
-User tables: CSV, NPZ and Parquet files with one column per varied quantity.
+Tables are CSV, NPZ and Parquet files with one column per varied quantity.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, StrictStr, model_validator
 
 from supple.config.backend import PRECISIONS
 from supple.kernels.devices import DEVICES
-from supple.scene.schema.base import Count, Index, Number, Table
+from supple.scene.tables.table import Count, Index, Number, Table
 from supple.support.arguments import MAX_MAGNITUDE, format_value, to_floats
 
 DESIGNS = ("grid", "random", "latin_hypercube", "sobol", "table", "function")

@@ -14,8 +14,8 @@ import numpy as np
 
 from supple.datasets.errors import DamagedError, DatasetError
 from supple.datasets.read.quantities import Quantity
-from supple.datasets.run.traversal import split_of
-from supple.datasets.store.checksums import has_valid_checksum, read_verified, write_with_checksum
+from supple.datasets.store.splits import split_of
+from supple.datasets.store.store_checksums import has_valid_checksum, read_verified, write_with_checksum
 from supple.datasets.store.zarr_arrays import chunk_file, read_array, write_shard
 from supple.io.replace_file import find_leftovers, is_abandoned, restore_replaced
 

@@ -1,23 +1,13 @@
-"""Integrity of a store's file set: missing, modified and foreign files.
-
-Hashes that identify the spec, scene and design of a store.
-"""
+"""Integrity of a store's file set: missing, modified and foreign files."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterator
 
 from supple.datasets.errors import DatasetError
-from supple.datasets.run.summarize import REPORT_FILE, is_summary_current, report_files
-from supple.datasets.spec.parametric_scene import Source
-from supple.datasets.spec.spec_tables import DESCRIPTIVE_KEYS
-from supple.datasets.store.checksums import CHECKSUM_FILE, read_verified, wrong_files
 from supple.datasets.store.dataset_store import Store
+from supple.datasets.store.store_checksums import CHECKSUM_FILE, read_verified, wrong_files
+from supple.datasets.store.summary import REPORT_FILE, is_summary_current, report_files
 
 CARD_FILE = "README.md"
 
@@ -79,28 +69,3 @@ def extra_files(store: Store) -> Iterator[str]:
         ):
             continue
         yield f"{path} is no file of the data set: remove it."
-
-
-def origin_of(spec: Mapping[str, Any], source: Source) -> str:
-    """Hash of everything that determines sample values, excluding the sample count and the design.
-
-    Args:
-        spec: Spec as JSON values.
-        source: Scene of the data set.
-    """
-    described = {key: value for key, value in spec.items() if key not in DESCRIPTIVE_KEYS}
-    described |= {"count": None, "files": source.files}
-    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
-    digest.update(source.text.encode())
-    model = source.model
-    for values in (model.rest, model.cells.astype(np.int64)):
-        digest.update(np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()
-
-
-def identity_of(origin: str, count: int | None, columns: Mapping[str, np.ndarray]) -> str:
-    """Hash of origin and design values (count, size)."""
-    digest = hashlib.sha256(json.dumps([origin, count]).encode())
-    for values in columns.values():
-        digest.update(np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Journal of an unfinished shard.
+"""Journal of an unfinished shard, and release of failed samples for another attempt.
 
 Each solved sample is appended, so that another worker can resume the shard after an interruption.
 """
@@ -10,7 +10,7 @@ import math
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,11 @@ import numpy as np
 
 from supple.datasets.errors import DatasetError
 from supple.datasets.store.dataset_store import Store, to_json_number
-from supple.datasets.store.zarr_arrays import Shard
+from supple.datasets.store.summary import (
+    REPORT_FILE,
+    UNFINISHED_REPORT,
+)
+from supple.datasets.store.zarr_arrays import Shard, write_text
 
 ENTRY_HEADER = struct.Struct("<II")
 """Length and checksum of the entry that follows."""
@@ -156,3 +160,24 @@ def _parse_entry(entry: bytes, identity: str) -> tuple[int, Row | None]:
     report = {name: float(v) if isinstance(v, str) else v for name, v in header["figures"].items()}
     row = Row(report, quantities or None, positions, header["sentence"], header["check"])
     return int(header["sample"]), row
+
+
+def release_failed(store: Store, shards: Iterable[int]) -> int:
+    """Mark shards with failed samples as unfinished and return the number of failed samples.
+
+    All other samples of these shards are written to their journals and are not solved again. Reports count as
+    unfinished from then on. Manifests are deleted last, so that an interrupted call loses nothing.
+    """
+    count = 0
+    for shard in shards:
+        if not (failures := store.manifest(shard)["failures"]):
+            continue
+        journal = Journal(store.journal_file(shard), store.facts["identity"])
+        journal.close()  # left by an interrupted attempt
+        for sample, row in finished_rows(store, shard):
+            if str(sample) not in failures:
+                journal.add(sample, row)
+        write_text(store.path / REPORT_FILE, UNFINISHED_REPORT)
+        store.manifest_file(shard).unlink()
+        count += len(failures)
+    return count

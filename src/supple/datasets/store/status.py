@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from supple.datasets.run.summarize import good_samples, reports
 from supple.datasets.store.dataset_store import OUTCOMES, Store
+from supple.datasets.store.summary import good_samples, reports
 
 
 def status(store: Store) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """File formats of animations, one module each."""
 
-from supple.io.formats.format import ExportContext, Format, FrameData
 from supple.io.formats.glb import GLB
+from supple.io.formats.interface import ExportContext, Format, FrameData
 from supple.io.formats.npz import NPZ
 from supple.io.formats.pc2 import PC2
 from supple.io.formats.sequences import OBJ, PLY

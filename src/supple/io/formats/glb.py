@@ -17,9 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from supple.io.formats.colors import linear
-from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
-from supple.io.formats.names import distinct
+from supple.io.formats.interface import AddFrame, ExportContext, Format, FrameData, distinct, linear
 from supple.io.replace_file import replacing
 from supple.meshes.corners import corner_values, smooth_corners, split_corners, unit_normals
 from supple.meshes.skinning import Part, skin_of

@@ -12,9 +12,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from supple.io.bodies import joined
-from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
+from supple.io.formats.interface import AddFrame, ExportContext, Format, FrameData
 from supple.io.replace_file import replacing
+from supple.io.saved_bodies import joined
 
 
 class _Column:

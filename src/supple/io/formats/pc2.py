@@ -8,9 +8,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
-from supple.io.formats.names import distinct, file_name
-from supple.io.formats.obj import obj_text
+from supple.io.formats.interface import AddFrame, ExportContext, Format, FrameData, distinct, file_name
+from supple.io.formats.sequences import obj_text
 from supple.io.replace_file import replacing
 from supple.meshes.skinning import skin_of
 

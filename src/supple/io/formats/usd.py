@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from supple.io.formats.colors import linear
-from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
-from supple.io.formats.names import distinct
+from supple.io.formats.interface import AddFrame, ExportContext, Format, FrameData, distinct, linear
 from supple.io.replace_file import replacing
 from supple.meshes.measures import means_at_vertices
 from supple.meshes.skinning import Part, Skin, skin_of

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from supple.io.bodies import joined
-from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
+from supple.io.formats.interface import AddFrame, ExportContext, Format, FrameData
 from supple.io.frames import write_pvd, write_vtu
+from supple.io.saved_bodies import joined
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from supple.io.bodies import joined
-from supple.io.formats.format import AddFrame, ExportContext, Format, FrameData
+from supple.io.formats.interface import AddFrame, ExportContext, Format, FrameData
 from supple.io.replace_file import replacing_folder
+from supple.io.saved_bodies import joined
 
 WRITE_TIMEOUT = 30.0
 """Longest wait for pending writes of an interrupted export [s]."""

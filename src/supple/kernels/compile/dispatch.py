@@ -1,7 +1,6 @@
-"""Compilation for CPU and CUDA: inlined device functions, generic functions dispatched by type, cached
-kernels.
+"""Compilation for CPU and CUDA: inlined device functions, functions dispatched by type, cached kernels.
 
-Unique names for NamedTuple classes.
+NamedTuple classes get unique names.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Loops over rows, each processed by one CPU thread or by several GPU threads.
+"""Parallel loops of all kernels: over work items, over rows, and over rows shared by GPU threads.
 
-A row loops over a range, such as the blocks in a matrix row (`row_range`), reduces the results (`row_sum`)
-and writes once (`is_writer`).
+A shared row loops over a range, such as the blocks in a matrix row (`row_range`), reduces the results
+(`row_sum`) and writes once (`is_writer`).
 
-Parallel loop of all kernels: a thread team runs a work function on every item of a phase.
-
-Work is a NamedTuple of its arguments; `@do.of(ItsClass)` defines the function that processes one item.
+A thread team runs a work function on every item of a phase. Work is a NamedTuple of its arguments;
+`@do.of(ItsClass)` defines the function that processes one item.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from supple.kernels.compile.dispatch import generic, inline_control, overload_by_type
+from supple.kernels.compile.dispatch import device_function, generic, inline_control, overload_by_type
 from supple.kernels.parallel.thread_team import Threads, end_phase, first_item, next_item
-from supple.kernels.parallel.work_items import is_in_range
+from supple.kernels.parallel.work_items import is_in_range, item_number, lane_stride
 from supple.kernels.simd.load_store import WARP, WorkItem
 
 
@@ -42,7 +41,7 @@ def parallel_for(team, phase, first, last, work):
 
 
 TILE_ROWS = 32
-"""Rows per work item of a CPU thread."""
+"""Rows per work item."""
 
 ROW_THREADS = 8
 """GPU threads per row."""
@@ -167,3 +166,39 @@ def parallel_for_shared_rows(team, phase, first, last, work):
     """Process rows first to last - 1 in one phase."""
     items = -(-(last - first) // rows_per_item(team))
     parallel_for(team, phase, 0, items, Rows(first, last, work))
+
+
+@device_function
+def tile_count(rows):
+    """Number of tiles of `rows` rows."""
+    return -(-rows // TILE_ROWS)
+
+
+@device_function
+def tile_range(item, first, last):
+    """(begin, end, step) of the calling thread's rows in a tile of rows first to last - 1."""
+    begin, step = lane_stride(item)
+    start = first + item_number(item) * TILE_ROWS
+    return start + begin, min(last, start + TILE_ROWS), step
+
+
+class Tiled(NamedTuple):
+    """Work on each of the rows first to last - 1."""
+
+    first: Any
+    last: Any
+    work: Any
+
+
+@do.of(Tiled)
+def _tile(tiled, item):
+    row, end, step = tile_range(item, tiled.first, tiled.last)
+    while row < end:
+        do(tiled.work, row)
+        row += step
+
+
+@inline_control
+def parallel_for_rows(team, phase, first, last, work):
+    """Run work on rows first to last - 1 in one phase."""
+    parallel_for(team, phase, 0, tile_count(last - first), Tiled(first, last, work))

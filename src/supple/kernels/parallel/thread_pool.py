@@ -4,7 +4,7 @@ A kernel with many phases (iterations × colors) uses two counters per phase. Ea
 with an atomic add and leaves the phase once the count of finished chunks is complete, so a thread preempted
 by another process delays at most one chunk. Results do not depend on the assignment of chunks to threads.
 
-CPU quota of Linux control groups, such as those of a container.
+The default number of threads respects the CPU quota of Linux control groups, such as that of a container.
 """
 
 from __future__ import annotations

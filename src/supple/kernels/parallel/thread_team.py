@@ -17,7 +17,7 @@ CHUNK_ITEMS = 8
 
 
 class Threads(NamedTuple):
-    """CPU threads that draw chunks of items; `counters` has two entries per phase, see `threads`."""
+    """CPU threads that draw chunks of items; `counters` has two entries per phase, see `thread_pool`."""
 
     counters: Any
 

@@ -21,7 +21,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, lower_cast, models, overload, register_model
 
-from supple.kernels.simd.math import vector_exp, vector_log
+from supple.kernels.simd.math import positive_only, vector_exp, vector_inverse_cube_root, vector_log
 
 PACK_BYTES = 64
 """Size of a pack in bytes: one AVX-512 register, two AVX2 registers or four NEON registers."""
@@ -291,3 +291,25 @@ def _overload_rounding(example):
     number = example.dtype if isinstance(example, PackType) else example
     eps = float(np.finfo(np.float32 if number == types.float32 else np.float64).eps)
     return lambda example: eps
+
+
+def inverse_cube_root(x: Any) -> Any:
+    """x^(-1/3) for x > 0, otherwise NaN."""
+    return x ** (-1.0 / 3.0) if x > 0.0 else math.nan
+
+
+@overload(inverse_cube_root, jit_options={"forceinline": True})
+def _inverse_cube_root(x):
+    if isinstance(x, types.Float):
+        return lambda x: x ** (-1.0 / 3.0) if x > 0.0 else math.nan
+    return None
+
+
+def _pack_inverse_cube_root(builder: Any, pack: PackType, x: Any) -> Any:
+    if for_cuda(builder):
+        suffix = "f" if pack.dtype == types.float32 else ""
+        return positive_only(builder, x, scalar_call(builder, f"__nv_rcbrt{suffix}", x))
+    return vector_inverse_cube_root(builder, x)
+
+
+register(inverse_cube_root, 1, _pack_inverse_cube_root)

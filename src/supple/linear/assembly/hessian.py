@@ -9,7 +9,13 @@ import numpy as np
 from scipy.sparse import bsr_matrix
 
 from supple.kernels import default_threads
-from supple.linear.assembly.block_kernels import arrange_blocks, begin_blocks, constrain_rows
+from supple.linear.assembly.block_kernels import (
+    EmbeddedBlocks,
+    arrange_blocks,
+    begin_blocks,
+    constrain_rows,
+    embedded_stencils,
+)
 from supple.linear.assembly.element_blocks import (
     Bound,
     ElementRows,
@@ -17,13 +23,12 @@ from supple.linear.assembly.element_blocks import (
     add_elements,
     update_element_ids,
 )
-from supple.linear.assembly.embedded import EmbeddedBlocks, embedded_stencils
 from supple.linear.assembly.sparsity import make_pattern
 from supple.linear.block_matrix import Threes
 from supple.linear.vectors import gather_free, locate, spread_free
 from supple.materials import LinearElastic
-from supple.problem.constrained_dofs import normal_records
 from supple.problem.diagnostics import rest_stiffness_of
+from supple.problem.dirichlet_rows import normal_records
 from supple.terms import Term, refresh_material
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from supple.terms.base.elastic import (
     measure,
 )
 from supple.terms.base.elastic import shape_gradients as gradients_of
-from supple.terms.base.parameters import pack_material
+from supple.terms.base.packed_parameters import pack_material
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem

@@ -1,6 +1,6 @@
-"""Dense inverse of the last level's matrix by block Gauss-Jordan elimination without pivoting.
+"""Inverses of symmetric positive definite matrices: the last level, and the diagonal blocks of all.
 
-Inverses of small symmetric positive definite matrices: the diagonal blocks of all levels.
+The last level is inverted by block Gauss-Jordan elimination without pivoting.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from numba import njit
 
 from supple.kernels import device_function, do, item_number, kernel, lane_stride, parallel_for
-from supple.kernels.parallel.tiles import parallel_for_rows
-from supple.linear.multilevel.rigid_modes import PLANARITY_TOLERANCE
+from supple.kernels.parallel.parallel_for import parallel_for_rows
+from supple.linear.multilevel.rigid_aggregates import PLANARITY_TOLERANCE
 
 SHIFT = 1e-9
 """Diagonal shift of a coarse row relative to the summed stiffness of its vertices. It regularizes whole

@@ -17,7 +17,7 @@ from supple.kernels import (
     strict_order,
     warp_sum,
 )
-from supple.kernels.parallel.tiles import parallel_for_rows
+from supple.kernels.parallel.parallel_for import parallel_for_rows
 from supple.linear.block_matrix import apply_inverse, product, squared
 
 POWER_STEPS = 8

@@ -1,26 +1,18 @@
-"""Expression graph of an energy density, built by operator overloading.
+"""Expression graph of an energy density, built by operator overloading, with its operations and traversals.
 
 Equal operations on equal arguments share one node, which eliminates common subexpressions. Zero terms and
 constants are folded before a node is created.
-
-Operations of expression graphs and their values for numbers.
-
-Traversals of expression graphs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from supple.algebra.rotation import stretch_trace
 from supple.kernels import inverse_cube_root
 from supple.support.arguments import format_value
-
-if TYPE_CHECKING:
-    pass
-
 
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt,

@@ -17,8 +17,8 @@ from supple.materials.autodiff.generate import _define, write_second
 from supple.materials.autodiff.generate import write_psi as write_density
 from supple.materials.autodiff.generate import write_stress as write_slopes
 from supple.materials.autodiff.spd_bounds import shift_to_positive
+from supple.materials.material import confinement
 from supple.materials.principal import principal_hessian
-from supple.materials.safe_step import confinement
 
 CLOSE = 0.3
 """Threshold on the difference of two stretches, in units of ε^¼ of the sum of all stretches, below which

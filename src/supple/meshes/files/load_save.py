@@ -1,6 +1,6 @@
 """Reading and writing mesh files; with the modules of single formats the only one that knows meshio.
 
-Data of deformed meshes: directions and tensors rotate with the deformation.
+Directions and tensors of deformed meshes rotate with the deformation.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import meshio
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.meshes.arguments import scaling
-from supple.meshes.checks import MeshError
+from supple.meshes.checks import MeshError, scaling
 from supple.meshes.files import gmsh, legacy_vtk, medit, tetgen, vtu
 from supple.meshes.files.mesh_data import check_data, check_same_shapes, merge_data, rotates, transform_data
 from supple.meshes.files.surface_files import SURFACES, is_surface_file, load_surface

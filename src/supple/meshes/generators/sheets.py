@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.meshes.arguments import three
-from supple.meshes.checks import MeshError
+from supple.meshes.checks import MeshError, three
 from supple.meshes.generators import simplices
 from supple.meshes.generators.solids import ball, check_positive, check_positive_integer
 from supple.meshes.trimesh import TriMesh

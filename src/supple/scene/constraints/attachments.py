@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
-from supple.meshes.closest_point import closest_in_body
-from supple.scene.arguments import array, format_value, number
+from supple.meshes.proximity_queries import closest_in_body
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.errors import SceneError
+from supple.scene.value_checks import array, format_value, number
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from scipy.spatial import KDTree
 
 from supple.model.dynamic_term import DynamicTerm
-from supple.scene.arguments import array, format_value, number
 from supple.scene.bodies import VertexSet
 from supple.scene.errors import SceneError
 from supple.scene.loads.ramps import AnyRamp, check_ramp, fraction_at
 from supple.scene.pickling import picklable
+from supple.scene.value_checks import array, format_value, number
 from supple.terms import Cable, CableSegments, Term
 from supple.terms.cable import MAX_POINTS
 

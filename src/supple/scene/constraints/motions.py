@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.scene.arguments import Vector, array, direction, format_value, number, vector
 from supple.scene.errors import SceneError
 from supple.scene.loads.ramps import check_keyframes
+from supple.scene.value_checks import Vector, array, direction, format_value, number, vector
 from supple.support.keywords import suggest_keywords
 
 

@@ -1,7 +1,4 @@
-"""Pins: Dirichlet conditions on vertices.
-
-Constrained directions of pins.
-"""
+"""Pins: Dirichlet conditions on vertices, in all directions or in some."""
 
 from __future__ import annotations
 
@@ -11,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from supple.scene.arguments import array, format_value
 from supple.scene.bodies import VertexSet
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
+from supple.scene.value_checks import array, format_value
 
 AnyMotion = Callable[[np.ndarray, float], np.ndarray]
 

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from supple.scene.constraints.connector_methods import make_user_terms
 from supple.scene.errors import SceneError
 from supple.scene.scene import Scene
-from supple.scene.user_terms import make_user_terms
 
 
 class Support:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from supple.scene.arguments import array, format_value
 from supple.scene.bodies import VertexSet
 from supple.scene.errors import SceneError
+from supple.scene.value_checks import array, format_value
 from supple.support.arguments import MIN_MAGNITUDE
 from supple.terms import PointSprings, Springs, Term
 

@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from supple.meshes import TriMesh
-from supple.scene.arguments import comma_list, vector
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.constraints import motions
 from supple.scene.constraints.motions import Compose
 from supple.scene.error_collector import Mistakes
-from supple.scene.files.schema import SceneTable
+from supple.scene.files.scene_table import SceneTable
 from supple.scene.loads import ramps
 from supple.scene.regions import resolve_regions
 from supple.scene.scene import Scene
-from supple.scene.schema.base import Table
-from supple.scene.schema.bodies import Cloth, Solid
-from supple.scene.schema.constraints import Attach, Pin, Spring, Target
-from supple.scene.schema.contact import Obstacle
-from supple.scene.schema.loads import (
+from supple.scene.tables.bodies import Cloth, Solid
+from supple.scene.tables.constraints import Attach, Pin, Spring, Target
+from supple.scene.tables.contact import Obstacle
+from supple.scene.tables.loads import (
     BodyForce,
     Cable,
     Cavity,
@@ -30,7 +28,9 @@ from supple.scene.schema.loads import (
     Vary,
     Wind,
 )
-from supple.scene.schema.motions import Motion, Ramp
+from supple.scene.tables.motions import Motion, Ramp
+from supple.scene.tables.table import Table
+from supple.scene.value_checks import comma_list, vector
 
 EntryNumbers = dict[str, list[int]]
 """Original numbers in the file of the valid [[entries]] of each table."""

@@ -1,7 +1,4 @@
-"""Scene files in TOML, validated field by field.
-
-Reading of TOML files; errors name the path.
-"""
+"""Scene files in TOML, validated field by field; errors name the path."""
 
 from __future__ import annotations
 
@@ -24,11 +21,11 @@ from supple.scene.build import check_scene
 from supple.scene.error_collector import Location, Mistakes, describe_in
 from supple.scene.errors import SceneFileError
 from supple.scene.files.from_tables import EntryNumbers, Reader
-from supple.scene.files.schema import SceneTable, scene_table
+from supple.scene.files.scene_table import SceneTable, scene_table
 from supple.scene.scene import Scene
-from supple.scene.schema.initial import InitialState
-from supple.scene.schema.output import Output, View
-from supple.scene.schema.solver import Solver, StopCriteria
+from supple.scene.tables.initial import InitialState
+from supple.scene.tables.output import Output, View
+from supple.scene.tables.solver import Solver, StopCriteria
 from supple.solvers import SOLVERS
 from supple.solvers import Solver as Method
 from supple.solvers.base import idle_options

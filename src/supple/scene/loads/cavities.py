@@ -11,12 +11,12 @@ import numpy as np
 from supple.meshes.edges import Edges
 from supple.meshes.measures import areas
 from supple.model.dynamic_term import DynamicTerm
-from supple.scene.arguments import format_value, number
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.errors import SceneError
 from supple.scene.loads.forces import PressureUpdate, surface_of
 from supple.scene.loads.ramps import AnyRamp, check_ramp, fraction_at
 from supple.scene.pickling import picklable
+from supple.scene.value_checks import format_value, number
 from supple.terms import Pressure, SealedGas, Term, volume_within
 
 FLAT = 1e-9

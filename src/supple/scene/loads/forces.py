@@ -12,12 +12,12 @@ from supple.meshes import Mesh
 from supple.meshes.edges import Edges
 from supple.meshes.measures import area_vectors
 from supple.model.dynamic_term import DynamicTerm
-from supple.scene.arguments import Vector, array, comma_list, number, vector
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.errors import SceneError
 from supple.scene.loads.ramps import AnyRamp, Fraction, check_ramp, fraction_at
 from supple.scene.pickling import picklable
 from supple.scene.regions import Portion
+from supple.scene.value_checks import Vector, array, comma_list, number, vector
 from supple.terms import Pressure, Term
 
 

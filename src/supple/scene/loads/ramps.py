@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from supple.scene.arguments import array, format_value
 from supple.scene.errors import SceneError
 from supple.scene.pickling import picklable
+from supple.scene.value_checks import array, format_value
 from supple.support.keywords import suggest_keywords
 
 AnyRamp = Callable[[float], float]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from supple.materials import Material, by_element, is_per_element, table_of
-from supple.scene.arguments import format_value
 from supple.scene.bodies import Body
 from supple.scene.errors import SceneError
 from supple.scene.loads.ramps import AnyRamp, Ramp, check_ramp, fraction_at
 from supple.scene.pickling import picklable
 from supple.scene.regions import Portion
+from supple.scene.value_checks import format_value
 from supple.support.arguments import suggest_name
 
 Part = Body | Portion

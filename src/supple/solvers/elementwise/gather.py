@@ -6,8 +6,8 @@ from typing import Any
 
 from numba import types
 
+from supple.algebra.dirichlet_projection import free_part
 from supple.algebra.matrix3 import add, dot, matvec, scale
-from supple.algebra.projector import free_part
 from supple.kernels import (
     device_function,
     each,
@@ -19,17 +19,17 @@ from supple.kernels import (
     total,
     unroll,
 )
-from supple.problem.constrained_dofs import six
+from supple.problem.dirichlet_rows import six
 from supple.solvers.elementwise.projection import WeightedElements
 from supple.terms.base.constraint import constraint_of_corners
 from supple.terms.base.elastic import (
     corner_count,
     corners,
+    from_start,
     material_at,
     rest_volume,
     shape_gradients,
 )
-from supple.terms.base.strain import from_start
 
 spread = each("M, g", "matvec(M, g[i])", matvec, over="g")
 """M gᵢ for all corners: with M = ∂C/∂F, the gradients ∂C/∂xᵢ = M gᵢ."""

@@ -35,9 +35,9 @@ from supple.solvers.elementwise.projection import Projection, WeightedElements, 
 from supple.solvers.gpbd import GPBD, GreenOptions
 from supple.terms import Term
 from supple.terms.base.constraint import relative
+from supple.terms.hylc.elasticity import FabricRows, scales_of, shape_of, stiff_area
 from supple.terms.hylc.energy import density
 from supple.terms.hylc.strains import vertex_strains
-from supple.terms.hylc.term import FabricRows, scales_of, shape_of, stiff_area
 
 ROUNDING_TOLERANCE = 1e-9
 """Relative increase of q that the line search accepts as rounding."""

@@ -20,7 +20,7 @@ from supple.kernels import RECORD, do, item_number, lane_range, overload_by_type
 from supple.model.model import Model
 from supple.ordering import ElementBatches, color_bounds, each_color, is_dynamic
 from supple.problem import Problem
-from supple.problem.constrained_dofs import corner_normals
+from supple.problem.dirichlet_rows import corner_normals
 from supple.problem.vertex_kernels import Displace, act
 from supple.solvers.base import Run, Solver
 from supple.solvers.elementwise.projection import (

@@ -20,7 +20,7 @@ from supple.solvers.elementwise.projection import (
 )
 from supple.solvers.elementwise.run import ElementOptions
 from supple.terms import Term
-from supple.terms.contact.friction import FRICTION, MIN_SLIP, STIFFNESS, PenaltyContactRows, separation
+from supple.terms.contact.penalty import FRICTION, MIN_SLIP, STIFFNESS, PenaltyContactRows, separation
 from supple.terms.weak import WeakRows, constraint_gap
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from supple.model.model import Model
 from supple.problem import Balance, Problem
-from supple.problem.constrained_dofs import SYMMETRIC, normals_of
+from supple.problem.dirichlet_rows import SYMMETRIC, normals_of
 from supple.problem.material_update import with_materials
 from supple.problem.states import vectors_of
 from supple.solvers.base import Run

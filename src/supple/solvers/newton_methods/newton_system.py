@@ -23,7 +23,7 @@ from supple.linear import (
     solve_per_body,
 )
 from supple.linear.block_matrix import Threes
-from supple.linear.multilevel.hierarchy import as_records
+from supple.linear.multilevel.preconditioner import as_records
 from supple.problem import Problem
 from supple.solvers.newton_methods.rigid_modes import RigidModes, deflated_cg
 from supple.terms import Term

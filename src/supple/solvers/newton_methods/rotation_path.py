@@ -42,7 +42,7 @@ from supple.kernels import (
     store,
     warp_max,
 )
-from supple.kernels.parallel.tiles import parallel_for_rows
+from supple.kernels.parallel.parallel_for import parallel_for_rows
 from supple.linear import Assembly, Multilevel
 from supple.linear.assembly.block_kernels import host_elements
 from supple.ordering import sort_corners
@@ -55,9 +55,9 @@ from supple.terms.base.elastic import (
     corner_vectors,
     corners,
     displacement_gradient,
+    rest_gradient,
     shape_gradients,
 )
-from supple.terms.base.strain import rest_gradient
 from supple.terms.base.term import Elements, Term
 
 MIN_SQUARE_STRETCH = 0.1

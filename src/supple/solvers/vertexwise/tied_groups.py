@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from supple.algebra.dirichlet_projection import free_bound, free_part
 from supple.algebra.matrix3 import add, dot, scale, solve_spd
-from supple.algebra.projector import free_bound, free_part
 from supple.kernels import do, gather, generic, is_leader, load, scatter, shared_lane_min, split_lanes, where
 from supple.ordering import TiedGroups, color_bounds, each_color
 from supple.problem import Problem, pad_vectors
-from supple.problem.constrained_dofs import constrained_at, group_normals
+from supple.problem.dirichlet_rows import constrained_at, group_normals
 from supple.problem.force_kernels import sum_forces
 from supple.terms import add_group_forces, limit_group_step
 

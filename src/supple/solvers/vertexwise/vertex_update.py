@@ -14,7 +14,7 @@ from supple.algebra.matrix3 import dot, matvec, select3
 from supple.contact.trust_region import clamp_to_bounds
 from supple.kernels import all_lanes, device_function, is_leader, load, scatter, store, where
 from supple.materials import stress_differential, traction
-from supple.problem.constrained_dofs import restore_prescribed
+from supple.problem.dirichlet_rows import restore_prescribed
 from supple.terms.base.elastic import corners, force_volume, material_at, measure, shape_gradients
 from supple.terms.base.term import confined_force, vertex_force
 from supple.terms.tet import TetRows

@@ -11,8 +11,8 @@ from typing import Any
 
 from numba import types
 
+from supple.algebra.dirichlet_projection import free_part
 from supple.algebra.matrix3 import add, dot, scale
-from supple.algebra.projector import free_part
 from supple.kernels import (
     all_lanes,
     device_function,

@@ -31,9 +31,8 @@ from supple.materials import (
     traction,
     vertex_response,
 )
-from supple.terms.base.packing import pack_elements
-from supple.terms.base.parameters import load_material, pack_material
-from supple.terms.base.strain import from_rest, rest_gradient
+from supple.terms.base.packed_elements import pack_elements
+from supple.terms.base.packed_parameters import load_material, pack_material
 from supple.terms.base.term import (
     Elemental,
     Incidence,
@@ -42,6 +41,38 @@ from supple.terms.base.term import (
     step_fraction,
     vertex_force,
 )
+
+
+@generic
+def rest_gradient(rows, g):
+    """Σ Xₐ gₐᵀ of the rest positions, a 9-tuple, to which `displacement_gradient` is added."""
+
+
+@generic
+def from_rest(rows, row, x):
+    """Displacements of the corners from the undeformed element, up to a translation.
+
+    Args:
+        rows: Packed element data.
+        row: Packed row.
+        x: Displacements from the initial positions [m]. They are returned unchanged unless the initial shape
+            is strained.
+    """
+
+
+@generic
+def from_start(rows, row, x):
+    """Inverse of `from_rest`."""
+
+
+@from_rest.of(tuple)
+def _from_rest(rows, row, x):
+    return x
+
+
+@from_start.of(tuple)
+def _from_start(rows, row, x):
+    return x
 
 
 class ElasticRows(NamedTuple):

@@ -1,8 +1,6 @@
-"""Second derivatives ∂²ψ/∂F∂F of all elements: positive semi-definite projection and Hessian blocks.
+"""Second derivatives ∂²ψ/∂F∂F of all elements: exact or positive semi-definite, and Hessian blocks.
 
 Tensors are packed as (rows, 81, lanes): entry 9 p + q of a row is ∂²ψ/∂F_p∂F_q of its elements.
-
-Second derivatives of the energy densities of all elements: ∂²ψ/∂F∂F, or a positive definite bound.
 """
 
 from __future__ import annotations

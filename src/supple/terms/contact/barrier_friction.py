@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from supple.algebra.dirichlet_projection import symmetric_matvec
 from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
-from supple.algebra.projector import symmetric_matvec
 from supple.collision.geometry.closest_point import between
 from supple.collision.obstacles.contact_planes import is_empty
 from supple.kernels import device_function, load, overload_by_type, where

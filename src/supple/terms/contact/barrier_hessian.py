@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from supple.collision.narrow_phase.proximity import measure_edges, measure_faces
+from supple.collision.narrow_phase.proximity_bounds import measure_edges, measure_faces
 
 REGULARIZATION = 1e-12
 """Regularization added to TᵀT, relative to its trace; TᵀT is singular for parallel edges."""

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from supple.kernels import device_function, where
-from supple.kernels.simd.tables import load_four, load_two
+from supple.kernels.simd.load_store import load_four, load_two
 
 
 class Weights(NamedTuple):

@@ -16,7 +16,7 @@ from supple.terms.base.term import Term
 from supple.terms.shells.crease import Crease, Creases
 from supple.terms.shells.dihedral import angles
 from supple.terms.shells.hinge import Hinges
-from supple.terms.shells.isometric import IsometricHinges
+from supple.terms.shells.isometric_bending import IsometricHinges
 
 RIGIDITY = Parameter(
     "rigidity", "bending rigidity", "N m", "B", at_least=0, example=1e-4, slider=(1e-7, 1e-2)

@@ -16,7 +16,7 @@ from supple.algebra.angle import angle_of
 from supple.kernels import load, where
 from supple.materials import Material, Parameter, by_element
 from supple.terms.base.constraint import constraint
-from supple.terms.base.parameters import load_material, pack_material
+from supple.terms.base.packed_parameters import load_material, pack_material
 from supple.terms.base.term import Incidence
 from supple.terms.shells.dihedral import angle_derivatives, angles
 from supple.terms.shells.hinge import HingeRows, Hinges, as_constraint, hinge_opening

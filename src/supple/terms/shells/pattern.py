@@ -10,9 +10,8 @@ import numpy as np
 from supple.algebra.matrix3 import add, sub
 from supple.algebra.triangle_frames import flatten_triangle, pattern_frames, pattern_gradients
 from supple.kernels import device_function, stream
-from supple.terms.base.elastic import ElasticRows
-from supple.terms.base.parameters import of_elements
-from supple.terms.base.strain import from_rest, from_start
+from supple.terms.base.elastic import ElasticRows, from_rest, from_start
+from supple.terms.base.packed_parameters import of_elements
 from supple.terms.base.term import Incidence, Term, others_first
 from supple.terms.shells.triangle import (
     TriangleElasticity,

@@ -19,9 +19,8 @@ from supple.algebra.matrix3 import cofactor, combine, cross, dot, matvec, outer,
 from supple.kernels import device_function
 from supple.materials import is_membrane_material, table_of
 from supple.terms.base.constraint import positive_part
-from supple.terms.base.elastic import Elastic, ElasticRows, measure
-from supple.terms.base.parameters import of_elements
-from supple.terms.base.strain import rest_gradient
+from supple.terms.base.elastic import Elastic, ElasticRows, measure, rest_gradient
+from supple.terms.base.packed_parameters import of_elements
 from supple.terms.base.tensors import tensors_of
 from supple.terms.base.term import Elements, Term
 

@@ -1,25 +1,17 @@
-"""Annotations of a picture: title, caption, legend and coordinate axes.
-
-Test for VTK rendering on this machine, in a child process: without system libraries VTK crashes.
-"""
+"""Annotations of a picture: title, caption, legend, coordinate axes and names of bodies."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from functools import cache
-from importlib import import_module
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
-from supple.view.body_labels import BodyLabels, LabeledBody
-from supple.view.camera import Camera
+from supple.model.model import Model
+from supple.view.camera import Camera, outline
 from supple.view.fields import Field
-from supple.view.layout import layout_for
+from supple.view.picture_layout import Layout, layout_for
 from supple.view.style import DPI, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
 MAX_SWATCHES = 14
@@ -189,42 +181,53 @@ class Annotations:
             )
 
 
-VTK_PROBE = """
-import sys
-from vtkmodules.vtkCommonCore import vtkLogger, vtkUnsignedCharArray
-import vtkmodules.vtkRenderingOpenGL2
-from vtkmodules.vtkRenderingCore import vtkRenderer, vtkRenderWindow
-vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
-window, renderer, pixel = vtkRenderWindow(), vtkRenderer(), vtkUnsignedCharArray()
-window.SetOffScreenRendering(True)
-window.SetSize(8, 8)
-window.AddRenderer(renderer)
-renderer.SetBackground(1, 1, 1)
-window.Render()
-window.GetPixelData(4, 4, 4, 4, 0, pixel, 0)
-sys.exit(pixel.GetNumberOfValues() == 0 or pixel.GetValue(0) != 255)
-"""
-
-VTK_MISSING = (
-    "VTK cannot draw on this machine, so Matplotlib drew the picture. On Debian or Ubuntu, "
-    "`apt-get install libegl1 libgl1-mesa-dri` (or libosmesa6) lets VTK draw without a display."
-)
+LABEL_GAP = 8.0
+"""Distance between a body and its name, in pictures of standard width [pixels]."""
 
 
-def vtk_problem_while_importing() -> str | None:
-    """Run `vtk_problem` while VTK's dependencies are imported, which takes equally long."""
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(vtk_problem)
-        with suppress(ImportError):  # missing libraries are reported by `vtk_problem`
-            import_module("pyvista.plotting")
-        return future.result()
+@dataclass(frozen=True, eq=False)
+class LabeledBody:
+    """A body's name and the outline (k, 3) of all its shapes [m], which fixes the label's place in a film."""
+
+    name: str
+    seen: np.ndarray
 
 
-@cache
-def vtk_problem() -> str | None:
-    """None if VTK can draw, otherwise a sentence naming the packages to install."""
-    try:
-        done = subprocess.run([sys.executable, "-c", VTK_PROBE], capture_output=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return VTK_MISSING
-    return None if done.returncode == 0 else VTK_MISSING
+def outlines_of_bodies(model: Model, positions: np.ndarray) -> list[np.ndarray]:
+    """Outline of each body at positions (n, 3) [m]."""
+    return [outline([np.asarray(positions, float)[vertices]]) for _, vertices in model.body_vertices]
+
+
+def named_bodies(model: Model, shapes: list[list[np.ndarray]]) -> tuple[LabeledBody, ...]:
+    """Bodies of a model with outlines from several shapes."""
+    names = [name for name, _ in model.body_vertices]
+    each = zip(names, zip(*shapes, strict=True), strict=True) if shapes else ()
+    return tuple(LabeledBody(name, np.concatenate(outlines)) for name, outlines in each if name)
+
+
+class BodyLabels:
+    """Text labels on a figure, one per body, placed for the camera."""
+
+    def __init__(self, figure: Any, layout: Layout, theme: Theme, named: tuple[LabeledBody, ...]) -> None:
+        from matplotlib.patheffects import withStroke
+
+        self._layout, self._named = layout, named
+        halo = [withStroke(linewidth=2.5, foreground=theme.background)]
+        style = {"size": SMALL_SIZE, "color": theme.ink, "ha": "center", "va": "top", "path_effects": halo}
+        self._texts = [figure.text(0, 0, body.name, **style) for body in named]
+
+    def update(self, camera: Camera) -> None:
+        """Place labels below bodies in the camera's view, within the picture."""
+        layout = self._layout
+        extent = (1 - layout.side), (1 - layout.header)
+        lowest = layout.up(LABEL_GAP + 2 * SMALL_SIZE)
+        for text, body in zip(self._texts, self._named, strict=True):
+            projected, _ = camera.project(body.seen)
+            text.set_visible(bool(len(projected)))
+            if len(projected):
+                low, high = projected.min(axis=0), projected.max(axis=0)
+                x, y = (
+                    extent[0] * (low[0] + high[0] + 2) / 4,
+                    extent[1] * (low[1] + 1) / 2 - layout.up(LABEL_GAP),
+                )
+                text.set_position((float(np.clip(x, 0.0, extent[0])), max(float(y), lowest)))

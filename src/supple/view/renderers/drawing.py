@@ -1,4 +1,4 @@
-"""Renderer-independent contents of a picture."""
+"""Renderer-independent contents of a picture: colored triangles, shadows and contact points."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from supple.collision import distances_to
 from supple.collision.obstacles.render_meshes import obstacle_triangles
-from supple.contact.weak import WeakContact
+from supple.contact.weak_contact import WeakContact
 from supple.model.model import Model, Step
 from supple.view.camera import Camera
-from supple.view.contacts import contact_points
 from supple.view.fields import Field
 from supple.view.renderers.ground import Shadow, shadow_of
 from supple.view.renderers.light import shade
@@ -142,3 +142,27 @@ def attachment_lines(model: Model, positions: np.ndarray) -> np.ndarray:
     contacts = {k for k, dynamic_term in model.dynamic_terms if isinstance(dynamic_term, WeakContact)}
     ends = [term.ends(positions) for k, term in enumerate(model.terms) if k not in contacts]
     return np.concatenate([np.empty((0, 2, 3)), *ends])
+
+
+MAX_CONTACT_DISTANCE = 1e-4
+"""Largest distance of a contact vertex from an obstacle, relative to the mean edge length."""
+
+
+def contact_points(model: Model, positions: np.ndarray, time: float) -> np.ndarray:
+    """Contact points with obstacles and between bodies.
+
+    Args:
+        model: Model.
+        positions: (n, 3) vertex positions [m].
+        time: Time of moving obstacles [s].
+
+    Returns:
+        (c, 3) points [m].
+    """
+    points = [np.empty((0, 3))]
+    if model.obstacles is not None:
+        distance, _, _ = distances_to(model.obstacles.shapes(time), positions)
+        points.append(positions[np.abs(distance) <= MAX_CONTACT_DISTANCE * model.mean_edge])
+    for _, dynamic_term in model.dynamic_terms:
+        points.append(dynamic_term.contact_points(positions))
+    return np.concatenate(points)

@@ -1,6 +1,6 @@
 """Surface of a model for rendering, with vertices duplicated along sharp edges.
 
-Cloth drawn with its thickness: two separate sides, and a rim along its borders.
+Cloth is drawn with its thickness: two separate sides, and a rim along its borders.
 """
 
 from __future__ import annotations

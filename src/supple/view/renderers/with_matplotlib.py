@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from supple.view.camera import Camera
-from supple.view.layout import layout_for
+from supple.view.picture_layout import layout_for
 from supple.view.renderers.drawing import Drawing
 from supple.view.renderers.transparency import transparent_obstacles
 from supple.view.style import DPI, Theme

@@ -1,4 +1,0 @@
-"""Tables of scene files, one module per subject; `scene.schema` has the complete table.
-
-Field names, defaults and descriptions define the file format.
-"""
