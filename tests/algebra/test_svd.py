@@ -1,4 +1,4 @@
-"""Singular values with rotations on both sides, and symmetric eigenvectors, against NumPy."""
+"""Singular value decompositions with proper rotations, and symmetric eigenvectors, against NumPy."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ EVERY = pytest.mark.parametrize("dtype", PRECISIONS)
 
 
 def packed(values: np.ndarray, dtype: str) -> np.ndarray:
-    """(count, fields) as (rows, fields, lanes); count a multiple of the lanes."""
+    """Reshape (count, fields) to (rows, fields, lanes); count is a multiple of the lanes."""
     lanes = lanes_of(dtype)
     return np.ascontiguousarray(values.reshape(-1, lanes, values.shape[1]).transpose(0, 2, 1), dtype)
 
@@ -35,7 +35,7 @@ def svd(F: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @EVERY
 @pytest.mark.parametrize("values", SPREAD + FLAT + EXTREME, ids=str)
-def test_the_product_is_the_matrix_and_both_factors_are_rotations(values, dtype):
+def test_svd_factors_are_rotations_with_the_matrix_as_product(values, dtype):
     F = stretches(values, 64).astype(dtype).astype(float)
     U, sigma, V = svd(F, dtype)
     scale = max(np.abs(values).max(), 1e-30)
@@ -50,8 +50,8 @@ def test_the_product_is_the_matrix_and_both_factors_are_rotations(values, dtype)
 
 @EVERY
 @pytest.mark.parametrize("values", SPREAD + EXTREME, ids=str)
-def test_singular_values_are_sorted_and_the_least_has_the_sign_of_the_determinant(values, dtype):
-    """V comes from Fᵀ F, so the least value is only as good as the square root of the precision allows."""
+def test_singular_values_are_sorted_and_the_smallest_has_the_sign_of_the_determinant(values, dtype):
+    """V comes from Fᵀ F, so the smallest value is accurate to the square root of the precision."""
     F = stretches(values, 64).astype(dtype).astype(float)
     _, sigma, _ = svd(F, dtype)
     expected = np.linalg.svd(F, compute_uv=False)
