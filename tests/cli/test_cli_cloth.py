@@ -1,4 +1,4 @@
-"""Cloth through every command."""
+"""Cloth in every command."""
 
 import json
 
@@ -46,7 +46,7 @@ fields = ["volume_ratio", "cauchy"]
 """
 
 
-def test_a_flag_is_run_resumed_rendered_exported_and_inspected(tmp_path):
+def test_flag_is_run_resumed_rendered_exported_and_inspected(tmp_path):
     scene = write_scene(tmp_path, FLAG)
     options = ("--no-picture",)
     uninterrupted = supple_json("run", scene, "--output", "whole", *options)
@@ -105,7 +105,7 @@ def test_bad_cloth_is_refused_field_by_field(tmp_path):
     assert "none.obj" in said.output
 
 
-def test_cloth_is_in_the_lists():
+def test_lists_contain_cloth():
     output = supple_json("list")
     assert {"sheet", "disc", "tube", "sphere", "pillow"} == {entry["name"] for entry in output["surfaces"]}
     assert {"hinge", "isometric"} <= {entry["name"] for entry in output["bending"]}
@@ -113,7 +113,7 @@ def test_cloth_is_in_the_lists():
 
 
 def test_solvers_are_compared_on_cloth(tmp_path):
-    """From the same start; what cannot treat it says so, and pictures show it as thick as the file says."""
+    """Solvers start equally, unsupported ones are reported, and pictures have the thickness of the file."""
     text = FLAG.replace("[output]", "[view]\nthickness = 3\n\n[output]").replace("max_iterations = 200\n", "")
     solvers = "pbng,mpbng,newton,block_xpbd"
     output = supple_json(
