@@ -1,4 +1,4 @@
-"""Fabrics in scene files: by path and by name, solved by every command, refused with what is wrong."""
+"""Fabrics in scene files: by path and by name, in every command, and error messages."""
 
 import json
 
@@ -29,7 +29,7 @@ tolerance = 1e-6
 
 @pytest.fixture
 def written(tmp_path, monkeypatch):
-    """Writes a scene with the fabric of a file next to it, which is also found by its name."""
+    """Fixture that writes a scene next to its fabric file, which is also found by name."""
     (tmp_path / "hylc" / "materials").mkdir(parents=True)
     for folder in (tmp_path, tmp_path / "hylc" / "materials"):
         (folder / "twill.json").write_text(json.dumps(invented()), encoding="utf-8")
@@ -50,7 +50,7 @@ def test_fabrics_are_selected_by_path_and_by_name(written, fabric):
     assert body.density == body.fabric.density
 
 
-def test_a_fabric_in_a_file_moves_as_one_from_python(written):
+def test_fabric_file_moves_as_a_fabric_from_python(written):
     file = supple.load_scene(written("twill"))
     scene = supple.Scene(quasistatic=False, dt=0.005)
     mesh = supple.sheet((3, 3), (0.06, 0.06), plane="zx")
@@ -93,7 +93,7 @@ def test_broken_fabrics_are_refused(written, tmp_path, case):
     assert sentence in said
 
 
-def test_all_mistakes_of_cloth_are_said_at_once(written):
+def test_all_mistakes_of_cloth_are_reported_at_once(written):
     text = SCENE.replace("rest = { uv = {} }", "bending = { hinge = { rigidity = 1e-5 } }")
     with pytest.raises(supple.scene.SceneFileError) as refused:
         supple.load_scene(written("twill", text))

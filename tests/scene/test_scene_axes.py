@@ -1,4 +1,4 @@
-"""Pins that hold some directions: what they say, what they mean together, and what is refused."""
+"""Directional pins: directions, combinations, and refusals."""
 
 import pickle
 
@@ -23,7 +23,7 @@ def scene_of_block(gravity=(0, 0, 0), **changes):
 
 
 def constrained_model(*pins):
-    """N of the vertices of a block's face x = 0 that are pinned so."""
+    """Model with such pins on N vertices of a block's face x = 0, and the constrained directions."""
     scene, body = scene_of_block()
     for options in pins:
         scene.pin(body.where(face(0, 0)), **options)
@@ -65,15 +65,15 @@ def test_directions(pins, N):
         [{"axes": "y"}, {}],
     ],
 )
-def test_what_is_constrained_in_three_directions_is_pinned(pins):
+def test_constraints_in_three_directions_pin_a_vertex(pins):
     model, directions = constrained_model(*pins)
     assert directions is None
     assert len(model.rollers) == 0
     assert not model.free[model.pinned].any()
 
 
-def test_each_vertex_may_have_a_normal_of_its_own():
-    """A ring on rollers that leave it free to turn and to slide along its axis."""
+def test_normals_may_differ_by_vertex():
+    """A ring on rollers can rotate and slide along its axis."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.meshes.torus(resolution=2), material("corotated"))
     normals = np.array(body.points)
@@ -87,7 +87,7 @@ def test_each_vertex_may_have_a_normal_of_its_own():
     assert inspect(scene)["pins"][0]["holds"] == "1 of each vertex"
 
 
-def test_pins_with_other_motions_hold_other_directions():
+def test_pins_with_separate_motions_hold_separate_directions():
     scene, body = scene_of_block()
     end = body.where(face(0, 1))
     scene.pin(end, axes="x", motion=supple.Translate((0.1, 5, 5)))
@@ -97,8 +97,8 @@ def test_pins_with_other_motions_hold_other_directions():
     np.testing.assert_allclose(model.prescribed(0.5), end.points + np.array([0.05, 0.15, 0]), atol=1e-15)
 
 
-def test_pins_may_overlap_where_they_agree():
-    """A clamp that pulls in z, and a plane of symmetry at rest in x that shares an edge with it."""
+def test_compatible_pins_may_overlap():
+    """A clamp that pulls in z shares an edge with a fixed plane of symmetry in x."""
     scene, body = scene_of_block()
     scene.pin(body.where(face(0, 0)), axes="x")
     scene.pin(body.where(face(2, 1)), motion=supple.Translate((0, 0, 0.2)))
@@ -111,9 +111,9 @@ def test_pins_may_overlap_where_they_agree():
 
 
 @pytest.mark.parametrize("second", [{"along": (0, 0, 1)}, {"axes": "xy"}, {"normal": (1, 1, 0)}], ids=str)
-def test_what_each_pin_does_turns_with_the_frame(second):
-    """A plane of symmetry, and a rail, two axes or an oblique plane that share vertices with it: the first
-    that holds along a direction has the force there, however the directions of the other are written."""
+def test_reaction_shares_rotate_with_the_frame(second):
+    """A plane of symmetry shares vertices with a rail, two axes or an oblique plane: the first pin takes the
+    force along its direction, for any representation of the second."""
     first = np.array([[1.0, 0, 0]])
     other = constrained_directions(*(second.get(name) for name in ("axes", "along", "normal")), 1)
     force = np.array([[3.0, 5.0, 0.0]])
@@ -127,7 +127,7 @@ def test_what_each_pin_does_turns_with_the_frame(second):
         np.testing.assert_allclose(np.concatenate(shares) @ turn, mine, atol=1e-12)
 
 
-def test_contradictions_are_refused():
+def test_contradictory_pins_are_refused():
     scene, body = scene_of_block()
     scene.pin(body.where(face(0, 0)), axes="x")
     scene.pin(body.where(face(2, 1)), motion=supple.Translate((0.25, 0, 0.2)))
@@ -171,8 +171,8 @@ def test_bad_directions_are_refused(options, sentence):
     assert not scene.pins
 
 
-def test_a_body_that_can_slide_away_is_refused():
-    """Constrained along x only, it would fall; constrained along y as well, it does not."""
+def test_sliding_body_is_refused():
+    """Constrained along x only, the body would fall; constrained along y as well, it does not."""
     scene, body = scene_of_block(gravity=(1, -9, 0))
     scene.pin(body.where(face(0, 0)), axes="x")
     with pytest.raises(
@@ -201,7 +201,7 @@ def test_a_body_that_can_slide_away_is_refused():
         ([(0, {})], 0),
     ],
 )
-def test_inspect_counts_the_rigid_motions_that_are_left(pins, left):
+def test_inspect_counts_the_remaining_rigid_motions(pins, left):
     scene, body = scene_of_block()
     for axis, options in pins:
         scene.pin(body.where(face(axis, 0)), **options)
@@ -250,7 +250,7 @@ where = {{ side = "x-" }}
         ("along = [1, 2, 2]", np.eye(3) - np.outer(AT, AT)),
     ],
 )
-def test_scene_files(tmp_path, pin, N):
+def test_scene_files_with_axes(tmp_path, pin, N):
     path = tmp_path / "scene.toml"
     path.write_text(FILE.format(pin=pin))
     model = supple.scene.build_model(supple.load_scene(path))
@@ -270,14 +270,14 @@ def test_scene_files(tmp_path, pin, N):
         ('axis = "x"', r"pin\[0\].axis: .*axes"),
     ],
 )
-def test_bad_scene_files(tmp_path, pin, sentence):
+def test_bad_scene_files_are_refused(tmp_path, pin, sentence):
     path = tmp_path / "scene.toml"
     path.write_text(FILE.format(pin=pin))
     with pytest.raises(supple.scene.SceneFileError, match=sentence):
         supple.load_scene(path)
 
 
-def test_a_start_keeps_constrained_coordinates_at_rest(tmp_path):
+def test_start_keeps_constrained_coordinates_at_rest(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(FILE.format(pin='axes = "x"') + "[initial]\nscramble = { seed = 1 }\n")
     file = supple.load_scene(path)

@@ -1,4 +1,4 @@
-"""Scene files: what they say reaches the scene."""
+"""Scene files: all tables reach the scene."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ from supple.scene.constraints.motions import Compose, Keyframes, Rotate, Scale, 
 
 
 @pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
-def test_the_scenes_of_the_gallery_load_and_fit_the_schema(path, monkeypatch, tmp_path):
+def test_gallery_scenes_load_and_fit_the_schema(path, monkeypatch, tmp_path):
     text = path.read_text(encoding="utf-8")
     jsonschema.Draft202012Validator(scene_schema()).validate(tomllib.loads(text))
     if "$SUPPLE_DATA" in text:
@@ -31,14 +31,14 @@ def test_the_scenes_of_the_gallery_load_and_fit_the_schema(path, monkeypatch, tm
     assert file.stop.tolerance == 1e-4
 
 
-def test_seconds_of_the_gallery_are_plain_numbers():
+def test_durations_of_the_gallery_are_plain_numbers():
     page = (SCENES[0].parents[1] / "docs" / "gallery" / "README.md").read_text(encoding="utf-8")
     seconds = re.findall(r"relative residual \S+, (?:below )?(\S+) s\b", page)
     assert len(seconds) == page.count("<img ")
     assert [said for said in seconds if not re.fullmatch(r"[\d,]+(\.\d+)?", said)] == []
 
 
-def test_the_gallery_is_there():
+def test_gallery_exists():
     assert len(SCENES) >= 8
 
 
@@ -148,13 +148,13 @@ time_limit = 2
     assert file.initial_positions(build_model(scene)) is None
 
 
-def test_a_short_file_has_the_defaults_of_the_scene(write):
+def test_short_file_has_the_defaults_of_the_scene(write):
     file = load_scene(write(PINNED))
     assert (file.title, file.scene.gravity, file.scene.quasistatic) == ("scene", (0, -9.81, 0), True)
     assert (file.scene.dt, file.scene.frames, file.solver.method) == (1 / 30, 1, "hybrid")
 
 
-def test_scrambled_and_flattened_starts_move_free_vertices_only(write):
+def test_scrambled_and_flattened_starts_move_only_free_vertices(write):
     for start in ("scramble = { seed = 3 }", 'flatten = { axis = "y", at = 0.5 }'):
         path = write(f"{PINNED}\n[initial]\n{start}")
         file = load_scene(path)
