@@ -1,4 +1,4 @@
-"""Cloth in every solver, in both precisions, alone and in batches."""
+"""Cloth in every solver, both precisions, alone and in batches."""
 
 import numpy as np
 import pytest
@@ -39,13 +39,13 @@ def stepped(model, solver, precision, sweeps=400, dt=0.02):
     return problem.positions
 
 
-def test_every_solver_is_in_the_list():
+def test_every_solver_has_an_error_bound():
     assert ERRORS.keys() == SOLVERS.keys()
 
 
 @pytest.mark.parametrize(("name", "precision"), EVERY)
-def test_every_solver_makes_the_step_of_cloth(name, precision):
-    """Membranes with hinges; where these are refused, membranes alone."""
+def test_every_solver_approximates_newtons_step_of_cloth(name, precision):
+    """Membranes with hinges, or membranes alone for methods without hinges."""
     model = membrane() if name == "fpxpbd" else plate()
     truth = stepped(model, SOLVERS["newton"](), "float64", 50)
     moved = np.abs(truth - model.rest).max()
@@ -64,8 +64,8 @@ def drum(gravity=(0, 0, -10.0)):
 
 
 @pytest.mark.parametrize(("name", "precision"), EVERY)
-def test_equilibria_are_those_of_scenes_of_their_own(name, precision):
-    """Of every solver, as far as it comes in some iterations."""
+def test_variations_equal_separate_scenes(name, precision):
+    """Every solver, after a fixed number of iterations."""
     if name == "fpxpbd":
         pytest.skip("hinges are refused, as test_elements says")
     options = {"precision": precision, "max_iterations": 30, "position_tolerance": None}
