@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cards import on_a_card
+from cuda_device import needs_cuda_device
 from surface_cases import CASES, nearby_bodies, searches
 
 import supple
@@ -12,10 +12,10 @@ from supple.collision.broad_phase.search import find_pairs
 from supple.collision.narrow_phase.proximity import proximity_pairs
 from supple.kernels import HOST
 
-pytestmark = on_a_card
+pytestmark = needs_cuda_device
 
 
-def card():
+def device_runner():
     from supple.problem.cuda import Cuda
 
     return Cuda(records=2)
@@ -25,13 +25,13 @@ def card():
 def test_gpu_pairs_equal_host_pairs(name):
     for primitives in searches(name):
         for radius in (0.02, 0.2):
-            pairs, expected = (find_pairs(*primitives, radius, runner) for runner in (card(), HOST))
+            pairs, expected = (find_pairs(*primitives, radius, runner) for runner in (device_runner(), HOST))
             for a, b in zip(pairs, expected, strict=True):
                 np.testing.assert_array_equal(a, b)
 
 
 def test_gpu_contact_pairs_of_moving_bodies_equal_the_host():
-    rng, runner, (surfaces, x) = np.random.default_rng(1), card(), nearby_bodies()
+    rng, runner, (surfaces, x) = np.random.default_rng(1), device_runner(), nearby_bodies()
     known, candidates = BroadPhase(surfaces), Candidates(surfaces)
     for _ in range(6):
         actual, expected = (

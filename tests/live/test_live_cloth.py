@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fabrics import invented
+from fabrics import invented_fabric
 from live_scenes import simulation
 
 import supple
@@ -32,7 +32,7 @@ velocity = [2, 8, 1]
 
 @pytest.fixture
 def flag(tmp_path):
-    (tmp_path / "twill.json").write_text(json.dumps(invented()), encoding="utf-8")
+    (tmp_path / "twill.json").write_text(json.dumps(invented_fabric()), encoding="utf-8")
     made = simulation(tmp_path, FLAG)
     made.prepare()
     return made

@@ -1,7 +1,9 @@
-"""All functions of a material on three targets: compiled scalars, packs, plain Python. A row of results is ψ
-(1 number), P (9), δP along D (9) and A(g, h) (9), with g and h the first rows of D. Run as a script, this
-file reads {"material": [class, mu, lam], "F": ..., "D": ...} from its input and writes the rows of plain
-Python."""
+"""All functions of a material on three targets: compiled scalars, packs, plain Python.
+
+A row of results is ψ (1 number), P (9), δP along D (9) and A(g, h) (9), with g and h the first rows of D. Run
+as a script, this file reads {"material": [class, mu, lam], "F": ..., "D": ...} from its input and writes the
+rows of plain Python.
+"""
 
 import json
 import sys

@@ -1,6 +1,8 @@
 """Stresses of every material in closed form: uniaxial, biaxial, sheared and volumetric, in both precisions.
+
 The tested stresses are those of kernels on packs; the closed forms are the textbooks' stresses in principal
-stretches, independent of supple."""
+stretches, independent of supple.
+"""
 
 import json
 import math

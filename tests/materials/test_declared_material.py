@@ -158,7 +158,11 @@ def test_scene_file_with_the_declared_material(file):
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('{ field = "a" }', "1.0", r"fibers.activation: got 1.0; it should be less than 1. how much shorter"),
+        (
+            '{ field = "a" }',
+            "1.0",
+            r"fibers.activation: got 1.0; it should be less than 1. relative shortening",
+        ),
         ('{ field = "a" }', '{ field = "b" }', r"material: the mesh has no data named 'b'; it has a, fiber"),
         ('{ field = "a" }', "{ feld = 1 }", r"activation.feld: unknown key"),
         ('{ field = "fiber" }', "[0, 0, 0]", r"material: fiber is a direction and must not be zero"),

@@ -2,7 +2,18 @@
 
 import numpy as np
 import pytest
-from problems import BIAS, POISSON, YOUNG, deformations, flat, material, matrix, rotations, sheet, stretches
+from problems import (
+    BIAS_WEAVE,
+    POISSON,
+    YOUNG,
+    deformations,
+    flat,
+    material,
+    matrix,
+    rotations,
+    sheet,
+    stretches,
+)
 from scipy.optimize import minimize_scalar
 from test_materials import P, block, bound, tangent
 
@@ -18,7 +29,7 @@ from supple.materials import (
 )
 from supple.terms import TetElasticity, TriangleElasticity
 
-MEMBRANE_MATERIALS = {name: material(name) for name in MEMBRANES} | {"bias": BIAS}
+MEMBRANE_MATERIALS = {name: material(name) for name in MEMBRANES} | {"bias": BIAS_WEAVE}
 ANY = pytest.mark.parametrize("name", MEMBRANE_MATERIALS)
 ISOTROPIC = {"plane_stress_stvk": "stvk", "plane_stress_neo_hookean": "neo_hookean"}
 
@@ -126,21 +137,21 @@ def test_balloon_of_nearly_incompressible_rubber():
 
 
 def test_weave_has_two_moduli_and_two_ratios():
-    a = np.array(BIAS.direction)
+    a = np.array(BIAS_WEAVE.direction)
     b = np.array([-a[1], a[0], 0])
     frame, e = np.array([a, b, [0, 0, 1]]).T, 1e-6
     for k, modulus, ratio in (
-        (0, BIAS.young_weft, BIAS.poisson_weft),
-        (1, BIAS.young_warp, BIAS.poisson_warp),
+        (0, BIAS_WEAVE.young_weft, BIAS_WEAVE.poisson_weft),
+        (1, BIAS_WEAVE.young_warp, BIAS_WEAVE.poisson_warp),
     ):
         strain = np.full(2, -ratio * e)
         strain[k] = e
         F = frame @ np.diag([*(1 + strain), 1]) @ frame.T
-        sigma = frame.T @ P(BIAS, F) @ frame
+        sigma = frame.T @ P(BIAS_WEAVE, F) @ frame
         assert sigma[k, k] == pytest.approx(modulus * e, rel=1e-4)
         assert abs(sigma[1 - k, 1 - k]) < 1e-4 * modulus * e
     sheared = np.eye(3) + e * np.outer(a, b)
-    assert a @ P(BIAS, sheared) @ b == pytest.approx(BIAS.shear_modulus * e, rel=1e-4)
+    assert a @ P(BIAS_WEAVE, sheared) @ b == pytest.approx(BIAS_WEAVE.shear_modulus * e, rel=1e-4)
 
 
 def test_balanced_weave_is_isotropic():
@@ -168,9 +179,9 @@ def test_parameters_round_trip(name):
 
 def test_inconsistent_poisson_ratios_are_refused():
     with pytest.raises(ValueError, match=r"poisson_warp must be .* = 0.05, .*got 0.2"):
-        BIAS.example(young_weft=4e5, young_warp=1e5, poisson_weft=0.2, poisson_warp=0.2)
+        BIAS_WEAVE.example(young_weft=4e5, young_warp=1e5, poisson_weft=0.2, poisson_warp=0.2)
     with pytest.raises(ValueError, match="less than 1"):
-        BIAS.example(poisson_weft=1.2, poisson_warp=1.2)
+        BIAS_WEAVE.example(poisson_weft=1.2, poisson_warp=1.2)
 
 
 @pytest.mark.parametrize("name", MEMBRANES)
@@ -182,11 +193,11 @@ def test_solids_refuse_materials_of_sheets(name):
 
 def test_directions_are_projected_into_the_sheet():
     points, triangles = sheet(2)
-    tilted = BIAS.example(direction=(1, 0, 1))
+    tilted = BIAS_WEAVE.example(direction=(1, 0, 1))
     term = TriangleElasticity.from_mesh(points, triangles, tilted, 1e-3)
     np.testing.assert_allclose(term.material.direction, (1, 0, 0), atol=1e-15)
     with pytest.raises(ValueError, match="right angles to triangle 0"):
-        TriangleElasticity.from_mesh(points, triangles, BIAS.example(direction=(0, 0, 1)), 1e-3)
+        TriangleElasticity.from_mesh(points, triangles, BIAS_WEAVE.example(direction=(0, 0, 1)), 1e-3)
 
 
 def test_lists_of_materials():

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from problems import cantilever, deformations, flat, material, matrix, rotations, twisted
-from twins import TWINS, Corotated, LinearElastic, NeoHookean, StretchedCorotated
+from psi_only_materials import PSI_ONLY, Corotated, LinearElastic, NeoHookean, StretchedCorotated
 
 import supple
 from supple.algebra.matrix3 import dot, matvec
@@ -31,10 +31,10 @@ YOUNG, POISSON = 1e3, 0.3
 def derived_class(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if name == "linear_elastic" else "error")
-        return TWINS[name](young=YOUNG, poisson=POISSON)
+        return PSI_ONLY[name](young=YOUNG, poisson=POISSON)
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", PSI_ONLY)
 @pytest.mark.parametrize("inverted", [False, True])
 def test_derived_functions_agree_with_formulas_to_rounding(name, inverted):
     one, other = material(name), derived_class(name)
@@ -48,9 +48,9 @@ def test_derived_functions_agree_with_formulas_to_rounding(name, inverted):
     assert shear_modulus(other) == pytest.approx(one.mu, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", PSI_ONLY)
 def test_derived_properties_equal_declared_ones(name):
-    kind, derived = type(material(name)), TWINS[name]
+    kind, derived = type(material(name)), PSI_ONLY[name]
     assert (derived.barrier, derived.objective) == (kind.barrier, kind.objective)
     assert derived.isotropic == (kind.isotropic and kind.objective)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from data import data
+from real_meshes import real_mesh
 
 from supple.meshes import ball, block, load_mesh, sheet, sphere
 from supple.meshes.closest_point import closest_in_body, closest_on_triangles, containing_tets
@@ -10,7 +10,7 @@ from supple.meshes.closest_point import closest_in_body, closest_on_triangles, c
 MESHES = {
     "ball": lambda: ball(1.0, 5),
     "block": lambda: block((7, 5, 3)).rotated((1, 2, 3), 0.3),
-    "slivers": lambda: load_mesh(data("bunny.mesh")),
+    "slivers": lambda: load_mesh(real_mesh("bunny.mesh")),
 }
 
 

@@ -3,8 +3,8 @@
 import meshio
 import numpy as np
 import pytest
-from data import data
 from mesh_shapes import enclosed_volume
+from real_meshes import real_mesh
 
 from supple.meshes import MeshError, block, load_mesh, save_mesh
 
@@ -182,7 +182,7 @@ def test_unused_vertices_in_a_file_need_repair(tmp_path):
     ("name", "vertices", "tets"), [("bunny.mesh", 5_433, 34_055), ("octopus-low.mesh", 452, 1_140)]
 )
 def test_real_meshes_load(name, vertices, tets, capfd):
-    mesh = load_mesh(data(name))
+    mesh = load_mesh(real_mesh(name))
     assert (mesh.n_vertices, mesh.n_tets, mesh.n_components) == (vertices, tets, 1)
     assert mesh.volumes.min() > 0
     assert enclosed_volume(mesh) == pytest.approx(mesh.volume, rel=1e-9)

@@ -5,7 +5,7 @@ from time import perf_counter
 
 import numpy as np
 import pytest
-from data import data
+from real_meshes import real_mesh
 from scipy.spatial.transform import Rotation
 
 import supple
@@ -185,7 +185,7 @@ def test_only_surfaces_are_render_surfaces():
 def test_armadillo_follows_a_coarse_mesh_quickly():
     import meshio
 
-    content = meshio.obj.read(str(data("armadillo.obj")))
+    content = meshio.obj.read(str(real_mesh("armadillo.obj")))
     armadillo = TriMesh(content.points, content.cells_dict["triangle"])
     low, size = armadillo.points.min(axis=0), armadillo.size
     cage = supple.block(

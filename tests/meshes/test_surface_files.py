@@ -4,7 +4,7 @@ import meshio
 import numpy as np
 import pytest
 import trimesh
-from data import data
+from real_meshes import real_mesh
 
 from supple.meshes import MeshError, TriMesh, ball, block, load_surface
 from supple.meshes.files.surface_files import SURFACES
@@ -118,7 +118,7 @@ def test_transforms():
 
 
 def test_armadillo_is_closed():
-    armadillo = load_surface(data("armadillo.obj"))
+    armadillo = load_surface(real_mesh("armadillo.obj"))
     armadillo.refuse_open()
     assert (armadillo.n_vertices, armadillo.n_triangles) == (43_243, 86_482)
     assert armadillo.enclosed_volume == pytest.approx(0.0686, rel=1e-2)

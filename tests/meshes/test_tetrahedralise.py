@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from data import data
+from real_meshes import real_mesh
 
 from supple.meshes import MeshError, TriMesh, ball, block, load_mesh, load_surface, tetrahedralize
 from supple.meshes.generators import tetrahedralize as filling
@@ -216,7 +216,7 @@ def test_files_are_named_in_mistakes_and_messages(monkeypatch, cache, tmp_path, 
 
 
 def test_armadillo_is_filled(cache, tmp_path, monkeypatch, caplog):
-    path = data("armadillo.obj")
+    path = real_mesh("armadillo.obj")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     with caplog.at_level(logging.INFO, "supple.meshes"):

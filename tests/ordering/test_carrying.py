@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from problems import NOT_MATCHING, hung, tied_blocks
+from problems import NON_MATCHING_TIES, hung, tied_blocks
 from problems import material as of
 from scipy.sparse import csr_array, eye_array
 
 from supple.ordering import TieEquations, batch_tied_groups, eliminate_ties, tie_equations
 from supple.scene import build_model
 
-EVERY = pytest.mark.parametrize("name", NOT_MATCHING)
+EVERY = pytest.mark.parametrize("name", NON_MATCHING_TIES)
 
 
 def groups_of(links, n):
@@ -23,7 +23,7 @@ def groups_of(links, n):
 
 @pytest.mark.parametrize("name", ["hung", "tendon", "layers"])
 def test_group_steps_change_no_constraint(name):
-    model = build_model(NOT_MATCHING[name]())
+    model = build_model(NON_MATCHING_TIES[name]())
     links = batch_tied_groups(model.terms, model.free, np.dtype("float64"))
     C = tie_equations(model.terms, model.free).coefficients
     leaders = 0
@@ -40,7 +40,7 @@ def test_group_steps_change_no_constraint(name):
 @EVERY
 def test_group_steps_span_the_null_space_of_constraints(name):
     """x_a = Σ w_b x_b spans it for any shared vertices."""
-    model = build_model(NOT_MATCHING[name]())
+    model = build_model(NON_MATCHING_TIES[name]())
     ties = tie_equations(model.terms, model.free)
     weights, follows = eliminate_ties(ties)
     assert not follows[weights.indices].any()

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from data import data
 from problems import PRECISIONS, material, tied_blocks
+from real_meshes import real_mesh
 
 import supple
 from supple.kernels import lanes_of
@@ -29,7 +29,7 @@ def stencils(mesh: supple.TetMesh) -> tuple[np.ndarray, int]:
 def shape(name: str) -> tuple[np.ndarray, int]:
     """(stencils, number of vertices) of a named mesh."""
     if name.endswith(".mesh"):
-        return stencils(supple.load_mesh(data(name)))
+        return stencils(supple.load_mesh(real_mesh(name)))
     return stencils({"block": lambda: supple.block(10), "ball": lambda: supple.ball(1.0, 4)}[name]())
 
 

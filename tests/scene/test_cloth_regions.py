@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fabrics import invented
+from fabrics import invented_fabric
 
 import supple
 from supple.terms.hylc.fabric import fabric_of
@@ -115,7 +115,7 @@ def test_invalid_regions_of_cloth_are_refused(regions, sentence):
 
 def test_fabrics_refuse_regions():
     with pytest.raises(supple.SceneError, match="A fabric is of one material"):
-        strip(fabric_of(invented(), "twill"), [supple.scene.Region("a", [0], STIFF)], "uv")
+        strip(fabric_of(invented_fabric(), "twill"), [supple.scene.Region("a", [0], STIFF)], "uv")
 
 
 FILE = """

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from fabrics import invented
+from fabrics import invented_fabric
 
 import supple
 
@@ -32,7 +32,7 @@ def written(tmp_path, monkeypatch):
     """Fixture that writes a scene next to its fabric file, which is also found by name."""
     (tmp_path / "hylc" / "materials").mkdir(parents=True)
     for folder in (tmp_path, tmp_path / "hylc" / "materials"):
-        (folder / "twill.json").write_text(json.dumps(invented()), encoding="utf-8")
+        (folder / "twill.json").write_text(json.dumps(invented_fabric()), encoding="utf-8")
     monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
 
     def write(fabric, text=SCENE):
@@ -64,7 +64,7 @@ def test_fabric_file_moves_as_a_fabric_from_python(written):
 
 
 def broken(**changes):
-    return json.dumps(invented() | changes)
+    return json.dumps(invented_fabric() | changes)
 
 
 WRONG = {

@@ -6,8 +6,8 @@ import tomllib
 import jsonschema
 import numpy as np
 import pytest
-from data import data
-from fabrics import hylc
+from fabrics import hylc_file
+from real_meshes import real_mesh
 from scene_texts import PINNED, SCENES, cells_inside
 
 from supple.materials import NeoHookean
@@ -21,11 +21,11 @@ def test_gallery_scenes_load_and_fit_the_schema(path, monkeypatch, tmp_path):
     text = path.read_text(encoding="utf-8")
     jsonschema.Draft202012Validator(scene_schema()).validate(tomllib.loads(text))
     if "$SUPPLE_DATA" in text:
-        monkeypatch.setenv("SUPPLE_DATA", str(data("armadillo.obj").parent))
+        monkeypatch.setenv("SUPPLE_DATA", str(real_mesh("armadillo.obj").parent))
         monkeypatch.setattr("supple.meshes.generators.tetrahedralize._fill", cells_inside)
         monkeypatch.setattr("supple.meshes.generators.tetrahedralize.cache_folder", lambda: tmp_path)
     if "\nfabric = " in text:
-        monkeypatch.setenv("SUPPLE_DATA", str(hylc("materials/satin1.json").parents[2]))
+        monkeypatch.setenv("SUPPLE_DATA", str(hylc_file("materials/satin1.json").parents[2]))
     file = load_scene(path)
     assert file.title
     assert file.stop.tolerance == 1e-4

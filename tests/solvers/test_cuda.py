@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from cards import card, on_a_card
+from cuda_device import cuda_device_name, needs_cuda_device
 from lanewise import lanewise_problem
 from problems import HAND_WRITTEN, membrane, net, plate
 
@@ -79,7 +79,7 @@ def incidences_of(problem):
                 yield int(own[batch, 0, lane]), int(element[row, lane])
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", [name for name in SOLVERS if name != "newton"])
 @pytest.mark.parametrize("block", [falling_block, rolling_block])
@@ -98,7 +98,7 @@ def test_solvers_agree_with_the_cpu(name, precision, block):
     assert device_energy == pytest.approx(energy, rel=1e-6 if precision == "float64" else 1e-2)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("block", [falling_block, rolling_block])
 @pytest.mark.parametrize("solver", [supple.Hybrid(max_predicted_sweeps=0), supple.Newton()], ids=str)
 def test_newton_steps_agree_with_the_cpu(solver, block):
@@ -113,7 +113,7 @@ def test_newton_steps_agree_with_the_cpu(solver, block):
     assert all(result.report.error_estimate.stable for result in results)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("material", HAND_WRITTEN)
 def test_newton_steps_of_materials_agree_with_the_cpu(material):
     results = [
@@ -129,7 +129,7 @@ def test_newton_steps_of_materials_agree_with_the_cpu(material):
     np.testing.assert_allclose(results[1].positions, results[0].positions, atol=1e-7)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
 def test_newton_steps_of_other_elements_agree_with_the_cpu(make):
     results = [
@@ -142,7 +142,7 @@ def test_newton_steps_of_other_elements_agree_with_the_cpu(make):
     np.testing.assert_allclose(results[1].positions, results[0].positions, atol=1e-7)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_slender_bodies_converge_on_a_gpu(precision):
     scene = supple.Scene(gravity=(0, -9.8, 0))
@@ -157,7 +157,7 @@ def test_slender_bodies_converge_on_a_gpu(precision):
     assert np.abs(on_host.positions - on_device.positions).max() < 1e-3
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("material", HAND_WRITTEN)
 def test_materials_agree_with_the_cpu(material):
     scene = falling_block(material)
@@ -168,7 +168,7 @@ def test_materials_agree_with_the_cpu(material):
     assert np.abs(frames["cpu"].positions - frames["cuda"].positions).max() < 1e-12
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("make", [net, membrane, plate], ids=["springs", "membrane", "plate"])
 @pytest.mark.parametrize("solver", METHODS, ids=str)
 def test_elements_of_other_kinds_agree_with_the_cpu(solver, make):
@@ -182,7 +182,7 @@ def test_elements_of_other_kinds_agree_with_the_cpu(solver, make):
     np.testing.assert_allclose(results[0], results[1], atol=1e-11)
 
 
-@on_a_card
+@needs_cuda_device
 def test_equilibria_with_attachments_agree_and_repeat_bitwise():
     scene = supple.Scene(gravity=(0, -9.8, 0))
     upper = scene.add_solid(
@@ -200,7 +200,7 @@ def test_equilibria_with_attachments_agree_and_repeat_bitwise():
     assert np.array_equal(on_device.positions, again.positions)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("at_once", [None, 2])
 @pytest.mark.parametrize("acceleration", ["chebyshev", "anderson"])
 def test_batches_agree_with_single_equilibria_and_repeat_bitwise(acceleration, at_once):
@@ -215,7 +215,7 @@ def test_batches_agree_with_single_equilibria_and_repeat_bitwise(acceleration, a
         assert a.report.energy == pytest.approx(c.report.energy, rel=1e-9)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("name", [name for name, kind in SOLVERS.items() if kind.batches and name != "pbng"])
 def test_batches_of_every_solver_agree_with_single_solves(name):
     from test_equilibria import batch_and_single_solves
@@ -225,7 +225,7 @@ def test_batches_of_every_solver_agree_with_single_solves(name):
         assert a.report.energy == pytest.approx(b.report.energy, rel=1e-6)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("at_once", [None, 2])
 def test_batches_move_partially_constrained_vertices(at_once):
     scene = rolling_block("corotated")
@@ -244,7 +244,7 @@ def test_batches_move_partially_constrained_vertices(at_once):
         np.testing.assert_allclose(moved @ (1, 2, -3), shift @ (1, 2, -3), atol=1e-14)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_positions_reach_torch_on_the_device(precision):
     pytest.importorskip("torch")
@@ -259,7 +259,7 @@ def test_positions_reach_torch_on_the_device(precision):
         assert np.abs(tensor.cpu().numpy() - frame.positions).max() < 1e-6
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("block", [falling_block, rolling_block])
 def test_batched_steppers_agree_with_single_ones(precision, block):
@@ -287,7 +287,7 @@ def test_batched_steppers_agree_with_single_ones(precision, block):
     np.testing.assert_allclose(tensor.cpu().numpy(), frames.positions, atol=1e-6)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("block", [falling_block, rolling_block])
 @pytest.mark.parametrize("solver", [supple.PBNG("none"), supple.PBNG("anderson"), supple.XPBD()], ids=str)
 def test_springs_are_exchanged_on_a_gpu(solver, block):
@@ -306,7 +306,7 @@ def test_springs_are_exchanged_on_a_gpu(solver, block):
         np.testing.assert_allclose(*positions, atol=1e-9)
 
 
-@pytest.mark.skipif(card() is not None, reason="there is a CUDA device")
+@pytest.mark.skipif(cuda_device_name() is not None, reason="there is a CUDA device")
 def test_missing_device_is_refused():
     with pytest.raises(ValueError, match="device='cpu'"):
         supple.equilibrium(falling_block("corotated"), device="cuda")
@@ -317,7 +317,7 @@ def test_unknown_device_is_refused():
         supple.equilibrium(falling_block("corotated"), device="gpu")
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_evaluations_agree(precision):
     """A frame of a motion with inertia, and positions, on both devices."""

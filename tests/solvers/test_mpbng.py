@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fabrics import invented
+from fabrics import invented_fabric
 from problems import PRECISIONS, cantilever, material
 
 import supple
@@ -154,7 +154,7 @@ def test_any_cloth_has_layers(kind):
         "woven": supple.materials.WovenStVK(
             young_weft=2e3, young_warp=1e3, shear_modulus=3e2, poisson_weft=0.2, poisson_warp=0.1
         ),
-        "fabric": fabric_of(invented(), "invented"),
+        "fabric": fabric_of(invented_fabric(), "invented"),
         "corotated": supple.Corotated(young=1e3, poisson=0.3),
         "bending": MEMBRANE,
     }[kind]

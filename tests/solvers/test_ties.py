@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems import FINITE, NOT_MATCHING, hung, material, perturbed
+from problems import FINITE, NON_MATCHING_TIES, hung, material, perturbed
 
 import supple
 from supple.linear import Assembly, Multilevel, pcg
@@ -10,7 +10,7 @@ from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import PBNG, Hybrid, Newton
 
-EVERY = pytest.mark.parametrize("name", NOT_MATCHING)
+EVERY = pytest.mark.parametrize("name", NON_MATCHING_TIES)
 DIRECT = Newton(hessian="exact", linear_solver="direct")
 
 
@@ -18,7 +18,7 @@ DIRECT = Newton(hessian="exact", linear_solver="direct")
 @pytest.mark.parametrize("stiffness", [1e2, 1e4, 1e6, 1e8])
 @pytest.mark.parametrize("solver", [Hybrid(), Hybrid(max_predicted_sweeps=0)], ids=["default", "newton"])
 def test_default_solver_agrees_with_a_factorization(name, stiffness, solver):
-    scene = NOT_MATCHING[name](stiffness)
+    scene = NON_MATCHING_TIES[name](stiffness)
     truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-8)
     assert result.report.ok
@@ -29,7 +29,7 @@ def test_default_solver_agrees_with_a_factorization(name, stiffness, solver):
 def test_linear_iterations_do_not_grow_with_stiffness(name):
     counts = []
     for stiffness in (1e6, 1e8, 1e10):
-        problem = Problem(build_model(NOT_MATCHING[name](stiffness)), "float64")
+        problem = Problem(build_model(NON_MATCHING_TIES[name](stiffness)), "float64")
         problem.begin_step(np.inf)
         assembly = Assembly(perturbed(problem, 1e-3))
         problem.balance()
@@ -47,7 +47,7 @@ def test_sweep_counts_are_independent_of_tie_stiffness(name):
     """Those for k = 1e8 are within a factor of two of those for 1e4, and results agree."""
     counts = []
     for stiffness in (1e4, 1e8):
-        scene = NOT_MATCHING[name](stiffness)
+        scene = NON_MATCHING_TIES[name](stiffness)
         truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
         result = supple.equilibrium(
             scene, solver=PBNG(acceleration="none"), tolerance=1e-8, max_iterations=20000
@@ -62,7 +62,7 @@ def test_sweep_counts_are_independent_of_tie_stiffness(name):
 @pytest.mark.parametrize("stiffness", [1e2, 1e8])
 def test_energy_never_rises(name, stiffness):
     """Each group's step minimizes an upper bound of the energy along its directions."""
-    model = build_model(NOT_MATCHING[name](stiffness))
+    model = build_model(NON_MATCHING_TIES[name](stiffness))
     problem = Problem(model, "float64")
     problem.begin_step(np.inf)
     perturbed(problem, 0.05)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from lanewise import lanewise_problem
 from problems import (
-    BIAS,
+    BIAS_WEAVE,
     HAND_WRITTEN,
     THICKNESS,
     deformations,
@@ -48,7 +48,7 @@ MODELS = {
     "springs": net,
     "point springs": hung_net,
     **{name: lambda name=name: membrane(name) for name in OBJECTIVE},
-    "weave on the bias": lambda: membrane(BIAS),
+    "weave on the bias": lambda: membrane(BIAS_WEAVE),
     "hinges": hinged,
     "isometric hinges": isometric,
     "plate": plate,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fabrics import hylc, invented
+from fabrics import hylc_file, invented_fabric
 from lanewise import lanewise_problem
 from problems import model_of, perturbed, rotations, sheet
 from test_elements import free, stepped
@@ -29,9 +29,9 @@ DENSITY = 0.3
 
 def fabric(name="invented", **options):
     return (
-        fabric_of(invented(**options), name)
+        fabric_of(invented_fabric(**options), name)
         if name == "invented"
-        else supple.load_fabric(hylc(f"materials/{name}.json"))
+        else supple.load_fabric(hylc_file(f"materials/{name}.json"))
     )
 
 
@@ -46,7 +46,7 @@ def shirt(kind=None, cells=3, size=0.05, pinned=(0, 12)):
 
 @pytest.fixture(scope="module")
 def reference():
-    return json.loads(hylc("reference.json").read_text())
+    return json.loads(hylc_file("reference.json").read_text())
 
 
 def scaled_error(values, expected, scale):
@@ -347,7 +347,7 @@ def test_flipped_uv_is_refused():
 
 
 def test_fabrics_are_loaded_by_name(tmp_path, monkeypatch):
-    (tmp_path / "linen.json").write_text(json.dumps(invented()))
+    (tmp_path / "linen.json").write_text(json.dumps(invented_fabric()))
     monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
     assert supple.load_fabric("linen").name == "linen"
     assert supple.load_fabric(tmp_path / "linen.json").density == DENSITY
@@ -358,7 +358,7 @@ def test_fabrics_are_loaded_by_name(tmp_path, monkeypatch):
 
 
 def broken(change):
-    data = copy.deepcopy(invented())
+    data = copy.deepcopy(invented_fabric())
     change(data)
     return data
 

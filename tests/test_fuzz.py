@@ -1,11 +1,11 @@
-"""A short fuzz test of bad input, see fuzz.py; `benchmarks/fuzz.py` runs a long one."""
+"""A short fuzz test of bad input, see fuzz.py; `benchmarks/storm.py` runs a long one."""
 
 import numpy as np
 import pytest
-from storm import is_reported, judge
-from storm_calls import doors, storm_of_calls
-from storm_doors import ELSEWHERE, NO_DOORS
-from storm_scenes import small_scenes, solve_scene, storm_of_scenes, to_toml
+from fuzz import is_reported, judge
+from fuzz_calls import run_wrong_calls, valid_calls
+from fuzz_scenes import run_mutated_scenes, small_scenes, solve_scene, to_toml
+from fuzz_valid_calls import NEVER_CALLED, TESTED_ELSEWHERE
 
 import supple
 from supple.solvers import SOLVERS
@@ -23,23 +23,23 @@ def test_unchanged_scenes_are_valid(tmp_path):
 
 
 def test_mutated_scenes_give_a_result_or_an_error_message(tmp_path):
-    tally = storm_of_scenes(120, tmp_path, seed=1, names=SCENES, precisions=("float64",))
+    tally = run_mutated_scenes(120, tmp_path, seed=1, names=SCENES, precisions=("float64",))
     assert tally.findings == []
     assert tally.counts["sentence"] > 30
     assert tally.counts["answer"] > 5
 
 
 def test_wrong_calls_give_a_result_or_an_error_message(tmp_path):
-    tally = storm_of_calls(200, tmp_path, seed=1)
+    tally = run_wrong_calls(200, tmp_path, seed=1)
     assert tally.findings == []
     assert tally.counts["sentence"] > 100
 
 
 def test_every_public_name_is_fuzzed(tmp_path):
     """New public names need an entry in the lists of calls."""
-    tried = {name.split(".")[0].split()[0] for name in doors(tmp_path)}
+    tried = {name.split(".")[0].split()[0] for name in valid_calls(tmp_path)}
     tried |= {kind.__name__ for kind in (*SOLVERS.values(), *ACCELERATIONS.values())}
-    assert set(supple.__all__) - tried - NO_DOORS - ELSEWHERE.keys() == set()
+    assert set(supple.__all__) - tried - NEVER_CALLED - TESTED_ELSEWHERE.keys() == set()
 
 
 @pytest.mark.parametrize(
