@@ -19,7 +19,7 @@ C10, C01 = 3e4, 1e4
 """[Pa]"""
 
 TERMS, POINTS = 6, 24
-"""Of the polynomials, and of Gauss' rule."""
+"""Terms of the polynomials, and points of Gauss' rule."""
 
 
 def density(I1: Any, I2: Any, J: Any, bulk: float) -> Any:

@@ -46,7 +46,7 @@ class FakeCard:
         self.blocks = 6
         self.allocations: dict[int, np.ndarray] = {}
         self.earlier: dict[int, np.ndarray] = {}
-        """What tests before have not freed yet: nobody else may get that memory."""
+        """Allocations of earlier tests that are not freed yet, whose memory must not be reused."""
         self.reserved = 0
         self.functions: dict[int, Compiled] = {}
         self.launched: list[str] = []

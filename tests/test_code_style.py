@@ -22,7 +22,7 @@ MAX_ROOT_MODULES, MAX_FOLDER_MODULES = 2, 20
 """Modules of the package root, and of a folder that is no list."""
 
 LISTS = {"materials", "terms"}
-"""Folders with one material or one kind of stencil per file."""
+"""Folders with one material or one type of stencil per file."""
 
 KERNEL_MARKS = {
     "device_function",
@@ -301,7 +301,7 @@ def test_contributing_describes_every_folder():
 
 
 NOT_METHODS = {"__init__", "base", "options", "launch"}
-"""Modules that all methods share; building blocks have folders of their own."""
+"""Modules that all methods share; building blocks have separate folders."""
 
 
 def test_solvers_are_methods():

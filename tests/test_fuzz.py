@@ -12,7 +12,7 @@ from supple.solvers import SOLVERS
 from supple.solvers.acceleration import ACCELERATIONS
 
 SCENES = ("bar_gravity", "twist", "cantilevers")
-"""Some that take the same kernels as other tests."""
+"""Scenes that share their kernels with other tests."""
 
 
 def test_unchanged_scenes_are_valid(tmp_path):

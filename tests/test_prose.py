@@ -49,7 +49,7 @@ PRIVATE_WORDS = frozenset(
     piercing pressing pursue recall remembered righting rough rub rubbing rubs settle settled sift
     slippery snap soften standing there things twin wanted whereabouts workplace""".split()  # noqa: SIM905
 )
-"""Words of earlier versions that no reader of the literature would search for; the field has others."""
+"""Words of earlier versions that the literature does not use; the field has others."""
 
 MAX_PRIVATE_WORDS = 2
 """Occurrences of `PRIVATE_WORDS` in identifiers."""

@@ -13,7 +13,7 @@ PRECISIONS = {"float32": 2e-6, "float64": 2e-15}
 SPREAD = [(1, 1, 1), (1.5, 1, 0.5), (1.5, 1, -0.5), (2, 2, 0.1), (2, 0.3, 0.3), (1, 1, -1), (3, 1, -0.9)]
 FLAT = [(1, 0.7, 0), (1, 1, 0), (2, 0, 0), (0, 0, 0), (1, 1e-5, -1e-5)]
 EXTREME = [(100, 1, 0.01), (1e3, 1e3, 1e3), (1e-3, 1e-3, -1e-3), (50, 1, 0.02)]
-EVERY = pytest.mark.parametrize("dtype", PRECISIONS)
+EACH_PRECISION = pytest.mark.parametrize("dtype", PRECISIONS)
 
 
 def packed(values: np.ndarray, dtype: str) -> np.ndarray:
@@ -33,7 +33,7 @@ def svd(F: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return unpacked(U).reshape(-1, 3, 3), unpacked(sigma), unpacked(V).reshape(-1, 3, 3)
 
 
-@EVERY
+@EACH_PRECISION
 @pytest.mark.parametrize("values", SPREAD + FLAT + EXTREME, ids=str)
 def test_svd_factors_are_rotations_with_the_matrix_as_product(values, dtype):
     F = stretches(values, 64).astype(dtype).astype(float)
@@ -48,7 +48,7 @@ def test_svd_factors_are_rotations_with_the_matrix_as_product(values, dtype):
         np.testing.assert_allclose(np.linalg.det(R), 1, atol=10 * accuracy)
 
 
-@EVERY
+@EACH_PRECISION
 @pytest.mark.parametrize("values", SPREAD + EXTREME, ids=str)
 def test_singular_values_are_sorted_and_the_smallest_has_the_sign_of_the_determinant(values, dtype):
     """V comes from Fᵀ F, so the smallest value is accurate to the square root of the precision."""
@@ -62,7 +62,7 @@ def test_singular_values_are_sorted_and_the_smallest_has_the_sign_of_the_determi
     assert np.all(sigma[:, 1] >= np.abs(sigma[:, 2]) - 10 * accuracy)
 
 
-@EVERY
+@EACH_PRECISION
 def test_eigenvectors_of_random_symmetric_matrices(dtype):
     random = np.random.default_rng(0)
     R, values = rotations(320), random.normal(size=(320, 3)) * [1, 10, 0.1]

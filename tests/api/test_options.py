@@ -43,21 +43,21 @@ def dynamic() -> supple.Scene:
     return made
 
 
-DOORS = {
+CALLS = {
     "equilibrium": lambda **o: supple.equilibrium(scene(), **o).report,
     "simulate": lambda **o: next(supple.simulate(dynamic(), frames=1, **o)).report,
     "equilibria": lambda **o: next(supple.equilibria(scene(), [supple.Variation()], **o)).report,
     "Stepper": lambda **o: supple.Stepper(dynamic(), 0.01, **o).step().report,
     "compare": lambda **o: supple.compare(scene(), "pbng", **o).trials[0].report,
 }
-EVERYWHERE = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+EACH_CALL = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 
 
-@EVERYWHERE
-def test_stop_and_backend_equal_their_separate_arguments(door):
+@EACH_CALL
+def test_stop_and_backend_equal_their_separate_arguments(call):
     limits = {"tolerance": 1e-3, "max_iterations": 7, "time_limit": 50.0}
     where = {"device": "cpu", "precision": "float32", "threads": 1}
-    combined, separate = door(stop=StopCriteria(**limits), backend=Backend(**where)), door(**limits, **where)
+    combined, separate = call(stop=StopCriteria(**limits), backend=Backend(**where)), call(**limits, **where)
     for report in (combined, separate):
         assert (report.tolerance, report.max_iterations) == (1e-3, 7)
         assert (report.precision, report.threads) == ("float32", 1)
@@ -67,23 +67,23 @@ def test_stop_and_backend_equal_their_separate_arguments(door):
     )
 
 
-@EVERYWHERE
-def test_stop_means_the_same_in_every_call(door):
+@EACH_CALL
+def test_stop_means_the_same_in_every_call(call):
     """A StopCriteria object gets no additional default tolerance."""
-    report = door(stop=StopCriteria(max_iterations=3))
+    report = call(stop=StopCriteria(max_iterations=3))
     assert (report.tolerance, report.iterations) == (None, 3)
 
 
-@EVERYWHERE
-def test_defaults_are_the_same_in_every_call(door, request):
-    report = door()
+@EACH_CALL
+def test_defaults_are_the_same_in_every_call(call, request):
+    report = call()
     assert report.precision == Backend().precision == "float64"
     if "compare" not in request.node.name:  # which has a count, so that curves are equally long
         assert report.tolerance == DEFAULT_TOLERANCE
-        assert door(stop=StopCriteria()).tolerance == DEFAULT_TOLERANCE
+        assert call(stop=StopCriteria()).tolerance == DEFAULT_TOLERANCE
 
 
-@EVERYWHERE
+@EACH_CALL
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -97,12 +97,12 @@ def test_defaults_are_the_same_in_every_call(door, request):
         ({"backend": Backend(), "device": "cpu", "threads": 1}, r"or device, threads, not both"),
     ],
 )
-def test_mixing_both_forms_is_refused(door, options, message):
+def test_mixing_both_forms_is_refused(call, options, message):
     with pytest.raises(ValueError, match=message):
-        door(**options)
+        call(**options)
 
 
-@EVERYWHERE
+@EACH_CALL
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -111,14 +111,14 @@ def test_mixing_both_forms_is_refused(door, options, message):
         ({"tolerence": 1e-4}, r"has no keyword 'tolerence'; did you mean 'tolerance'\?"),
     ],
 )
-def test_unknown_options_are_refused(door, options, message):
+def test_unknown_options_are_refused(call, options, message):
     with pytest.raises(TypeError, match=message):
-        door(**options)
+        call(**options)
 
 
-@EVERYWHERE
-def test_none_is_ignored_except_as_tolerance(door):
-    report = door(stop=None, backend=None, max_iterations=2, time_limit=None, threads=None, tolerance=None)
+@EACH_CALL
+def test_none_is_ignored_except_as_tolerance(call):
+    report = call(stop=None, backend=None, max_iterations=2, time_limit=None, threads=None, tolerance=None)
     assert (report.iterations, report.tolerance) == (2, None)
 
 
@@ -216,10 +216,10 @@ def test_labels_show_options_that_differ_from_defaults():
 
 # --- what solvers say of themselves -------------------------------------------------------------------------
 
-EVERY = pytest.mark.parametrize("kind", SOLVERS.values(), ids=SOLVERS)
+EACH_SOLVER = pytest.mark.parametrize("kind", SOLVERS.values(), ids=SOLVERS)
 
 
-@EVERY
+@EACH_SOLVER
 def test_every_solver_runs_in_its_declared_precisions(kind):
     for precision in kind.precisions:
         report = supple.equilibrium(scene(), solver=kind(), max_iterations=2, precision=precision).report
@@ -227,7 +227,7 @@ def test_every_solver_runs_in_its_declared_precisions(kind):
     assert "cpu" in kind.devices
 
 
-@EVERY
+@EACH_SOLVER
 def test_refusals_name_solvers_with_the_precision(kind):
     for precision in {"float32", "float64"} - {*kind.precisions}:
         with pytest.raises(ValueError, match=f"{kind.name} knows .* only; '{precision}' is for pbng"):
@@ -236,7 +236,7 @@ def test_refusals_name_solvers_with_the_precision(kind):
         kind().refuse_unable("cpu", "float16")
 
 
-@EVERY
+@EACH_SOLVER
 def test_backend_adapts_to_the_capabilities_of_a_solver(kind):
     for requested in (Backend("cuda", "float32", 2), Backend("cpu", "float64", 2)):
         backend = requested.suited_to(kind())
@@ -247,7 +247,7 @@ def test_backend_adapts_to_the_capabilities_of_a_solver(kind):
         assert (backend == requested) == able
 
 
-@EVERY
+@EACH_SOLVER
 def test_parts_of_solvers_are_options(kind):
     assert {*kind.parts} <= {*option_names(kind)}
     assert plain_options(kind()).keys() == {*option_names(kind)}
@@ -255,7 +255,7 @@ def test_parts_of_solvers_are_options(kind):
     assert changed_options(kind()) == {}
 
 
-@EVERY
+@EACH_SOLVER
 def test_solvers_have_distinct_colors(kind):
     from supple.view.style import DARK, LIGHT
 
@@ -278,7 +278,7 @@ def test_custom_solver_inherits_default_properties():
         name = "own"
 
         def begin(self, problem):
-            pytest.fail("nobody begins it here")
+            pytest.fail("begin was called")
 
     own = Own()
     assert (own.damping, own.iterations, own.batches, own.solves_systems) == (0.0, None, False, False)

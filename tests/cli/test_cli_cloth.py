@@ -94,15 +94,15 @@ def test_bad_cloth_is_refused_field_by_field(tmp_path):
         .replace("density = 0.15", "density = -1")
         .replace('cloth = "flag"', 'cloth = "sail"')
     )
-    said = supple("inspect", write_scene(tmp_path, text))
-    assert said.exit_code == 2
-    assert "cloth[0].density: got -1; it should be greater than 0" in said.output
+    outcome = supple("inspect", write_scene(tmp_path, text))
+    assert outcome.exit_code == 2
+    assert "cloth[0].density: got -1; it should be greater than 0" in outcome.output
     text = text.replace("density = -1", "density = 1").replace("rigidity = 1e-4", "young = 1e5")
-    said = supple("inspect", write_scene(tmp_path, text))
-    assert "must have either rigidity, or young and poisson; it has young" in said.output
-    said = supple("inspect", write_scene(tmp_path, text.replace("young = 1e5", "rigidity = 0")))
-    assert "pin[0].cloth: there is no cloth 'sail'; the scene has 'flag'" in said.output
-    assert "none.obj" in said.output
+    outcome = supple("inspect", write_scene(tmp_path, text))
+    assert "must have either rigidity, or young and poisson; it has young" in outcome.output
+    outcome = supple("inspect", write_scene(tmp_path, text.replace("young = 1e5", "rigidity = 0")))
+    assert "pin[0].cloth: there is no cloth 'sail'; the scene has 'flag'" in outcome.output
+    assert "none.obj" in outcome.output
 
 
 def test_lists_contain_cloth():

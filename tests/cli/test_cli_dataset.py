@@ -59,8 +59,8 @@ def test_spec_with_a_function_needs_permission():
     Path("spec.toml").write_text(text.replace("count = 6", "count = 2"))
     refused = supple("dataset", "run", "spec.toml", "--workers", "1")
     assert refused.exit_code == 2
-    said = " ".join(refused.stderr.split())
-    assert "spec.toml: function: this spec is a program: it imports and runs 'sampling:design'" in said
+    message = " ".join(refused.stderr.split())
+    assert "spec.toml: function: this spec is a program: it imports and runs 'sampling:design'" in message
     assert not Path("results").exists()
     allowed = supple("dataset", "run", "spec.toml", "--workers", "1", "--allow-code")
     assert allowed.exit_code == 0, allowed.stderr

@@ -85,16 +85,16 @@ def test_interrupt_outside_a_solve_has_no_traceback(tmp_path, monkeypatch):
 def test_meshes_beyond_memory_are_refused_before_generation(tmp_path, monkeypatch, mesh, sentence):
     monkeypatch.setattr(memory, "available_memory", lambda: 16e9)
     scene = write_scene(tmp_path, SAG.replace("block = { cells = [3, 3, 3] }", mesh))
-    said = refused("run", scene)
-    assert f"{scene}: solid[0].mesh: {sentence}" in said
+    message = refused("run", scene)
+    assert f"{scene}: solid[0].mesh: {sentence}" in message
     assert not (tmp_path / "results").exists()
 
 
 def test_frames_beyond_the_disk_are_refused(tmp_path):
     scene = write_scene(tmp_path, SWING.replace("frames = 6", "frames = 2000000000"))
-    said = refused("run", scene)
-    assert "2,000,000,000 frames of 64 vertices need at least" in said
-    assert "ask for fewer frames" in said
+    message = refused("run", scene)
+    assert "2,000,000,000 frames of 64 vertices need at least" in message
+    assert "ask for fewer frames" in message
 
 
 def test_infinite_time_limit_is_no_limit(tmp_path):
@@ -113,8 +113,8 @@ def test_locked_folder_is_untouched(tmp_path, command):
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     what = scene if command[0] in ("run", "compare") else "results/scene"
     with hold_lock(folder):
-        said = refused(command[0], what, *command[1:])
-    assert f"results/scene is being written by process {os.getpid()}" in said
+        message = refused(command[0], what, *command[1:])
+    assert f"results/scene is being written by process {os.getpid()}" in message
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
@@ -133,8 +133,8 @@ def test_empty_name_is_no_folder(tmp_path, command):
 
 def test_full_disk_error_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("supple.io.frames.np.savez", fail(OSError(28, "No space left on device")))
-    said = refused("run", write_scene(tmp_path, SAG), "--no-picture")
-    assert "results/scene/frame_0000.npz: No space left on device." in said
+    message = refused("run", write_scene(tmp_path, SAG), "--no-picture")
+    assert "results/scene/frame_0000.npz: No space left on device." in message
     with pytest.raises(OSError, match=r"b\.txt"), replacing(tmp_path / "a.txt"):
         raise OSError(2, "No such file", "b.txt")
 
@@ -161,8 +161,8 @@ def test_full_disk_error_names_the_export(tmp_path, monkeypatch, format):
             yield add_or_fail
 
     monkeypatch.setitem(FORMATS, format, replace(real, writer=failing))
-    said = refused("export", "results/scene", "--format", f"obj,{format}", "--output", "out")
-    assert f"out/{real.path}: No space left on device." in said
+    message = refused("export", "results/scene", "--format", f"obj,{format}", "--output", "out")
+    assert f"out/{real.path}: No space left on device." in message
     assert not list((tmp_path / "out").rglob(".*"))
 
 
@@ -174,8 +174,8 @@ def test_usd_on_full_disk_is_no_defect(tmp_path, monkeypatch):
         Tf.RaiseRuntimeError("Error occurred writing file: No space left on device")
 
     monkeypatch.setattr("supple.io.formats.usd._set_points", full)
-    said = refused("export", "results/scene", "--format", "usd")
-    assert "results/scene/animation.usdc: No space left on device." in said
+    message = refused("export", "results/scene", "--format", "usd")
+    assert "results/scene/animation.usdc: No space left on device." in message
 
 
 def test_full_disk_leaves_no_lock(tmp_path, monkeypatch):
@@ -207,10 +207,10 @@ def test_read_only_file_system_error_names_no_hidden_file(tmp_path, monkeypatch,
     monkeypatch.setattr("io.open", opening)
     monkeypatch.setattr("os.open", os_opening)
     monkeypatch.setattr("pathlib.Path.unlink", fail(OSError(30, "Read-only file system", ".unfinished_x")))
-    said = refused(command[0], "results/scene", *command[1:])
-    assert "Read-only file system." in said
-    assert "/." not in said
-    assert "unfinished" not in said
+    message = refused(command[0], "results/scene", *command[1:])
+    assert "Read-only file system." in message
+    assert "/." not in message
+    assert "unfinished" not in message
 
 
 def test_mistakes_of_a_start_file_are_reported(tmp_path):
@@ -218,15 +218,15 @@ def test_mistakes_of_a_start_file_are_reported(tmp_path):
     start = tmp_path / "start.npz"
     assert "start.npz cannot be read: No such file" in refused("run", scene)
     start.write_bytes(b"garbage")
-    said = refused("run", scene)
-    assert "start.npz is no NPZ file, or it is damaged" in said
-    assert "pickle" not in said
+    message = refused("run", scene)
+    assert "start.npz is no NPZ file, or it is damaged" in message
+    assert "pickle" not in message
     positions = np.zeros((64, 3))
     positions[5, 1] = np.nan
     np.savez(start, positions=positions)
-    said = refused("run", scene)
-    assert "has positions that are NaN or infinite, of 1 vertex." in said
-    assert "shape" not in said
+    message = refused("run", scene)
+    assert "has positions that are NaN or infinite, of 1 vertex." in message
+    assert "shape" not in message
     np.savez(start, positions=np.zeros((3, 3)))
     assert "must have positions of shape (64, 3)" in refused("run", scene)
     np.savez(start, places=np.zeros((64, 3)))
@@ -361,8 +361,10 @@ def test_long_setup_is_announced(tmp_path, monkeypatch):
 
 def test_runs_without_a_terminal_print_the_remaining_time(tmp_path, monkeypatch):
     monkeypatch.setattr("supple.cli.progress.LINE_INTERVAL", 0.0)
-    said = supple("run", write_scene(tmp_path, SWING), "--no-picture").stderr
-    first, second = (line for line in said.splitlines() if line.startswith(("frame 1/6: c", "frame 2/6: c")))
+    message = supple("run", write_scene(tmp_path, SWING), "--no-picture").stderr
+    first, second = (
+        line for line in message.splitlines() if line.startswith(("frame 1/6: c", "frame 2/6: c"))
+    )
     assert first.endswith(" left, about")
     assert not second.endswith("about")
-    assert "frame 1/6: iteration 10  relative residual" in said
+    assert "frame 1/6: iteration 10  relative residual" in message

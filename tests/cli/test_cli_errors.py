@@ -16,10 +16,10 @@ def refused(*arguments: str) -> str:
 
 def test_bad_scene_file_error_names_all_wrong_fields(tmp_path):
     scene = write_scene(tmp_path, SAG.replace("poisson = 0.3", "poisson = 0.7").replace("title", "titel"))
-    said = refused("run", scene)
-    assert f"{scene}: solid[0].material.corotated.poisson" in said
-    assert "less than 0.5" in said
-    assert "did you mean 'title'?" in said
+    message = refused("run", scene)
+    assert f"{scene}: solid[0].material.corotated.poisson" in message
+    assert "less than 0.5" in message
+    assert "did you mean 'title'?" in message
 
 
 def test_mistakes_are_one_json_object(tmp_path):
@@ -84,9 +84,9 @@ def test_results_are_not_overwritten_by_default(tmp_path):
     first = supple_json("run", scene, "--no-picture")
     frame = tmp_path / "results" / "scene" / "frame_0001.npz"
     before = frame.stat().st_mtime_ns
-    said = refused("run", scene, "--tolerance", "1e-3", "--no-picture")
-    assert "--resume" in said
-    assert "--overwrite" in said
+    message = refused("run", scene, "--tolerance", "1e-3", "--no-picture")
+    assert "--resume" in message
+    assert "--overwrite" in message
     assert frame.stat().st_mtime_ns == before
 
     foreign = frame.with_name("notes.txt")

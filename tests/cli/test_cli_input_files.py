@@ -71,8 +71,8 @@ def test_irregular_start_files_are_refused(tmp_path, kind):
 def test_irregular_mesh_and_fabric_files_are_refused(tmp_path, kind):
     block = "mesh = { block = { cells = [3, 3, 3] } }"
     make(tmp_path / "a.vtu", kind)
-    said = refused("run", write_scene(tmp_path, SAG.replace(block, "mesh = { file = 'a.vtu' }")))
-    assert f"a.vtu is {kind}" in said
+    message = refused("run", write_scene(tmp_path, SAG.replace(block, "mesh = { file = 'a.vtu' }")))
+    assert f"a.vtu is {kind}" in message
     make(tmp_path / "a.json", kind)
     cloth = "[[cloth]]\nmesh = { sheet = { cells = [2, 2] } }\nfabric = 'a.json'\n"
     assert f"a.json is {kind}" in refused("run", write_scene(tmp_path, cloth))
@@ -135,9 +135,9 @@ def scene_line(folder, start):
 )
 def test_very_long_words_are_shortened_in_messages(tmp_path, old, new):
     scene = write_scene(tmp_path, SAG.replace(old, new.format("k" * 100_000)))
-    said = refused("run", scene)
-    assert "kkk" in said
-    assert len(said) < 3000
+    message = refused("run", scene)
+    assert "kkk" in message
+    assert len(message) < 3000
 
 
 def savez(**arrays):
@@ -188,9 +188,9 @@ def test_declared_shapes_of_starts_are_checked_before_reading(tmp_path):
     write_scene(tmp_path, START)
     for shape in ((10**12, 3), (64, 10**14), (2**62, 2**62)):
         claiming(tmp_path / "start.npz", shape)
-        said = refused("run", "scene.toml")
-        assert "start.npz is damaged: 'positions' of shape" in said
-        assert "not in the file" in said
+        message = refused("run", "scene.toml")
+        assert "start.npz is damaged: 'positions' of shape" in message
+        assert "not in the file" in message
 
 
 def test_decompression_bombs_are_not_read(tmp_path):
@@ -201,10 +201,10 @@ def test_decompression_bombs_are_not_read(tmp_path):
     assert (tmp_path / "start.npz").stat().st_size < 2e6
     supple("inspect", write_scene(tmp_path, SAG, "other.toml"))
     tracemalloc.start()
-    said = refused("run", "scene.toml")
+    message = refused("run", "scene.toml")
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert "must have positions of shape (64, 3)" in said or "damaged" in said
+    assert "must have positions of shape (64, 3)" in message or "damaged" in message
     assert most < 50e6
 
 

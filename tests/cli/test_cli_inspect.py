@@ -8,7 +8,7 @@ import supple as library
 from supple.problem import Problem
 from supple.solvers import SOLVERS
 
-TWO = """
+TWO_BODIES = """
 [[solid]]
 name = "upper"
 mesh = { block = { cells = [3, 3, 3], origin = [0, 1.2, 0] } }
@@ -32,7 +32,7 @@ stiffness = 1e6
 
 
 def test_scene_is_described(tmp_path):
-    output = supple_json("inspect", write_scene(tmp_path, TWO))
+    output = supple_json("inspect", write_scene(tmp_path, TWO_BODIES))
     assert output["scene"] == {"file": str(tmp_path / "scene.toml"), "title": "scene"}
     assert (output["vertices"], output["tets"], output["components"]) == (64 + 125, 135 + 320, 2)
     assert (output["pinned"], output["weak_constraints"]) == (16, 25)
@@ -130,7 +130,7 @@ def test_contact_is_described(tmp_path, options, described, text_part):
 
 
 def test_color_counts_match_reports(tmp_path):
-    scene = write_scene(tmp_path, TWO)
+    scene = write_scene(tmp_path, TWO_BODIES)
     orderings = supple_json("inspect", scene, "--cluster-size", "4")["orderings"]
     solvers = [library.PBNG(), library.XPBD(), library.FPXPBD(ordering="clusters", cluster_size=4)]
     compared = library.compare(library.load_scene(scene).scene, solvers, max_iterations=1)
@@ -159,19 +159,19 @@ def test_memory_matches_the_arrays():
     scene = library.Scene()
     body = scene.add_solid(library.block(10), library.Corotated(young=1e4, poisson=0.3))
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    said = library.inspect(scene)["memory_megabytes"]
+    message = library.inspect(scene)["memory_megabytes"]
     model = library.scene.build_model(scene)
     problem = Problem(model, "float64")
     layout, states = problem.layout, problem.states
     rows = [layout.terms, layout.vertices, states.u, states.anchor, states.net]
     rows += [(elements.own, elements.rows) for elements in layout.elements]
-    plain = said["pbng"]["float64"] - library.PBNG().memory(model, 8) / 1e6
+    plain = message["pbng"]["float64"] - library.PBNG().memory(model, 8) / 1e6
     assert plain == pytest.approx(size_of(rows) / 1e6, rel=0.15)
     for name in ("xpbd", "bpxpbd", "fpxpbd", "gpbd", "pbd"):
         run = SOLVERS[name]().begin(problem)
-        extra = said[name]["float64"] - plain
+        extra = message[name]["float64"] - plain
         assert extra == pytest.approx(size_of(run.projections) / 1e6, rel=0.15)
-    assert "float32" not in said["newton"]
+    assert "float32" not in message["newton"]
 
 
 def size_of(values) -> int:

@@ -130,8 +130,8 @@ def test_help_escapes_rich_markup():
         printed = Text.from_markup(text).plain
         assert printed == text.replace("\\[", "[")
         assert not any("  " in line.strip() for line in printed.splitlines())
-    said = " ".join(supple("mesh", "--help").stdout.replace("│", " ").split())
-    assert "Edge length of the tetrahedra [m]" in said
+    message = " ".join(supple("mesh", "--help").stdout.replace("│", " ").split())
+    assert "Edge length of the tetrahedra [m]" in message
 
 
 def test_help_imports_no_drawing_library():

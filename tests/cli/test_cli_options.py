@@ -30,10 +30,10 @@ SYNONYMS = {
     "--again": "--overwrite",
     "--pictures": "--picture",
 }
-"""Names that no option has, and the name that stands for the same everywhere."""
+"""Option names that are not used, and the common name of each."""
 
 SEVERAL_MEANINGS = {"--frames"}
-"""Options whose help differs by more than the default: a number of frames, or a choice of them."""
+"""Options whose help differs by more than the default: a number or a selection of frames."""
 
 
 def commands(command=None, path=()):

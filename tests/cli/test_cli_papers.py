@@ -44,12 +44,12 @@ def test_rows_without_their_files_are_skipped(monkeypatch, tmp_path):
     monkeypatch.delenv("SUPPLE_DATA", raising=False)
     arguments = ("papers", "gpbd-fig4", "pbcm-fig2", "--output", "out")
     result = supple(*arguments)
-    said = " ".join((result.stdout + result.stderr).split())
+    message = " ".join((result.stdout + result.stderr).split())
     assert result.exit_code == 1
-    assert "gpbd-fig4 is skipped: there is no fabric 'satin1' since the variable SUPPLE_DATA" in said
-    assert "1 of 2 rows skipped" in said
-    assert "supple papers gpbd-fig4" in said
-    assert "pbcm-fig2: agrees" in said
+    assert "gpbd-fig4 is skipped: there is no fabric 'satin1' since the variable SUPPLE_DATA" in message
+    assert "1 of 2 rows skipped" in message
+    assert "supple papers gpbd-fig4" in message
+    assert "pbcm-fig2: agrees" in message
     assert Path("out/README.md").is_file()
     monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
     output = supple_json(*arguments, exit_code=1)

@@ -183,10 +183,10 @@ def test_ctrl_c_leaves_complete_files(tmp_path):
     while not (folder / "frame_0003.npz").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, message = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Traceback" not in said
-    assert "--resume continues" in said
+    assert "Traceback" not in message
+    assert "--resume continues" in message
     assert not list(folder.glob(".unfinished*"))
     saved = sorted(folder.glob("frame_*.npz"))
     assert len(saved) >= 3

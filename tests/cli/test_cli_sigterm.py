@@ -39,19 +39,19 @@ def terminated(arguments, is_busy, signals=1):
         time.sleep(0.005)
     for _ in range(signals):
         process.send_signal(signal.SIGTERM)
-    said, wrong = process.communicate(timeout=60)
+    message, wrong = process.communicate(timeout=60)
     assert "Traceback" not in wrong
-    return process.returncode, said + wrong
+    return process.returncode, message + wrong
 
 
 @pytest.mark.parametrize("signals", [1, 3])
 def test_terminated_run_keeps_complete_frames_and_resumes(tmp_path, signals):
     scene, folder = write_scene(tmp_path, SWING), tmp_path / "results" / "scene"
     arguments = ("run", scene, "--frames", "100000")
-    code, said = terminated(arguments, (folder / "frame_0003.npz").exists, signals)
+    code, message = terminated(arguments, (folder / "frame_0003.npz").exists, signals)
     assert code == TERMINATED == 143
-    assert "Terminated: " in said
-    assert "--resume continues" in said
+    assert "Terminated: " in message
+    assert "--resume continues" in message
     assert left_over(tmp_path) == []
     assert supple("verify", "results/scene").exit_code == 0
     done = len(list(folder.glob("frame_*.npz"))) - 1
@@ -62,8 +62,8 @@ def test_terminated_export_and_film_leave_no_partial_files(tmp_path):
     scene, folder = write_scene(tmp_path, SWING), tmp_path / "results" / "scene"
     supple_json("run", scene, "--frames", "300", "--no-picture", "--tolerance", "1e-2")
     for arguments in (("export", str(folder), "--format", "zarr,usd"), ("render", str(folder))):
-        code, said = terminated(arguments, lambda: any(folder.glob(".unfinished_*")))
-        assert (code, "Terminated" in said) == (143, True), arguments
+        code, message = terminated(arguments, lambda: any(folder.glob(".unfinished_*")))
+        assert (code, "Terminated" in message) == (143, True), arguments
         assert left_over(tmp_path) == []
         assert supple("verify", "results/scene").exit_code == 0
 
@@ -85,9 +85,9 @@ def test_terminated_data_set_ends_its_workers(tmp_path, workers):
     (tmp_path / "set.toml").write_text(SPEC)
     arguments = ("dataset", "run", "set.toml", "--workers", str(workers))
     store = tmp_path / "results" / "set.zarr"
-    code, said = terminated(arguments, lambda: any(store.rglob("*journal*")))
-    assert code == 143, said
-    assert "Terminated." in said
+    code, message = terminated(arguments, lambda: any(store.rglob("*journal*")))
+    assert code == 143, message
+    assert "Terminated." in message
     assert [name for name in left_over(tmp_path) if not name.startswith(".lock")] == []
     assert supple("dataset", "status", str(store)).exit_code == 0
 

@@ -62,14 +62,14 @@ def test_messages_print_folders_verbatim(capsys):
         import_module("supple.cli.commands.run")._print_interruption("Interrupted", done, 2, Path(FOLDER))
     note(f"about {FOLDER}")
     errors.print(TITLE)
-    said = capsys.readouterr().err
-    assert said.count(FOLDER) == 5
-    assert TITLE in said
+    message = capsys.readouterr().err
+    assert message.count(FOLDER) == 5
+    assert TITLE in message
 
 
 def test_name_of_a_failed_solver_is_printed_verbatim(capsys):
     trial = {"label": "a[/x]", "error": "no [/y]", "precision": "float64"}
     print_comparison({"trials": [trial], "precision": "float64"}, Path(FOLDER))
-    said = capsys.readouterr().out
-    assert "a[/x] was not run: no [/y]." in said
-    assert f"Results are in {FOLDER}." in said
+    message = capsys.readouterr().out
+    assert "a[/x] was not run: no [/y]." in message
+    assert f"Results are in {FOLDER}." in message

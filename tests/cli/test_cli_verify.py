@@ -33,10 +33,10 @@ def flip(path, part=0.5):
 
 
 def test_untouched_folder_is_intact(results):
-    said = supple_json("verify", "results/scene")
+    message = supple_json("verify", "results/scene")
     names = {f"frame_{k:04d}.{kind}" for k in range(4) for kind in ("npz", "vtu")}
     assert set(read_checksums(results).digests) == names | {"report.json", "scene.toml", "animation.pvd"}
-    assert (said["files"], said["good"], said["problems"]) == (11, True, [])
+    assert (message["files"], message["good"], message["problems"]) == (11, True, [])
     assert "11 files read, every checksum right" in supple("verify", "results/scene").stdout
 
 
@@ -47,9 +47,9 @@ def test_one_flipped_bit_in_any_file_is_detected(results, part):
             continue
         before = path.read_bytes()
         flip(path, part)
-        said = supple_json("verify", "results/scene", exit_code=1)
-        assert said["damaged"] == [path.name]
-        assert said["problems"] == [
+        message = supple_json("verify", "results/scene", exit_code=1)
+        assert message["damaged"] == [path.name]
+        assert message["problems"] == [
             f"results/scene/{path.name} is damaged: it is not what its checksum says."
         ]
         path.write_bytes(before)
@@ -60,9 +60,9 @@ def test_missing_and_unexpected_files_are_named(results):
     (results / "frame_0002.vtu").unlink()
     (results / "frame_0007.npz").write_bytes(b"")
     (results / "notes.txt").write_text("mine")
-    said = supple_json("verify", "results/scene", exit_code=1)
-    assert (said["missing"], said["unexpected"]) == (["frame_0002.vtu"], ["frame_0007.npz"])
-    assert (said["damaged"], said["foreign"]) == ([], ["notes.txt"])
+    message = supple_json("verify", "results/scene", exit_code=1)
+    assert (message["missing"], message["unexpected"]) == (["frame_0002.vtu"], ["frame_0007.npz"])
+    assert (message["damaged"], message["foreign"]) == ([], ["notes.txt"])
     (results / "frame_0007.npz").unlink()
     assert resume().exit_code == 0
     assert supple_json("verify", "results/scene")["foreign"] == ["notes.txt"]
@@ -72,9 +72,9 @@ def test_damaged_checksums_are_detected(results):
     lines = (results / CHECKSUMS).read_text().splitlines()
     lines[3] = lines[3].replace(lines[3][0], "x", 1)
     (results / CHECKSUMS).write_text("\n".join(lines) + "\n")
-    said = supple("verify", "results/scene")
-    assert said.exit_code == 1
-    assert "checksums.sha256 is damaged: line 4 is no checksum" in said.stderr
+    outcome = supple("verify", "results/scene")
+    assert outcome.exit_code == 1
+    assert "checksums.sha256 is damaged: line 4 is no checksum" in outcome.stderr
 
 
 @pytest.mark.parametrize("name", ["frame_0000.npz", "frame_0000.vtu", "frame_0002.vtu", "frame_0003.npz",
@@ -109,9 +109,9 @@ def test_damaged_start_of_an_earlier_version_is_repaired(results):
     assert resume().exit_code == 0
     assert read_frame(results, 0).index == 0
     assert supple("export", "results/scene", "--format", "ply").exit_code == 0
-    said = supple("verify", "results/scene")
-    assert said.exit_code == 1
-    assert "has no checksums.sha256: the run was written by an earlier version" in said.stderr
+    outcome = supple("verify", "results/scene")
+    assert outcome.exit_code == 1
+    assert "has no checksums.sha256: the run was written by an earlier version" in outcome.stderr
 
 
 def test_skins_and_mesh_data_are_repaired(tmp_path):
@@ -154,9 +154,9 @@ def test_changed_report_is_recomputed_on_resume(results):
 
 def test_export_names_frames_with_damaged_files(results):
     flip(results / "frame_0002.vtu")
-    said = supple("export", "results/scene", "--format", "ply")
-    assert said.exit_code == 0  # positions come from frame_0002.npz
-    assert "frame_0002.vtu is damaged" in said.stderr
+    outcome = supple("export", "results/scene", "--format", "ply")
+    assert outcome.exit_code == 0  # positions come from frame_0002.npz
+    assert "frame_0002.vtu is damaged" in outcome.stderr
     flip(results / "frame_0001.vtu")
     assert "frame_0001.vtu is damaged" in supple("export", "results/scene", "--format", "ply").stderr
     flip(results / "frame_0001.vtu")
@@ -206,9 +206,11 @@ def test_kill_around_a_rename_leaves_valid_checksums(tmp_path, monkeypatch, name
     assert len(seen) == (1 if name.startswith("frame") else 3)
     monkeypatch.undo()
     os.chdir(tmp_path)
-    said = supple_json("verify", "results/scene", exit_code=0 if done or not name.startswith("frame") else 1)
-    assert said["damaged"] == []
-    assert set(said["missing"]) <= {name}
+    message = supple_json(
+        "verify", "results/scene", exit_code=0 if done or not name.startswith("frame") else 1
+    )
+    assert message["damaged"] == []
+    assert set(message["missing"]) <= {name}
     assert resume().exit_code == 0
     assert supple("verify", "results/scene").exit_code == 0
 
@@ -240,8 +242,8 @@ def test_comparisons_are_verified(tmp_path):
     supple(
         "compare", write_scene(tmp_path, SWING), "--solver", "pbng", "--no-picture", "--max-iterations", "3"
     )
-    said = supple_json("verify", "results/scene_compare")
-    assert (said["good"], said["files"] > 2) == (True, True)
+    message = supple_json("verify", "results/scene_compare")
+    assert (message["good"], message["files"] > 2) == (True, True)
     flip(tmp_path / "results" / "scene_compare" / "comparison.json")
     assert supple("verify", "results/scene_compare").exit_code == 1
     refused = supple("report", "results/scene_compare")

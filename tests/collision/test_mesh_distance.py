@@ -140,7 +140,7 @@ def test_distances_equal_those_to_the_triangles(name):
         truth = np.where(inside, -np.abs(truth), np.abs(truth))
     outside = np.linalg.norm(np.maximum(np.maximum(low - points, points - high), 0), axis=1)
     np.testing.assert_allclose(d[outside == 0], truth[outside == 0], atol=1e-12)
-    assert (d >= truth - 1e-12).all(), "beside the bounding box, distances are never too small"
+    assert (d >= truth - 1e-12).all(), "outside the bounding box, distances are never too small"
     assert (d <= truth + 0.1 * outside + 1e-12).all()
     np.testing.assert_allclose(np.linalg.norm(n, axis=1), 1, atol=1e-12)
     clear = np.abs(truth) > 1e-5

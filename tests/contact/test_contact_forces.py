@@ -107,7 +107,7 @@ def test_weak_constraint_forces_balance():
     scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -0.1, 0)))
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7, position_tolerance=None)
     evaluated = supple.evaluate(scene, result.positions)
-    for evaluation, error in ((result.evaluate(), 1e-4), (evaluated, 0.02)):  # where contacts are found anew
+    for evaluation, error in ((result.evaluate(), 1e-4), (evaluated, 0.02)):  # contacts are detected again
         scale = np.abs(evaluation.internal_force).max()
         assert np.abs(evaluation.net_force[result.model.free]).max() < error * scale
         reaction = evaluation.reactions["pin0"].force + evaluation.reactions["pin1"].force

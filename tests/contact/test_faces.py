@@ -13,8 +13,8 @@ from supple.problem import Problem
 from supple.scene.shapes.surfaces import SurfaceShape
 from supple.solve.loop import make_problem
 
-FINE = np.array([(i, j) for i in range(101) for j in range(101 - i)]) / 100
-"""Weights of the second and the third corner at points all over a triangle."""
+SAMPLE_WEIGHTS = np.array([(i, j) for i in range(101) for j in range(101 - i)]) / 100
+"""Weights of the second and the third corner at sample points of a triangle."""
 
 
 @kernel
@@ -88,7 +88,7 @@ def test_deepest_point_of_a_triangle(name, size):
         assert min(second, third, 1 - second - third) > -1e-12, "it is a point of the triangle"
         weights = spread(triangle, np.array([[second, third]]))
         assert d == pytest.approx(distances_to(shapes, weights)[0][0], abs=1e-12 * size)
-        least = distances_to(shapes, spread(triangle, FINE))[0].min()
+        least = distances_to(shapes, spread(triangle, SAMPLE_WEIGHTS))[0].min()
         assert d < least + 1e-3 * edge or (name == "bowl" and least > 0), "a grid knows its inside"
 
 

@@ -10,10 +10,10 @@ from supple.solvers import SOLVERS
 from supple.terms import PenaltyContacts
 
 ANGLE = np.radians(26.565)
-"""Whose tangent is 0.5, but for rounding."""
+"""Slope angle with a tangent of 0.5 to rounding."""
 
 FRICTION_SOLVERS = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "block_xpbd", "gpbd")]
-"""Solvers that arrive at a small relative residual with contacts this stiff in some hundred sweeps."""
+"""Solvers that reach a small relative residual with contacts this stiff in some hundred sweeps."""
 
 
 def on_slope(mu, kinetic_friction=None, angle=ANGLE, velocity=(0, 0, 0), **options):

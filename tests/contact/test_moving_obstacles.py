@@ -91,8 +91,8 @@ def test_files_contain_obstacles(tmp_path):
 
 
 def shifted(tmp_path):
-    """The file of a scene with a ball that goes from x = 0 to x = 0.5 m in 0.2 s and turns, far from a block;
-    and the vertices of the ball (p, 3) [m] at times [s]."""
+    """File of a scene with a rotating ball that moves from x = 0 to x = 0.5 m in 0.2 s, far from a block, and
+    the vertices of the ball (p, 3) [m] at times [s]."""
     ball = supple.meshes.sphere(radius=0.2, resolution=6).translated((0, 0, -1))
     meshes = [ball, ball.rotated((0, 0, 1), 0.5).translated((0.5, 0, 0))]
     for k, mesh in enumerate(meshes):

@@ -9,8 +9,8 @@ import supple
 from supple.solvers import SOLVERS
 
 YOUNG, DENSITY = 1e5, 1000.0
-ABLE = [name for name in SOLVERS if name not in ("pbd", "xpbd", "block_xpbd")]
-"""Solvers that find equilibria with obstacles to a small relative residual: the others bend forces."""
+OBSTACLE_SOLVERS = [name for name in SOLVERS if name not in ("pbd", "xpbd", "block_xpbd")]
+"""Solvers that find equilibria with obstacles to a small relative residual."""
 
 
 def block_on_plane(cells=2, poisson=0.0, young=YOUNG, **options):
@@ -45,7 +45,7 @@ def test_floor_reaction_equals_the_weight(precision):
     assert 1 - result.positions[:, 1].max() == pytest.approx(sinks, rel=0.05), "for small strains"
 
 
-@pytest.mark.parametrize("name", ABLE)
+@pytest.mark.parametrize("name", OBSTACLE_SOLVERS)
 def test_all_solvers_agree_on_contact_with_a_floor(name):
     """One time step with friction and a second obstacle."""
     scene, _ = block_on_plane(2, 0.3, quasistatic=False, dt=0.01)
@@ -107,12 +107,12 @@ def test_dropped_ball_conserves_momentum_with_the_floor():
 
 
 CRITICAL = 0.5
-"""tan 26.565 degrees, but for rounding."""
+"""Critical friction coefficient, tan 26.565° to rounding."""
 
 
 def sliding(mu, frames, precision="float64", **obstacle):
-    """How far a block has come down a slope of 26.565 degrees at every frame, from rest on it. It is in
-    balance there, but for what friction does not carry, before time begins."""
+    """Displacement of a block down a slope of 26.565° at every frame, from its frictionless contact
+    equilibrium."""
     angle = np.radians(26.565)
     gravity = 9.81 * np.array([np.sin(angle), -np.cos(angle), 0])
     mesh = supple.block(cells=(2, 1, 2), size=(1, 0.5, 1))

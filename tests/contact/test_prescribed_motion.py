@@ -9,7 +9,7 @@ import supple
 from supple.contact import prescribed_motion as leading
 
 AXIS = np.array([0.0, 0.25])
-"""Of the mat's turning, y and z [m]."""
+"""Rotation axis of the mat: y and z [m]."""
 
 RUBBER = supple.NeoHookean(young=1e5, poisson=0.3)
 

@@ -66,7 +66,7 @@ def test_obstacle_report_equals_sums_over_vertices(device, fake_device):  # noqa
         assert each.max_penetration == pytest.approx(max(0.0, -least), abs=1e-12)
         if k < len(report.each) - 1:
             assert each.min_gap == pytest.approx(max(0.0, least), abs=1e-12)
-    assert report.each[-1].min_gap is None, "nobody is nearest to it"
+    assert report.each[-1].min_gap is None, "no vertex is nearest to it"
     assert report.min_gap == min(each.min_gap for each in report.each[:-1])
 
 

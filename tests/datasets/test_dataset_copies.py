@@ -101,8 +101,8 @@ def test_stored_command_has_no_folders(tmp_path):
     command = ["/home/me/bin/supple", "dataset", "run", "/home/me/secret/bars.toml", "--output=/data/x.zarr"]
     spec = load_spec(spec_of(tmp_path, count=2))
     store = make_store(spec, tmp_path / "set.zarr", command=[*command, "specs/bars.toml"])
-    said = ["supple", "dataset", "run", "bars.toml", "--output=x.zarr", "specs/bars.toml"]
-    assert store.facts["command"] == said
+    message = ["supple", "dataset", "run", "bars.toml", "--output=x.zarr", "specs/bars.toml"]
+    assert store.facts["command"] == message
     assert str(tmp_path) not in (store.path / "zarr.json").read_text()
     assert strip_folder("C:\\Users\\me\\bars.toml") == "bars.toml"
     assert strip_folder("~/bars.toml") == "bars.toml"

@@ -126,10 +126,10 @@ def test_crashed_batch_is_solved_one_by_one(tmp_path, monkeypatch):
 def test_status_reports_that_no_sample_could_be_solved(tmp_path, monkeypatch):
     failing(monkeypatch, lambda conditions: True)
     store = solved(tmp_path, count=3, shard=3)
-    said = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
-    assert "3 samples: 3 crashed" in said.stdout
-    assert "no sample could be solved" in said.stderr
-    assert "sample 0: " in said.stderr
+    outcome = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
+    assert "3 samples: 3 crashed" in outcome.stdout
+    assert "no sample could be solved" in outcome.stderr
+    assert "sample 0: " in outcome.stderr
     assert CliRunner().invoke(app, ["dataset", "resume", str(store.path), "--quiet"]).exit_code == 1
 
 
@@ -243,9 +243,9 @@ def test_status_excludes_inverted_samples(tmp_path):
     data = supple.data.open(store.path)
     assert list(data.ids) == [0, 1, 3]
     assert not any(2 in data.split(part) for part in ("train", "valid", "test"))
-    said = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
-    assert "1 sample with inverted elements" in said.stderr
-    assert "1 sample in no part and no export" in said.stderr
+    command_result = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
+    assert "1 sample with inverted elements" in command_result.stderr
+    assert "1 sample in no part and no export" in command_result.stderr
     progress = json.loads(CliRunner().invoke(app, ["dataset", "status", str(store.path), "--json"]).stdout)
     assert (progress["good"], progress["inverted"]) == (3, 1)
 
@@ -258,8 +258,8 @@ def test_failed_samples_are_solved_again(tmp_path, monkeypatch):
         failing(patch, heavy)
         store = solved(tmp_path, "set.zarr", **options)
     crashed = set(np.flatnonzero(supple.data.open(store.path).outcomes == "crashed"))
-    said = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
-    assert f"dataset resume {store.path} --retry-failed" in " ".join(said.stderr.split())
+    command_result = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
+    assert f"dataset resume {store.path} --retry-failed" in " ".join(command_result.stderr.split())
     resume = ["dataset", "resume", str(store.path), "--workers", "1", "--json"]
     assert json.loads(CliRunner().invoke(app, resume).stdout)["good"] == 8 - len(crashed)
     outcome = CliRunner().invoke(app, [*resume, "--retry-failed"])

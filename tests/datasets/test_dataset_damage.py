@@ -113,9 +113,11 @@ def test_verify_exits_with_1_and_names_the_file(copy):
     content = bytearray(path.read_bytes())
     content[11] ^= 1
     path.write_bytes(content)
-    said = command("verify", copy.path, "--samples", 0, "--json")
-    assert said.exit_code == 1
-    assert json.loads(said.stdout)["problems"] == [f"{path} is damaged or was edited: its checksum is wrong."]
+    outcome = command("verify", copy.path, "--samples", 0, "--json")
+    assert outcome.exit_code == 1
+    assert json.loads(outcome.stdout)["problems"] == [
+        f"{path} is damaged or was edited: its checksum is wrong."
+    ]
     (copy.path / "zarr.json").write_text("{")
     assert command("verify", copy.path).exit_code == 1
 
@@ -127,9 +129,9 @@ def test_unfinished_store_reports_missing_samples(copy):
     assert not verdict.complete
     assert verdict.missing == 3
     assert "3 of 5 samples are missing, in 1 shard" in verdict.notes[0]
-    said = command("verify", copy.path, "--samples", 0)
-    assert said.exit_code == 1
-    assert "3 samples missing" in said.stdout
+    outcome = command("verify", copy.path, "--samples", 0)
+    assert outcome.exit_code == 1
+    assert "3 samples missing" in outcome.stdout
     go_on(copy)
     assert command("verify", copy.path, "--samples", 0).exit_code == 0
 
@@ -154,9 +156,9 @@ def test_edited_store_is_not_solved(copy, name, old, new):
         run_store(Store(copy.path), Share(), workers=1)
     with pytest.raises(DatasetError, match=refused):
         Shards(Store(copy.path))
-    said = command("resume", copy.path, "--quiet")
-    assert said.exit_code == 2
-    assert "edited" in said.stderr
+    outcome = command("resume", copy.path, "--quiet")
+    assert outcome.exit_code == 2
+    assert "edited" in outcome.stderr
     with pytest.raises(DatasetError, match=refused):
         merge(copy.path.with_name("merged.zarr"), [copy.path])
     (copy.path / name).write_text(text)

@@ -147,13 +147,13 @@ def test_spec_with_code_is_refused_without_import(tmp_path):
     (tmp_path / "strange_design.py").write_text(code, encoding="utf-8")
     spec = spec_of(tmp_path, count=3, design="function", vary=[{"path": "gravity.y", "name": "g"}])
     spec["function"] = "strange_design:design"
-    said = "imports and runs 'strange_design:design'.*--allow-code.*allow_code=True"
-    with pytest.raises(SpecError, match=said):
+    message = "imports and runs 'strange_design:design'.*--allow-code.*allow_code=True"
+    with pytest.raises(SpecError, match=message):
         supple.dataset(spec, tmp_path / "set.zarr")
     path = tmp_path / "spec.toml"
     text = "".join(f"{key} = {spec[key]!r}\n" for key in ("scene", "count", "design", "function"))
     path.write_text(text + "[[vary]]\npath = 'gravity.y'\nname = 'g'\n", encoding="utf-8")
-    with pytest.raises(SpecError, match=said):
+    with pytest.raises(SpecError, match=message):
         supple.dataset(path, tmp_path / "set.zarr")
     assert not mark.exists()
     assert draw(load_spec(path, allow_code=True))["g"].shape == (3, 1)

@@ -27,7 +27,7 @@ from supple.datasets.store.dataset_store import Store
 from supple.datasets.store.verify import discard, verify
 
 WORKERS_KILLED, DRIVERS_KILLED = 16, 4
-SAME = (
+DETERMINISTIC_COLUMNS = (
     "outcome",
     "relative_residual",
     "position_error",
@@ -110,7 +110,7 @@ def test_twenty_kills_leave_an_identical_store(tmp_path):
     assert store.finished_shards() == list(range(6))
     assert sample_bytes(store) == sample_bytes(full_store)
     mine, others = supple.data.open(store.path), supple.data.open(full_store.path)
-    for name in SAME:
+    for name in DETERMINISTIC_COLUMNS:
         assert np.array_equal(mine[name], others[name], equal_nan=True), name
     assert not list(store.path.glob("shards/*.journal"))
 

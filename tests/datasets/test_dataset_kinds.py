@@ -125,7 +125,7 @@ SILICONE = SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'preset =
 PRESTRAINED = SCENE.replace(
     "density = 100", "density = 100\nswelling = 0.1\nrest_deformation = [[1.1, 0, 0], [0, 1, 0], [0, 0, 1]]"
 )
-BELOW = SCENE + "\n[[obstacle]]\nshape = { plane = { normal = [0, 1, 0], point = [0, -0.02, 0] } }\n"
+OBSTACLE_SCENE = SCENE + "\n[[obstacle]]\nshape = { plane = { normal = [0, 1, 0], point = [0, -0.02, 0] } }\n"
 
 CASES = {
     "keyframed pose": (KEYED, "pin.end.motion.keyframes.offsets.1.y", [-0.2, 0.2]),
@@ -143,7 +143,7 @@ CASES = {
     "swelling": (PRESTRAINED, "solid.bar.swelling", [-0.1, 0.2]),
     "rest shape": (PRESTRAINED, "solid.bar.rest_deformation.0.0", [0.9, 1.2]),
     "creased cloth": (CREASED, "cloth.strip.membrane.young", [2e3, 5e4]),
-    "obstacle": (BELOW, "obstacle[0].shape.plane.point.y", [-0.1, -0.01]),
+    "obstacle": (OBSTACLE_SCENE, "obstacle[0].shape.plane.point.y", [-0.1, -0.01]),
     "friction": (STANDING_SCENE, "contact.friction", [0.0, 0.8]),
     "thickness": (STANDING_SCENE, "contact.thickness", [0.02, 0.05]),
 }
@@ -296,7 +296,9 @@ def test_vectorized_conditions_equal_single_ones(tmp_path, name):
             for value, expected in zip(mine, own, strict=True):
                 assert np.allclose(value, expected, rtol=1e-13)
     (single,) = source.conditions_of(every[:1])
-    assert np.array_equal(single.force, source.conditions_of(every)[0].force), "whoever else is there"
+    assert np.array_equal(single.force, source.conditions_of(every)[0].force), (
+        "independent of other conditions"
+    )
 
 
 def test_zero_forces_are_exactly_zero(tmp_path):

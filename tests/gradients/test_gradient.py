@@ -23,11 +23,11 @@ def pulled_bar(kind, cells=(2, 1, 1)):
 
 
 SELECTED = [*HAND_WRITTEN, "ogden", "holzapfel_gasser_ogden", "muscle", "plastic_stvk"]
-TRIED = list(MATERIALS) if "SUPPLE_EVERY_MATERIAL" in os.environ else SELECTED
-"""Those that are ψ alone have the same kernels, whose compilation takes minutes for all of them."""
+TESTED_MATERIALS = list(MATERIALS) if "SUPPLE_EVERY_MATERIAL" in os.environ else SELECTED
+"""Materials with ψ only share their kernels' structure, whose compilation takes minutes for all of them."""
 
 
-@pytest.mark.parametrize("name", TRIED)
+@pytest.mark.parametrize("name", TESTED_MATERIALS)
 def test_parameters_of_materials(name):
     kind = material(name)
     scene, _ = pulled_bar(kind)

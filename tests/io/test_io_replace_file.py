@@ -47,7 +47,9 @@ def test_temporary_names_are_unique(tmp_path):
     assert first != second
     assert str(os.getpid()) in first.name
     assert not is_abandoned(first)
-    assert not is_abandoned(tmp_path / ".unfinished_4711_a.json"), "of an earlier version: nobody knows"
+    assert not is_abandoned(tmp_path / ".unfinished_4711_a.json"), (
+        "of an earlier version, with unknown process"
+    )
     assert is_abandoned(first.with_name(first.name.replace(f"_{os.getpid()}_", "_999999999_")))
 
 

@@ -276,8 +276,8 @@ def test_terminal_gets_one_message(tmp_path, setting, silent):
     )
     os.set_blocking(screen, False)
     os.write(stderr, b"end")
-    said = os.read(screen, 10_000).decode()
-    assert said.count("supple: compiling kernels (once on this machine, then cached) ...") == (not silent)
+    message = os.read(screen, 10_000).decode()
+    assert message.count("supple: compiling kernels (once on this machine, then cached) ...") == (not silent)
 
 
 @needs_xdg

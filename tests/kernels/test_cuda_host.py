@@ -102,7 +102,7 @@ def test_device_memory_is_freed_with_its_array(fake_device):  # noqa: F811
     gc.collect()
     assert not fake_device.allocations
     assert free_memory() == before + 8000
-    assert fake_device.reserved == 8000  # the pool keeps it for whoever comes next
+    assert fake_device.reserved == 8000  # the pool keeps it for later allocations
     release_memory()
     assert fake_device.reserved == 0
 

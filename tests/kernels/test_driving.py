@@ -12,7 +12,7 @@ from supple.kernels.parallel.tiles import TILE_ROWS, parallel_for_rows
 from supple.ordering import ListedColors, color_bounds, each_color
 
 TEAMS = [1, 2, 3, 8, "lanes"]
-"""Numbers of threads, and a device that does lane after lane."""
+"""Numbers of threads, and a lane-by-lane device."""
 
 SIZES = [0, 1, 2, CHUNK_ITEMS - 1, CHUNK_ITEMS, CHUNK_ITEMS + 1, 5 * CHUNK_ITEMS + 3]
 

@@ -126,12 +126,12 @@ def test_wrong_number_of_threads_is_refused(monkeypatch, wrong):
 
 def groups(tmp_path, memberships, files):
     """A folder with control groups, and the file with the groups of a process."""
-    mount, said = tmp_path / "cgroup", tmp_path / "memberships"
-    said.write_text(memberships)
+    mount, path = tmp_path / "cgroup", tmp_path / "memberships"
+    path.write_text(memberships)
     for name, text in files.items():
         (mount / name).parent.mkdir(parents=True, exist_ok=True)
         (mount / name).write_text(text)
-    return said, mount
+    return path, mount
 
 
 @pytest.mark.parametrize(

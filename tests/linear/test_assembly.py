@@ -24,7 +24,7 @@ from supple.problem import Problem
 from supple.scene import build_model
 from supple.terms import TetElasticity
 
-ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
+EACH_MATERIAL = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 UNIT = np.vstack([np.zeros(3), np.eye(3)])
 
@@ -62,7 +62,7 @@ def expected_blocks(term, C):
     return term.volume[0] * B.T @ C @ B
 
 
-@ANY
+@EACH_MATERIAL
 @pytest.mark.parametrize("kind", ["exact", "projected"])
 def test_element_blocks_equal_numpy(name, kind):
     """The positive part is the nearest positive semi-definite matrix: negative eigenvalues become 0."""
@@ -84,7 +84,7 @@ def test_element_blocks_equal_numpy(name, kind):
         )
 
 
-@ANY
+@EACH_MATERIAL
 def test_exact_hessian_is_the_derivative_of_the_forces(name):
     problem = perturbed(Problem(build_model(tied_blocks(material(name), material(name))), "float64"), 0.02)
     assembly = Assembly(problem)

@@ -49,7 +49,7 @@ MODELS = {
     "loose": loose,
 }
 
-ANY = pytest.mark.parametrize("name", MODELS)
+EACH_MODEL = pytest.mark.parametrize("name", MODELS)
 
 
 def system(model, precision="float64", noise=0.0, inertia=None):
@@ -64,7 +64,7 @@ def system(model, precision="float64", noise=0.0, inertia=None):
     return assembly, assembly.restrict(problem.states.net).astype(float)
 
 
-@ANY
+@EACH_MODEL
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_preconditioner_is_symmetric_and_positive_definite(name, precision):
     assembly, _ = system(MODELS[name](), noise=1e-3)
@@ -79,7 +79,7 @@ def test_preconditioner_is_symmetric_and_positive_definite(name, precision):
     )
 
 
-@ANY
+@EACH_MODEL
 def test_preconditioned_cg_equals_a_factorization(name):
     assembly, b = system(MODELS[name](), noise=1e-3, inertia=1.0 if name == "loose" else None)
     H = assembly.hessian("projected")

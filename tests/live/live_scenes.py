@@ -49,7 +49,7 @@ where = { side = "x-" }
 """
 
 LOOSE = SWING.split("[[pin]]")[0]
-"""Nothing holds it, so there is no equilibrium."""
+"""An unsupported block, which has no equilibrium."""
 
 
 def scene_file(folder: Path, text: str = BLOCK) -> supple.scene.SceneFile:

@@ -27,7 +27,7 @@ class Control:
         self._callbacks.append(callback)
 
     def set(self, value):
-        """What a user does: viser takes the value, and calls back."""
+        """Set the value as a user does: viser stores it, and calls back."""
         self.value = value
         for callback in self._callbacks:
             asyncio.run(callback(SimpleNamespace(client="somebody", target=self)))

@@ -63,7 +63,7 @@ def test_rigid_body_falls_and_rests_as_in_simulate(tmp_path):
     for _ in range(10):
         live.update()
     live.needs_preparation = True
-    live.prepare()  # a solver that is built anew goes on from there
+    live.prepare()  # a rebuilt solver continues from there
     for _ in range(10):
         live.update()
     model = first.model_of(live.model)

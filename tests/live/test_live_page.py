@@ -28,7 +28,7 @@ FLAGS = [
     "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 VIEW = {"x": 0, "y": 150, "width": 650, "height": 550}
-"""Where the body is, left of the panel and below notifications."""
+"""Region of the body in the picture, left of the panel and below notifications."""
 
 TYPING_DELAY = 90
 

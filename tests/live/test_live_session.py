@@ -12,7 +12,7 @@ from supple.live import Session
 from supple.live.save import save_scene
 
 TYPING_DELAY = 60
-"""Seconds that something may take; kernels may have to be compiled."""
+"""Timeout [s] of an action; kernels may have to be compiled."""
 
 
 @pytest.fixture

@@ -34,19 +34,19 @@ friction = 0.3
 [[wind]]
 velocity = [1, 0, 2]
 """
-FEW = '[solver]\nmethod = "pbng"\niterations = 40\n'
+FEW_SWEEPS = '[solver]\nmethod = "pbng"\niterations = 40\n'
 CREEPING = SWING.replace(
     "stable_neo_hookean = { young = 1e4, poisson = 0.4 }",
     "plastic_hencky = { young = 1e4, poisson = 0.3, yield_stress = 60 }",
 )
 
 SCENES = {
-    "sweeps": CLOTH + FEW,
+    "sweeps": CLOTH + FEW_SWEEPS,
     "tolerance": CLOTH,
     "stop": CLOTH + "[stop]\ntolerance = 1e-3\nmax_iterations = 30\n",
-    "bdf2": CLOTH.split("[[obstacle]]")[0].replace("damping", 'integrator = "bdf2"\ndamping') + FEW,
-    "barrier": CLOTH + '[contact]\nmethod = "barrier"\n' + FEW,
-    "plastic": CREEPING + FEW,
+    "bdf2": CLOTH.split("[[obstacle]]")[0].replace("damping", 'integrator = "bdf2"\ndamping') + FEW_SWEEPS,
+    "barrier": CLOTH + '[contact]\nmethod = "barrier"\n' + FEW_SWEEPS,
+    "plastic": CREEPING + FEW_SWEEPS,
 }
 
 

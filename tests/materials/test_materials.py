@@ -35,7 +35,7 @@ BY_YOUNG_AND_POISSON = [name for name, kind in MATERIALS.items() if issubclass(k
 
 OBJECTIVE = [name for name, kind in MATERIALS.items() if kind.objective]
 
-ANY = pytest.mark.parametrize("name", MATERIALS)
+EACH_MATERIAL = pytest.mark.parametrize("name", MATERIALS)
 
 # Each material with deformation gradients for which it is smooth.
 STATES = [(name, False) for name in MATERIALS] + [(name, True) for name in FINITE]
@@ -93,7 +93,7 @@ def test_derivatives_are_exact_for_nearly_cancelling_stretches(name, values):
         np.testing.assert_allclose(exact, slopes, atol=1e-5 * np.abs(exact).max())
 
 
-@ANY
+@EACH_MATERIAL
 def test_quadratic_materials_have_constant_second_derivatives(name):
     """Other materials do not."""
     kind = material(name)
@@ -165,7 +165,7 @@ def test_hessian_bound_of_one_vertex_is_exact_for_energies_convex_in_the_volume(
             np.testing.assert_allclose(above, exact, atol=1e-9 * np.abs(exact).max())
 
 
-@ANY
+@EACH_MATERIAL
 def test_hessian_bound_is_close_at_rest(name):
     """Twice the exact Hessian would halve the convergence rate of a sweep."""
     kind = material(name)
@@ -174,7 +174,7 @@ def test_hessian_bound_is_close_at_rest(name):
         assert above < (1.7 if kind.isotropic else 4.5) * exact
 
 
-@ANY
+@EACH_MATERIAL
 def test_stiffness_bound_is_close_to_the_largest_eigenvalue(name):
     """Fibers are included, on which the stability of B-PXPBD depends."""
     kind = material(name, activation=1.0)
@@ -216,10 +216,10 @@ FLOWED = {
     "plastic_stvk": {"plastic_strain": np.diag([0.3, -0.1, 0.0])},
     "plastic_hencky": {"plastic_shape": np.diag([1.3, 1 / 1.3, 1.0])},
 }
-"""What makes plastic materials differ from direction to direction."""
+"""History values that make plastic materials anisotropic."""
 
 
-@ANY
+@EACH_MATERIAL
 def test_isotropic_materials_are_isotropic(name):
     kind = material(name)
     if evolving(type(kind)):
@@ -234,14 +234,14 @@ def test_isotropic_materials_are_isotropic(name):
         assert psi(kind, flat(turned)) == pytest.approx(psi(kind, flat(F)), rel=1e-10)
 
 
-@ANY
+@EACH_MATERIAL
 def test_rest_has_no_energy_and_no_stress(name):
     kind = material(name)
     assert psi(kind, flat(np.eye(3))) == pytest.approx(0, abs=1e-12 * YOUNG)
     np.testing.assert_allclose(P(kind, np.eye(3)), 0, atol=1e-12 * YOUNG)
 
 
-@ANY
+@EACH_MATERIAL
 def test_energy_is_positive_away_from_rest(name):
     for F in deformations(20, seed=4):
         assert psi(material(name), flat(F)) > 0

@@ -30,7 +30,7 @@ from supple.materials import (
 from supple.terms import TetElasticity, TriangleElasticity
 
 MEMBRANE_MATERIALS = {name: material(name) for name in MEMBRANES} | {"bias": BIAS_WEAVE}
-ANY = pytest.mark.parametrize("name", MEMBRANE_MATERIALS)
+EACH_MATERIAL = pytest.mark.parametrize("name", MEMBRANE_MATERIALS)
 ISOTROPIC = {"plane_stress_stvk": "stvk", "plane_stress_neo_hookean": "neo_hookean"}
 
 
@@ -51,7 +51,7 @@ def project_to_plane(count=5):
     return np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
 
 
-@ANY
+@EACH_MATERIAL
 def test_derivatives(name):
     kind, h = MEMBRANE_MATERIALS[name], 1e-5
     size = np.abs(tangent(kind, np.eye(3))).max()
@@ -63,7 +63,7 @@ def test_derivatives(name):
         np.testing.assert_allclose(exact, slopes, rtol=1e-6, atol=1e-6 * size)
 
 
-@ANY
+@EACH_MATERIAL
 def test_rest_has_no_energy_and_rotation_costs_none(name):
     kind = MEMBRANE_MATERIALS[name]
     size = np.abs(tangent(kind, np.eye(3))).max()
@@ -74,14 +74,14 @@ def test_rest_has_no_energy_and_rotation_costs_none(name):
         assert psi(kind, flat(Q @ F)) == pytest.approx(psi(kind, flat(F)), rel=1e-9)
 
 
-@ANY
+@EACH_MATERIAL
 def test_stiffness_bound_is_close_to_the_largest_eigenvalue(name):
     for F in (np.eye(3), *sheets(seed=3)):
         largest = np.linalg.eigvalsh(tangent(MEMBRANE_MATERIALS[name], F))[-1]
         assert 0.7 * largest < stiffest(MEMBRANE_MATERIALS[name], flat(F)) < 5 * largest
 
 
-@ANY
+@EACH_MATERIAL
 def test_bounds_are_positive_definite_and_above_the_exact_block(name):
     kind = MEMBRANE_MATERIALS[name]
     for F in sheets(seed=3):
@@ -93,7 +93,7 @@ def test_bounds_are_positive_definite_and_above_the_exact_block(name):
             assert margin > -1e-9 * np.abs(exact).max()
 
 
-@ANY
+@EACH_MATERIAL
 @pytest.mark.parametrize("values", [(1, 0, 1), (0, 0, 1), (3, 0, 1)], ids=str)
 def test_collapsed_sheets_have_finite_energies_and_positive_bounds(name, values):
     kind = MEMBRANE_MATERIALS[name]

@@ -86,7 +86,7 @@ LAWS = MATERIALS | MEMBRANES
 E, NU = 3e5, 0.31
 MU, LAM = E / (2 * (1 + NU)), E * NU / ((1 + NU) * (1 - 2 * NU))
 KAPPA = LAM + 2 / 3 * MU
-SAME = [
+EQUIVALENT_MODULI = [
     {"young": E, "poisson": NU},
     {"E": E, "nu": NU},
     {"mu": MU, "lam": LAM},
@@ -96,8 +96,8 @@ SAME = [
 ]
 """Pairs of moduli of one solid."""
 
-SEVERAL = {"mooney_rivlin": "c10 + c01", "ogden": "mu1 alpha1", "arruda_boyce": "locking"}
-"""Laws in which several parameters make up the shear modulus at rest."""
+COMPOSITE_SHEAR_LAWS = {"mooney_rivlin": "c10 + c01", "ogden": "mu1 alpha1", "arruda_boyce": "locking"}
+"""Laws whose shear modulus at rest depends on several parameters."""
 
 
 def other_parameters(kind):
@@ -113,12 +113,12 @@ def flat(made):
 @pytest.mark.parametrize("name", [name for name, kind in LAWS.items() if kind.isotropic])
 def test_every_isotropic_law_takes_every_pair_of_moduli(name):
     kind = LAWS[name]
-    if name in SEVERAL:
+    if name in COMPOSITE_SHEAR_LAWS:
         assert kind.example(kappa=KAPPA).bulk_modulus == KAPPA
-        with pytest.raises(TypeError, match=f"modulus at rest is .*{re.escape(SEVERAL[name])}"):
+        with pytest.raises(TypeError, match=f"modulus at rest is .*{re.escape(COMPOSITE_SHEAR_LAWS[name])}"):
             kind.example(young=E, poisson=NU)
         return
-    made = [kind(**pair, **other_parameters(kind)) for pair in SAME]
+    made = [kind(**pair, **other_parameters(kind)) for pair in EQUIVALENT_MODULI]
     for one in made[1:]:
         np.testing.assert_allclose(flat(one), flat(made[0]), rtol=1e-12)
         assert type(one) is kind
@@ -193,7 +193,7 @@ def test_scene_files_take_the_same_pairs(name, tmp_path):
         return load_scene(path).scene.bodies[0].material
 
     if own:
-        for pair in SAME:
+        for pair in EQUIVALENT_MODULI:
             given = pair | other_parameters(kind)
             assert made(given) == kind(**given)
     else:

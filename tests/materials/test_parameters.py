@@ -9,7 +9,7 @@ import pytest
 from supple.materials import MATERIALS, Material, Parameter
 
 COUPLED = ("ogden", "transverse_stvk", "orthotropic_stvk")
-"""Materials whose parameters have to suit each other, so that none goes to its own bounds alone."""
+"""Materials with coupled parameters, none of which can reach its own bounds alone."""
 
 DECLARED = [(name, p) for name, kind in MATERIALS.items() for p in kind.parameters]
 

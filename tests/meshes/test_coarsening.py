@@ -19,7 +19,7 @@ CURVED = {
     "sphere": supple.meshes.sphere(0.5, 8),
     "pillow": supple.meshes.pillow(16),
 }
-EVERY = pytest.mark.parametrize("name", [*SHEETS, *CURVED])
+EACH_SURFACE = pytest.mark.parametrize("name", [*SHEETS, *CURVED])
 
 
 def coarse(mesh, first=()):
@@ -28,7 +28,7 @@ def coarse(mesh, first=()):
     return coarsen_surface(mesh.points, mesh.triangles, before)
 
 
-@EVERY
+@EACH_SURFACE
 def test_about_a_quarter_of_the_vertices_is_kept(name):
     mesh = (SHEETS | CURVED)[name]
     coarsened = coarse(mesh)
@@ -48,7 +48,7 @@ def test_sheets_have_no_holes_and_keep_their_border(name):
     assert areas(mesh.points[coarsened.vertices], coarsened.triangles).sum() == pytest.approx(area, rel=0.05)
 
 
-@EVERY
+@EACH_SURFACE
 def test_vertices_are_bound_at_their_positions(name):
     """Binding reproduces linear functions within the plane of a triangle."""
     mesh = (SHEETS | CURVED)[name]

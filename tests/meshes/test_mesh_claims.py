@@ -14,11 +14,11 @@ import pytest
 from supple.meshes import block, load_mesh, load_surface, save_mesh
 from supple.meshes.checks import MeshError
 
-MOST = 400e6
-"""Bytes that reading a small file may take at the most."""
+MAX_READ_BYTES = 400e6
+"""Maximum memory for reading a small file."""
 
 
-def refused(path, sentence, most=MOST):
+def refused(path, sentence, most=MAX_READ_BYTES):
     tracemalloc.start()
     try:
         with pytest.raises(MeshError, match=sentence) as caught:

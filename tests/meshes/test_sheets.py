@@ -9,7 +9,7 @@ from supple.meshes.edges import Edges
 from supple.meshes.generators.sheets import PATTERNS, SHEETS
 from supple.meshes.quality import find_problems, rest_corners
 
-MADE = {
+GENERATOR_ARGUMENTS = {
     "sheet": {"cells": (5, 4), "size": (1, 2)},
     "disc": {"radius": 0.3, "resolution": 4},
     "tube": {"radius": 0.2, "length": 0.7, "cells": (8, 5)},
@@ -20,10 +20,10 @@ MADE = {
 
 @pytest.mark.parametrize("kind", SHEETS)
 def test_generated_surfaces_are_valid(kind):
-    mesh = getattr(supple.meshes, kind)(**MADE[kind])
+    mesh = getattr(supple.meshes, kind)(**GENERATOR_ARGUMENTS[kind])
     assert list(find_problems(mesh)) == []
     assert mesh.n_components == 1
-    vertices, triangles = SHEETS[kind](**MADE[kind])
+    vertices, triangles = SHEETS[kind](**GENERATOR_ARGUMENTS[kind])
     assert mesh.n_triangles == triangles
     assert mesh.n_vertices == vertices or kind == "pillow"
 
@@ -110,7 +110,7 @@ def test_all_mistakes_are_reported_at_once(uv):
             thickness=np.nan,
             rest="uv",
         )
-    said = str(error.value)
+    message = str(error.value)
     for part in (
         "1 of 6 triangles use a vertex twice: 3.",
         "1 of 6 triangles are degenerate: 4.",
@@ -123,8 +123,8 @@ def test_all_mistakes_are_reported_at_once(uv):
         {"missing": "no uv coordinates", "flipped": "turned over in the flat rest shape"}[uv],
         "Bending must be for example",
     ):
-        assert said.lower().count(part.lower()) == 1, part
-    assert "\n" not in said
+        assert message.lower().count(part.lower()) == 1, part
+    assert "\n" not in message
 
 
 def test_patterns_must_not_fold_over():
@@ -190,10 +190,10 @@ def twisted_band(half_turns, joined=True, around=12, across=2):
 @pytest.mark.parametrize("half_turns", [0, 1, 2, 3])
 def test_one_sided_bands_are_distinguished(half_turns):
     mesh = twisted_band(half_turns)
-    said = list(find_problems(mesh))
+    message = list(find_problems(mesh))
     assert Edges(mesh.triangles).one_sided == bool(half_turns % 2)
-    assert ("one side only" in " ".join(said)) == bool(half_turns % 2)
-    assert len(said) == half_turns % 2
+    assert ("one side only" in " ".join(message)) == bool(half_turns % 2)
+    assert len(message) == half_turns % 2
     assert list(find_problems(twisted_band(half_turns, joined=False))) == []
 
 

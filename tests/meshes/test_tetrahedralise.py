@@ -40,9 +40,9 @@ def coarse(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(filling, "cache_folder", lambda: folder)
-        said = []
-        mesh = tetrahedralize(sphere(), 0.5, progress=lambda *counts: said.append(counts))
-        return mesh, folder, said
+        progress = []
+        mesh = tetrahedralize(sphere(), 0.5, progress=lambda *counts: progress.append(counts))
+        return mesh, folder, progress
 
 
 def test_filled_surface_has_good_tetrahedra_of_the_requested_size(coarse):
@@ -56,25 +56,25 @@ def test_filled_surface_has_good_tetrahedra_of_the_requested_size(coarse):
 
 
 def test_progress_is_reported(coarse):
-    _, _, said = coarse
-    assert said == [(1, 2), (2, 2)]
+    _, _, progress = coarse
+    assert progress == [(1, 2), (2, 2)]
 
 
 def test_stages_are_logged(cache, caplog):
     with caplog.at_level(logging.INFO, "supple.meshes"):
         tetrahedralize(sphere(), 0.6)
-    said = caplog.messages
-    assert said[0].startswith("simplifying 720 triangles to ")
-    assert said[1].startswith("tetrahedralizing ")
-    assert any("pass 0: " in sentence for sentence in said)
+    message = caplog.messages
+    assert message[0].startswith("simplifying 720 triangles to ")
+    assert message[1].startswith("tetrahedralizing ")
+    assert any("pass 0: " in sentence for sentence in message)
 
 
 def test_same_surface_is_filled_once(coarse, monkeypatch, no_filling):
     mesh, folder, _ = coarse
     monkeypatch.setattr(filling, "cache_folder", lambda: folder)
-    said = []
-    again = tetrahedralize(sphere(), 0.5, progress=lambda *counts: said.append(counts))
-    assert said == [(2, 2)]
+    message = []
+    again = tetrahedralize(sphere(), 0.5, progress=lambda *counts: message.append(counts))
+    assert message == [(2, 2)]
     np.testing.assert_array_equal(again.points, mesh.points)
     np.testing.assert_array_equal(again.tets, mesh.tets)
     for surface, length in ((sphere(), 0.51), (sphere().translated((0, 0, 1e-9)), 0.5)):

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, eye_array
 from supple.ordering import TieEquations, batch_tied_groups, eliminate_ties, tie_equations
 from supple.scene import build_model
 
-EVERY = pytest.mark.parametrize("name", NON_MATCHING_TIES)
+EACH_SCENE = pytest.mark.parametrize("name", NON_MATCHING_TIES)
 
 
 def groups_of(links, n):
@@ -37,7 +37,7 @@ def test_group_steps_change_no_constraint(name):
     assert leaders == len(tied) - np.linalg.matrix_rank(C.toarray())  # each takes one vertex's freedom
 
 
-@EVERY
+@EACH_SCENE
 def test_group_steps_span_the_null_space_of_constraints(name):
     """x_a = Σ w_b x_b spans it for any shared vertices."""
     model = build_model(NON_MATCHING_TIES[name]())

@@ -17,7 +17,7 @@ MODELS = {
     "cantilever": build_model(cantilever(material("corotated"), cells=3)),
     "tied": build_model(tied_blocks(material("corotated"), material("neo_hookean"))),
 }
-EVERY = pytest.mark.parametrize("name", MODELS)
+EACH_MODEL = pytest.mark.parametrize("name", MODELS)
 
 
 def stencils(n, corners):
@@ -71,7 +71,7 @@ def lasting(model):
     return static_colors(color_vertices(known, np.flatnonzero(model.free), model.vertices), known)
 
 
-@EVERY
+@EACH_MODEL
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_colors_stay_valid_during_exchanges(name, data):
@@ -135,7 +135,7 @@ def incidence_of(own, width, rows, n):
     return {v: sorted(values) for v, values in incidence.items()}
 
 
-@EVERY
+@EACH_MODEL
 @pytest.mark.parametrize("at_once", [None, 4.0], ids=["packs", "shared lanes"])
 @pytest.mark.parametrize("runner", [HOST, Lanes()], ids=["threads", "lanes"])
 def test_moved_vertices_keep_their_incidences(name, at_once, runner):

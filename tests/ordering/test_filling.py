@@ -47,11 +47,11 @@ def frictional_barriers(random, count):
 
 
 TERM_MAKERS = {f.__name__: f for f in (springs, pull_batch, frictional, barriers, frictional_barriers)}
-EVERY = pytest.mark.parametrize("kind", TERM_MAKERS)
+EACH_TERM = pytest.mark.parametrize("kind", TERM_MAKERS)
 PRECISIONS = pytest.mark.parametrize("precision", ["float32", "float64"])
 
 
-@EVERY
+@EACH_TERM
 @PRECISIONS
 def test_filled_incidences_equal_the_rows_of_terms(kind, precision):
     """Bitwise, also in lanes without an incidence."""
@@ -74,7 +74,7 @@ def test_filled_incidences_equal_the_rows_of_terms(kind, precision):
         np.testing.assert_array_equal(array, values)
 
 
-@EVERY
+@EACH_TERM
 def test_exchanged_elements_equal_new_batches(kind):
     """Independent of the previous elements."""
     random, how = np.random.default_rng(2), (np.dtype("float32"), N, 16)

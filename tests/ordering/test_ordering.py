@@ -26,10 +26,10 @@ _other = _tied.add_solid(supple.block(2, origin=(5, 5, 5)), material("stvk"))  #
 _tied.pin(_other.where(lambda X: X[:, 0] <= 5))
 MODELS["tied beside another"] = build_model(_tied)
 
-EVERY = pytest.mark.parametrize("name", MODELS)
+EACH_MODEL = pytest.mark.parametrize("name", MODELS)
 
 
-@EVERY
+@EACH_MODEL
 def test_vertices_of_a_color_share_no_stencil(name):
     model = MODELS[name]
     color = color_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
@@ -40,7 +40,7 @@ def test_vertices_of_a_color_share_no_stencil(name):
             assert len(set(colors.tolist())) == len(colors)
 
 
-@EVERY
+@EACH_MODEL
 def test_exactly_the_free_vertices_are_colored(name):
     model = MODELS[name]
     color = color_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
@@ -73,7 +73,7 @@ def test_incidence_lists_every_slot_once():
         assert mine == [(e, s) for e in range(3) for s in range(3) if stencils[e, s] == v]
 
 
-@EVERY
+@EACH_MODEL
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_batches_contain_each_free_vertex_once(name, precision):
     model, dtype = MODELS[name], np.dtype(precision)
@@ -84,7 +84,7 @@ def test_batches_contain_each_free_vertex_once(name, precision):
     assert set(batches.own[batches.own >= model.vertices].tolist()) <= {model.vertices}
 
 
-@EVERY
+@EACH_MODEL
 def test_batches_do_not_mix_colors(name):
     model = MODELS[name]
     batches = batch_vertices(model.terms, model.free, np.dtype("float64"))
@@ -105,10 +105,10 @@ def tet_incidence(own_of_row, rows, padding):
 
 
 AT_ONCE = [None, 1, 3.5, 10**6]
-"""How many batches are worked on at once: the more, the more lanes share a vertex."""
+"""Numbers of batches in flight: with more of them, more lanes share a vertex."""
 
 
-@EVERY
+@EACH_MODEL
 @pytest.mark.parametrize("at_once", AT_ONCE)
 def test_lanes_share_vertices_by_batch_width(name, at_once):
     model = MODELS[name]
@@ -130,7 +130,7 @@ def test_widths_follow_from_the_concurrency():
     assert len(set(widths)) > 2
 
 
-@EVERY
+@EACH_MODEL
 @pytest.mark.parametrize("at_once", AT_ONCE)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_incidence_appears_once(name, precision, at_once):
@@ -151,7 +151,7 @@ def test_every_incidence_appears_once(name, precision, at_once):
         assert tet_incidence(own_of_row, rows, model.vertices) == expected
 
 
-@EVERY
+@EACH_MODEL
 def test_empty_lanes_refer_to_their_own_vertex(name):
     """There F = I, and no lane reads a vertex that another thread writes."""
     model = MODELS[name]
@@ -163,7 +163,7 @@ def test_empty_lanes_refer_to_their_own_vertex(name):
         np.testing.assert_array_equal(rows.others[:, slot][empty], own_of_row[empty])
 
 
-@EVERY
+@EACH_MODEL
 def test_elements_appear_once_in_order(name):
     model = MODELS[name]
     term = model.terms[0]

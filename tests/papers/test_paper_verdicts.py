@@ -93,11 +93,11 @@ def test_shipped_verdicts_follow_from_shipped_measurements(tmp_path, path):
 )
 def test_claims_determine_the_verdict(tmp_path, claims_hold, word):
     measurements = Measurements(tmp_path, "pbng-fig3")
-    said = measurements.judge(
+    message = measurements.judge(
         "so it is.", *(Claim(f"number {k}", holds, "why not.") for k, holds in enumerate(claims_hold))
     )
-    assert said.startswith(word)
-    measurements.close(said, 0.0)
+    assert message.startswith(word)
+    measurements.close(message, 0.0)
     page = write_page(tmp_path).read_text(encoding="utf-8")
     for k, holds in enumerate(claims_hold):
         assert f"- {'holds' if holds else 'does not hold'}: number {k}\n" in page

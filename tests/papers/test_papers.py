@@ -13,7 +13,7 @@ from supple_papers.registry import experiment, find_rows, rows, shows, titles
 from supple_papers.results_page import WORDS, row_status, write_page
 
 PAPER_COUNTS = {"pbng": (20, 4), "pbcm": (11, 1), "bnh": (8, 3), "gpbd": (10, 5), "pxpbd": (12, 1)}
-"""How many figures and tables each paper has."""
+"""Numbers of figures and tables of each paper."""
 
 
 @pytest.mark.parametrize("paper", PAPER_COUNTS)
@@ -129,13 +129,13 @@ def test_shipped_page_matches_the_shipped_records():
     folder = Path(supple.__file__).parents[2] / "docs" / "papers"
     if not folder.is_dir():
         pytest.skip("no sources here")
-    said = (folder / "README.md").read_text(encoding="utf-8")
+    message = (folder / "README.md").read_text(encoding="utf-8")
     for path in folder.glob("*.json"):
         measurements = json.loads(path.read_text(encoding="utf-8"))
         key = path.stem.removesuffix("-cuda")
         assert key in rows()
         assert row_status(rows()[key], measurements) in WORDS
-        assert measurements["verdict"] in said
+        assert measurements["verdict"] in message
         assert all((folder / name).is_file() for name, _ in measurements.get("pictures", []))
 
 

@@ -88,18 +88,18 @@ def test_broken_fabrics_are_refused(written, tmp_path, case):
         (tmp_path / "linen.json").write_text(content)
     with pytest.raises(supple.scene.SceneFileError) as refused:
         supple.load_scene(written(fabric))
-    said = str(refused.value)
-    assert "cloth[0].fabric" in said
-    assert sentence in said
+    message = str(refused.value)
+    assert "cloth[0].fabric" in message
+    assert sentence in message
 
 
 def test_all_mistakes_of_cloth_are_reported_at_once(written):
     text = SCENE.replace("rest = { uv = {} }", "bending = { hinge = { rigidity = 1e-5 } }")
     with pytest.raises(supple.scene.SceneFileError) as refused:
         supple.load_scene(written("twill", text))
-    said = str(refused.value)
-    assert "a fabric resists bending by itself" in said.lower()
-    assert "flat at rest, with its threads along x and y" in said
+    message = str(refused.value)
+    assert "a fabric resists bending by itself" in message.lower()
+    assert "flat at rest, with its threads along x and y" in message
     text = SCENE.replace("fabric =", "membrane = { stvk = { young = 1e5, poisson = 0.3 } }\nfabric =")
     with pytest.raises(supple.scene.SceneFileError, match="it has both"):
         supple.load_scene(written("twill", text))

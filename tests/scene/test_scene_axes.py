@@ -13,7 +13,7 @@ from supple.model.dirichlet import DirichletConditions, PinConstraint
 from supple.scene import SceneError
 from supple.scene.constraints.pins import constrained_directions
 
-AT = np.array([1.0, 2.0, 2.0]) / 3
+OBLIQUE_NORMAL = np.array([1.0, 2.0, 2.0]) / 3
 TURNS = np.array([[0.7, -1.1, 0.4], [2.0, 0.3, -0.9], [0, 0, 0.5]])
 
 
@@ -39,8 +39,8 @@ def constrained_model(*pins):
         ([{"axes": ("z", "x")}], np.diag([1, 0, 1])),
         ([{"normal": (0, 0, -2)}], np.diag([0, 0, 1])),
         ([{"along": (0, 5, 0)}], np.diag([1, 0, 1])),
-        ([{"normal": 7 * AT}], np.outer(AT, AT)),
-        ([{"along": -AT}], np.eye(3) - np.outer(AT, AT)),
+        ([{"normal": 7 * OBLIQUE_NORMAL}], np.outer(OBLIQUE_NORMAL, OBLIQUE_NORMAL)),
+        ([{"along": -OBLIQUE_NORMAL}], np.eye(3) - np.outer(OBLIQUE_NORMAL, OBLIQUE_NORMAL)),
         ([{"axes": "x"}, {"axes": "y"}], np.diag([1, 1, 0])),
         ([{"axes": "xy"}, {"axes": "y"}], np.diag([1, 1, 0])),
         ([{"normal": (1, 0, 0)}, {"normal": (1, 1, 0)}], np.diag([1, 1, 0])),
@@ -59,7 +59,7 @@ def test_directions(pins, N):
         [{}],
         [{"axes": "zyx"}],
         [{"axes": "x"}, {"axes": "y"}, {"axes": "z"}],
-        [{"along": AT}, {"normal": AT}],
+        [{"along": OBLIQUE_NORMAL}, {"normal": OBLIQUE_NORMAL}],
         [{"along": (1, 1, 0)}, {"along": (1, -1, 0)}],
         [{"normal": (1, 0, 0)}, {"normal": (1, 1, 0)}, {"normal": (1, 1, 1)}],
         [{"axes": "y"}, {}],
@@ -183,7 +183,7 @@ def test_sliding_body_is_refused():
     scene.pin(body.where(face(1, 0)), axes="y")
     supple.scene.build_model(scene)
     incline, body = scene_of_block(gravity=(0, -9, 0))
-    incline.pin(body, normal=AT)
+    incline.pin(body, normal=OBLIQUE_NORMAL)
     with pytest.raises(SceneError, match="Nothing holds 'solid0'"):
         supple.scene.build_model(incline)
     with pytest.raises(SceneError, match="Nothing holds 'solid0'"):
@@ -224,7 +224,7 @@ def test_all_vertices_may_be_rollers_but_not_pins():
 
 def test_scenes_with_axes_can_be_pickled():
     scene, body = scene_of_block()
-    scene.pin(body.where(face(0, 0)), normal=AT)
+    scene.pin(body.where(face(0, 0)), normal=OBLIQUE_NORMAL)
     again = supple.scene.build_model(pickle.loads(pickle.dumps(scene)))
     model = pickle.loads(pickle.dumps(supple.scene.build_model(scene)))
     np.testing.assert_array_equal(again.constraint_projection, model.constraint_projection)
@@ -246,8 +246,8 @@ where = {{ side = "x-" }}
     [
         ('axes = "x"', np.diag([1, 0, 0])),
         ('axes = ["x", "y"]', np.diag([1, 1, 0])),
-        ("normal = [1, 2, 2]", np.outer(AT, AT)),
-        ("along = [1, 2, 2]", np.eye(3) - np.outer(AT, AT)),
+        ("normal = [1, 2, 2]", np.outer(OBLIQUE_NORMAL, OBLIQUE_NORMAL)),
+        ("along = [1, 2, 2]", np.eye(3) - np.outer(OBLIQUE_NORMAL, OBLIQUE_NORMAL)),
     ],
 )
 def test_scene_files_with_axes(tmp_path, pin, N):

@@ -13,8 +13,12 @@ from supple.solve.integrators import RULES
 from supple.solvers import SOLVERS
 
 FRAMES, STEP = 4, 1 / 48
-FALL = {"backward_euler": FRAMES * (FRAMES + 1) / 2, "bdf2": FRAMES**2 / 2, "trapezoidal": FRAMES**2 / 2}
-"""Of a body that starts at rest, in g Δt²: the sums of each rule in closed form."""
+FALL_COEFFICIENTS = {
+    "backward_euler": FRAMES * (FRAMES + 1) / 2,
+    "bdf2": FRAMES**2 / 2,
+    "trapezoidal": FRAMES**2 / 2,
+}
+"""Displacement of a falling body from rest in units of g Δt²: closed-form sums of each rule."""
 
 
 def stiff_sheet(**options):
@@ -37,7 +41,7 @@ def fallen(scene, body, solver, **options):
     return last.positions_of(body) - body.mesh.points
 
 
-@pytest.mark.parametrize("integrator", FALL)
+@pytest.mark.parametrize("integrator", FALL_COEFFICIENTS)
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("iterations", [1, 4])
 @pytest.mark.parametrize("name", SOLVERS)
@@ -47,7 +51,7 @@ def test_free_fall_is_exact_for_any_solver_and_number_of_iterations(name, iterat
     if integrator in RULES and not SOLVERS[name]().balances_forces:
         pytest.skip(f"{name} has no forces for {integrator}")
     scene, body = stiff_block(integrator=integrator)
-    expected = np.array([0.0, -9.81 * FALL[integrator] * STEP**2, 0.0])
+    expected = np.array([0.0, -9.81 * FALL_COEFFICIENTS[integrator] * STEP**2, 0.0])
     moved = fallen(scene, body, SOLVERS[name](iterations=iterations), precision=precision)
     assert np.abs(moved - expected).max() <= 1e-5 * np.abs(expected).max()
 
@@ -74,7 +78,7 @@ def test_falling_bodies_with_contact_fall_freely(neighbor):
         scene.pin(other.where(lambda X: X[:, 1] <= 0))
     frames = list(supple.simulate(scene, solver=PBNG(iterations=4)))
     moved = frames[-1].positions_of(body) - body.mesh.points
-    fall = -9.81 * FALL["backward_euler"] * STEP**2
+    fall = -9.81 * FALL_COEFFICIENTS["backward_euler"] * STEP**2
     np.testing.assert_allclose(moved, np.tile([0, fall, 0], (len(moved), 1)), atol=1e-9 * abs(fall))
     resumed = supple.simulate(scene, solver=PBNG(iterations=4), initial=frames[1].state, first_frame=3)
     for uninterrupted, rest in zip(frames[2:], resumed, strict=True):

@@ -37,34 +37,34 @@ def loaded(tmp_path, stop="", quasistatic="true", solver=""):
     return supple.load_scene(path)
 
 
-ONE = [supple.Variation()]
-DOORS = {
+SINGLE_VARIATION = [supple.Variation()]
+CALLS = {
     "equilibrium": lambda scene, **limits: supple.equilibrium(scene, **limits).report,
-    "equilibria": lambda scene, **limits: next(iter(supple.equilibria(scene, ONE, **limits))).report,
+    "equilibria": lambda scene, **limits: next(supple.equilibria(scene, SINGLE_VARIATION, **limits)).report,
     "simulate": lambda scene, **limits: next(supple.simulate(scene, **limits)).report,
     "Stepper": lambda scene, **limits: supple.Stepper(scene, **limits).step().report,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("limit", [{"max_iterations": 3}, {"time_limit": 60.0}], ids=["count", "time"])
-@pytest.mark.parametrize("door", DOORS)
-def test_limit_keeps_the_default_tolerance_of_scenes_and_files(door, limit, tmp_path):
+@pytest.mark.parametrize("call", CALLS)
+def test_limit_keeps_the_default_tolerance_of_scenes_and_files(call, limit, tmp_path):
     file = loaded(tmp_path)
     for scene in (file, file.scene):
-        report = DOORS[door](scene, **limit)
+        report = CALLS[call](scene, **limit)
         assert report.tolerance == DEFAULT_TOLERANCE
         expected = Outcome.MAX_ITERATIONS if "max_iterations" in limit else Outcome.CONVERGED
         assert (report.outcome, report.ok) == (expected, expected is Outcome.CONVERGED)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_limit_of_a_file_keeps_the_tolerance_unless_disabled(door, tmp_path):
-    assert DOORS[door](loaded(tmp_path, "max_iterations = 3")).tolerance == DEFAULT_TOLERANCE
+@pytest.mark.parametrize("call", CALLS)
+def test_limit_of_a_file_keeps_the_tolerance_unless_disabled(call, tmp_path):
+    assert CALLS[call](loaded(tmp_path, "max_iterations = 3")).tolerance == DEFAULT_TOLERANCE
     off = loaded(tmp_path, "max_iterations = 3\ntolerance = false")
-    report = DOORS[door](off)
+    report = CALLS[call](off)
     assert (report.tolerance, report.outcome, report.iterations) == (None, Outcome.FIXED_ITERATIONS, 3)
-    assert DOORS[door](off, tolerance=1e-2).tolerance == 1e-2
-    assert DOORS[door](loaded(tmp_path), max_iterations=3, tolerance=None).outcome is Outcome.FIXED_ITERATIONS
+    assert CALLS[call](off, tolerance=1e-2).tolerance == 1e-2
+    assert CALLS[call](loaded(tmp_path), max_iterations=3, tolerance=None).outcome is Outcome.FIXED_ITERATIONS
 
 
 def test_disabled_tolerance_needs_another_limit(tmp_path):

@@ -18,7 +18,7 @@ SOLVERS = {"newton": Newton(), "pbng": supple.PBNG()} | ELEMENTWISE
 SOLVERS["xpbd clusters"] = supple.XPBD(ordering="clusters")
 OBLIQUE = np.array([1.0, 2.0, -3.0]) / np.sqrt(14)
 
-ANY = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+EACH_SOLVER = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 IN_PRECISION = pytest.mark.parametrize("precision", PRECISIONS)
 
 
@@ -175,7 +175,7 @@ def turned(Q, gravity, kind, quasistatic=True):
     return scene
 
 
-@ANY
+@EACH_SOLVER
 def test_rotated_scene_rotates_the_solution(solver):
     """Holds after a few sweeps, not only at convergence."""
     Q, gravity, kind = rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), kind_for(solver)
@@ -188,7 +188,7 @@ def test_rotated_scene_rotates_the_solution(solver):
     np.testing.assert_allclose(frames[1].positions, frames[0].positions @ Q.T, atol=1e-10)
 
 
-@ANY
+@EACH_SOLVER
 def test_body_slides_down_an_incline(solver):
     """Its center of mass accelerates by g·t, independent of the normal force."""
     gravity, steps = np.array([2.0, -9.0, 4.0]), 3

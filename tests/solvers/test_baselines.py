@@ -155,18 +155,18 @@ def test_unmodified_exact_hessian_may_raise_the_energy():
     body = scene.add_solid(supple.block(2), material("stvk"), density=10)
     middle = np.linalg.norm(body.points - 0.5, axis=1) < 1e-9
     scene.pin(body.where(np.flatnonzero(~middle)), motion=affine(0.4 * np.eye(3)))
-    changes, said = {}, {}
+    changes, notes = {}, {}
     for rescue in (True, False):
         problem = Problem(supple.scene.build_model(scene), "float64")
         problem.begin_step(np.inf)
         problem.positions = np.where(middle[:, None], 0.2 + np.array([0.03, 0.02, 0.01]), problem.positions)
         before = problem.energy()
         solver = Newton(rescue=rescue, linear_solver="direct", line_search=rescue)
-        said[rescue] = " ".join(solve(problem, solver, StopCriteria(max_iterations=1)).notes)
+        notes[rescue] = " ".join(solve(problem, solver, StopCriteria(max_iterations=1)).notes)
         changes[rescue] = problem.energy() - before
     assert changes[False] > 0 >= changes[True]
-    assert "gave 1 step along which the energy rises" in said[False]
-    assert "the exact Hessian led to no lower energy 1 time" in said[True]
+    assert "gave 1 step along which the energy rises" in notes[False]
+    assert "the exact Hessian led to no lower energy 1 time" in notes[True]
 
 
 def test_exact_hessian_without_line_search_is_unstable():

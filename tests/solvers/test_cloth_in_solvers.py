@@ -22,10 +22,10 @@ ERRORS = {
     "block_xpbd": 0.2,
     "pbd": 2.0,
 }
-"""How far from the step of Newton's method solvers may end, beside how far that goes; XPBD leaves out how
-gradients turn, and PBD knows no stiffness."""
+"""Maximum distance from Newton's step relative to its displacement; XPBD neglects the rotation of gradients,
+and PBD ignores stiffness."""
 
-EVERY = [(name, p) for name, kind in SOLVERS.items() for p in PRECISIONS if p in kind.precisions]
+SOLVER_PRECISIONS = [(name, p) for name, kind in SOLVERS.items() for p in PRECISIONS if p in kind.precisions]
 
 
 def stepped(model, solver, precision, sweeps=400, dt=0.02):
@@ -43,7 +43,7 @@ def test_every_solver_has_an_error_bound():
     assert ERRORS.keys() == SOLVERS.keys()
 
 
-@pytest.mark.parametrize(("name", "precision"), EVERY)
+@pytest.mark.parametrize(("name", "precision"), SOLVER_PRECISIONS)
 def test_every_solver_approximates_newtons_step_of_cloth(name, precision):
     """Membranes with hinges, or membranes alone for methods without hinges."""
     model = membrane() if name == "fpxpbd" else plate()
@@ -63,7 +63,7 @@ def drum(gravity=(0, 0, -10.0)):
     return scene
 
 
-@pytest.mark.parametrize(("name", "precision"), EVERY)
+@pytest.mark.parametrize(("name", "precision"), SOLVER_PRECISIONS)
 def test_variations_equal_separate_scenes(name, precision):
     """Every solver, after a fixed number of iterations."""
     if name == "fpxpbd":

@@ -194,10 +194,10 @@ def test_failed_unobserved_substeps_keep_the_last_good_frame():
         assert np.isfinite(frame.velocities).all()
 
 
-EVERY = {name: kind(iterations=2 if name == "newton" else 20) for name, kind in METHODS.items()}
+ALL_SOLVERS = {name: kind(iterations=2 if name == "newton" else 20) for name, kind in METHODS.items()}
 
 
-@pytest.mark.parametrize("solver", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("solver", ALL_SOLVERS.values(), ids=ALL_SOLVERS)
 def test_every_solver_applies_the_damping_of_the_scene(solver):
     """A flying body without loads: v is multiplied by (1 - damping)ᵏ after k steps."""
     scene = flying(gravity=(0, 0, 0))

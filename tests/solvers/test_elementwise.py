@@ -11,14 +11,14 @@ from supple.config.stop import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 
-EVERY = pytest.mark.parametrize("name", family.METHODS)
+EACH_METHOD = pytest.mark.parametrize("name", family.METHODS)
 
 
 def material(name):
     return family.METHODS[name][1](young=YOUNG, poisson=POISSON)
 
 
-@EVERY
+@EACH_METHOD
 def test_results_are_independent_of_the_number_of_threads(name):
     """Bitwise, with several chunks of batches in every color."""
     solver, _ = family.METHODS[name]
@@ -34,7 +34,7 @@ def test_results_are_independent_of_the_number_of_threads(name):
     np.testing.assert_array_equal(positions[2], positions[0])
 
 
-@EVERY
+@EACH_METHOD
 def test_sweeps_in_one_or_several_calls_are_equal(name):
     """`advance(4)` is bitwise four times `advance(1)`: checks of the residual change nothing."""
     solver, _ = family.METHODS[name]
@@ -47,7 +47,7 @@ def test_sweeps_in_one_or_several_calls_are_equal(name):
     np.testing.assert_array_equal(problems[0].u, problems[1].u)
 
 
-@EVERY
+@EACH_METHOD
 def test_weak_constraints_close_a_gap(name):
     """Blocks 0.1 m apart with springs far stiffer than themselves."""
     solver, _ = family.METHODS[name]
@@ -73,7 +73,7 @@ def test_tied_blocks_follow_newtons_motion(name, error):
     assert np.linalg.norm(frames.positions - truth.positions) < error * moved
 
 
-@EVERY
+@EACH_METHOD
 def test_step_starts_at_the_inertial_prediction(name):
     """Before the first sweep, x = x + Δt v + W f_ext, with W = 0 for pinned vertices."""
     solver, _ = family.METHODS[name]
@@ -87,7 +87,7 @@ def test_step_starts_at_the_inertial_prediction(name):
     np.testing.assert_allclose(problem.positions, expected, atol=1e-12)
 
 
-@EVERY
+@EACH_METHOD
 def test_pinned_vertices_stay_at_their_targets(name):
     solver, _ = family.METHODS[name]
     problem = family.placed(family.tied(material(name)))
@@ -96,7 +96,7 @@ def test_pinned_vertices_stay_at_their_targets(name):
     np.testing.assert_array_equal(problem.u[pinned], 0)
 
 
-@EVERY
+@EACH_METHOD
 def test_reports_count_the_colors_of_elements(name):
     solver, _ = family.METHODS[name]
     report = solve(family.placed(family.tied(material(name))), solver, StopCriteria(None, 3, None))
@@ -198,7 +198,7 @@ def test_fpxpbd_balances_stiff_attachments_in_pseudo_time():
     assert result.report.ok
 
 
-@EVERY
+@EACH_METHOD
 def test_step_starts_with_an_empty_history(name):
     """Runs on one problem share their arrays, but not their contents or the weights of another time step."""
     solver, _ = family.METHODS[name]

@@ -56,7 +56,7 @@ SCENES = {
     "two bodies": two_bodies,
 }
 STARTS = {"scrambled": scrambled, "flattened": flattened}
-ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
+EACH_MATERIAL = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 
 def descend(scene, tolerance=1e-8, **options):
@@ -70,7 +70,7 @@ def descend(scene, tolerance=1e-8, **options):
     return report
 
 
-@ANY
+@EACH_MATERIAL
 @pytest.mark.parametrize("scene", SCENES)
 def test_newton_steps_converge(name, scene):
     """To 1e-8 in few steps, with at most the energy of Newton."""
@@ -209,7 +209,7 @@ def test_straight_paths_converge_more_slowly():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"max_predicted_sweeps": -1}, "max_predicted_sweeps"),
         ({"max_rotation": 0}, "max_rotation"),
@@ -217,8 +217,8 @@ def test_straight_paths_converge_more_slowly():
         ({"iterations": 0}, "iterations"),
     ],
 )
-def test_options_are_checked(options, said):
-    with pytest.raises(ValueError, match=said):
+def test_options_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
         Hybrid(**options)
 
 

@@ -16,7 +16,7 @@ from supple.linear.solvers import Direct
 from supple.problem import Problem
 from supple.scene import build_model
 
-ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
+EACH_MATERIAL = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 
 def on_rollers(kind, cells=2):
@@ -28,7 +28,7 @@ def on_rollers(kind, cells=2):
     return scene, body
 
 
-@ANY
+@EACH_MATERIAL
 @pytest.mark.parametrize("stretch", [0.8, 1.3])
 def test_uniaxial_stretch(name, stretch):
     """Under the nominal stress of the closed form, the bar has its axial and lateral stretch."""
@@ -41,7 +41,7 @@ def test_uniaxial_stretch(name, stretch):
     np.testing.assert_allclose(result.positions, body.points * [stretch, lateral, lateral], atol=1e-9)
 
 
-@ANY
+@EACH_MATERIAL
 def test_small_uniaxial_stretch_shows_young_and_poisson(name):
     """In the limit of small loads every material has E = stress / strain and ν = -lateral / axial strain."""
     kind, strain = material(name, young=2e5, poisson=0.35), 1e-4
@@ -61,7 +61,7 @@ def irregular_block(cells=3, seed=0):
     return supple.TetMesh(points, mesh.tets), inside
 
 
-@ANY
+@EACH_MATERIAL
 def test_patch(name):
     """With an affine boundary motion, the interior follows exactly for any irregular mesh."""
     mesh, inside = irregular_block()
@@ -111,7 +111,7 @@ def test_linear_elasticity_follows_translations_but_not_rotations():
     assert np.abs(result.positions - expected).max() > 0.1
 
 
-@ANY
+@EACH_MATERIAL
 def test_tolerance_of_1e_10(name):
     result = supple.equilibrium(twisted(material(name)), solver=Newton(), tolerance=1e-10)
     assert result.report.outcome is Outcome.CONVERGED

@@ -16,9 +16,9 @@ from supple.materials import MATERIALS
 from supple.materials.clamping import clamped_energy
 from supple.problem import Problem
 
-PAPERS = ("stvk", "log_neo_hookean")
+PAPER_MATERIALS = ("stvk", "log_neo_hookean")
 """The materials of PBCM."""
-BOTH = pytest.mark.parametrize("name", PAPERS)
+EACH_PAPER_MATERIAL = pytest.mark.parametrize("name", PAPER_MATERIALS)
 
 
 def single(name, dt=0.01):
@@ -31,7 +31,7 @@ def single(name, dt=0.01):
     return scene, x, v
 
 
-@BOTH
+@EACH_PAPER_MATERIAL
 def test_single_update_with_constant_multiplier_is_explicit_fem(name):
     """PBCM appendix A: x̃ + w λ ∂E/∂x with λ = -Δt² is one step of the symplectic Euler method with the
     forces at x̃; PBD's own step has the same direction and λ = -E/Σ w |∂E/∂x|² [PBCM eq. 3]."""
@@ -85,7 +85,7 @@ def clamped(name, F):
     return out[:, 0], out[:, 1:].reshape(-1, 3, 3)
 
 
-@BOTH
+@EACH_PAPER_MATERIAL
 def test_response_above_the_clamp_is_that_of_the_material(name):
     """Also in a pack with inverted elements, and for any volume: 0.58 × 0.6 × 0.7 and 0.58 × 1.5 × 2."""
     material = MATERIALS[name](young=YOUNG, poisson=POISSON)
@@ -97,7 +97,7 @@ def test_response_above_the_clamp_is_that_of_the_material(name):
     np.testing.assert_allclose(stress, family.stresses(material, finite), atol=1e-9 * YOUNG)
 
 
-@BOTH
+@EACH_PAPER_MATERIAL
 @pytest.mark.parametrize("values", [(0.05, 0.05, 0.05), (0.02, 0.01, -0.05), (-0.01, 0.01, 0.0)], ids=str)
 def test_stress_is_the_derivative_for_clamped_stretches(name, values):
     """ψ continues linearly through flat and inverted elements."""
@@ -110,7 +110,7 @@ def test_stress_is_the_derivative_for_clamped_stretches(name, values):
         np.testing.assert_allclose((more - less) / 2e-6, P.reshape(-1, 9)[:, k], atol=1e-4 * YOUNG)
 
 
-@BOTH
+@EACH_PAPER_MATERIAL
 def test_stress_is_bounded_and_continuous_through_the_clamp(name):
     """PBCM Fig. 2 (b, d): below the clamp the resistance is constant."""
     R = stretches((1, 1, 1), 8)
@@ -128,7 +128,7 @@ def test_neo_hookean_resists_strong_compression_more_than_stvk():
         name: [
             np.linalg.norm(clamped(name, R @ np.diag([1, 1, s]))[1], axis=(1, 2)).min() for s in (0.5, 0.2)
         ]
-        for name in PAPERS
+        for name in PAPER_MATERIALS
     }
     assert force["stvk"][1] == pytest.approx(force["stvk"][0], rel=0.01)
     assert force["log_neo_hookean"][1] > 3 * force["log_neo_hookean"][0] > 3 * force["stvk"][0]
@@ -146,7 +146,7 @@ def loose(name):
     return scene
 
 
-@BOTH
+@EACH_PAPER_MATERIAL
 @pytest.mark.parametrize("start", [flattened, mirrored])
 def test_flattened_and_mirrored_bodies_recover(name, start):
     """PBCM Fig. 6: five iterations, Δt = 5 ms, some damping; also from infinite forces."""
@@ -159,7 +159,7 @@ def test_flattened_and_mirrored_bodies_recover(name, start):
     np.testing.assert_allclose(family.jacobians(model, last.positions), 1, atol=0.02)
 
 
-@BOTH
+@EACH_PAPER_MATERIAL
 @pytest.mark.parametrize("start", [flattened, mirrored])
 def test_recovery_without_inertia(name, start):
     """Elements also unfold in pseudo-time with inertia; a flow may lock mirrored neo-Hookean bodies unless
@@ -191,7 +191,7 @@ def width(frame):
     return np.mean(np.ptp(frame.positions[face(0, 3)(frame.model.rest)][:, 1:], axis=0))
 
 
-@BOTH
+@EACH_PAPER_MATERIAL
 def test_lateral_contraction_follows_poissons_ratio(name):
     """PBCM section 6: Poisson's ratio keeps its meaning, though Young's modulus does not."""
     widths = {nu: width(stretched(name, nu)) for nu in (0.0, 0.15, 0.3)}

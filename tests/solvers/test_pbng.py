@@ -21,11 +21,11 @@ from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import SOR, Anderson, Chebyshev
 
-ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
+EACH_MATERIAL = pytest.mark.parametrize("name", HAND_WRITTEN)
 ACCELERATIONS = pytest.mark.parametrize("solver", PBNGS.values(), ids=PBNGS)
 
 
-@ANY
+@EACH_MATERIAL
 def test_pbng_agrees_with_newton(name):
     """To 1e-6 of the block's size when both have converged."""
     scene = twisted(material(name), cells=3)
@@ -127,7 +127,7 @@ def test_anderson_restores_its_state_when_the_energy_rises():
     assert not run.observe(problem.balance())
 
 
-@ANY
+@EACH_MATERIAL
 def test_energy_never_rises_without_acceleration(name):
     """Each visit minimizes an upper bound of the energy, since the Hessian bound is above the exact
     Hessian."""
@@ -187,7 +187,7 @@ def test_inverted_start_returns_to_rest_with_a_rising_residual():
     np.testing.assert_allclose(result.positions, scene.bodies[0].points, atol=1e-6)
 
 
-@ANY
+@EACH_MATERIAL
 @ACCELERATIONS
 @pytest.mark.parametrize("precision", ["float64"])
 def test_any_number_of_sweeps_gives_a_usable_state(name, solver, precision):

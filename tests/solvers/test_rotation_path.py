@@ -30,7 +30,7 @@ MODELS = {
     "membrane": membrane,
     "net": net,
 }
-ANY = pytest.mark.parametrize("name", MODELS)
+EACH_MODEL = pytest.mark.parametrize("name", MODELS)
 
 
 def directions(problem, seed=1):
@@ -68,7 +68,7 @@ def test_rotations_are_exponentials(angle):
     np.testing.assert_allclose(np.reshape(rotation_exponential(tuple(w)), (3, 3)), expm(spin(w)), atol=2e-11)
 
 
-@ANY
+@EACH_MODEL
 @pytest.mark.parametrize("start", ["near rest", "scrambled", "flattened"])
 def test_path_begins_along_d(name, start):
     problem = perturbed(Problem(MODELS[name](), "float64"), 0.05)

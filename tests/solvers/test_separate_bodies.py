@@ -15,7 +15,7 @@ from supple.solvers.newton_methods.error_estimate import ACCURACY, estimate_erro
 from supple.solvers.newton_methods.newton_system import Linearization
 
 BARS = {"soft": (1e3, 0.01), "stiff": (1e9, 1e4)}
-"""E [Pa] and density [kg/m³] of bars that bend equally far."""
+"""E [Pa] and density [kg/m³] of bars with equal deflection."""
 
 
 def next_to(slow):

@@ -14,14 +14,14 @@ from supple.scene import build_model
 from supple.solve.termination import Progress
 
 SOLVERS = {**PBNGS, "newton": NEWTONS["projected-direct"]}
-EVERY = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+EACH_SOLVER = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 
 
 def bar_scene(**changes):
     return cantilever(material("corotated"), **changes)
 
 
-@EVERY
+@EACH_SOLVER
 def test_solve_stops_at_its_tolerance(solver):
     report = supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-3).report
     assert report.outcome is Outcome.CONVERGED
@@ -32,7 +32,7 @@ def test_solve_stops_at_its_tolerance(solver):
     assert tighter.iterations > report.iterations
 
 
-@EVERY
+@EACH_SOLVER
 def test_solve_stops_at_its_iteration_limit(solver):
     report = supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-12, max_iterations=1).report
     assert (report.outcome, report.iterations, report.ok) == (Outcome.MAX_ITERATIONS, 1, False)
@@ -53,7 +53,7 @@ def test_solver_iterations_are_the_default_limit():
     )
 
 
-@EVERY
+@EACH_SOLVER
 def test_solve_stops_at_its_time_limit(solver):
     scene = bar_scene(cells=10)
     supple.equilibrium(scene, solver=solver, tolerance=None, max_iterations=1)
@@ -66,7 +66,7 @@ def test_solve_stops_at_its_time_limit(solver):
     assert report.iterations > 1
 
 
-@EVERY
+@EACH_SOLVER
 def test_balanced_start_needs_no_iterations(solver):
     result = supple.equilibrium(bar_scene(gravity=0), solver=solver, tolerance=1e-9)
     assert (result.report.outcome, result.report.iterations) == (Outcome.CONVERGED, 0)
@@ -132,13 +132,13 @@ def heavy_bar(gravity):
     return scene
 
 
-LONG = (-8.9826572, 1.63177386, -3.58960773)
+SLOW_GRAVITY = (-8.9826572, 1.63177386, -3.58960773)
 """Gravity for which Newton's residual does not fall for 14 steps, and Anderson's for 500 sweeps."""
 
 
 @pytest.mark.parametrize("solver", [Newton(), PBNG()], ids=["newton", "pbng"])
 def test_falling_energy_counts_as_progress(solver):
-    report = supple.equilibrium(heavy_bar(LONG), solver=solver, tolerance=1e-8).report
+    report = supple.equilibrium(heavy_bar(SLOW_GRAVITY), solver=solver, tolerance=1e-8).report
     assert report.outcome is Outcome.CONVERGED
 
 
@@ -221,7 +221,7 @@ def test_soft_bodies_next_to_stiff_ties_are_not_taken_for_rest():
 
 
 @pytest.mark.parametrize("name", HAND_WRITTEN)
-@EVERY
+@EACH_SOLVER
 def test_relative_residual_lies_between_0_and_1(name, solver):
     history = supple.equilibrium(
         twisted(material(name), cells=2),
@@ -249,7 +249,7 @@ def test_relative_residual_is_scale_free():
     np.testing.assert_allclose(residuals[0], residuals[1], rtol=1e-9)
 
 
-@EVERY
+@EACH_SOLVER
 def test_report_describes_the_returned_positions(solver):
     """Also when an acceleration has just restored an earlier state."""
     model = build_model(cantilever(material("stable_neo_hookean"), cells=3))
@@ -276,7 +276,7 @@ def test_harmful_acceleration_restarts():
     assert any("started over" in note for note in report.notes)
 
 
-@EVERY
+@EACH_SOLVER
 def test_history_has_an_entry_for_the_start_and_every_iteration(solver):
     report = supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-5, record_history=True).report
     history = report.history
@@ -292,7 +292,7 @@ def test_history_has_an_entry_for_the_start_and_every_iteration(solver):
     assert supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-5).report.history is None
 
 
-@EVERY
+@EACH_SOLVER
 def test_recording_a_history_does_not_change_the_solve(solver):
     """Including restarts of the acceleration and the stop of the solve."""
     model = build_model(cantilever(material("neo_hookean"), gravity=0))

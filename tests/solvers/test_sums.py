@@ -43,7 +43,7 @@ def test_sums(rows, dtype):
 
 
 BODIES = {1: [1], 40: [3, 36, 1], 5000: [5000], 5001: [1, 2500, 2500]}
-"""Vertices of bodies, by how many there are in all."""
+"""Vertices of bodies by their total number."""
 
 
 def cuts_of(sizes):

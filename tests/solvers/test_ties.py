@@ -10,11 +10,11 @@ from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import PBNG, Hybrid, Newton
 
-EVERY = pytest.mark.parametrize("name", NON_MATCHING_TIES)
+EACH_SCENE = pytest.mark.parametrize("name", NON_MATCHING_TIES)
 DIRECT = Newton(hessian="exact", linear_solver="direct")
 
 
-@EVERY
+@EACH_SCENE
 @pytest.mark.parametrize("stiffness", [1e2, 1e4, 1e6, 1e8])
 @pytest.mark.parametrize("solver", [Hybrid(), Hybrid(max_predicted_sweeps=0)], ids=["default", "newton"])
 def test_default_solver_agrees_with_a_factorization(name, stiffness, solver):
@@ -25,7 +25,7 @@ def test_default_solver_agrees_with_a_factorization(name, stiffness, solver):
     np.testing.assert_allclose(result.positions, truth.positions, atol=1e-6)
 
 
-@EVERY
+@EACH_SCENE
 def test_linear_iterations_do_not_grow_with_stiffness(name):
     counts = []
     for stiffness in (1e6, 1e8, 1e10):
@@ -58,7 +58,7 @@ def test_sweep_counts_are_independent_of_tie_stiffness(name):
     assert counts[1] <= 2 * counts[0]
 
 
-@EVERY
+@EACH_SCENE
 @pytest.mark.parametrize("stiffness", [1e2, 1e8])
 def test_energy_never_rises(name, stiffness):
     """Each group's step minimizes an upper bound of the energy along its directions."""

@@ -10,5 +10,5 @@ def test_one_is_singular():
 
 
 def test_durations_are_short():
-    said = [format_duration(s) for s in (0.0371, 2.345, 42.4, 200, 9000)]
-    assert said == ["0.037 s", "2.3 s", "42 s", "3 min", "2.5 h"]
+    message = [format_duration(s) for s in (0.0371, 2.345, 42.4, 200, 9000)]
+    assert message == ["0.037 s", "2.3 s", "42 s", "3 min", "2.5 h"]

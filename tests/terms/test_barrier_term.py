@@ -52,9 +52,9 @@ def problem_of(x, crossing, precision="float64", stiffness=3.0):
     flags, k, h = np.full(m, crossing), np.full(m, stiffness), np.full(m, REACH)
     term = Barriers(vertices, flags, k, h, np.arange(m), points, m)
     n, none = len(points), np.empty((0, 3))
-    nobody = np.empty(0, int)
+    no_vertices = np.empty(0, int)
     tets = np.empty((0, 4), np.int32)
-    model = Model(points, np.ones(n), np.zeros((n, 3)), nobody, lambda t: none, (term,), tets)
+    model = Model(points, np.ones(n), np.zeros((n, 3)), no_vertices, lambda t: none, (term,), tets)
     return Problem(model, precision), term
 
 

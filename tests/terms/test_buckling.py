@@ -14,8 +14,8 @@ along it, so that curvatures are coupled as in a plate with ν = -1/3, which ben
 with 2 B (1 - ν)."""
 
 CRITICAL = 12.85 * (EI_BY_B * GJ_BY_B) ** 0.5
-"""q L³ = 12.85 √(EI GJ) of a cantilever whose weight q per length acts at its middle; here q, EI and GJ by
-width, and B = L = 1."""
+"""Critical q L³ = 12.85 √(EI GJ) of a cantilever with weight q per length; here q, EI and GJ by width, and B
+= L = 1."""
 
 
 def upright(weight, cells=48, rows=8):

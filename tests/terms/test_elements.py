@@ -53,16 +53,16 @@ MODELS = {
     "isometric hinges": isometric,
     "plate": plate,
 }
-ANY = pytest.mark.parametrize("name", MODELS)
+EACH_MODEL = pytest.mark.parametrize("name", MODELS)
 ELEMENTS = pytest.mark.parametrize("make", [net, membrane, plate], ids=["springs", "membrane", "plate"])
 
 
-@ANY
+@EACH_MODEL
 def test_forces_are_the_derivative_of_the_energy(name):
     check_forces(Problem(MODELS[name](), "float64"), amount=0.03)
 
 
-@ANY
+@EACH_MODEL
 @pytest.mark.parametrize("kind", ["exact", "projected", "bound"])
 def test_hessians_are_derivatives_of_forces(name, kind):
     """The exact one also for triangles out of their plane; the others are positive semi-definite."""
@@ -164,7 +164,8 @@ def stepped(model, solver, sweeps=400, dt=0.02):
 
 
 ERRORS = {"pbng": 1e-6, "bpxpbd": 1e-3, "fpxpbd": 1e-3, "gpbd": 0.1, "xpbd": 0.2, "block_xpbd": 0.2}
-"""How far from Newton's, beside how far they move, methods may end; XPBD leaves out how gradients turn."""
+"""Maximum distance from Newton's step relative to its displacement; XPBD neglects the rotation of
+gradients."""
 
 
 @ELEMENTS

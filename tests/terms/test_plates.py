@@ -17,7 +17,7 @@ from supple.problem import Problem
 from supple.terms import BENDINGS, HingeBending, Hinges, IsometricBending, bending_terms, hinges_of
 from supple.terms.shells.dihedral import angle_derivatives, angles
 
-ANY = pytest.mark.parametrize("bending", BENDINGS.values())
+EACH_BENDING = pytest.mark.parametrize("bending", BENDINGS.values())
 
 
 def bending_energy(points, triangles, now, bending):
@@ -55,7 +55,7 @@ def test_derivatives_of_angles():
             np.testing.assert_allclose(slope, hessian[:, :, corner, :, axis], atol=1e-5)
 
 
-@ANY
+@EACH_BENDING
 @pytest.mark.parametrize("angle", [0.0, 0.3, 1.0])
 def test_cylinder_has_the_energy_of_plate_theory(bending, angle):
     """½ B κ² per area on equilateral meshes in any direction; converging with resolution."""
@@ -179,7 +179,7 @@ def test_stiffness_of_a_plate():
     assert HingeBending.from_young(2e9, 0.3, 1e-3).rigidity == pytest.approx(2e9 * 1e-9 / 12 / 0.91)
 
 
-@ANY
+@EACH_BENDING
 def test_strip_hangs_as_a_heavy_elastica(bending):
     """ASTM D1388: 41.487 degrees at Γ = 8. The benchmark has the whole table."""
     model = cantilever(8.0, 32, 8, bending)

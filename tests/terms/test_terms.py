@@ -14,7 +14,7 @@ from supple.problem import Problem
 from supple.scene import build_model
 from supple.terms import TetElasticity, WeakConstraints
 
-ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
+EACH_MATERIAL = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 
 def free_block(name, cells=2):
@@ -79,7 +79,7 @@ def check_forces(problem, amount=0.02, h=1e-5):
         )
 
 
-@ANY
+@EACH_MATERIAL
 def test_elastic_forces_are_the_derivative_of_the_energy(name):
     check_forces(Problem(build_model(cantilever(material(name))), "float64"))
 
@@ -129,7 +129,7 @@ def test_elastic_energy_of_a_homogeneous_deformation():
     assert problem.energy() == pytest.approx(expected, rel=1e-12)
 
 
-@ANY
+@EACH_MATERIAL
 def test_elastic_forces_conserve_momentum_and_angular_momentum(name):
     """Forces and torques sum to zero; for linear elasticity torques are about rest positions."""
     model = free_block(name)
@@ -196,7 +196,7 @@ def test_uniform_parameter_array_has_the_energy_of_a_scalar():
     assert energies[0] == pytest.approx(energies[1], rel=1e-12)
 
 
-@ANY
+@EACH_MATERIAL
 def test_forces_in_single_precision(name):
     model = build_model(cantilever(material(name)))
     double, single = (net_forces(perturbed(Problem(model, p), 0.02)) for p in ("float64", "float32"))
@@ -278,7 +278,7 @@ def test_hessians_agree_where_the_exact_one_is_positive(kind):
     np.testing.assert_allclose(H, reference, atol=1e-9 * np.abs(reference).max())
 
 
-@ANY
+@EACH_MATERIAL
 def test_vertex_update_is_a_newton_step_of_one_vertex(name):
     """With one free vertex a sweep equals a Newton step with the bound."""
     scene = supple.Scene(gravity=(3, -50, 2))

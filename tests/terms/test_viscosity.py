@@ -11,7 +11,7 @@ from supple.problem import Problem
 from supple.scene import SceneError, load_scene
 
 TET = supple.TetMesh([(0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 0)], [(0, 1, 2, 3)], repair=True)
-"""Where the highest vertex moves up and down, the strain is yy alone."""
+"""A tetrahedron whose highest vertex moves vertically, so that yy is the only strain."""
 
 
 def oscillator(viscosity, speed=1e-3, young=1e3, density=24.0):
