@@ -72,7 +72,7 @@ def test_thrown_body_stops_at_a_thin_obstacle(moving):
 
 
 def test_step_fractions_to_obstacles():
-    """A body advances until its first vertex meets the ball at rest or the wall that moves by 1 m."""
+    """A body advances until its first vertex meets the obstacle, at rest or moving by 1 m."""
     x = np.array([(0.0, 0, 0), (-0.5, 0, 0), (0, 3, 0), (0, 4, 0), (1, 0, 2.3), (2, 0, 2.3)])
     body, goal = np.array([0, 0, 1, 1, 2, 2]), x + np.array([5.0, 0, 0])
     ball = supple.Scene()

@@ -167,7 +167,7 @@ def test_contact_points_follow_the_deepest_point_by_half():
 
 
 @pytest.mark.parametrize("shape", [supple.Sphere(0.3), supple.Box((0.2, 3.0, 0.4)), bowl()])
-def test_separation_ends_on_the_surface(shape):
+def test_exit_points_are_on_the_surface(shape):
     shape = SurfaceShape(shape) if isinstance(shape, supple.TriMesh) else shape
     shapes, rng = Shapes(shape.rows, np.append(shape.values, 0.0)), np.random.default_rng(3)
     points = rng.uniform(-0.5, 0.5, (400, 3)) + np.array([0, 0, -0.3])

@@ -120,7 +120,7 @@ def test_numbers_and_tuples_are_flattened_to_kernel_arguments():
     assert other != types  # brackets in other places are other types
 
 
-def test_tuple_types_are_cached():
+def test_tuple_cache_has_a_limit():
     from supple.kernels.cuda.device_memory import MAX_CACHED_TUPLES
 
     mirror, tuples = new_mirror(), [(k, float(k)) for k in range(3 * MAX_CACHED_TUPLES)]

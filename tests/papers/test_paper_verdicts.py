@@ -139,7 +139,7 @@ def test_verdicts_are_updated_to_present_criteria(tmp_path):
     assert judge_again(tmp_path, "pbng-fig12")  # of which nothing is known
 
 
-def test_list_of_items_counts_itself():
+def test_counts_of_the_item_list_are_correct():
     text = (SHIPPED / "audit.md").read_text(encoding="utf-8")
     paths = ("there", "differently", "in part", "missing")
     for section in text.split("\n## ")[1:]:

@@ -116,7 +116,7 @@ def test_motion_resumed_from_state_is_bitwise_identical(name, precision, quasist
 
 
 def test_plastic_deformation_remains_after_unloading():
-    """It increases with the flow rate and decreases with the yield strain and the limit, as in PBCM Fig.
+    """It is larger for faster flow, and smaller for a larger yield strain or a lower limit, as in PBCM Fig.
     8."""
     left = {}
     for name, changes in {

@@ -35,7 +35,7 @@ def test_durations_of_the_gallery_are_plain_numbers():
     page = (SCENES[0].parents[1] / "docs" / "gallery" / "README.md").read_text(encoding="utf-8")
     seconds = re.findall(r"relative residual \S+, (?:below )?(\S+) s\b", page)
     assert len(seconds) == page.count("<img ")
-    assert [message for message in seconds if not re.fullmatch(r"[\d,]+(\.\d+)?", message)] == []
+    assert [text for text in seconds if not re.fullmatch(r"[\d,]+(\.\d+)?", text)] == []
 
 
 def test_gallery_exists():

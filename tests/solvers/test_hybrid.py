@@ -197,7 +197,7 @@ def test_unloaded_body_at_rest_needs_no_iteration():
 
 
 def test_straight_paths_converge_more_slowly():
-    """They arrive, too, if later."""
+    """Straight and curved paths reach the same energy."""
     scene = slender(material("corotated"))
     rotation, straight = (
         supple.equilibrium(scene, solver=Hybrid(max_predicted_sweeps=0, path=path), tolerance=1e-8).report

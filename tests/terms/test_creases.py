@@ -46,7 +46,7 @@ def fixed_creases(bending):
 
 
 def test_fold_remains_after_release():
-    """It decreases with the yield angle and with the limit."""
+    """It is smaller for a larger yield angle or a lower limit."""
     left = {
         "elastic": fixed_creases(HingeBending(1e-3)),
         "never": fixed_creases(creased(yield_angle=3.0)),
