@@ -24,7 +24,7 @@ LIMIT = 40_000
 
 
 def bunny() -> supple.Scene | None:
-    """The bunny of foundation.py under gravity, whose slivers make it hard; None where the mesh is absent."""
+    """The bunny of foundation.py under gravity, with badly shaped slivers; None if its mesh is missing."""
     path = DATA / "bunny.mesh"
     if not path.exists():
         return None

@@ -1,4 +1,5 @@
-"""How far element-wise methods end from Newton in one step of a clamped bar, under loads of all sizes.
+"""Distance of element-wise methods from Newton in one step of a clamped bar, under loads of different
+magnitudes.
 
 python benchmarks/accuracy.py        JSON to benchmarks/results/accuracy.json
 """

@@ -1,5 +1,5 @@
-"""Equilibria that arrive: the default against Newton, an older supple and two peers, on slender, soft, stiff,
-thin, organic and tangled bodies.
+"""Convergence to equilibria: the default solver against Newton, an older supple and two peers, on slender,
+soft, stiff, thin, organic and scrambled bodies.
 
     python benchmarks/arrive.py                             all cases; --fresh starts over
     python benchmarks/arrive.py --only plate twist          those whose names contain one of these
@@ -43,24 +43,23 @@ SOLVES = {
     "default before": ("before", "default", 1e-4),
     "newton 1e-8": ("present", "newton", 1e-8),
 }
-"""Who solves a case, with which solver, to which relative residual. The first one compiles what the third
-needs."""
+"""Solves of a case: version, solver and relative residual. The first one compiles kernels of the third."""
 
 PEER_CASES = {"bar 9K": (20, 7, 1e8), "cube 9K": (1, 20, 1e6), "bar 40K": (20, 12, 1e8)}
-"""Bodies that peers can solve: how slender they are, cells across, Young's modulus [Pa]."""
+"""Bodies that peers can solve: aspect ratio, cells across, Young's modulus [Pa]."""
 
 SHORTER = 0.4
-"""Part of the limit that is allowed to sweeps alone: where they do not arrive soon, they do not for long."""
+"""Part of the limit for sweeps alone, which converge early or not for long."""
 
 AT_REST = 1e-9
 """Energies [J] below which a body is at rest."""
 
 SCALING = "bar 4K", "bar 40K", "bar 300K"
-"""Solved by the default once more, each in a process of its own, for what they take per vertex."""
+"""Cases solved again by the default, each in a separate process, for the cost per vertex."""
 
 
 class Worker:
-    """A process that imports the supple of a folder, or the present one."""
+    """A process that imports supple from a folder, or the present one."""
 
     def __init__(self, source: Path | None) -> None:
         paths = [str(FOLDER)] + ([] if source is None else [str(source.resolve())])
@@ -81,7 +80,7 @@ class Worker:
 
 
 def selected_cases(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
-    """Cases and solves, in turns."""
+    """Pairs of cases and solves, interleaved."""
     for case in available():
         if case == SCALING[-1] or (arguments.only and not any(word in case for word in arguments.only)):
             continue
@@ -109,7 +108,7 @@ def measure(arguments: argparse.Namespace, results: dict[str, Any]) -> None:
 
 
 def measure_scaling(arguments: argparse.Namespace, results: dict[str, Any]) -> None:
-    """What a bar of more and more vertices takes."""
+    """Cost of a bar with increasing numbers of vertices."""
     for case in SCALING:
         if case not in results["scaling"]:
             limit = 20 * arguments.longest
@@ -120,7 +119,7 @@ def measure_scaling(arguments: argparse.Namespace, results: dict[str, Any]) -> N
 
 
 def measure_peers(arguments: argparse.Namespace, results: dict[str, Any]) -> None:
-    """FElupe's and torch-fem's Newton on bars of the same energy, and the default on the same bars."""
+    """Newton of FElupe and torch-fem on bars of the same energy, and the default on the same bars."""
     for case, shape in PEER_CASES.items():
         for peer in ("supple", "felupe", "torch-fem"):
             if peer in results["peers"].get(case, {}):
@@ -147,7 +146,7 @@ def save(results: dict[str, Any]) -> None:
 
 
 def seconds(entry: dict[str, Any] | None) -> str:
-    """CPU seconds; with > where the limit ended the solve, – where there was none."""
+    """CPU seconds; with > if the limit ended the solve, – if there was none."""
     if entry is None or "cpu" not in entry:
         return "–"
     if entry["outcome"] in ("converged", "rounding_limit"):
@@ -156,14 +155,14 @@ def seconds(entry: dict[str, Any] | None) -> str:
 
 
 def elsewhere(entry: dict[str, Any] | None, mine: dict[str, Any]) -> str:
-    """A mark where a solve that says it has arrived is higher by a thousandth than the default."""
+    """A mark for a converged solve whose energy is higher than the default's by a thousandth."""
     if not entry or entry["outcome"] != "converged" or arrived(entry, mine):
         return ""
     return " (higher)"
 
 
 def arrived(entry: dict[str, Any], mine: dict[str, Any]) -> bool:
-    """Whether a solve ended well, and no higher than the default by a thousandth."""
+    """True if a solve converged to an energy at most a thousandth above the default's."""
     if entry.get("outcome") != "converged":
         return False
     size = max(abs(mine["energy"]), abs(entry["energy"]), AT_REST)
@@ -198,7 +197,7 @@ def table(results: dict[str, Any]) -> str:
 
 
 def scaling_table(results: dict[str, Any]) -> list[str]:
-    """What a bar takes per vertex; linear iterations are in the notes."""
+    """Cost of a bar per vertex; linear iterations are in the notes."""
     lines = [
         "| bar 20:1:1 | steps | CPU ms per vertex | memory per vertex |",
         "|---|---|---|---|",
@@ -211,7 +210,7 @@ def scaling_table(results: dict[str, Any]) -> list[str]:
 
 
 def peer_table(results: dict[str, Any]) -> list[str]:
-    """CPU seconds of supple and its peers; > and wall seconds where a limit ended them."""
+    """CPU seconds of supple and its peers; > and wall seconds if a limit ended them."""
     lines = ["| log_neo_hookean | vertices | supple | FElupe | torch-fem |", "|---|---|---|---|---|"]
     for case, entry in results["peers"].items():
         cells = [
@@ -223,7 +222,7 @@ def peer_table(results: dict[str, Any]) -> list[str]:
 
 
 def above(exact: dict[str, Any] | None, newton: dict[str, Any] | None) -> str:
-    """(E - Newton's E) / |Newton's E|, where both arrived."""
+    """(E - Newton's E) / |Newton's E|, if both converged."""
     if (
         not exact
         or not newton
@@ -235,8 +234,8 @@ def above(exact: dict[str, Any] | None, newton: dict[str, Any] | None) -> str:
 
 
 def mean_ratio(results: dict[str, Any]) -> float | None:
-    """Where neither arrived, the longer of what they spent counts, so that the true ratio is higher; where
-    they failed, nothing."""
+    """Mean ratio of times. If neither converged, the longer time counts, so that the true ratio is higher;
+    failures are excluded."""
     logarithms = []
     for entry in results["cases"].values():
         mine = entry.get("default 1e-4", {})

@@ -1,4 +1,5 @@
-"""The cases of arrive.py: slender, thin, organic, wrung, pressed, tied and tangled bodies, soft to stiff.
+"""Cases of arrive.py: slender, thin, organic, twisted, compressed, tied and scrambled bodies, soft to
+stiff.
 
 Written for any version of supple that has scenes, so that an older one can be compared in the same run.
 """
@@ -20,18 +21,18 @@ from supple.materials import MATERIALS
 DATA = os.environ.get("SUPPLE_DATA")
 
 CENTER = "center" if "center" in signature(supple.Rotate).parameters else "centre"
-"""How this version of supple spells it."""
+"""Spelling of the keyword in this version of supple."""
 
 ISOTROPIC = "corotated", "neo_hookean", "stable_neo_hookean", "log_neo_hookean", "stvk", "linear_elastic"
 
 Case = tuple[supple.Scene, Callable[[supple.Scene], np.ndarray] | None]
-"""A scene, and where it starts if not at rest."""
+"""A scene with its start, if that is not at rest."""
 
 
 def pinned_scene(
     mesh: supple.TetMesh, material: Any, low: int, depth: float, density: float = 1000
 ) -> supple.Scene:
-    """A body under gravity that is pinned up to some depth [m] at its low end of an axis."""
+    """A body under gravity, pinned up to a depth [m] at its low end of an axis."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(mesh, material, density=density)
     least = np.asarray(mesh.points)[:, low].min()
@@ -64,7 +65,7 @@ def organic(file: str, young: float, name: str = "corotated", poisson: float = 0
 
 
 def ring(young: float, name: str = "neo_hookean") -> Case:
-    """Held on one side, hanging from there."""
+    """A ring that hangs from one side."""
     mesh = supple.meshes.torus(0.5, 0.12, 3)
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(mesh, of(name, young), density=1000)
@@ -73,7 +74,7 @@ def ring(young: float, name: str = "neo_hookean") -> Case:
 
 
 def armadillo(young: float, name: str = "stable_neo_hookean") -> Case:
-    """A surface that is filled with tetrahedra of 7 cm, pinned by its ears."""
+    """A surface tetrahedralized with edges of 7 cm, pinned at its ears."""
     file = Path(__file__).parent.parent / "scenes" / "armadillo_drop.toml"
     mesh = supple.load_scene(file).scene.bodies[0].mesh
     scene = supple.Scene(gravity=(0, -9.8, 0))
@@ -83,8 +84,8 @@ def armadillo(young: float, name: str = "stable_neo_hookean") -> Case:
 
 
 def wrung(angle: float, name: str = "corotated") -> Case:
-    """A bar of 5:1:1 whose end is turned about its axis [rad]; it starts twisted evenly, since whole turns of
-    the end alone would not show."""
+    """A bar of 5:1:1 whose end is rotated about its axis [rad]; it starts uniformly twisted, since full turns
+    of the end alone would have no effect."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((30, 6, 6), (1, 0.2, 0.2)), of(name, 1e5, 0.3))
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
@@ -95,7 +96,8 @@ def wrung(angle: float, name: str = "corotated") -> Case:
 
 
 def column() -> Case:
-    """Pressed together by 10 % and pushed aside by a millionth of its height, it buckles."""
+    """A column compressed by 10 % with a lateral perturbation of a millionth of its height, so that it
+    buckles."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((3, 30, 3), (0.1, 1, 0.1)), of("corotated", 1e5, 0.3))
     scene.pin(body.where(lambda X: X[:, 1] < 1e-9))
@@ -110,7 +112,7 @@ def column() -> Case:
 
 
 def hanging(stiffness: float) -> Case:
-    """Blocks of meshes that do not match, one hanging from the other by stiff springs."""
+    """Blocks of non-matching meshes, one hanging from the other by stiff springs."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     top = scene.add_solid(supple.block((6, 6, 6), origin=(0, 1, 0)), of("corotated", 1e6, 0.3), density=1000)
     low = scene.add_solid(supple.block((5, 5, 5)), of("corotated", 1e5, 0.3), density=1000)
@@ -120,7 +122,7 @@ def hanging(stiffness: float) -> Case:
 
 
 def tangled(flat: bool, name: str = "corotated") -> Case:
-    """A block whose vertices start at random places, or all in one plane."""
+    """A block whose vertices start at random positions, or all in one plane."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((8, 8, 8)), of(name, 1e3, 0.3), density=10)
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
@@ -189,5 +191,5 @@ NEEDS_DATA = "octopus", "bunny", "armadillo"
 
 
 def available() -> list[str]:
-    """The names of the cases, without those of meshes that are not at hand."""
+    """Names of the cases, without those of missing meshes."""
     return [name for name in CASES if DATA or not name.startswith(NEEDS_DATA)]

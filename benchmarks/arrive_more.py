@@ -1,4 +1,4 @@
-"""Equilibria that arrive, more cases: shapes, sizes, stiffnesses and starts in addition to those of
+"""Convergence to equilibria, more cases: shapes, sizes, stiffnesses and starts in addition to those of
 arrive.py, and every material of the list on a slender bar.
 
     python benchmarks/arrive_more.py                    all cases in float64 and float32, to 1e-4 and 1e-8
@@ -30,11 +30,11 @@ GOOD = {"converged", "rounding_limit", "refused"}
 
 
 class TooLongError(Exception):
-    """A solve has taken longer than it may."""
+    """A solve has exceeded its time limit."""
 
 
 def solve(name: str, precision: str, tolerance: float, longest: float) -> dict[str, Any]:
-    """Report of one solve; its clock leaves out what kernels take to compile."""
+    """Report of one solve; its time excludes compilation of kernels."""
     scene, start = CASES[name]()
 
     def check_seconds(info: Any) -> None:
@@ -97,7 +97,7 @@ def save(results: dict[str, Any]) -> None:
 
 
 def table(results: dict[str, Any]) -> str:
-    """Markdown: iterations, and the outcome where that is not convergence, with the distance."""
+    """Markdown: iterations, and the outcome of unconverged solves, with the distance."""
     columns = [f"{p} {t}" for p in ("float64", "float32") for t in ("0.0001", "1e-08")]
     heads = [column.replace("0.0001", "1e-4").replace("1e-08", "1e-8") for column in columns]
     lines = [f"| case | vertices | {' | '.join(heads)} |", "|---" * (len(columns) + 2) + "|"]

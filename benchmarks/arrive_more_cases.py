@@ -12,7 +12,7 @@ import supple
 from supple.materials import MATERIALS, examples_of
 
 Case = tuple[supple.Scene, np.ndarray | None]
-"""A scene, and where it starts if not at rest."""
+"""A scene with its start, if that is not at rest."""
 
 
 def of(name: str, young: Any, poisson: float = 0.4) -> Any:
@@ -22,7 +22,7 @@ def of(name: str, young: Any, poisson: float = 0.4) -> Any:
 def pinned_scene(
     mesh: supple.TetMesh, material: Any, depth: float = 1e-9, density: float = 1000.0
 ) -> supple.Scene:
-    """A body under gravity that is pinned at its low end of x."""
+    """A body under gravity, pinned at its low end of x."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(mesh, material, density=density)
     least = np.asarray(mesh.points)[:, 0].min()
@@ -31,7 +31,7 @@ def pinned_scene(
 
 
 def mapped(cells: tuple[int, int, int], position: Callable[[np.ndarray], np.ndarray]) -> supple.TetMesh:
-    """A block of cells whose unit coordinates are placed elsewhere."""
+    """A block whose unit coordinates are mapped to other points."""
     mesh = supple.block(cells)
     return supple.TetMesh(position(np.asarray(mesh.points)), np.asarray(mesh.tets))
 
@@ -67,7 +67,7 @@ def coil() -> Case:
 
 
 def remote_ties() -> Case:
-    """Blocks of meshes that do not match, tied by stiff springs, ten kilometres away."""
+    """Blocks of non-matching meshes tied by stiff springs, ten kilometers away."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     away = np.array([1e4, -2e3, 5e3])
     top = scene.add_solid(
@@ -94,7 +94,7 @@ def chain() -> Case:
 
 
 def wrung_thrice() -> Case:
-    """A bar of 10:1:1 whose end is turned three times; it starts twisted evenly."""
+    """A bar of 10:1:1 whose end is rotated three times; it starts uniformly twisted."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((40, 4, 4), (2, 0.2, 0.2)), of("stable_neo_hookean", 1e5, 0.3))
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
@@ -105,7 +105,7 @@ def wrung_thrice() -> Case:
 
 
 def scrambled_bar(name: str) -> Case:
-    """All vertices of a slender bar begin at random places."""
+    """A slender bar with random initial vertex positions."""
     mesh = supple.block((30, 2, 2), (1.5, 0.1, 0.1))
     scene = pinned_scene(mesh, of(name, 1e6, 0.3))
     points = np.asarray(mesh.points)
@@ -114,7 +114,7 @@ def scrambled_bar(name: str) -> Case:
 
 
 def one_tet(pinned: int) -> Case:
-    """One tetrahedron, with so many corners pinned, under gravity or, where none is, stretched at first."""
+    """One tetrahedron with some corners pinned, under gravity, or initially stretched if none is pinned."""
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
     scene = supple.Scene(gravity=(0, -9.8 if pinned else 0, 0))
     body = scene.add_solid(supple.TetMesh(points, [[0, 1, 2, 3]]), of("neo_hookean", 1e5), density=1000)
@@ -124,7 +124,7 @@ def one_tet(pinned: int) -> Case:
 
 
 def loose_parts() -> Case:
-    """A mesh of three parts that nothing holds or connects, squeezed at first."""
+    """A mesh of three separate unsupported parts, initially compressed."""
     parts = [supple.block(2, (0.5, 0.5, 0.5), origin=(2.0 * k, 0, 0)) for k in range(3)]
     mesh = supple.meshes.merge(parts)
     scene = supple.Scene(gravity=(0, 0, 0))
@@ -133,7 +133,7 @@ def loose_parts() -> Case:
 
 
 def rollers() -> Case:
-    """A block that three sides hold across only, under gravity and a pull."""
+    """A block on rollers on three sides, under gravity and a pull."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(supple.block((4, 4, 4)), of("log_neo_hookean", 1e5), density=1000)
     for axis, name in enumerate("xyz"):
@@ -143,7 +143,7 @@ def rollers() -> Case:
 
 
 def graded(lowest: float = 1e-5) -> Case:
-    """A bar whose cells grow along it from so much [m] to a tenth of its length, and taper across."""
+    """A bar whose cells grow along it from a size [m] to a tenth of its length, with a taper."""
 
     def mapping(X: np.ndarray) -> np.ndarray:
         s = lowest ** (1 - X[:, 0])
@@ -158,13 +158,13 @@ def graded(lowest: float = 1e-5) -> Case:
 
 
 def tapered_from_tip() -> Case:
-    """The same of steel-like stiffness, pinned at its tip, which is a fifth of a millimetre thick."""
+    """A tapered bar of steel-like stiffness, pinned at its tip of a fifth of a millimeter."""
     mesh = graded(1e-3)[0].bodies[0].mesh
     return pinned_scene(mesh, of("stable_neo_hookean", 1e11, 0.3), 1e-6), None
 
 
 def slabs(lowest: float) -> Case:
-    """A bar that bends far, of cells that grow from thin slabs where it is pinned to its free end."""
+    """A bar with large bending, whose cells grow from thin slabs at the pin to its free end."""
     mesh = mapped((30, 2, 2), lambda X: X * [1, 0.1, 0.1])
     points = np.array(mesh.points)
     points[:, 0] = (lowest ** (1 - points[:, 0]) - lowest) / (1 - lowest)
@@ -172,31 +172,31 @@ def slabs(lowest: float) -> Case:
 
 
 def contrast(factor: float) -> Case:
-    """Soft and stiff lengths of a bar in turn."""
+    """A bar of alternating soft and stiff segments."""
     mesh = supple.block((20, 2, 2), (2, 0.2, 0.2))
     middle = np.asarray(mesh.points)[np.asarray(mesh.tets)].mean(axis=1)[:, 0]
     return pinned_scene(mesh, of("corotated", np.where(middle % 0.4 < 0.2, 1e4, 1e4 * factor))), None
 
 
 def needles() -> Case:
-    """Cells a thousand times as long as they are thick."""
+    """Cells with an aspect ratio of a thousand."""
     return pinned_scene(supple.block((3, 3, 3), (30, 0.03, 0.03)), of("corotated", 1e10, 0.3)), None
 
 
 def sized(size: float) -> Case:
-    """A bar of 10:1:1 so long [m], whose stiffness bends it as much at every size."""
+    """A bar of 10:1:1 of some length [m], with equal relative bending at every size."""
     mesh = supple.block((20, 2, 2), (size, 0.1 * size, 0.1 * size))
     return pinned_scene(mesh, of("stable_neo_hookean", 1e6 * size, 0.3), 1e-6 * size), None
 
 
 def remote_bar() -> Case:
-    """A thousand kilometres away."""
+    """A bar a thousand kilometers away."""
     mesh = supple.block((20, 2, 2), (1, 0.1, 0.1), origin=(1e6, 1e6, -1e6))
     return pinned_scene(mesh, of("corotated", 1e6, 0.3), 1e-3), None
 
 
 def heavy_end() -> Case:
-    """A soft bar with a block at its end that is ten thousand times as heavy."""
+    """A soft bar with a block at its end that is ten thousand times heavier."""
     scene, material = supple.Scene(gravity=(0, -9.8, 0)), of("neo_hookean", 1e6)
     end = supple.scene.Region("end", lambda X: X[:, 0] > 0.95, material, density=1e5)
     body = scene.add_solid(supple.block((20, 2, 2), (1, 0.1, 0.1)), material, density=10.0, regions=[end])
@@ -210,7 +210,7 @@ def thin_plate() -> Case:
 
 
 def pressed_plate() -> Case:
-    """A flat plate whose sides come nearer, exactly in its plane: it must find out that it buckles."""
+    """A flat plate compressed exactly in its plane, so that the solver must detect buckling."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((24, 1, 6), (1, 0.02, 0.25)), of("corotated", 1e6, 0.3))
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
@@ -219,7 +219,7 @@ def pressed_plate() -> Case:
 
 
 def squeezed(name: str) -> Case:
-    """A block between plates that leave it a fifth of its height."""
+    """A block between plates that reduce its height to a fifth."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(5), of(name, 1e5, 0.3))
     scene.pin(body.where(lambda X: X[:, 1] < 1e-9))
@@ -229,7 +229,7 @@ def squeezed(name: str) -> Case:
 
 
 def strongly_stretched() -> Case:
-    """Ten times as long."""
+    """A body stretched tenfold."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((10, 3, 3), (1, 0.3, 0.3)), of("log_neo_hookean", 1e5, 0.45))
     scene.pin(body.where(lambda X: X[:, 0] < 1e-9))
@@ -238,7 +238,7 @@ def strongly_stretched() -> Case:
 
 
 def soft_coil() -> Case:
-    """Eight turns of a round wire that its weight pulls to several times its height."""
+    """Eight turns of a round wire that its weight stretches to several times its height."""
 
     def mapping(X: np.ndarray) -> np.ndarray:
         angle = 16 * np.pi * X[:, 0]
@@ -256,7 +256,7 @@ def soft_coil() -> Case:
 
 
 def shell() -> Case:
-    """A hollow ball whose wall is one tetrahedron thick, standing on its lowest part."""
+    """A hollow ball with a wall of one tetrahedron, on its lowest part."""
     surface = supple.meshes.sphere(1.0, 8)
     outer, triangles = np.asarray(surface.points), np.sort(np.asarray(surface.triangles), axis=1)
     n = len(outer)
@@ -274,7 +274,7 @@ def shell() -> Case:
 
 
 def tied_at_a_point() -> Case:
-    """A bar that one corner of another one carries by a stiff tie: it swings down as a whole."""
+    """A bar tied stiffly to one corner of another one, so that it swings down rigidly."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     top = scene.add_solid(supple.block((4, 2, 2), (1, 0.2, 0.2)), of("corotated", 1e7, 0.3))
     scene.pin(top.where(lambda X: X[:, 0] < 1e-9))
@@ -286,7 +286,7 @@ def tied_at_a_point() -> Case:
 
 
 def tied_and_free() -> Case:
-    """Two blocks tied to each other by stiff springs, which nothing holds, and one is stretched."""
+    """Two unsupported blocks tied by stiff springs, one of them stretched."""
     scene = supple.Scene(gravity=(0, 0, 0))
     one = scene.add_solid(supple.block(3), of("stable_neo_hookean", 1e5))
     other = scene.add_solid(supple.block(2, origin=(0, 1, 0)), of("corotated", 1e7))
@@ -295,7 +295,7 @@ def tied_and_free() -> Case:
 
 
 def hung_at(count: int) -> Case:
-    """A bar that is pinned at so many vertices of one end, from which it swings down."""
+    """A bar pinned at some vertices of one end, from which it swings down."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(
         supple.block((10, 2, 2), (1, 0.2, 0.2)), of("stable_neo_hookean", 1e6), density=100
@@ -320,7 +320,7 @@ def slivers() -> Case:
 
 
 def half_mirrored(name: str) -> Case:
-    """A bar of which one half begins inside out and some vertices of the other at random."""
+    """A bar with one half initially inverted and some vertices of the other at random positions."""
     mesh = supple.block((12, 3, 3), (1, 0.25, 0.25))
     scene, x = pinned_scene(mesh, of(name, 1e6, 0.3)), np.array(mesh.points)
     x[x[:, 0] > 0.5, 1] *= -1
@@ -330,19 +330,19 @@ def half_mirrored(name: str) -> Case:
 
 
 def scrambled_block(poisson: float) -> Case:
-    """All vertices of a nearly incompressible block begin at random places."""
+    """A nearly incompressible block with random initial vertex positions."""
     mesh = supple.block(5)
     scene = pinned_scene(mesh, of("stable_neo_hookean", 1e5, poisson))
     return scene, np.random.default_rng(3).uniform(0, 1, (len(mesh.points), 3))
 
 
 def light() -> Case:
-    """Next to no mass."""
+    """A body with almost no mass."""
     return pinned_scene(supple.block((20, 2, 2), (1, 0.1, 0.1)), of("corotated", 1e6), density=1e-12), None
 
 
 def slender(name: str) -> Case:
-    """A bar of 20:1:1 of any material; what declares a direction has it along the bar."""
+    """A bar of 20:1:1 of any material, whose directions are along the bar."""
     kind = MATERIALS[name]
     declared = {p.name: p for p in kind.parameters}
     given: dict[str, Any] = {"young": 1e6, "poisson": 0.3}

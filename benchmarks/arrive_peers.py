@@ -1,5 +1,5 @@
-"""A bar of 20:1:1, or a cube, of 2 m under gravity, log_neo_hookean, solved by supple or by a peer with the
-same ψ, tetrahedra and loads, to a relative residual of 1e-4.
+"""A bar of 20:1:1, or a cube, of 2 m under gravity, log_neo_hookean, solved by supple or a peer with the same
+ψ, tetrahedra and loads to a relative residual of 1e-4.
 
     python benchmarks/arrive_peers.py felupe 20 7 1e8      how slender, cells across, Young's modulus [Pa]
 
@@ -22,7 +22,7 @@ POISSON, DENSITY, GRAVITY, TOLERANCE, MOST_STEPS = 0.3, 1000.0, 9.8, 1e-4, 60
 
 
 def bar(slender: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points (n, 3) [m] and tetrahedra (m, 4), six to a cell, of a bar so many times as long as wide."""
+    """Points (n, 3) [m] and tetrahedra (m, 4), six per cell, of a bar of some aspect ratio."""
     counts = np.array([slender * cells, cells, cells])
     grid = np.stack(np.meshgrid(*(np.arange(c + 1) for c in counts), indexing="ij"), axis=-1)
     number = np.arange(grid[..., 0].size).reshape(grid.shape[:3])
@@ -46,7 +46,7 @@ def bar(slender: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def weights(points: np.ndarray, tets: np.ndarray) -> np.ndarray:
-    """(n,) [N] of the vertices."""
+    """Weights (n,) [N] of the vertices."""
     edges = points[tets[:, 1:]] - points[tets[:, :1]]
     mass = DENSITY * np.abs(np.linalg.det(edges)) / 6 / 4
     return GRAVITY * np.bincount(tets.ravel(), np.repeat(mass, 4), len(points))
@@ -57,7 +57,7 @@ def lame(young: float) -> tuple[float, float]:
 
 
 class Clock:
-    """Wall and CPU seconds since it was made."""
+    """Wall and CPU seconds since its creation."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter(), time.process_time()

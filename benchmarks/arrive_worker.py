@@ -1,5 +1,5 @@
-"""Solves cases that arrive.py asks for, with the supple that this process imports: requests and answers are
-lines of JSON."""
+"""Solves cases for arrive.py with the supple that this process imports: requests and answers are lines of
+JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from supple.solvers import SOLVERS
 
 
 def handle_request(request: dict[str, Any]) -> dict[str, Any]:
-    """Solve a case; what this version of supple cannot do is said."""
+    """Solve a case; features that this version of supple lacks are reported."""
     before = peak()
     scene, start = CASES[request["case"]]()
     begin = None if start is None else start(scene)
@@ -46,7 +46,7 @@ def handle_request(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def peak() -> int:
-    """The most bytes that this process has had; 0 where the system does not tell."""
+    """Peak memory of this process [bytes]; 0 on systems without this information."""
     with contextlib.suppress(ImportError):
         import resource
 
@@ -55,7 +55,7 @@ def peak() -> int:
 
 
 def timed(model: Any, solver: Any, options: dict[str, Any]) -> tuple[Any, float, float]:
-    """The report, wall and CPU seconds of a solve with all that belongs to it."""
+    """Report, wall seconds and CPU seconds of a complete solve."""
     wall, cpu = time.perf_counter(), time.process_time()
     report = supple.equilibrium(model, solver=solver, **options).report
     return report, time.perf_counter() - wall, time.process_time() - cpu

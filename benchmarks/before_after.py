@@ -1,4 +1,4 @@
-"""Whether a change made sweeps slower: every solver, material and precision on two sources, in turns.
+"""Effect of a change on sweep times: every solver, material and precision on two sources, interleaved.
 
     python benchmarks/before_after.py OTHER/src            this checkout against another one
     python benchmarks/before_after.py OTHER/src --turns 5
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def measured(source: Path, repeats: int) -> dict[str, float]:
-    """Milliseconds per sweep by what was swept, on the sources in that folder."""
+    """Milliseconds per sweep by configuration, on the sources in a folder."""
     return json.loads(
         subprocess.run(
             [sys.executable, "-c", MEASURE, str(CELLS), str(repeats)],

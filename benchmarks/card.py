@@ -1,5 +1,4 @@
-"""Equilibria by the default solver on a CUDA device, compared with the CPU: what arrives, and what takes how
-long.
+"""Equilibria by the default solver on a CUDA device compared with the CPU: convergence and times.
 
     python benchmarks/card.py                            bars, a twisted block; JSON to benchmarks/results
     python benchmarks/card.py --only 300K --profile      seconds of every kernel, too
@@ -31,7 +30,7 @@ RESULTS = Path(__file__).parent / "results" / "card.json"
 
 
 def bar(cells: int, young: float = 1e8) -> supple.Scene:
-    """20:1:1, two metres long, clamped at one end, that bends under its weight."""
+    """20:1:1, two meters long, clamped at one end, bent by its weight."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     mesh = supple.block((20 * cells, cells, cells), (2, 0.1, 0.1))
     body = scene.add_solid(mesh, supple.Corotated(young=young, poisson=0.4), density=1000)
@@ -40,7 +39,7 @@ def bar(cells: int, young: float = 1e8) -> supple.Scene:
 
 
 def hanging() -> supple.Scene:
-    """Blocks that do not match, tied by stiff springs."""
+    """Non-matching blocks tied by stiff springs."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     stiff, soft = (supple.Corotated(young=young, poisson=0.3) for young in (1e6, 1e5))
     top = scene.add_solid(supple.block(6, origin=(0, 1, 0)), stiff, density=1000)
@@ -63,7 +62,7 @@ LARGE: dict[str, Callable[[], supple.Scene]] = {"twist 2M": lambda: twisted_bloc
 
 
 def profile() -> dict[str, list[float]]:
-    """Seconds of every launch from now on, by kernel."""
+    """Record seconds of every later launch, by kernel."""
     from supple.kernels.cuda import synchronise
     from supple.problem.cuda import Cuda
 

@@ -1,5 +1,5 @@
-"""Torsion of a cylinder (Poynting's effect) and inflation of a thick sphere, of Mooney-Rivlin rubber, on
-finer and finer meshes, against what they should be.
+"""Torsion of a cylinder (Poynting's effect) and inflation of a thick sphere of Mooney-Rivlin rubber on
+refined meshes, against references.
 
     python benchmarks/closed_bodies.py [--finest 16]
 
@@ -53,8 +53,8 @@ def cylinder(resolution: int, bulk: float) -> dict[str, Any]:
 
 
 def sphere(resolution: int, bulk: float) -> dict[str, Any]:
-    """The pressure is that of the stretch in one dimension; compared with the closed form, it is known by
-    how much that one differs."""
+    """The pressure is that of the stretch in one dimension, whose difference from the closed form is
+    known."""
     pressure = inflation(INNER, OUTER, STRETCH, bulk)
     displacement, report = inflated_sphere(INNER, OUTER, pressure, bulk, resolution)
     closed = pressure / closed_inflation(INNER, OUTER, STRETCH) - 1
@@ -71,7 +71,7 @@ def about(report: Any) -> dict[str, Any]:
 
 
 def series(make: Callable, bulk: float, finest: int) -> list[dict[str, Any]]:
-    """With the order of each error since the mesh before."""
+    """Errors, each with its order since the previous mesh."""
     rows: list[dict[str, Any]] = []
     resolution = 2
     while resolution <= finest:

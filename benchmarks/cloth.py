@@ -1,4 +1,4 @@
-"""Cloth compared with closed forms, and what a sweep of it costs: python benchmarks/cloth.py
+"""Cloth compared with closed forms, and the cost of a sweep: python benchmarks/cloth.py
 
 Strips under their own weight compared with the heavy elastica (ASTM D1388), a catenary and the length at
 which they give way sideways, sheets rolled to cylinders compared with plate theory; operations and bytes of
@@ -42,7 +42,7 @@ BENDINGS = {"hinge": supple.HingeBending, "isometric": supple.IsometricBending}
 
 
 def weave(stretching: float) -> supple.materials.WovenStVK:
-    """With E h [N/m] along the strip as the isotropic one, half across, and soft in shear."""
+    """A weave with E h [N/m] of the isotropic strip along it, half across, and soft in shear."""
     weft = stretching / 1e-2
     return supple.materials.WovenStVK(
         young_weft=weft, young_warp=0.5 * weft, shear_modulus=0.1 * weft, poisson_weft=0.2, poisson_warp=0.1
@@ -50,7 +50,7 @@ def weave(stretching: float) -> supple.materials.WovenStVK:
 
 
 def elastica() -> list[dict[str, Any]]:
-    """Angle of the chord compared with that of the heavy elastica, for each weight."""
+    """Angle of the chord against the heavy elastica, for each weight."""
     return [
         strip(name, weight, bending)
         for name, bending in BENDINGS.items()
@@ -60,8 +60,7 @@ def elastica() -> list[dict[str, Any]]:
 
 
 def weaves() -> list[dict[str, Any]]:
-    """Strips that are twice as stiff along themselves as across, and soft in shear, compared with the
-    elastica."""
+    """Strips twice as stiff along as across, and soft in shear, against the elastica."""
     return [strip("weave", weight, supple.HingeBending) for weight in ELASTICA]
 
 
@@ -72,7 +71,7 @@ def strip(name: str, weight: int, bending: Any) -> dict[str, Any]:
 
 
 def right_triangles() -> list[dict[str, Any]]:
-    """Strips of squares cut in two, along their sides, along the diagonals and across these, under Γ = 8."""
+    """Strips of halved squares along their sides, along the diagonals and across them, under Γ = 8."""
     return [
         hung(f"{pattern} diagonals, {degrees} degrees", 8, of_right_triangles(8, pattern, degrees))
         for pattern, degrees in (("alternating", 0), ("parallel", 0), ("parallel", -45), ("parallel", 45))
@@ -80,7 +79,7 @@ def right_triangles() -> list[dict[str, Any]]:
 
 
 def hung(name: str, weight: int, model: Model) -> dict[str, Any]:
-    """A strip, where it comes to rest."""
+    """Equilibrium of a hanging strip."""
     result = supple.equilibrium(model)
     angle, expected = (
         math.degrees(math.atan2(*end)) for end in (tip(model, result.positions), ELASTICA[weight])
@@ -98,8 +97,8 @@ def hung(name: str, weight: int, model: Model) -> dict[str, Any]:
 
 
 def of_right_triangles(weight: float, pattern: str, degrees: float) -> Model:
-    """The cantilever cut from squares that are cut in two, so many degrees from their sides; parallel
-    diagonals run across a strip of 45 degrees, and along one of -45. Columns of vertices are `step` apart
+    """The cantilever of halved squares at an angle [degrees] from their sides; parallel diagonals are
+    transverse in a strip of 45 degrees, and longitudinal in one of -45. Columns of vertices are `step` apart
     along it; two of them are pinned, and the first hinge bends half a step on both sides of it, so that the
     strip begins between them."""
     cell = 1 / (CELLS - 0.5)
@@ -118,7 +117,7 @@ def of_right_triangles(weight: float, pattern: str, degrees: float) -> Model:
 
 
 def cut_out(pattern: str, degrees: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """A strip from -step/2 to 1 of a large sheet that was turned, with borders as its triangles have them."""
+    """A strip from -step/2 to 1 of a large rotated sheet, with the borders of its triangles."""
     step = 1 / (CELLS - 0.5)
     cell, many = step * math.sqrt(2), 2 * CELLS
     mesh = supple.sheet(many, (many * cell, many * cell), pattern)
@@ -135,11 +134,11 @@ def cut_out(pattern: str, degrees: float) -> tuple[np.ndarray, np.ndarray, float
 
 
 STRETCHED = {"basket1": 0.02, "honey1": 0.06, "rib1": 0.07, "satin1": 0.02, "stock1": 0.035}
-"""How far each of two bars moves away from the other [m], as in HYLC's tests."""
+"""Displacement of each of two bars [m], as in HYLC's tests."""
 
 
 def fabrics() -> list[dict[str, Any]]:
-    """Equilibria of HYLC's fabrics between bars that move apart in four frames, as in GPBD Fig. 5; they need
+    """Equilibria of HYLC's fabrics between bars that separate in four frames, as in GPBD Fig. 5; they need
     $SUPPLE_DATA."""
     results = []
     for name, away in STRETCHED.items():
@@ -166,7 +165,7 @@ def fabrics() -> list[dict[str, Any]]:
 
 
 def catenary() -> dict[str, Any]:
-    """The sag of a heavy strip without bending stiffness, a fifth longer than the distance of its ends."""
+    """Sag of a heavy strip without bending stiffness, a fifth longer than the distance of its ends."""
     span, length = 1.0, 1.2
     mesh = supple.sheet((40, 1), (span, 0.02), plane="xz", pattern="parallel")
     scene = supple.Scene()
@@ -187,7 +186,7 @@ def catenary() -> dict[str, Any]:
 
 
 def buckling() -> dict[str, Any]:
-    """The weight at which a strip on edge gives way sideways; its length goes with the third root of it."""
+    """Weight at which a strip on edge buckles laterally; its length scales with the cube root."""
     weight = brentq(lambda w: least_curvature(CRITICAL * w), 0.8, 1.3, xtol=1e-3)
     entry = {"weight": round(weight, 4), "length": round(weight ** (1 / 3), 4)}
     print(entry, flush=True)
@@ -195,7 +194,7 @@ def buckling() -> dict[str, Any]:
 
 
 def cylinders() -> list[dict[str, Any]]:
-    """Energy of rolled sheets by that of a plate, for directions across the mesh."""
+    """Energy of rolled sheets relative to a plate, for directions across the mesh."""
     results = []
     meshes = {"equilateral": equilateral(48, 56), "right triangles": sheet(48)}
     for mesh, (points, triangles) in meshes.items():
@@ -243,7 +242,7 @@ def sweep(model: Model, device: str) -> dict[str, Any]:
 
 
 def swept() -> dict[str, Model]:
-    """A cloth of 128 × 128 cells, its membrane alone and with hinges, and a block of as many tetrahedra."""
+    """A cloth of 128 × 128 cells, as membrane and with hinges, and a block of as many tetrahedra."""
     points, triangles = sheet(128)
     pinned = np.flatnonzero(points[:, 0] == 0)
     membrane, down = supple.Corotated(young=1e5, poisson=0.3), np.array([0, 0, -10.0])
@@ -266,7 +265,8 @@ def sweeps(device: str = "cpu") -> dict[str, Any]:
 
 
 def operations() -> dict[str, Any]:
-    """Of a vertex update and of a stencil; of the sweep over cloth with hinges, the mean of its stencils."""
+    """Operations of a vertex update and of a stencil; for the sweep over cloth with hinges, the mean of its
+    stencils."""
     models = swept()
     results = operations_per_update(models["tetrahedra"]) | operations_per_update(
         models["membrane and hinges"]

@@ -44,7 +44,7 @@ def scene(bending: bool) -> Any:
 
 
 def swung() -> tuple[np.ndarray, np.ndarray]:
-    """Positions and velocities from which all of them begin."""
+    """Common initial positions and velocities."""
     import supple
 
     *_, frame = supple.simulate(scene(False), solver="pbng", frames=45, tolerance=1e-3)
@@ -63,7 +63,7 @@ def residual(x: np.ndarray, start: np.ndarray, velocity: np.ndarray) -> float:
 
 
 def of_supple(start: np.ndarray, velocity: np.ndarray, bending: bool, solver: Any) -> dict[int, tuple]:
-    """Milliseconds of so many iterations, and positions after them."""
+    """Milliseconds of some iterations, and the positions after them."""
     import supple
     from supple.solve.loop import make_problem
 
@@ -85,7 +85,7 @@ def of_supple(start: np.ndarray, velocity: np.ndarray, bending: bool, solver: An
 
 
 def newton_model(start: np.ndarray, velocity: np.ndarray, kind: str, bending: bool) -> Any:
-    """The same sheet; its coordinates are ours, with y upwards."""
+    """The same sheet in Newton, with our coordinates and y upwards."""
     import newton
     import warp as wp
 
@@ -118,7 +118,7 @@ def newton_model(start: np.ndarray, velocity: np.ndarray, kind: str, bending: bo
 
 
 def of_newton(kind: str, bending: bool) -> dict[str, Any]:
-    """The same of one of Newton's solvers."""
+    """Milliseconds and positions of one of Newton's solvers."""
     import newton
     import warp as wp
 

@@ -1,4 +1,5 @@
-"""Clusters of elements against colors of single ones [BNH Table 2], and why one or the other is faster.
+"""Clusters of elements against colors of single ones [BNH Table 2], and the reasons of the time
+difference.
 
     python benchmarks/clusters.py --device cuda          JSON to benchmarks/results/clusters.json
 
@@ -41,7 +42,7 @@ ORDERINGS: dict[str, dict[str, Any]] = {
 
 
 def longest(projections: Any) -> int:
-    """Visits that follow one another in a sweep: of every color those of its longest batch."""
+    """Sequential visits of a sweep: the sum over colors of their longest batch."""
     total = 0
     for q in projections:
         bounds, start = np.asarray(q.elements.color_start), q.elements.start

@@ -1,5 +1,5 @@
-"""What the first solves on a machine take, while kernels are compiled: a bar in float64, then in float32,
-then with Newton, each in a process of its own, with a cache that is empty at first.
+"""Time of the first solves on a machine, with compilation of kernels: a bar in float64, then in float32, then
+with Newton, each in a separate process, with an initially empty cache.
 
     python benchmarks/cold.py                    writes benchmarks/results/cold.json
     python benchmarks/cold.py --output FILE      writes another file, such as one for other sources
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def measure(options: str, folder: str) -> dict[str, float]:
-    """Seconds of a process that solves, with its cache in a folder."""
+    """Seconds of a solving process with its cache in a folder."""
     homes = dict.fromkeys(("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"), folder)
     began, before = perf_counter(), os.times()
     command = [sys.executable, "-c", SOLVE.format(options=options)]
@@ -78,7 +78,7 @@ def measure(options: str, folder: str) -> dict[str, float]:
 
 
 def load() -> float | None:
-    """How many programs wanted a core during the last minute."""
+    """Mean number of runnable processes during the last minute."""
     return round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
 
 

@@ -1,4 +1,5 @@
-"""Why Gauss-Seidel loses one row of GPBD Table 5: compress, log barrier, nu = 0.4995, 20³ cells, 20 x 10.
+"""Analysis of a row of GPBD Table 5 on which Gauss-Seidel fails: compress, log barrier, nu = 0.4995, 20³
+cells, 20 x 10.
 
     python benchmarks/compress_row.py --device cuda      JSON to benchmarks/results/compress_row.json
 
@@ -53,7 +54,7 @@ def follow(
     steps: int = 1400,
     **form: Any,
 ) -> dict[str, Any]:
-    """One run, looked at every 10th step."""
+    """One run, evaluated at every 10th step."""
     scene = cube(supple.materials.LogNeoHookean(young=1e5, poisson=poisson), "compress", cells, 0.001)
     if slow > 1:
         longer = {"duration": slow * MOTION_STEPS * 0.001}

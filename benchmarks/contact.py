@@ -22,7 +22,7 @@ YOUNG, POISSON, RADIUS = 1e6, 0.3, 1.0
 
 
 def graded(cells: int, power: float, size: float) -> supple.TetMesh:
-    """A block whose cells are finer towards (0, size, 0)."""
+    """A block with cells refined towards (0, size, 0)."""
     block = supple.block(cells=(cells, cells, cells), size=(1, 1, 1))
     x, y, z = block.points.T
     points = size * np.column_stack([x**power, 1 - (1 - y) ** power, z**power])
@@ -30,7 +30,7 @@ def graded(cells: int, power: float, size: float) -> supple.TetMesh:
 
 
 def indent(cells: int, depth: float, size: float = 2.0, power: float = 2.0, tolerance: float = 1e-5) -> dict:
-    """Press a ball into the block by a depth [m]; its force and its radius of contact against Hertz's."""
+    """Press a ball into the block by a depth [m]; its force and contact radius relative to Hertz's."""
     scene = supple.Scene(gravity=(0, 0, 0))
     mesh = graded(cells, power, size)
     body = scene.add_solid(mesh, supple.materials.LinearElastic(young=YOUNG, poisson=POISSON))
@@ -61,7 +61,7 @@ def indent(cells: int, depth: float, size: float = 2.0, power: float = 2.0, tole
 
 
 def extrapolated(rows: list[dict]) -> float:
-    """The ratio of the force to Hertz's without what falls as 1/cells, from the last two runs."""
+    """The ratio of the force to Hertz's, extrapolated in 1/cells from the last two runs."""
     coarse, fine = rows[-2:]
     change = fine["cells"] * fine["ratio"] - coarse["cells"] * coarse["ratio"]
     return change / (fine["cells"] - coarse["cells"])

@@ -1,4 +1,4 @@
-"""Contact against answers that are known, into results/contact_answers.json.
+"""Contact against known solutions, into results/contact_answers.json.
 
 Each answer is a function, which says where it comes from, in contact_friction, contact_pressing or
 contact_standing; `--only hertz,capstan` runs some of them and keeps what the file has of the others;

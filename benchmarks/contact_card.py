@@ -1,4 +1,4 @@
-"""Objects dropped into a box on a CUDA device: what a step of 20 sweeps takes, in results/contact_card.json.
+"""Objects dropped into a box on a CUDA device: cost of a step of 20 sweeps, in results/contact_card.json.
 
     python benchmarks/contact_card.py       250,080 vertices in weak contact, searched every ten sweeps, and
                                             when a step begins only
@@ -31,7 +31,7 @@ SWEEPS, PROFILED_FRAMES = 20, 3
 
 
 def measured(contact: Any, size: Size, frames: int, precision: str) -> dict[str, Any]:
-    """Seconds and contacts of every frame, and of kernels in the last ones."""
+    """Seconds and contacts of every frame, and times of kernels in the last ones."""
     scene = CASES["dropped_40"].make(contact, size)
     rows: list[dict[str, Any]] = []
     times: dict[str, list[float]] = {}

@@ -1,4 +1,4 @@
-"""Scenes of contact that people recognise, each in a small size for two cores and in the papers'.
+"""Well-known contact scenes, each in a small size for two cores and in the papers' size.
 
 Two blocks pressed together, four bars twisted around each other [PXPBD Fig. 10], a twisted mat of cloth, a
 ball pushed through a ring, an armadillo squeezed between plates, objects dropped into a box (40 of them [PBNG
@@ -26,8 +26,8 @@ DT = 0.01
 
 @dataclass(frozen=True)
 class Size:
-    """fine: how many times finer than the smallest meshes; count: of dropped objects, None for the scene's;
-    full: as in the papers, where that is more than finer meshes."""
+    """fine: refinement factor of the smallest meshes; count: number of dropped objects, None for the scene's;
+    full: the papers' version, if it differs by more than refinement."""
 
     fine: float = 1
     count: int | None = None
@@ -36,7 +36,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Case:
-    """A scene with so many frames, and the contacts that can be tried on it."""
+    """A scene with its number of frames and the contact methods to run."""
 
     make: Callable[[Any, Size], supple.Scene]
     frames: int
@@ -52,7 +52,7 @@ def rubber(young: float, poisson: float = 0.3) -> supple.StableNeoHookean:
 
 
 def blocks(contact: Any, size: Size) -> supple.Scene:
-    """A narrow block that is pushed into a wide one by half its height."""
+    """A narrow block pushed into a wide one by half its height."""
     scene, f = empty(contact, 0.0), size.fine
     low = scene.add_solid(
         supple.block((12 * f, 6 * f, 12 * f), (1.2, 0.6, 1.2)), rubber(1e4, 0.4), density=100
@@ -66,7 +66,7 @@ def blocks(contact: Any, size: Size) -> supple.Scene:
 
 
 def bars(contact: Any, size: Size) -> supple.Scene:
-    """Four bars whose common ends are turned against each other by more than a turn."""
+    """Four bars whose common ends are twisted by more than a turn."""
     scene, f = empty(contact, 0.0), size.fine
     for y in (0.05, -0.3):
         for z in (0.05, -0.3):
@@ -79,7 +79,7 @@ def bars(contact: Any, size: Size) -> supple.Scene:
 
 
 def mat(contact: Any, size: Size) -> supple.Scene:
-    """A sheet that rolls up onto itself as its ends are turned against each other by three turns."""
+    """A sheet that rolls up onto itself as its ends are twisted by three turns."""
     scene, f = empty(contact, 0.0, damping=0.02), size.fine
     sheet = supple.sheet((40 * f, 20 * f), size=(1, 0.5), plane="xz")
     kind = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
@@ -93,7 +93,7 @@ def mat(contact: Any, size: Size) -> supple.Scene:
 
 
 def ring(contact: Any, size: Size) -> supple.Scene:
-    """A ball whose core is pushed all the way through a ring that is narrower, and pinned at its rim."""
+    """A ball whose core is pushed through a narrower ring, pinned at its rim."""
     scene = empty(contact, 0.0)
     torus = scene.add_solid(
         supple.meshes.torus(1.0, 0.3, resolution=3 * size.fine), rubber(2e4), density=100, name="ring"
@@ -107,8 +107,8 @@ def ring(contact: Any, size: Size) -> supple.Scene:
 
 
 def armadillo_mesh(fine: int) -> supple.TetMesh:
-    """Of edges of 9 cm, from a file where there is one of its tetrahedra, else filled; halved until they are
-    so many times finer."""
+    """Mesh with edges of 9 cm, from a file of tetrahedra if present, else tetrahedralized; halved until fine
+    enough."""
     filled = DATA / "armadillo_0.09.mesh"
     if filled.exists():
         mesh = supple.load_mesh(filled)
@@ -122,7 +122,7 @@ def armadillo_mesh(fine: int) -> supple.TetMesh:
 
 
 def armadillo(contact: Any, size: Size) -> supple.Scene:
-    """Between two plates that come together to half its height."""
+    """The armadillo between two plates that close to half its height."""
     scene = empty(contact, 0.0)
     mesh = armadillo_mesh(size.fine)
     body = scene.add_solid(mesh, rubber(1e4), density=100, name="armadillo")
@@ -137,14 +137,14 @@ def armadillo(contact: Any, size: Size) -> supple.Scene:
 
 
 def bunny_mesh(length: float) -> supple.TetMesh:
-    """About the origin, of such a length [m]."""
+    """The bunny about the origin, of a given length [m]."""
     bunny = supple.load_mesh(DATA / "bunny.mesh")
     points = bunny.points - bunny.points.mean(axis=0)
     return supple.TetMesh(length * points / np.ptp(points, axis=0).max(), bunny.tets)
 
 
 def objects(size: Size, bunnies: bool) -> list[supple.TetMesh]:
-    """Of about the same size, 0.5 m, about the origin."""
+    """Objects of about 0.5 m about the origin."""
     two, three, five = (round(cells * size.fine) for cells in (2, 3, 5))
     meshes = [
         supple.block(cells=three, size=(0.4, 0.4, 0.4)).translated((-0.2, -0.2, -0.2)),
@@ -156,7 +156,7 @@ def objects(size: Size, bunnies: bool) -> list[supple.TetMesh]:
 
 
 def dropped(count: int, small: int, bunnies: bool, contact: Any, size: Size) -> supple.Scene:
-    """Objects in turned positions, in layers above each other, fall into a box."""
+    """Objects in rotated poses, stacked in layers, fall into a box."""
     rng, count = np.random.default_rng(0), size.count or (count if size.full else small)
     scene = empty(contact)
     side = 2 if count < 20 else 3
@@ -173,7 +173,7 @@ def dropped(count: int, small: int, bunnies: bool, contact: Any, size: Size) -> 
 
 
 def draped(contact: Any, size: Size) -> supple.Scene:
-    """Cloth that falls on a bunny, which does not move."""
+    """Cloth that falls on a fixed bunny."""
     scene, mesh = empty(contact), bunny_mesh(1.0)
     body = scene.add_solid(mesh, rubber(1e6), density=1000, name="bunny")
     scene.pin(body.where(np.arange(len(mesh.points))))
@@ -190,7 +190,7 @@ FULL = {
     "blocks": 4, "bars": 3, "mat": 4, "ring": 3, "armadillo": 4, "draped": 5, "dropped_30": 3,
     "dropped_40": 3,
 }  # fmt: skip
-"""How fine the meshes of the papers' sizes are."""
+"""Mesh refinement of the papers' sizes."""
 
 CASES: dict[str, Case] = {
     "blocks": Case(blocks, 50),

@@ -1,4 +1,4 @@
-"""Answers of friction that are known: a slope, a rope around a drum, and where a pressed ball sticks."""
+"""Known solutions with friction: a slope, a rope around a drum, and the sticking zone of a pressed ball."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import supple
 G = 9.81
 YOUNG, POISSON = 1e6, 0.3
 CRITICAL = 26.565
-"""Degrees, whose tangent is 0.5 but for 2e-6."""
+"""Critical angle [degrees], with a tangent of 0.5 up to 2e-6."""
 
 
 def slope_scene(mu: float, degrees: float, between: bool) -> supple.Scene:
-    """A block of 1 × 0.5 × 1 m on a plane, or on another body that is pinned; gravity is tilted."""
+    """A block of 1 × 0.5 × 1 m on a plane or on a pinned body; gravity is tilted."""
     angle = np.radians(degrees)
     contact = supple.Contact("weak", friction=mu) if between else "none"
     gravity = (G * float(np.sin(angle)), -G * float(np.cos(angle)), 0.0)
@@ -34,8 +34,8 @@ def slope_scene(mu: float, degrees: float, between: bool) -> supple.Scene:
 
 
 def slide(mu: float, degrees: float, seconds: float, between: bool = False) -> dict:
-    """From rest, in balance but for what friction does not carry: how far the block creeps after the first
-    second, or how fast it gets faster, against g (sin - μ cos)."""
+    """From a start at rest, in equilibrium without friction: creep after the first second, or acceleration
+    against g (sin - μ cos)."""
     began, scene = perf_counter(), slope_scene(mu, degrees, between)
     frames, steep = round(seconds / scene.dt), np.tan(np.radians(degrees))
     static_scene = scene if mu >= steep * (1 - 1e-5) else slope_scene(steep + 0.2, degrees, between)
@@ -64,7 +64,7 @@ def slide(mu: float, degrees: float, seconds: float, between: bool = False) -> d
 
 
 def slope() -> dict:
-    """Coulomb: what is steeper than tan⁻¹ μ slides with g (sin - μ cos), all else stays for ever."""
+    """Coulomb: above tan⁻¹ μ the block slides with g (sin - μ cos), below it sticks forever."""
     return {
         "critical": [slide(0.5, CRITICAL, 60), slide(0.49, CRITICAL, 4)],
         "grid": [
@@ -132,7 +132,8 @@ def capstans() -> list[dict]:
 
 
 def refined(cells: int, inner: float, size: float) -> np.ndarray:
-    """(cells + 1,) from 0 to a size: half of the cells are equal up to `inner`, the others grow evenly."""
+    """(cells + 1,) coordinates from 0 to a size: half of the cells are equal up to `inner`, the others grow
+    geometrically."""
     near = cells // 2
     first, outer_cells = inner / near, cells - near
     low, high = 1.0, 20.0
@@ -145,7 +146,7 @@ def refined(cells: int, inner: float, size: float) -> np.ndarray:
 
 
 def half_space(cells: int, inner: float, size: float, both: bool = False) -> supple.TetMesh:
-    """A quarter of a block (half of it: both) with its top at y = 0, whose cells are small and equal near the
+    """A quarter of a block (or half of it) with its top at y = 0, whose cells are small and equal near the
     origin."""
     line = refined(cells, inner, size)
     mirrored = np.concatenate([-line[:0:-1], line]) if both else line
@@ -167,8 +168,8 @@ def pressed(mesh: supple.TetMesh, both: bool, size: float) -> tuple[supple.Scene
 
 
 def mindlin(cells: int = 14, depth: float = 0.01, mu: float = 0.3) -> dict:
-    """Pressed, then dragged along without sliding: what sticks has a radius of c = a (1 - Q/(μ P))^{1/3}
-    [Cattaneo 1938, Mindlin 1949]."""
+    """Pressed, then sheared without sliding: the sticking radius is c = a (1 - Q/(μ P))^{1/3} [Cattaneo 1938,
+    Mindlin 1949]."""
     began, radius = perf_counter(), 1.0
     a = float(np.sqrt(radius * depth))
     size = 20 * a

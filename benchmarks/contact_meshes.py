@@ -1,5 +1,5 @@
-"""Meshes for answers of contact: sectors around an axis, with small cells where things touch, stones of
-arches, and meshes with edges half as long."""
+"""Meshes for contact benchmarks: sectors around an axis with refined contact zones, stones of arches, and
+meshes with halved edges."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 import supple
 
 SECTOR = np.radians(5.0)
-"""One layer of cells wide; 72 of them are all the way round."""
+"""Angle of one layer of cells; 72 of them are a full turn."""
 
 ROUND = 2 * np.pi / SECTOR
 
 
 def growing(inner: float, cells: int, ratio: float, size: float) -> np.ndarray:
-    """From 0 to a size: so many equal cells up to `inner`, then each longer by a ratio than the last."""
+    """Coordinates from 0 to a size: equal cells up to `inner`, then each longer than the last by a ratio."""
     step = inner / cells
     steps, total = [step] * cells, inner
     while total < size:
@@ -31,7 +31,7 @@ def growing(inner: float, cells: int, ratio: float, size: float) -> np.ndarray:
 def sector(
     radii: np.ndarray, depths: np.ndarray, profile: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> supple.TetMesh:
-    """A sector of a cylinder around y with its top at y = 0, or at a profile of the radius, which vanishes
+    """A sector of a cylinder around y with its top at y = 0, or at a profile of the radius that vanishes
     towards the bottom."""
     cells = len(radii) - 1, len(depths) - 1, 1
     block = supple.block(cells=cells, size=(1, 1, 1))
@@ -51,7 +51,7 @@ def sector(
 
 
 def hold_sector(scene: supple.Scene, body: Any, size: float, bottom: float, motion: Any = None) -> None:
-    """Planes of symmetry on both sides; the bottom wholly, with a motion."""
+    """Planes of symmetry on both sides and a pinned bottom with a motion."""
     sides = np.array([[0, 0, 1.0], [-np.sin(SECTOR), 0, np.cos(SECTOR)]])
     for normal in sides:
         scene.pin(body.where(lambda X, n=normal: np.abs(X @ n) < 1e-9 * size), normal=normal)
@@ -78,7 +78,7 @@ PARTS = np.array(
 
 
 def halved(mesh: supple.TetMesh) -> supple.TetMesh:
-    """Every tetrahedron cut into eight."""
+    """Mesh with every tetrahedron cut into eight."""
     sides = np.sort(mesh.tets[:, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]], axis=2)
     edges, which = np.unique(sides.reshape(-1, 2), axis=0, return_inverse=True)
     points = np.concatenate([mesh.points, mesh.points[edges].mean(axis=1)])

@@ -46,7 +46,7 @@ def objects(contact: str) -> Any:
 
 
 def judged(scene: Any, states: np.ndarray, seconds: float) -> dict[str, Any]:
-    """What is to be said of positions (frames, n, 3)."""
+    """Figures of positions (frames, n, 3)."""
     from contact_scenes import depth_of
     from intersecting import intersects
 
@@ -65,7 +65,7 @@ def judged(scene: Any, states: np.ndarray, seconds: float) -> dict[str, Any]:
 
 
 def fallen(scene: Any, states: np.ndarray) -> np.ndarray:
-    """[m] how far the middle of all vertices has come down, every ten frames."""
+    """Descent of the mean position [m], every ten frames."""
     began = np.concatenate([body.points for body in scene.bodies])[:, 1].mean()
     return np.asarray(began - states[8::10, :, 1].mean(axis=1))
 
@@ -87,7 +87,7 @@ def of_supple(contact: str, frames: int) -> dict[str, Any]:
 
 
 def of_newton(substeps: int, gap: float | None, frames: int, given: Any) -> tuple[np.ndarray, float, int]:
-    """Positions (frames, n, 3), and seconds of the processor."""
+    """Positions (frames, n, 3) and processor seconds."""
     import newton
     import warp as wp
 

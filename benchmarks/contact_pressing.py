@@ -1,4 +1,4 @@
-"""Answers of pressing that are known: Hertz' law, uniform pressure across two meshes, a gap that closes."""
+"""Known solutions of pressing: Hertz' law, uniform pressure across two meshes, a closing gap."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def hertz(cells: int, depth: float = 2.5e-5, radius: float = 1.0, wide: float = 
 
 
 def limit(rows: list[dict], name: str) -> float:
-    """What a figure tends to, without what falls as 1/cells, from the last two runs."""
+    """Limit of a figure, extrapolated in 1/cells from the last two runs."""
     coarse, fine = rows[-2:]
     change = fine["cells"] * fine[name] - coarse["cells"] * coarse[name]
     return change / (fine["cells"] - coarse["cells"])
@@ -106,7 +106,7 @@ def two_spheres(cells: int = 12, approach: float = 5e-5, wide: float = 100.0) ->
 
 
 def _two_spheres(result: Any, a: float, radius: float, approach: float, wide: float) -> dict:
-    """Force and radius of contact, from what acts on the vertices of the lower one."""
+    """Force and contact radius, from the forces on vertices of the lower sphere."""
     own = result.model.body_vertices[0][1]
     term = result.model.terms[-1]
     force = contact_forces_on_vertices(term, result.positions, result.model.rest)[own, 1]
@@ -164,8 +164,8 @@ def patches() -> list[dict]:
 
 
 def closing(nu: float = 0.3) -> list[dict]:
-    """A soft block that closes a gap of 6 % and is pressed on, weak contact: every solver arrives, and where
-    Newton does."""
+    """A soft block that closes a gap of 6 % and is pressed further, weak contact: every solver converges to
+    Newton's equilibrium."""
     rows, reference = [], None
     for name in ("newton", "pbng", "hybrid"):
         scene, soft = supple.Scene(gravity=(0, 0, 0), contact="weak"), supple.Corotated(young=1e5, poisson=nu)

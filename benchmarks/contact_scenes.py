@@ -1,4 +1,4 @@
-"""Large scenes of contact: what intersects, how deep, and what finding contacts costs, into
+"""Large contact scenes: intersections, their depth, and the cost of contact detection, into
 results/contact_scenes.json.
 
     python benchmarks/contact_scenes.py ring --contact barrier --frames 80 --save runs
@@ -45,7 +45,7 @@ SWEEPS = 20
 
 
 def intersects(scene: supple.Scene, positions: np.ndarray) -> bool | None:
-    """Whether surfaces do, None where nobody can tell."""
+    """True if surfaces intersect, None without ipctk."""
     if find_spec("ipctk") is None:
         return None
     from intersecting import intersects as by_ipctk
@@ -54,7 +54,7 @@ def intersects(scene: supple.Scene, positions: np.ndarray) -> bool | None:
 
 
 def depth_of(scene: supple.Scene, positions: np.ndarray) -> float:
-    """How deep a vertex is inside of a body [m], where surfaces cross."""
+    """Depth of a vertex in a body [m], if surfaces intersect."""
     triangles = np.concatenate([np.asarray(body.mesh.surface) + body.first for body in scene.bodies])
     body = np.repeat(np.arange(len(scene.bodies)), [len(body.points) for body in scene.bodies])
     flat = np.array([body.kind != "solid" for body in scene.bodies])
@@ -77,8 +77,8 @@ WATCHED: list[tuple[Any, str, str]] = [
 
 @contextmanager
 def stopwatch() -> Iterator[dict[str, float]]:
-    """Seconds that are spent in finding contacts, of which exchanging stencils and recoloring is a part,
-    and in frames, without compilation."""
+    """Seconds of contact detection (with exchange of stencils and recoloring) and of frames, without
+    compilation."""
     spent = {"finding": 0.0, "exchanging": 0.0, "frames": 0.0}
     depth = 0
 
@@ -109,8 +109,8 @@ def stopwatch() -> Iterator[dict[str, float]]:
 
 @dataclass
 class RunSummary:
-    """What is known of a run after so many frames; behind: how far pins are from where they are to be [m],
-    with a barrier in their way; unchecked: frames that ipctk has not seen."""
+    """Figures of a run after some frames; behind: distance of pins from their targets [m] with a barrier;
+    unchecked: frames without a check by ipctk."""
 
     scene: str
     contact: str
@@ -165,7 +165,7 @@ class RunSummary:
 
 
 class Folder:
-    """Where a run keeps its frames, the state of the last one, and its summary; None keeps nothing."""
+    """Folder of the frames of a run, its last state and its summary; None stores nothing."""
 
     def __init__(self, path: Path | None, every: int = 1) -> None:
         self.path, self._every = path, every
@@ -243,8 +243,8 @@ def measure(name: str, contact: str, size: Size, options: argparse.Namespace) ->
 
 
 def say(run_summary: RunSummary, frame: supple.Frame, seconds: list[float]) -> None:
-    """One line for a frame, with what is left if all frames take as long as the last ones did; the first one
-    of a run compiles and lays out."""
+    """Print one line for a frame with the remaining time, estimated from the last frames; the first frame of
+    a run includes compilation and set-up."""
     pace = float(np.mean(seconds[1:][-5:] or seconds))
     left = pace * (run_summary.of_frames - frame.index)
     contact = frame.report.contact
@@ -269,7 +269,7 @@ def write(options: argparse.Namespace, size: Size, run_summary: RunSummary) -> N
 
 
 def check(folder: Path) -> None:
-    """Look at the frames of all runs in a folder that nobody has looked at."""
+    """Check all unchecked frames of the runs in a folder."""
     for path in sorted(folder.glob("*/figures.json")):
         saved = json.loads(path.read_text())
         size = json.loads((path.parent / "size.json").read_text())

@@ -1,4 +1,4 @@
-"""Answers of what stands or falls: a stack, an arch, and the impulse of a ball that drops."""
+"""Known solutions of stability: a stack, an arch, and the impulse of a dropped ball."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ G = 9.81
 
 
 def stack(count: int = 3) -> dict:
-    """Blocks on each other on a floor, not quite above each other: the floor carries all of them, and once
-    they have stopped to sway nothing moves."""
+    """Slightly offset stacked blocks on a floor: the floor carries all of them, and the stack comes to
+    rest."""
     scene = supple.Scene(
         gravity=(0, -G, 0),
         quasistatic=False,
@@ -37,8 +37,8 @@ def stack(count: int = 3) -> dict:
 
 
 def arch(stones: int = 7, seconds: float = 2.0) -> dict:
-    """Stones of a half circle on a floor, kept up by nothing but friction: it stands where its thickness
-    is more than 0.107 of its radius [Couplet 1730, Milankovitch 1907]."""
+    """Stones of a half circle on a floor, supported by friction only: stable for a thickness above 0.107 of
+    the radius [Couplet 1730, Milankovitch 1907]."""
     radius, thick, gap = 1.0, 0.3, 0.004
     contact = supple.Contact("weak", friction=0.7, thickness=gap)
     scene = supple.Scene(gravity=(0, -G, 0), quasistatic=False, dt=0.01, damping=0.07, contact=contact)

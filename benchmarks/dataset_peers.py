@@ -1,5 +1,5 @@
-"""The set of benchmarks/datasets.py, of log_neo_hookean, by loops over peers: the same bar, values, ψ and
-tetrahedra, to the same relative residual.
+"""The data set of benchmarks/datasets.py, of log_neo_hookean, by loops over peers: equal bar, values, ψ,
+tetrahedra and relative residual.
 
     python benchmarks/dataset_peers.py supple 200     a data set, by one worker, once it has begun
     python benchmarks/dataset_peers.py felupe 5       with an interpreter that has felupe
@@ -32,13 +32,13 @@ from supple.io.machine import machine
 CELLS, SIZE, DENSITY = (19, 6, 6), (1.0, 0.3, 0.3), 100.0
 TOLERANCE, MOST_STEPS, INCREMENTS = 1e-4, 20, (2, 4, 8, 16)
 POOL = 256
-"""Samples that are drawn, of which all peers take the first."""
+"""Number of drawn samples, of which all peers take the first."""
 
 Values = dict[str, float]
 
 
 class Cost(NamedTuple):
-    """Seconds by the clock, and of all processors."""
+    """Wall seconds, and seconds of all processors."""
 
     seconds: float
     cpu_seconds: float
@@ -71,7 +71,7 @@ def mesh() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def end_moved(points: np.ndarray, values: Values, part: float) -> np.ndarray:
-    """Displacements (k, 3) [m] of vertices that the far end has, a part of the way."""
+    """Displacements (k, 3) [m] of the vertices of the far end, scaled by a part."""
     c, s = np.cos(part * values["angle"]), np.sin(part * values["angle"])
     center = np.array([1, 0.15, 0.15])
     turned = (points - center) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]]).T + center
@@ -144,8 +144,8 @@ def with_torch_fem(samples: list[Values]) -> Iterator[tuple[np.ndarray, Cost]]:
 
 
 def with_supple(samples: list[Values]) -> Iterator[tuple[np.ndarray, Cost]]:
-    """Shards of a data set, as a worker solves and stores them; before the clock starts it solves one, which
-    loads kernels."""
+    """Shards of a data set, solved and stored as by a worker; one solve before the start of the clock loads
+    kernels."""
     from supple.datasets.read.dataset import open_dataset
     from supple.datasets.run.create import make_store
     from supple.datasets.run.shard import Shards

@@ -1,6 +1,6 @@
-"""Data sets on this machine: samples per second against a plain loop over `supple.equilibrium`, what warm
-starts save, and how fast a store opens and streams. Figures of one run, one after the other, so that
-ratios hold on a busy machine too; writes benchmarks/results/datasets.json.
+"""Data sets on this machine: samples per second against a plain loop over `supple.equilibrium`, savings of
+warm starts, and speed of opening and streaming a store. Figures come from one sequential run, so that ratios
+are valid on a busy machine too; writes benchmarks/results/datasets.json.
 
 With --device cuda: samples per second with storage against those of the solves alone, for 980 and 32,768
 vertices; writes benchmarks/results/datasets_gpu.json."""
@@ -87,7 +87,7 @@ def _write(name: str, results: dict[str, Any]) -> None:
 
 
 def on_device(arguments: argparse.Namespace) -> None:
-    """For each number of workers, and without any store."""
+    """Rates for each number of workers, and without a store."""
     from supple.kernels.cuda import require_device
 
     with tempfile.TemporaryDirectory() as name:
@@ -115,7 +115,7 @@ def on_device(arguments: argparse.Namespace) -> None:
 def _device_spec(
     folder: Path, cells: tuple[int, int, int], estimate_distance: bool, samples: int, shard: int
 ) -> dict[str, Any]:
-    """estimate_distance: to the default distance, too, and not to the relative residual alone."""
+    """estimate_distance: solve to the default position tolerance, in addition to the relative residual."""
     size = SCENE.replace("cells = [19, 6, 6]", f"cells = {list(cells)}")
     scene = folder / f"bar{cells[1]}.toml"
     scene.write_text(size, encoding="utf-8")
@@ -129,8 +129,8 @@ def _device_spec(
 def stored(
     folder: Path, make: Callable[[int, int], dict[str, Any]], samples: int, shard: int, workers: int | None
 ) -> dict[str, Any]:
-    """A set from spec to finished store; once started: from when as many shards were finished as there are
-    workers."""
+    """Time from spec to finished store; started: from the moment when as many shards were finished as there
+    are workers."""
     store = make_store(load_spec(make(samples, shard)), folder / f"set_{workers}.zarr", True)
     seen: list[tuple[float, int]] = []
     began = perf_counter()
@@ -155,8 +155,8 @@ def stored(
 
 
 def single_solves(folder: Path, make: Callable[[int, int], dict[str, Any]], samples: int) -> dict[str, Any]:
-    """In this process, one batch after the other: what conditions take, what a batch takes, what of it is the
-    solve, and how many a worker that is alone solves and stores."""
+    """In this process, batch after batch: times of conditions, of a batch and of its solve, and the rate of a
+    single worker."""
     store = make_store(load_spec(make(samples, samples)), folder / "alone.zarr", True)
     shards = Shards(store)
     source, values = shards.sampler.source, [shards.values(sample) for sample in range(samples)]
@@ -197,8 +197,8 @@ def spec_of(folder: Path, count: int, shard: int | None, text: str = "", **chang
 
 
 def rate(folder: Path, samples: int, plain: int, shard: int | None) -> dict[str, Any]:
-    """Of a set from spec to finished store, workers' start included, and of a loop over its samples: half
-    of the loop before the set and half after it."""
+    """Rate from spec to finished store, with the start of workers, and of a loop over the samples: half of it
+    before the set and half after it."""
     spec = load_spec(spec_of(folder, samples, shard))
     store = make_store(spec, folder / "rate.zarr")
     chosen = np.linspace(0, samples - 1, plain).astype(int)
@@ -227,7 +227,7 @@ def rate(folder: Path, samples: int, plain: int, shard: int | None) -> dict[str,
 
 
 def _used_by_children() -> float:
-    """Seconds of processors that workers which have ended have used, their start included."""
+    """Processor seconds of ended workers, including their start."""
     import resource
 
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -242,7 +242,7 @@ def _plain(inputs: dict[str, np.ndarray], chosen: np.ndarray) -> float:
 
 
 def _scene(inputs: dict[str, np.ndarray], sample: int) -> supple.Scene:
-    """As somebody writes it who has no data sets."""
+    """The scene of a plain loop without data sets."""
     v = {name: float(column[sample]) for name, column in inputs.items()}
     scene = supple.Scene(gravity=(0, v["g"], 0))
     mesh = supple.block(cells=(19, 6, 6), size=(1, 0.3, 0.3))
@@ -254,8 +254,7 @@ def _scene(inputs: dict[str, np.ndarray], sample: int) -> supple.Scene:
 
 
 def warm_starts(folder: Path, samples: int) -> dict[str, Any]:
-    """Sweeps of PBNG, which are the same in every column, on designs of one quantity, along which samples
-    are a path, and of six at random."""
+    """Sweeps of PBNG on designs of one quantity, along which samples are a path, and of six random ones."""
     designs = {"path": VARY[3:4], "random": VARY}
     results: dict[str, Any] = {}
     for name, vary in designs.items():
@@ -276,8 +275,7 @@ def warm_starts(folder: Path, samples: int) -> dict[str, Any]:
 
 
 def reading(folder: Path, samples: int) -> dict[str, Any]:
-    """Of a store of which no sample was solved, but all are there: opening it, one sample after the other at
-    random, and batches as a network gets them."""
+    """Reading of a complete store: opening, single samples at random, and batches for a network."""
     store = make_store(load_spec(spec_of(folder, samples, 64)), folder / "reading.zarr")
     rng, n = np.random.default_rng(0), store.facts["vertices"]
     report = {name: [1] * 64 for name in ("outcome", "warm", "stable", "iterations", "inverted", "retries")}
@@ -315,7 +313,7 @@ def reading(folder: Path, samples: int) -> dict[str, Any]:
 
 
 def _streamed(data: Any, size: int) -> dict[str, float]:
-    """Through the loader of PyTorch, where that is installed."""
+    """Stream through the loader of PyTorch, if installed."""
     try:
         import torch
     except ImportError:

@@ -31,15 +31,15 @@ RESULTS, PAGE = ROOT / "benchmarks/results/drape.json", ROOT / "docs/drape.md"
 PICTURE = ROOT / "docs/images/drape.webp"
 SPECIMEN, SUPPORT, RINGS = 0.15, 0.09, 15
 FOLDS = (4, 6)
-"""Of starts; below 0: turned by half a fold against the threads."""
+"""Numbers of folds of starts; below 0: rotated by half a fold against the threads."""
 
 GRID = 1200
 G = 9.81
 
 
 class Cloth(NamedTuple):
-    """density [kg/m²]; bending B [N m]; thickness [m]; weft and warp: what a strip a metre wide takes to be
-    stretched to twice its length [N/m]; shear [N/m]; the band [%] and where it is from."""
+    """density [kg/m²]; bending B [N m]; thickness [m]; weft and warp: stiffness of a strip a meter wide
+    [N/m]; shear [N/m]; the band [%] and its source."""
 
     density: float
     bending: float
@@ -77,7 +77,7 @@ FABRICS = {
 
 
 def draped(fabric: Cloth, folds: int, rings: int = RINGS, membrane: Any = None) -> supple.Result:
-    """Where the specimen comes to rest, from a skirt that hangs in so many folds."""
+    """Equilibrium of the specimen, started with a skirt of some folds."""
     mesh = specimen(rings)
     pinned_radius = SUPPORT + 0.5 * SPECIMEN / rings + 1e-6
     scene = supple.Scene(gravity=(0, -G, 0))
@@ -93,9 +93,9 @@ def draped(fabric: Cloth, folds: int, rings: int = RINGS, membrane: Any = None) 
 
 
 def specimen(rings: int) -> supple.TriMesh:
-    """A disc whose ring at the edge of the support is moved out by half a cell: bending at that ring is that
-    of half a cell on both sides of it, of which the inner half is clamped. Without that, cloth would hang
-    from within the support, and the coefficient would change with the mesh to first order."""
+    """A disc whose ring at the edge of the support is moved out by half a cell: bending at that ring covers
+    half a cell on both sides, of which the inner half is clamped. Otherwise cloth would hang from within the
+    support, and the coefficient would depend on the mesh to first order."""
     mesh = supple.meshes.disc(SPECIMEN, rings, plane="xz")
     r = np.hypot(mesh.points[:, 0], mesh.points[:, 2])
     moved = np.interp(r, (0, SUPPORT, SPECIMEN), (0, SUPPORT + 0.5 * SPECIMEN / rings, SPECIMEN))
@@ -104,8 +104,8 @@ def specimen(rings: int) -> supple.TriMesh:
 
 
 def skirt(points: np.ndarray, folds: int) -> np.ndarray:
-    """Points (n, 3) with what is beyond the support bent down, in waves about it; folds = 0: flat; below 0:
-    turned by half a fold."""
+    """Points (n, 3) with the part beyond the support bent down, in waves about it; folds = 0: flat; below 0:
+    rotated by half a fold."""
     x, y, z = points.T
     radius, turn = np.hypot(x, z), np.arctan2(z, x)
     out = np.maximum(radius - SUPPORT, 0)
@@ -119,7 +119,7 @@ def skirt(points: np.ndarray, folds: int) -> np.ndarray:
 
 
 def shadow(points: np.ndarray, triangles: np.ndarray, grid: int = GRID) -> float:
-    """The area [m²] that triangles cover, seen from above."""
+    """Area [m²] covered by triangles, seen from above."""
     half = 1.05 * SPECIMEN
     step = 2 * half / grid
     covered = np.zeros((grid, grid), bool)
@@ -139,7 +139,7 @@ def _side(p: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def coefficient(positions: np.ndarray, mesh: Any) -> float:
-    """[%] of the ring around the support that is in the shadow."""
+    """Part [%] of the ring around the support in the shadow."""
     disc = supple.meshes.disc(SUPPORT, 30, plane="xz")
     inner = shadow(disc.points, disc.triangles)
     full_shadow, now = (shadow(x, mesh.triangles) for x in (mesh.points, positions))
@@ -147,7 +147,7 @@ def coefficient(positions: np.ndarray, mesh: Any) -> float:
 
 
 def nodes(positions: np.ndarray, mesh: Any) -> int:
-    """Folds along the rim: the wave that is strongest in its height."""
+    """Number of folds along the rim: the dominant wave of its height."""
     r, turn = np.hypot(*mesh.points[:, [0, 2]].T), np.arctan2(mesh.points[:, 2], mesh.points[:, 0])
     rim = np.flatnonzero(r > SPECIMEN - 1e-6)
     rim = rim[np.argsort(turn[rim])]
@@ -204,7 +204,7 @@ def measured(name: str, fabric: Cloth) -> dict[str, Any]:
 
 
 def causes() -> list[dict[str, Any]]:
-    """Cotton with the membrane, start and shear changed, one at a time."""
+    """Cotton with changed membrane, start and shear, one at a time."""
     cotton = FABRICS["cotton"]
     isotropic = supple.materials.PlaneStressStVK(young=cotton.weft / cotton.thickness, poisson=0.2)
     cases: dict[str, tuple[Cloth, dict[str, Any]]] = {
@@ -221,8 +221,8 @@ def causes() -> list[dict[str, Any]]:
 
 
 def calibrate(name: str, target: float) -> float:
-    """B [N m] with which a fabric has the target coefficient [%], to a percent of the ring, by secants in
-    log B."""
+    """B [N m] that gives a fabric the target coefficient [%], to a percent of the ring, by secants in log
+    B."""
     fabric, tries = FABRICS[name], []
     guess = np.log(fabric.bending)
     for _ in range(8):
@@ -312,7 +312,7 @@ def page(results: dict[str, Any]) -> str:
 
 
 def contact_sheet() -> None:
-    """All pictures in one: from the side and from above, two fabrics to a row."""
+    """All pictures in one: side and top views, two fabrics per row."""
     folder, w, h = ROOT / "results", 480, 400
     sheet = Image.new("RGB", (4 * w, 3 * h), "white")
     for k, name in enumerate(FABRICS):

@@ -1,4 +1,4 @@
-"""What the solvers reach: scenes of the PBNG paper, starts far from equilibrium, a mesh with slivers."""
+"""Convergence of the solvers: scenes of the PBNG paper, starts far from equilibrium, a mesh with slivers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PBNG = supple.PBNG(acceleration="chebyshev")
 
 
 def twisted_block() -> dict[str, Any]:
-    """Both ends turned and pulled at once, the inside undeformed at the start [PBNG 11.1]."""
+    """Both ends rotated and pulled at once, the interior undeformed at the start [PBNG 11.1]."""
     model = model_of("twist")
     return {
         "to_tolerance": {
@@ -48,7 +48,7 @@ def agreement(model: Model) -> dict[str, Any]:
 
 def time_to_reduction(model: Model, reduction: float) -> dict[str, Any]:
     """Seconds until |r| has fallen to a part of its start: PBNG, and Newton with every linear solver and both
-    Hessians that are positive definite. No line search: none is needed here, and it costs time."""
+    positive definite Hessians, without line search."""
     contestants: dict[str, tuple[Any, str, int]] = {
         f"pbng {precision}": (PBNG, precision, 60) for precision in ("float32", "float64")
     }
@@ -68,7 +68,7 @@ def time_to_reduction(model: Model, reduction: float) -> dict[str, Any]:
 def first_below(
     model: Model, solver: Any, precision: str, reduction: float, limit: int, repeats: int = 3
 ) -> dict[str, Any]:
-    """Iterations and seconds (the least of some repeats) to a reduction; None when it is not reached."""
+    """Iterations and minimal seconds of some repeats to a reduction; None if it is not reached."""
     best: dict[str, Any] = {"iterations": None, "seconds": None}
     for _ in range(repeats):
         history = supple.equilibrium(
@@ -100,7 +100,7 @@ GRAVITY = {
 
 
 def gravity_scenes() -> dict[str, Any]:
-    """Bar under gravity [PBNG 11.4] and a block hanging from a block by stiff springs [PBNG 11.3]."""
+    """Bar under gravity [PBNG 11.4] and a block hanging from another by stiff springs [PBNG 11.3]."""
     results = {}
     for name, solvers in GRAVITY.items():
         model = model_of(name)
@@ -118,7 +118,7 @@ def gravity_scenes() -> dict[str, Any]:
 
 
 def decades(history: supple.History) -> dict[str, float]:
-    """How far the relative residual fell, and how far it ever rose above the lowest before."""
+    """Decrease of the relative residual, and its largest increase above the previous minimum."""
     relative_residual = np.array(history.relative_residual)
     rise = relative_residual / np.minimum.accumulate(relative_residual)
     return {
@@ -128,7 +128,7 @@ def decades(history: supple.History) -> dict[str, float]:
 
 
 def recoveries() -> dict[str, Any]:
-    """Back to the rest shape from random vertices and from a plane."""
+    """Return to the rest shape from random vertices and from a plane."""
     results: dict[str, Any] = {}
     for start in ("scrambled", "flattened"):
         file = supple.load_scene(SCENES / f"{start}.toml")
@@ -172,7 +172,7 @@ def twisted(cells: int) -> Model:
 
 
 def bunny() -> dict[str, Any] | None:
-    """The Stanford bunny, slivers and all, standing on its feet; None where the mesh is not at hand."""
+    """The Stanford bunny with its slivers, standing on its feet; None if its mesh is missing."""
     if not (DATA / "bunny.mesh").is_file():
         return None
     mesh = supple.load_mesh(DATA / "bunny.mesh")

@@ -1,4 +1,4 @@
-"""Stresses as FElupe has them, by automatic differentiation of its own: tests/materials/felupe.json.
+"""Stresses of FElupe by its automatic differentiation: tests/materials/felupe.json.
 
     pip install felupe tensortrax; python benchmarks/felupe_stresses.py
 

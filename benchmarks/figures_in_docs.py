@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def write(page: str, lines: Iterable[str]) -> None:
-    """Replace what stands between the two marks of a page."""
+    """Replace the text between the two marks of a page."""
     path = ROOT / page
     before, rest = path.read_text().split(BEGIN)
     path.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + rest.split(END)[1])
@@ -60,7 +60,7 @@ def foundation(sections: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def parameters() -> Iterator[str]:
-    """What parameters by element cost, on each device that they were measured on."""
+    """Cost of parameters by element on each measured device."""
     yield "| PBNG sweep, one CPU thread or one GPU | uniform | copies | gathered | gathered over copies |"
     yield "|---|---|---|---|---|"
     for device, measured in json.loads((RESULTS / "parameters.json").read_text()).items():

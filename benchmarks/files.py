@@ -1,4 +1,4 @@
-"""How long it takes to fill, embed and export.
+"""Time of tetrahedralization, embedding and export.
 
     python benchmarks/files.py     # a minute on two cores
 
@@ -90,7 +90,7 @@ def formats(frames: int = 10) -> dict[str, float]:
 
 
 def seconds(work: Callable[[], object], repeats: int = 1) -> float:
-    """The shortest of several times."""
+    """Minimum of several times."""
     times = []
     for _ in range(repeats):
         began = perf_counter()

@@ -1,4 +1,5 @@
-"""The bending angle of the pneumatic finger of scenes/pneumatic_finger.toml under refinement, and Newton's.
+"""Bending angle of the pneumatic finger of scenes/pneumatic_finger.toml under refinement, and that of
+Newton.
 
     python benchmarks/finger.py [--finest 4] [--young 7e5] [--output FILE]
 
@@ -24,7 +25,7 @@ RESULTS = Path(__file__).parent / "results" / "finger.json"
 LENGTH, SIDE, CHAMBERS, PITCH = 0.12, 0.024, 5, 0.024
 PRESSURES = 2.5e4, 5e4
 COARSE = 2
-"""Meshes that Newton computes, too."""
+"""Meshes that are also solved by Newton."""
 
 
 def chamber(k: int, slack: float) -> tuple[np.ndarray, np.ndarray]:
@@ -41,7 +42,7 @@ def within(x: np.ndarray, k: int, slack: float) -> np.ndarray:
 def finger(
     refined: int, pressure: float, young: float, poisson: float
 ) -> tuple[supple.Scene, supple.scene.Body]:
-    """Cells of 3 mm, each edge divided into so many."""
+    """Mesh with cells of 3 mm, each edge divided by some factor."""
     mesh = supple.block((40 * refined, 8 * refined, 8 * refined), size=(LENGTH, SIDE, SIDE))
     centers = mesh.points[mesh.tets].mean(axis=1)
     hollow = np.any([within(centers, k, 0.0) for k in range(CHAMBERS)], axis=0)
@@ -58,7 +59,7 @@ def finger(
 
 
 def angle(body: supple.scene.Body, positions: np.ndarray) -> float:
-    """By how much the tip is turned about z [degrees], away from the chambers."""
+    """Rotation of the tip about z [degrees], away from the chambers."""
     tip = body.where(lambda X: X[:, 0] >= LENGTH).indices
     before, after = (x[tip][:, :2] - x[tip][:, :2].mean(axis=0) for x in (body.points, positions))
     cross = (before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]).sum()
@@ -92,7 +93,7 @@ def limit(sizes: list[float], angles: list[float]) -> tuple[float, float]:
 
 
 def limits(angles_found: list[dict[str, Any]]) -> dict[str, list[dict[str, float]]]:
-    """What every three meshes that follow each other say, by the pressure."""
+    """Limits of all triples of successive meshes, by pressure."""
     limit_angles: dict[str, list[dict[str, float]]] = {}
     for pressure in PRESSURES:
         rows = [row for row in angles_found if row["pressure"] == pressure and row["solver"] == "hybrid"]

@@ -1,4 +1,4 @@
-"""The measurements that supple stands for, measured in one run: speed, convergence, robustness.
+"""Main measurements of supple in one run: speed, convergence, robustness.
 
     python benchmarks/foundation.py                       all of it: some ten minutes on two cores
     python benchmarks/foundation.py --only sweeps bunny   some sections, kept with those measured before

@@ -40,7 +40,7 @@ RESULTS_FILE = REPOSITORY / "benchmarks" / "results" / "gallery.json"
 
 PICTURE_SIZE, FILM_SIZE = (1000, 750), (640, 480)
 MOST_PICTURES = 30
-"""Pictures in a film; of longer ones, frames are left out."""
+"""Maximum of pictures in a film; longer films skip frames."""
 
 
 def main() -> None:
@@ -77,15 +77,15 @@ def main() -> None:
 
 
 def folder_for(scene: Path, data: Path) -> Path:
-    """Where a scene finds its meshes, or its fabrics, which are in a folder hylc: in data, in a folder meshes
-    there, or next to it."""
+    """Folder of the meshes or fabrics of a scene: data, its subfolder meshes, or its parent with a folder
+    hylc."""
     if "\nfabric = " in scene.read_text(encoding="utf-8"):
         return next((folder for folder in (data, data.parent) if (folder / "hylc").is_dir()), data)
     return data / "meshes" if (data / "meshes").is_dir() else data
 
 
 def missing_data(scene: Path) -> str:
-    """The first file of $SUPPLE_DATA that a scene reads, or fabric, that is not there, or nothing."""
+    """The first missing file or fabric of $SUPPLE_DATA that a scene reads, if any."""
     table = tomllib.loads(scene.read_text(encoding="utf-8"))
     for fabric in (cloth["fabric"] for cloth in table.get("cloth", []) if "fabric" in cloth):
         try:
@@ -111,7 +111,7 @@ def solve(name: str) -> None:
 
 
 def draw(name: str, run: SavedRun) -> dict[str, Any]:
-    """Draw a picture, or a film where there are several frames or a start to recover from."""
+    """Draw a picture, or a film of several frames or of a recovery."""
     print(f"{name}: drawing")
     is_motion = len(run.manifest["frames"]) > 1
     shapes: Sequence[Shape] = run.shapes() if is_motion else run.shapes([1])
@@ -136,14 +136,14 @@ def draw(name: str, run: SavedRun) -> dict[str, Any]:
 
 
 def with_palette(path: Path) -> None:
-    """Make a PNG file half as large, by 256 colors."""
+    """Halve the size of a PNG file by a palette of 256 colors."""
     image = Image.open(path).convert("RGB")
     palette = image.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     image.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG).save(path, optimize=True)
 
 
 def iterations(run: SavedRun) -> list[Shape]:
-    """Where a solve is after more and more iterations: each is done again from the start."""
+    """Positions after increasing numbers of iterations, each solved from the start."""
     total = run.manifest["frames"][0]["iterations"]
     counts = np.unique(np.round(np.geomspace(1, total, 26)).astype(int))
     start, solver = run.file.initial_positions(run.model), resolve_solver(None, run.file)
@@ -179,12 +179,12 @@ def quantities_of(run: SavedRun) -> dict[str, Any]:
 
 
 def is_busy() -> bool:
-    """Whether others are at work on this machine, too, so that its seconds say little."""
+    """True if other processes make times on this machine unreliable."""
     return hasattr(os, "getloadavg") and os.getloadavg()[0] > 1.5 * (os.cpu_count() or 1)
 
 
 def write_readme(results: dict[str, dict[str, Any]]) -> None:
-    """docs/gallery/README.md: two scenes to a row."""
+    """Write docs/gallery/README.md, with two scenes per row."""
     cells = [cell(name, entry) for name, entry in results.items()]
     rows = "\n".join(f"<tr>\n{''.join(cells[i : i + 2])}</tr>" for i in range(0, len(cells), 2))
     machines = sorted({f"{e['machine']['cpu']}, {e['machine']['cores']} cores" for e in results.values()})
@@ -212,7 +212,7 @@ solve times in float64 on: {"; ".join(machines)}.
 
 
 def say_seconds(seconds: float) -> str:
-    """Two digits, or whole seconds where these are more."""
+    """Seconds with two digits, or rounded to integers above."""
     if seconds < 0.001:
         return "below 0.001 s"
     return f"{seconds:.2g} s" if seconds < 99.5 else f"{seconds:,.0f} s"

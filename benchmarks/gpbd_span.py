@@ -1,4 +1,5 @@
-"""Whether GPBD's distance from backward Euler, with muscle, is the method's or ours.
+"""Whether the distance of GPBD from backward Euler with muscles comes from the method or from the
+implementation.
 
     python benchmarks/gpbd_span.py
 
@@ -40,7 +41,7 @@ SYMMETRIC = [np.outer(a, b) + np.outer(b, a) for k, a in enumerate(np.eye(3)) fo
 
 
 def bar(activation: float, dt: float, gravity: float = -9.8) -> supple.Scene:
-    """That of tests/muscle_bars.py, pinned at both ends."""
+    """The bar of tests/muscle_bars.py, pinned at both ends."""
     scene = supple.Scene(gravity=(0, gravity, 0), quasistatic=False, dt=dt)
     kind = supple.materials.Muscle(
         young=YOUNG, poisson=POISSON, strength=STRENGTH, fiber=FIBER, activation=activation
@@ -58,7 +59,8 @@ def fallen() -> tuple[np.ndarray, np.ndarray]:
 
 
 def energy(F: np.ndarray) -> tuple[float, np.ndarray, float]:
-    """ψ, P and a stiffness [Pa] above all but λ cof ⊗ cof, of Blemker's muscle at full activation."""
+    """ψ, P and an upper bound [Pa] of the stiffness without λ cof ⊗ cof, of Blemker's muscle at full
+    activation."""
     U, s, Vt = np.linalg.svd(F)
     if np.linalg.det(U @ Vt) < 0:
         U[:, 2], s[2] = -U[:, 2], -s[2]
@@ -88,7 +90,7 @@ def fiber_energy(x: float) -> tuple[float, float]:
 def local_step(
     x: np.ndarray, d: np.ndarray, W: np.ndarray, g: np.ndarray, V: float, full: bool
 ) -> np.ndarray:
-    """Δd (4, 3) of an element at x: that of eq. 19, or with d itself from the space of W Sᵀ."""
+    """Δd (4, 3) of an element at x: that of eq. 19, or with d from the space of W Sᵀ."""
     F, free = x.T @ g, W > 0
     span = np.array([W[:, None] * (g @ (F @ B).T) for B in SYMMETRIC])
     base, offset = (x - d, 0 * d) if full else (x, d)

@@ -31,7 +31,7 @@ STEP, SUBSTEPS, FRAMES = 1e-4, 50, 8
 SIDE = 0.3
 
 Counts = tuple[int, int, float]
-"""GPBD iterations in a step, Newton steps in each, and milliseconds of the paper along x."""
+"""GPBD iterations per step, Newton steps in each, and milliseconds of the paper along x."""
 
 TABLE_1: dict[str, dict[str, dict[int, Counts]]] = {
     "drape": {
@@ -52,18 +52,18 @@ TABLE_1: dict[str, dict[str, dict[int, Counts]]] = {
 
 PULLS = {"basket1": (0.02, 0.25), "honey1": (0.06, 0.64), "rib1": (0.07, 0.7), "satin1": (0.02, 0.25),
          "stock1": (0.035, 0.4)}  # fmt: skip
-"""How far each bar moves [m], and in which time [s]."""
+"""Displacement of each bar [m], and its duration [s]."""
 
 
 def square(fabric: str, cells: int) -> tuple[supple.Scene, Any]:
-    """A square of a fabric in the middle of the x-y plane, along which it has its threads."""
+    """A square of a fabric in the middle of the x-y plane, with its threads along the axes."""
     scene = supple.Scene(gravity=(0, 0, -9.81), quasistatic=False, dt=SUBSTEPS * STEP, substeps=SUBSTEPS)
     mesh = supple.sheet((cells, cells), (SIDE, SIDE), origin=(-SIDE / 2, -SIDE / 2, 0))
     return scene, scene.add_cloth(mesh, supple.load_fabric(fabric))
 
 
 def stretched(fabric: str, cells: int) -> supple.Scene:
-    """Two bars, 16 % of the side from the edge, 7 % wide and 67 % long, move apart along x."""
+    """Two bars, 16 % of the side from the edge, 7 % wide and 67 % long, separate along x."""
     scene, cloth = square(fabric, cells)
     displacement, duration = PULLS[fabric]
     for sign in (-1, 1):
@@ -78,7 +78,7 @@ def stretched(fabric: str, cells: int) -> supple.Scene:
 
 
 def draped(fabric: str, cells: int) -> supple.Scene:
-    """Held near two corners above a ball of 3 cm."""
+    """A fabric held near two corners above a ball of 3 cm."""
     scene, cloth = square(fabric, cells)
     near = max(0.01, 0.75 * SIDE / cells)
     for y in (-0.1, 0.1):
@@ -91,7 +91,7 @@ SCENES = {"stretch": stretched, "drape": draped}
 
 
 def of_iterations(scene: supple.Scene, solver: supple.GPBD, count: int, device: str) -> float:
-    """Seconds that the iterations of one step take."""
+    """Seconds of the iterations of one step."""
     problem = make_problem(supple.scene.build_model(scene), True, supple.Backend(device, "float64"))
     problem.loads.set_time_step(STEP)
     prescribed = problem.model.prescribed(0.0)

@@ -48,7 +48,7 @@ def twisted_block(cells: int) -> supple.Scene:
 
 
 def seconds(work: Callable, repeats: int = 7, wait: Callable = cuda.synchronize) -> float:
-    """Median time of some device work, which is done when `wait` returns."""
+    """Median time of some device work, which is complete when `wait` returns."""
     work()
     times = []
     for _ in range(repeats):
@@ -94,7 +94,7 @@ def arithmetic() -> float:
 
 
 def limits() -> dict:
-    """What the card can do at best."""
+    """Peak rates of the GPU."""
     small = make_problem(supple.scene.build_model(twisted_block(8)), True, supple.Backend("cuda", "float32"))
     return {
         "copy_bandwidth_tb_per_s": copy_bandwidth() / 1e12,
@@ -161,8 +161,8 @@ def cube() -> list[dict]:
 
 
 def cube_row(solver: supple.solvers.Solver) -> dict:
-    """The stable neo-Hookean cube of GPBD Table 4: one iteration among many, and a whole step of time with
-    one iteration, launches and all."""
+    """The stable neo-Hookean cube of GPBD Table 4: one iteration among many, and a whole time step with one
+    iteration, including launches."""
     scene = supple.Scene(quasistatic=False, dt=0.001)
     body = scene.add_solid(supple.block(25), supple.StableNeoHookean(young=1e6, poisson=0.45), density=1000)
     scene.pin(body.where(lambda X: X[:, 1] >= 1))
@@ -244,8 +244,8 @@ def equilibrium_row(precision: str, acceleration: str) -> dict:
 
 
 def batch_row(precision: str, acceleration: str, count: int = 64) -> dict:
-    """Equilibria per second: the twisted block at as many moments of its motion, all solved together, each
-    from the undeformed inside."""
+    """Equilibria per second: the twisted block at several moments of its motion, solved together from the
+    undeformed interior."""
     scene = supple.load_scene(TWIST).scene
     variations = [supple.Variation(time=0.5 + 0.5 * k / count) for k in range(1, count + 1)]
     rows = []
@@ -283,7 +283,7 @@ def many() -> list[dict]:
 
 
 def many_row(precision: str, acceleration: str, count: int = 1024, at_once: int = 256) -> dict:
-    """Such equilibria in one call, from the scene to arrays on the host: with set-up and all."""
+    """Equilibria per second in one call, from the scene to host arrays, including set-up."""
     scene = supple.load_scene(TWIST).scene
     variations = [supple.Variation(time=0.5 + 0.5 * k / count) for k in range(1, count + 1)]
     start = time.perf_counter()
@@ -309,7 +309,7 @@ def many_row(precision: str, acceleration: str, count: int = 1024, at_once: int 
 
 
 def markdown(results: dict) -> str:
-    """The rows that have a target, next to it."""
+    """The rows with targets."""
     rows = [
         (
             f"PBNG sweep, {row['vertices']:,} vertices, {row['tets']:,} tetrahedra",

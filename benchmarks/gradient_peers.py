@@ -1,6 +1,6 @@
-"""Gradients of supple compared with those of torch-fem: the same bar of log_neo_hookean, stretched and turned
-under gravity, L = Σ w · x with weights that favour nothing, by μ and λ of every element and the force on
-every vertex.
+"""Gradients of supple compared with those of torch-fem: the same bar of log_neo_hookean, stretched and
+rotated under gravity, L = Σ w · x with random weights, by μ and λ of every element and the force on every
+vertex.
 
     python benchmarks/gradient_peers.py [--cells 6 2 2]     with an interpreter that has torch-fem
 
@@ -24,7 +24,7 @@ YOUNG, POISSON, DENSITY, GRAVITY = 1e4, 0.3, 100.0, 9.8
 
 
 def turned(points: np.ndarray) -> np.ndarray:
-    """Where the far end is [m]."""
+    """Positions of the far end [m]."""
     motion = supple.Rotate(axis=(1, 0, 0), center=(1, 0.15, 0.15), angle=0.4)
     return (motion + supple.Translate((0.1, 0.02, 0)))(points, np.inf)
 

@@ -1,5 +1,5 @@
-"""What gradients cost compared with one Newton direction, and how exact they are for how exact the forward
-solve is.
+"""Cost of gradients compared with one Newton direction, and their accuracy by the accuracy of the forward
+solve.
 
 python benchmarks/gradients.py [--cells 31] [--out benchmarks/results/gradients.json]
 """
@@ -37,7 +37,7 @@ def scene_of(cells: int) -> tuple[supple.Scene, supple.scene.Body]:
 def fastest(
     do: Callable[[], object], repeats: int = REPEATS, clock: Callable[[], float] = perf_counter
 ) -> float:
-    """Seconds of the fastest of several runs; the first one compiles and does not count."""
+    """Minimal seconds of several runs, after one that compiles."""
     do()
     times = []
     for _ in range(repeats):
@@ -48,7 +48,7 @@ def fastest(
 
 
 def costs(cells: int) -> dict[str, float]:
-    """Seconds of a Newton direction to 1e-2 and 1e-10, of an adjoint and of what follows from it."""
+    """Seconds of a Newton direction to 1e-2 and 1e-10, of an adjoint and of the derivatives from it."""
     scene, body = scene_of(cells)
     result = supple.equilibrium(scene)
     problem = make_problem_at(result, Backend())
@@ -86,7 +86,7 @@ def costs(cells: int) -> dict[str, float]:
 
 
 def accuracies(cells: int) -> list[dict[str, float]]:
-    """How far gradients are off at states that are balanced so far, without polishing."""
+    """Errors of gradients at states of different residuals, without polishing."""
     scene, body = scene_of(cells)
 
     def loss(x: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Whether surfaces intersect, by ipctk, which knows nothing of supple."""
+"""Intersection test of surfaces by ipctk, independent of supple."""
 
 from __future__ import annotations
 

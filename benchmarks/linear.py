@@ -128,7 +128,7 @@ def measure(scene: supple.Scene) -> dict[str, Any]:
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """The least CPU time [s] of three times, and the result."""
+    """Minimal CPU time [s] of three, and the result."""
     seconds, result = [], None
     for _ in range(3):
         began = process_time()
@@ -138,7 +138,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def warm_up() -> None:
-    """Compile kernels: of the two precisions of the levels, too."""
+    """Compile kernels, including both precisions of the levels."""
     for scene in (bar(2), bar(2, young=layers(1e4)), hanging(1e8)):
         measure(scene)
 

@@ -1,4 +1,4 @@
-"""How often the live page is updated: python benchmarks/live.py
+"""Update rate of the live page: python benchmarks/live.py
 
 Serves the twisted block of 32,768 vertices with 5 sweeps per update to a client in another process, which
 connects as a browser does, receives everything and counts the surfaces. The block never rests meanwhile. The
@@ -49,7 +49,7 @@ CAMERA = {
     "look_at": (0.0, 0.0, 0.0),
     "up_direction": (0.0, 1.0, 0.0),
 }
-"""What a browser sends first; only then does it count as connected."""
+"""First message of a browser, which completes its connection."""
 
 
 def main() -> None:
@@ -93,7 +93,7 @@ def rows(results: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def moving_scene() -> SceneFile:
-    """The twisted block, turned to and fro without end: a surface that has not changed is not sent."""
+    """The twisted block under an endless oscillation, since unchanged surfaces are not sent."""
     file = load_scene(SCENE)
     times = np.arange(0.0, 1000.0, 0.1)
     for k, pin in enumerate(file.scene.pins):
@@ -103,7 +103,7 @@ def moving_scene() -> SceneFile:
 
 
 def measure(settings: Settings, field: str, seconds: float) -> dict[str, Any]:
-    """Updates per second that were computed and that a client received."""
+    """Computed updates per second, and those that a client received."""
     session = Session(moving_scene(), settings)
     page = Page(session, LOCAL, free_port(LOCAL, 8200), ROOT)
     page.color_by(field)
@@ -123,7 +123,7 @@ def measure(settings: Settings, field: str, seconds: float) -> dict[str, Any]:
 
 
 def count_surfaces(address: str, seconds: float) -> int:
-    """Surfaces that a client receives in a time after the first one."""
+    """Number of surfaces that a client receives after the first one in a given time."""
     import msgspec
     import viser
     import zstandard

@@ -33,10 +33,10 @@ FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader
 """Chromium draws without a graphics card."""
 
 PATIENCE = 300.0
-"""Seconds that something may take on a busy machine."""
+"""Timeout [s] on a busy machine."""
 
 LIFTS = (0.05, 0.1, 0.15, 0.2, 0.25)
-"""How far the top is lifted [m], one after the other."""
+"""Successive heights [m] of the lifted top."""
 
 
 def main() -> None:
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def lift_the_top(session: Session, tab: Tab) -> None:
-    """Play until all forces balance; then hold the middle of the top, and lift it by steps."""
+    """Play until all forces balance; then hold the middle of the top, and lift it in steps."""
     session.play()
     wait_until_balanced(session, tab)
     rest = session.snapshot.model.rest
@@ -86,7 +86,7 @@ def wait_until_balanced(session: Session, tab: Tab) -> None:
 
 
 def clear_notifications(tab: Tab) -> None:
-    """Close what pops up, such as that there is no graphics card, and let the browser draw."""
+    """Close notifications, such as that of a missing graphics card, and let the browser draw."""
     for button in tab.locator(".mantine-Notification-closeButton").all():
         button.click()
     tab.get_by_text("In balance.").wait_for(timeout=1e3 * PATIENCE)

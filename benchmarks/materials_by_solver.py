@@ -1,4 +1,4 @@
-"""Every material with every solver in both precisions: how far from Newton they end.
+"""Every material with every solver in both precisions: distance from Newton.
 
     nice python benchmarks/materials_by_solver.py [--device cuda] [--only gent] [--solvers pbng,xpbd]
 
@@ -34,13 +34,13 @@ from problems import PRECISIONS, cantilever, material
 RESULTS = Path(__file__).parent / "results" / "materials_by_solver.json"
 STEP = {"dt": 1 / 60, "frames": 3, "quasistatic": False}
 ORDER = ("pbng", "newton", "hybrid", "fpxpbd", "xpbd", "bpxpbd", "gpbd", "pbd", "block_xpbd")
-"""Solvers, those that people use most first; what is for cloth only is not here."""
+"""Solvers, most used first, without those for cloth only."""
 NEAR = 0.01
-"""Part of the way within which a result counts as Newton's."""
+"""Part of the displacement within which a result counts as Newton's."""
 
 
 def kind_of(name: str) -> Any:
-    """With moduli of about 1 kPa."""
+    """Material with moduli of about 1 kPa."""
     return material(
         name, **{"muscle": {"activation": 0.5}, "plastic_stvk": {"yield_strain": 0.02}}.get(name, {})
     )
@@ -58,7 +58,7 @@ def expected(name: str) -> np.ndarray:
 
 
 def distance(name: str, solver: str, precision: str, device: str) -> float | str:
-    """From Newton's positions, as a part of the way from rest."""
+    """Distance from Newton's positions relative to the displacement from rest."""
     rest, truth = supple.block(2).points, expected(name)
     stop = {"tolerance": 1e-6 if precision == "float64" else 1e-4, "max_iterations": 300}
     try:
@@ -71,7 +71,7 @@ def distance(name: str, solver: str, precision: str, device: str) -> float | str
 
 
 def counts(known: dict[str, float | str]) -> dict[str, int]:
-    """How many combinations end where."""
+    """Number of combinations by outcome."""
     values = [value for value in known.values() if not isinstance(value, str)]
     return {
         "combinations": len(known),

@@ -46,7 +46,7 @@ SMALL: dict[str, tuple[Any, int, int]] = {
 
 
 def seconds(scene: supple.Scene, solver: Any, count: int) -> float:
-    """What the iterations of one step take, on one thread."""
+    """Time of the iterations of one step on one thread."""
     problem = Problem(build_model(scene, False), "float32", threads=1)
     problem.loads.set_time_step(scene.dt)
     times = []
@@ -61,7 +61,7 @@ def seconds(scene: supple.Scene, solver: Any, count: int) -> float:
 
 
 def curve(scene: supple.Scene, solver: Any, steps: int, **limits: Any) -> list[float]:
-    """The stretch after each step."""
+    """Mean stretch after each step."""
     options = {"precision": "float32", "threads": 1, "frames": steps} | limits
     residuals, begin = [], perf_counter()
     for frame in supple.simulate(scene, solver=solver, **options):
@@ -72,8 +72,7 @@ def curve(scene: supple.Scene, solver: Any, steps: int, **limits: Any) -> list[f
 
 
 def compared(make: Any, count: int, steps: int) -> Iterator[dict[str, Any]]:
-    """All methods at equal time, compared with the motion in which every step has converged: what is known
-    after each of them."""
+    """All methods at equal time against the motion with converged steps, after each step."""
     scene = make()
     print(f"{scene.bodies[0].mesh.n_vertices:,} vertices, every step converged", flush=True)
     exact = curve(scene, supple.PBNG(), steps, tolerance=1e-5, precision="float64")

@@ -1,5 +1,5 @@
-"""What a bar of muscle between two walls pulls with, by its length, its activation and the solver, and how
-one moves that falls and is activated.
+"""Force of a muscle bar between two walls by length, activation and solver, and motion of one that falls and
+is activated.
 
     nice python benchmarks/muscle_curve.py
 
@@ -32,7 +32,7 @@ PICTURE = REPOSITORY / "docs" / "images" / "muscle_curve.png"
 LENGTHS, ACTIVATIONS = [round(0.5 + 0.1 * k, 1) for k in range(11)], (0.0, 0.5, 1.0)
 COLORS = "#9aa3ad", "#5bb7b0", "#2f5596"
 LONG_STEPS = {"bpxpbd, steps of 10 ms": supple.BPXPBD(), "gpbd, steps of 10 ms": supple.GPBD()}
-"""Of pseudo-time, as these two have unless told."""
+"""Default pseudo-time steps of these two solvers."""
 PULLERS = {**SOLVERS, **LONG_STEPS}
 FALLS = [
     (solver, dt, iterations)
@@ -64,7 +64,7 @@ def fall_of_newton(dt: float) -> np.ndarray:
 
 
 def fall(solver: str, dt: float, iterations: int) -> dict[str, Any]:
-    """Whether and how far off; a run that is not finite ends."""
+    """Outcome and error of a fall; a non-finite run ends early."""
     expected = fall_of_newton(dt)
     displacement = falling(SOLVERS[solver], dt, max_iterations=iterations)
     off = (

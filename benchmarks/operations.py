@@ -1,4 +1,4 @@
-"""What one update with a stencil takes: operations, counted in LLVM's optimized code, and bytes.
+"""Cost of one update of a stencil: operations, counted in LLVM's optimized code, and bytes.
 
 A vertex update is what one vertex learns of one stencil in a sweep of PBNG: its force and the bound of its
 Hessian. Additions, subtractions, multiplications, divisions and roots of whole packs count once each; a
@@ -49,7 +49,7 @@ def count_operations(code: str) -> dict[str, int]:
 
 
 def row_bytes(term: Any, lanes: int) -> int:
-    """Of one update: all that rows of a term have for it."""
+    """Bytes of one update in the rows of a term."""
     own = [part for part in term if isinstance(part, np.ndarray) and part.ndim == 3]
     return sum(int(part[0].nbytes) for part in own) // lanes
 

@@ -1,4 +1,4 @@
-"""What parameters by element cost a sweep: python benchmarks/parameters.py [--device cuda]
+"""Cost of parameters by element in a sweep: python benchmarks/parameters.py [--device cuda]
 
 Three ways to give μ and λ to the kernels of PBNG: uniform, as numbers; copies next to the rest data of each
 visit, as supple does it; and gathered by element number from one table. They take turns in one process.
@@ -34,14 +34,14 @@ SWEEPS = 5
 
 
 class GatheredRows(TetRows):
-    """Tetrahedra whose material is a table of records and the element numbers of every place."""
+    """Tetrahedra with a table of material records and the element numbers of every slot."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, eq=False)
 class PackedElasticity(TetElasticity):
-    """Tetrahedra whose parameters are looked up by their number. To all else they have no material."""
+    """Tetrahedra with parameters that are looked up by element number, without a material for other code."""
 
     parameters: Any = None
     stiffness: ClassVar[np.ndarray] = np.zeros(0)

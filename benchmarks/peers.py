@@ -57,7 +57,7 @@ class Contestant:
 
 
 def slope(step: Callable[[int], None], threads: int) -> float:
-    """The marginal milliseconds of a sweep, from a step of FEW sweeps and one of MANY, or NaN."""
+    """Marginal milliseconds of a sweep, from a step of FEW sweeps and one of MANY, or NaN."""
     wall, cpu = [], []
     for sweeps in (FEW, MANY):
         start = time.perf_counter(), time.process_time()
@@ -69,7 +69,7 @@ def slope(step: Callable[[int], None], threads: int) -> float:
 
 
 def peer(package: str, method: str, arithmetic: str, threads: int, step: Callable[[int], None]) -> Contestant:
-    """A contestant that runs step by step, compiled and warmed up."""
+    """A competitor that runs step by step, compiled and warmed up."""
     for _ in range(WARM_UP_STEPS):
         step(MANY)
     return Contestant(package, method, arithmetic, threads, lambda: slope(step, threads))

@@ -1,4 +1,4 @@
-"""How long pictures and films take compared with solving what they show.
+"""Time of pictures and films compared with the solves that they show.
 
     python benchmarks/pictures.py
 
@@ -62,8 +62,8 @@ def main() -> None:
 
 
 def time_pictures(scene: supple.Scene, folder: Path) -> dict[str, Any]:
-    """Seconds from a solved frame to its PNG file: the first picture of a process, which imports the renderer
-    and tries whether VTK can draw, and the ones after it."""
+    """Seconds from a solved frame to its PNG file: the first picture of a process, with import and probing of
+    the renderer, and later ones."""
     result = supple.equilibrium(scene, tolerance=1e-4)
     np.save(folder / "positions.npy", result.positions)
     arguments = [str(TWIST), str(folder / "positions.npy"), str(folder / "picture.png")]

@@ -1,4 +1,4 @@
-"""A beam that is twisted and let go, with the four sets of parameters of PBCM Fig. 8.
+"""A beam that is twisted and released, with the four sets of parameters of PBCM Fig. 8.
 
     python benchmarks/plastic_twist.py
 

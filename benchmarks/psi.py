@@ -1,11 +1,11 @@
-"""How much longer a PBNG sweep takes with derivatives that were derived from ψ than with formulas.
+"""Ratio of PBNG sweep times with derivatives from ψ to those with formulas.
 
     python benchmarks/psi.py [--device cuda] [--rounds 30] [--only gent]
 
-Writes benchmarks/results/psi.json, which docs/design/psi_only.md quotes. Each material and what it is
-compared with take turns on the block of 32,768 vertices: materials with formulas and their twins, of which
-only ψ is written (tests/twins.py); neo-Hookean and materials of which nobody has written more. Of Gent's,
-the limit of steps is left out, too, which tells what it costs.
+Writes benchmarks/results/psi.json, which docs/design/psi_only.md quotes. Each material alternates with its
+reference on the block of 32,768 vertices: materials with formulas against their versions with only ψ
+(tests/psi_only_materials.py), and neo-Hookean against materials that have only ψ. Gent is also measured
+without its step limit, which shows the cost of the limit.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from supple.materials.parameters import Pa
 from supple.solve.loop import make_problem
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from twins import TWINS, StretchedCorotated
+from psi_only_materials import PSI_ONLY, StretchedCorotated
 
 CELLS = 31
 RESULTS = Path(__file__).parent / "results" / "psi.json"
 
 
 class ReadmeGent(Material):
-    """The one of the README."""
+    """The Gent material of the README."""
 
     mu: Pa
     kappa: Pa
@@ -53,7 +53,7 @@ class ReadmeGent(Material):
 
 
 class Unlimited(ReadmeGent):
-    """Without a look at how far its vertices may go."""
+    """A material without step limit."""
 
     barrier = False
 
@@ -63,7 +63,7 @@ class Unlimited(ReadmeGent):
 
 
 class UnlimitedGent(Gent):
-    """The built-in one without a look at how far its vertices may go."""
+    """The built-in Gent material without step limit."""
 
     __slots__ = ()
     barrier = False
@@ -74,7 +74,7 @@ COMPARED = {"readme_gent": ReadmeGent, "readme_gent_unlimited": Unlimited, "gent
 
 
 class Timed:
-    """Sweeps of one material over the twisted block of `supple.api.bench`, started again for every sample."""
+    """Sweeps of one material over the twisted block of `supple.api.bench`, restarted for every sample."""
 
     def __init__(self, name: str, device: str, precision: str) -> None:
         model = make_twisted_block(CELLS, name)
@@ -86,7 +86,7 @@ class Timed:
         self.sample()
 
     def sample(self) -> float:
-        """Milliseconds of one sweep, on a CPU of one core: what else it does meanwhile does not count."""
+        """Milliseconds of one sweep; on a CPU of one core, other processes are excluded."""
         self.problem.positions = self.start
         run = UNACCELERATED_PBNG.begin(self.problem)
         run.advance(1)
@@ -98,7 +98,7 @@ class Timed:
 
 
 def ratio(one: str, other: str, device: str, precision: str, rounds: int) -> dict[str, float]:
-    """Milliseconds of both and the median ratio of samples that followed each other."""
+    """Milliseconds of both, and the median ratio of successive samples."""
     first, second = (Timed(name, device, precision) for name in (one, other))
     samples = [(first.sample(), second.sample()) for _ in range(rounds)]
     a, b = (min(column) for column in zip(*samples, strict=True))
@@ -106,11 +106,11 @@ def ratio(one: str, other: str, device: str, precision: str, rounds: int) -> dic
 
 
 def pairs() -> list[tuple[str, str]]:
-    for name, kind in {**TWINS, "stretched": StretchedCorotated}.items():
+    for name, kind in {**PSI_ONLY, "stretched": StretchedCorotated}.items():
         MATERIALS[f"{name}_twin"] = kind
     MATERIALS.update(COMPARED)
     pairs_of_names = [("neo_hookean", name) for name in ("readme_gent", "gent", "log_neo_hookean", *COMPARED)]
-    pairs_of_names += [(name, f"{name}_twin") for name in TWINS] + [("corotated", "stretched_twin")]
+    pairs_of_names += [(name, f"{name}_twin") for name in PSI_ONLY] + [("corotated", "stretched_twin")]
     rest = (
         "mooney_rivlin",
         "yeoh",

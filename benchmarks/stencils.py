@@ -1,4 +1,4 @@
-"""What it costs to let springs come and go, compared with a sweep: python benchmarks/stencils.py
+"""Cost of exchanging springs, compared with a sweep: python benchmarks/stencils.py
 
 Blocks on one thread in float32, with springs between vertices anywhere in them, which is the worst case: each
 refresh exchanges all of them for others. Times are those of the processor. Writes
@@ -31,7 +31,7 @@ RESULTS = Path(__file__).parent / "results" / "stencils.json"
 GPU_RESULTS = Path(__file__).parent / "results" / "stencils_gpu.json"
 CELLS = (20, 31)
 PARTS = (0.001, 0.01, 0.05)
-"""Of all vertices, how many are at the ends of springs."""
+"""Parts of all vertices that are ends of springs."""
 
 
 def block(cells: int) -> Model:
@@ -48,7 +48,7 @@ def springs(model: Model, count: int, seed: int, capacity: int | None = None) ->
 
 
 def least(action: Callable[[int], None], times: int) -> float:
-    """Milliseconds that this thread works for the quickest of several."""
+    """Minimal CPU milliseconds of this thread over several runs."""
     seconds = []
     for k in range(times):
         begin = thread_time()
@@ -95,7 +95,7 @@ def measure(cells: int) -> dict[str, Any]:
 
 
 def wall(problem: Problem, action: Callable[[int], Any], times: int = 20) -> float:
-    """Milliseconds that the quickest of several takes, kernels included."""
+    """Minimal wall milliseconds of several runs, kernels included."""
     seconds = []
     for k in range(times):
         problem.device.wait()

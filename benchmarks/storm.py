@@ -1,9 +1,9 @@
-"""What becomes of bad input: scenes of the gallery changed at random, and wrong calls.
+"""Fuzz testing of bad input: randomly mutated gallery scenes, and wrong calls.
 
     python benchmarks/storm.py [--scenes 1300] [--calls 400] [--seed 0] [--minutes 15]
 
 Some minutes on two cores that are idle; with --minutes no scene begins after these. Counts and findings go
-to benchmarks/results/storm.json; exit code 1 where there are findings; tests/storm.py says what a finding is.
+to benchmarks/results/storm.json; exit code 1 where there are findings; tests/fuzz.py defines a finding.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).parent / "results" / "storm.json"
 sys.path.insert(0, str(ROOT / "tests"))
 
-from storm import Tally  # noqa: E402
-from storm_calls import storm_of_calls  # noqa: E402
-from storm_scenes import storm_of_scenes  # noqa: E402
+from fuzz import Tally  # noqa: E402
+from fuzz_calls import run_wrong_calls  # noqa: E402
+from fuzz_scenes import run_mutated_scenes  # noqa: E402
 
 
 def main() -> None:
@@ -39,8 +39,8 @@ def main() -> None:
     logging.disable(logging.WARNING)
     began = perf_counter()
     with TemporaryDirectory() as folder:
-        scenes = storm_of_scenes(arguments.scenes, Path(folder), arguments.seed, minutes=arguments.minutes)
-        calls = storm_of_calls(arguments.calls or None, Path(folder), arguments.seed)
+        scenes = run_mutated_scenes(arguments.scenes, Path(folder), arguments.seed, minutes=arguments.minutes)
+        calls = run_wrong_calls(arguments.calls or None, Path(folder), arguments.seed)
     results: dict[str, Any] = {"machine": machine(), "versions": versions(), "seed": arguments.seed}
     results |= {"scenes": summary(scenes), "calls": summary(calls)}
     RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How long a PBNG sweep takes: materials, precisions, sizes, and next to another busy process."""
+"""Time of a PBNG sweep: materials, precisions, sizes, and next to another busy process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def large_block() -> dict[str, Any]:
 
 
 def next_to_a_busy_process() -> dict[str, Any]:
-    """The same sweep with the machine to itself, and while another process keeps one core busy."""
+    """The sweep on an idle machine, and while another process uses one core."""
     idle = [measured()["ms_per_sweep"]]
     with busy_process():
         disturbed = measured()["ms_per_sweep"]
@@ -42,7 +42,8 @@ def next_to_a_busy_process() -> dict[str, Any]:
 
 
 def measured(cells: int = SMALL, repeats: int = 40, **options: Any) -> dict[str, Any]:
-    """`supple bench sweep`, run twice: the second time nothing has to be compiled or touched first."""
+    """Result of `supple bench sweep`, run twice so that the second run excludes compilation and first page
+    access."""
     sweep(cells=cells, repeats=1, **options)
     entry = sweep(cells=cells, repeats=repeats, **options)
     return {name: entry[name] for name in REPORTED_COLUMNS}
@@ -50,7 +51,7 @@ def measured(cells: int = SMALL, repeats: int = 40, **options: Any) -> dict[str,
 
 @contextmanager
 def busy_process() -> Iterator[None]:
-    """A process that never rests, while the block runs."""
+    """Context with a process that uses one core all the time."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield

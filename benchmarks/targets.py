@@ -1,4 +1,4 @@
-"""What is aimed for, compared with what was measured."""
+"""Targets compared with measurements."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 Row = tuple[str, str, str, bool | None]
-"""What was measured, the aim, the figure, and whether it meets the aim (None where there is none)."""
+"""Measurement, target, figure, and whether it meets the target (None without a target)."""
 
 
 def rows(sections: dict[str, Any]) -> Iterator[Row]:
-    """The table's rows for the sections that were measured."""
+    """Rows of the table for the measured sections."""
     for name, section in ROWS.items():
         if sections.get(name):
             yield from section(sections[name])

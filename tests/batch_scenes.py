@@ -10,7 +10,7 @@ STIFFER = supple.NeoHookean(young=3e3, poisson=0.4)
 
 
 def hanging_pair() -> tuple[supple.Scene, supple.scene.Body, supple.scene.Body, supple.scene.VertexSet]:
-    """Two attached blocks, one of another kind of material, pinned on top."""
+    """Two attached blocks of different material classes, pinned on top."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     upper = scene.add_solid(supple.block(3, origin=(0, 1.1, 0)), MATERIAL, 10)
     lower = scene.add_solid(supple.block(2), supple.Corotated(young=1e3, poisson=0.3), 10)
@@ -33,7 +33,7 @@ def variations(scene, upper, lower, top) -> list[supple.Variation]:
 
 
 def batch_and_single_solves(solver) -> tuple[list, list]:
-    """Five equilibria, each with its own pins, loads and materials, together and one by one."""
+    """Five equilibria with separate pins, loads and materials, as a batch and one by one."""
     pair = hanging_pair()
     chosen = [*variations(*pair)[:4], supple.Variation(materials={pair[1]: STIFFER})]
     batch, single = (
@@ -44,7 +44,7 @@ def batch_and_single_solves(solver) -> tuple[list, list]:
 
 
 def expected_positions() -> list[np.ndarray]:
-    """The same five, each as a scene of its own."""
+    """Positions of the five equilibria, each of a separate scene."""
     results = []
     for k in range(5):
         scene, upper, lower, top = hanging_pair()

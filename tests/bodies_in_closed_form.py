@@ -1,9 +1,9 @@
 """Twisted cylinders and inflated hollow spheres of Mooney-Rivlin rubber: on meshes, and as functions of the
-radius alone.
+radius.
 
-By symmetry both are a function r(R). The energy of one, written here without anything of supple, is minimised
-over the coefficients of a polynomial; torque, thrust and pressure are its derivatives. As the bulk modulus
-grows these become the closed forms of Rivlin and of Green and Zerna.
+By symmetry both are a function r(R). Its energy, written here independently of supple, is minimized over the
+coefficients of a polynomial; torque, thrust and pressure are its derivatives. As the bulk modulus grows these
+converge to the closed forms of Rivlin and of Green and Zerna.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ C10, C01 = 3e4, 1e4
 """[Pa]"""
 
 TERMS, POINTS = 6, 24
-"""Of the polynomials, and of Gauss' rule."""
+"""Terms of the polynomials, and points of Gauss' rule."""
 
 
 def density(I1: Any, I2: Any, J: Any, bulk: float) -> Any:
@@ -33,12 +33,12 @@ def gauss(low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def slope(energy: Callable, a: np.ndarray) -> np.ndarray:
-    """By complex steps, exact to rounding."""
+    """Derivative by complex steps, exact to rounding."""
     return np.array([energy(a + 1e-30j * unit).imag / 1e-30 for unit in np.eye(len(a))])
 
 
 def minimum(energy: Callable, a: np.ndarray) -> np.ndarray:
-    """By Newton's method."""
+    """Minimizer by Newton's method."""
     for _ in range(30):
         force, h = slope(energy, a), 1e-6
         hessian = [(slope(energy, a + h * e) - slope(energy, a - h * e)) / (2 * h) for e in np.eye(len(a))]
@@ -50,8 +50,8 @@ def minimum(energy: Callable, a: np.ndarray) -> np.ndarray:
 
 
 class Torsion(NamedTuple):
-    """What a cylinder of this radius needs to be twisted by so much per length [1/m] at its own length:
-    torque [N m], thrust [N], and where its points go, the coefficients of r = R (1 + Σ aₖ (R/radius)²ᵏ)."""
+    """Solution of a cylinder of this radius under a twist per length [1/m] at constant length: torque [N m],
+    thrust [N], and the coefficients of r = R (1 + Σ aₖ (R/radius)²ᵏ)."""
 
     radius: float
     torque: float
@@ -81,7 +81,7 @@ def torsion(radius: float, twist: float, bulk: float) -> Torsion:
 
 
 def closed_torsion(radius: float, twist: float) -> tuple[float, float]:
-    """Torque [N m] and thrust [N] of rubber that keeps its volume [Rivlin 1948]."""
+    """Torque [N m] and thrust [N] of incompressible rubber [Rivlin 1948]."""
     return (
         np.pi * radius**4 * twist * (C10 + C01),
         -np.pi * radius**4 * twist**2 / 2 * (C10 + 2 * C01),
@@ -89,7 +89,7 @@ def closed_torsion(radius: float, twist: float) -> tuple[float, float]:
 
 
 def inflation(inner: float, outer: float, stretch: float, bulk: float) -> float:
-    """The pressure [Pa] in a hollow sphere whose inner wall is stretched so much."""
+    """Pressure [Pa] in a hollow sphere with this stretch of its inner wall."""
     R, w = gauss(inner, outer)
     s = (R - inner) / (outer - inner)
     powers = s ** (1 + np.arange(TERMS)[:, None])
@@ -108,7 +108,7 @@ def inflation(inner: float, outer: float, stretch: float, bulk: float) -> float:
 
 
 def closed_inflation(inner: float, outer: float, stretch: float) -> float:
-    """The same of rubber that keeps its volume [Green and Zerna 1954]."""
+    """Pressure [Pa] of incompressible rubber [Green and Zerna 1954]."""
 
     def primitive(x: float) -> float:
         return 4 * C10 * (1 / x + 1 / (4 * x**4)) - 4 * C01 * (x - 1 / (2 * x**2))
@@ -117,8 +117,8 @@ def closed_inflation(inner: float, outer: float, stretch: float) -> float:
 
 
 def layered(triangles: np.ndarray, layers: list[np.ndarray]) -> supple.TetMesh:
-    """Tetrahedra between copies of a triangulated surface: three in every prism, whose diagonals begin at its
-    corners of lower numbers, so that neighbors agree."""
+    """Tetrahedra between copies of a triangulated surface: three per prism, with diagonals from corners of
+    lower index, so that neighbors conform."""
     count, corners_of_layers = len(layers[0]), []
     a, b, c = np.sort(triangles, axis=1).T
     for k in range(len(layers) - 1):
@@ -136,8 +136,8 @@ def rubber(bulk: float) -> supple.materials.Material:
 def twisted_cylinder(
     radius: float, length: float, twist: float, bulk: float, resolution: int, solver: Any = None
 ) -> tuple[float, float, Any]:
-    """Torque [N m] and thrust [N] on the upper end of a mesh whose ends are where `torsion` has them, and the
-    report."""
+    """Torque [N m] and thrust [N] on the upper end of a mesh whose ends have the positions of `torsion`, and
+    the report."""
     expected = torsion(radius, twist, bulk)
     disc = supple.meshes.disc(radius, resolution)
     heights = np.linspace(0, length, max(round(resolution * length / radius), 1) + 1)
@@ -161,7 +161,7 @@ def twisted_cylinder(
 def inflated_sphere(
     inner: float, outer: float, pressure: float, bulk: float, resolution: int, solver: Any = None
 ) -> tuple[float, Any]:
-    """How far the inner wall of a mesh is stretched by a pressure [Pa], by its volume, and the report."""
+    """Stretch of the inner wall of a mesh under a pressure [Pa], from its volume, and the report."""
     surface = supple.meshes.sphere(1.0, resolution)
     radii = np.linspace(inner, outer, max(round(resolution / 2), 1) + 1)
     mesh = layered(surface.triangles, [R * surface.points for R in radii])
@@ -177,8 +177,8 @@ def inflated_sphere(
 
 
 def hold(scene: supple.Scene, body: Any, wall: np.ndarray) -> None:
-    """Against rigid motions alone: a point, a second on a line through it, a third in a plane with both. A
-    sphere that grows can follow."""
+    """Pins against rigid motions only: a point, a second one on a line through it, a third in a plane with
+    both, so that a growing sphere stays free."""
     X = body.points
     first = wall[0]
     second = wall[np.argmax(np.linalg.norm(np.cross(X[wall], X[first]), axis=1))]

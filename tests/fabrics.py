@@ -1,4 +1,4 @@
-"""A fabric of our own in the format of HYLC's files, and where the real ones are."""
+"""A synthetic fabric in the format of HYLC's files, and paths of HYLC's fabrics."""
 
 import os
 from pathlib import Path
@@ -9,8 +9,8 @@ import pytest
 PAIRS = ("01", "02", "03", "04", "12", "13", "14", "23", "24")
 
 
-def hylc(name):
-    """A file of the authors of HYLC, whose licence keeps it out of the package; tests are skipped without."""
+def hylc_file(name):
+    """Path of a file of HYLC's authors, whose license keeps it out of the package; skips tests without it."""
     folder = Path(__file__).parents[2] / "shared" / "hylc"
     folders = [Path(os.environ.get("SUPPLE_DATA", folder)) / "hylc" / name, folder / name]
     for candidate in (*folders, *(parent / "shared" / "hylc" / name for parent in folder.parents)):
@@ -19,8 +19,8 @@ def hylc(name):
     pytest.skip(f"needs {name} of HYLC; set SUPPLE_DATA to the folder that has hylc/{name}")
 
 
-def invented(curl=0.0):
-    """Twice as stiff along the first threads, stiffer where it is stretched, with some of every coupling."""
+def invented_fabric(curl=0.0):
+    """A fabric twice as stiff along the first threads, with stiffening and all couplings."""
     t = np.linspace(-0.6, 0.9, 7)
     single = []
     for k, stiffness in enumerate((200.0, 20.0, 100.0, 3.0, 2.0)):

@@ -1,7 +1,7 @@
-"""A device for tests: all of supple.kernels.cuda, on a card that the CPU stands in for.
+"""A fake CUDA device for tests: all of supple.kernels.cuda with a fake driver on the CPU.
 
-Mirrors, launches, batches and substeps are then the very code that drives a card, and whoever forgets to push
-or pull an array gets a wrong result here too.
+Mirrors, launches, batches and substeps run the code of real devices, so that a missing upload or download
+gives a wrong result here too.
 """
 
 import pytest
@@ -12,7 +12,7 @@ from supple.kernels.simd.load_store import WARP
 
 @pytest.fixture
 def fake_device(monkeypatch):
-    """Lets device="cuda" mean this."""
+    """Make device="cuda" use the fake driver."""
     for name in ("batches", "tied_groups"):  # one thread after the other cannot share a vertex
         monkeypatch.setattr(f"supple.ordering.{name}.best_width", lambda *args: WARP)
     monkeypatch.setattr("supple.ordering.dynamic_batches.MIN_SHARED_LANES", 1)

@@ -1,8 +1,8 @@
-"""A stand-in for a card with its driver and for numba-cuda: all that supple.kernels.cuda imports.
+"""A fake GPU with its driver and numba-cuda: all external modules that supple.kernels.cuda imports.
 
-Memory of the card is memory of its own, full of rubbish before somebody writes it, and every copy is
-checked to stay within what was allocated. A launch is taken apart as a card would: the values that it is
-given are put together by the types that the kernel was compiled for, which then runs lane by lane on the CPU.
+Device memory is separate and initialized with UNINITIALIZED_BYTE, and every copy is checked to stay within an
+allocation. A launch is decoded as on a GPU: its values are assembled by the argument types of the compiled
+kernel, which then runs lane by lane on the CPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from numba import types
 from supple.kernels.emulated_gpu import Lanewise
 from supple.kernels.simd.load_store import WARP
 
-RUBBISH = 0xCC
+UNINITIALIZED_BYTE = 0xCC
+"""Initial value of every byte of device memory."""
 
 
 class CUresult(Enum):
@@ -35,9 +36,9 @@ class CUresult(Enum):
 SUCCESS = CUresult.CUDA_SUCCESS
 
 
-class Card:
-    """total: its memory [bytes]; present: whether a driver answers; pools: whether there are memory pools;
-    failing: the code that every call answers with, None if all is well."""
+class FakeCard:
+    """State of the fake GPU. total: memory [bytes]; present: whether a driver answers; pools: whether memory
+    pools exist; failing: error code of every call, or None."""
 
     def __init__(self) -> None:
         self.total, self.present, self.pools = 1 << 30, True, True
@@ -45,7 +46,7 @@ class Card:
         self.blocks = 6
         self.allocations: dict[int, np.ndarray] = {}
         self.earlier: dict[int, np.ndarray] = {}
-        """What tests before have not freed yet: nobody else may get that memory."""
+        """Allocations of earlier tests that are not freed yet, whose memory must not be reused."""
         self.reserved = 0
         self.functions: dict[int, Compiled] = {}
         self.launched: list[str] = []
@@ -59,7 +60,7 @@ class Card:
         return sum(memory.nbytes for memory in self.allocations.values())
 
     def at(self, pointer: int, size: int) -> int:
-        """The pointer, if so many bytes there were allocated together."""
+        """The pointer, checked to lie with `size` bytes in one allocation."""
         for start, memory in self.allocations.items():
             if start <= pointer and pointer + size <= start + memory.nbytes:
                 return pointer
@@ -67,7 +68,7 @@ class Card:
 
 
 class Driver(ModuleType):
-    """cuda.bindings.driver."""
+    """The module cuda.bindings.driver."""
 
     CUresult = CUresult
     CUfunction = CUdevice = cuuint64_t = staticmethod(int)
@@ -78,7 +79,7 @@ class Driver(ModuleType):
         CU_MEMPOOL_ATTR_USED_MEM_CURRENT="used",
     )
 
-    def __init__(self, card: Card) -> None:
+    def __init__(self, card: FakeCard) -> None:
         super().__init__("cuda.bindings.driver")
         self.card = card
 
@@ -111,7 +112,7 @@ class Driver(ModuleType):
         card = self.card
         if card.used + size > card.total:
             return CUresult.CUDA_ERROR_OUT_OF_MEMORY, None
-        memory = np.full(size + 64, RUBBISH, np.uint8)
+        memory = np.full(size + 64, UNINITIALIZED_BYTE, np.uint8)
         first = -memory.ctypes.data % 64
         memory = memory[first : first + size]
         card.allocations[memory.ctypes.data] = memory
@@ -152,11 +153,11 @@ class Driver(ModuleType):
 
 
 class Compiled:
-    """A kernel for some types of its arguments, the team first."""
+    """A kernel for some types of its arguments, of which the team is the first."""
 
     numbers = count(1)
 
-    def __init__(self, card: Card, function: Any, types: tuple) -> None:
+    def __init__(self, card: FakeCard, function: Any, types: tuple) -> None:
         self.card, self.function, self.signature = card, function, types
         self.codegen = CODEGEN
         handle = next(self.numbers)
@@ -169,8 +170,8 @@ class Compiled:
     def bind(self) -> None:
         self.card.bound.append(self.function.__name__)
 
-    def run(self, card: Card, values: int, blocks: int) -> None:
-        """What all blocks do, one after the other; arrivals go on from where the launch says they are."""
+    def run(self, card: FakeCard, values: int, blocks: int) -> None:
+        """Run all blocks in sequence; arrivals continue from the count of the launch."""
         words = _addresses(values)
         team, *args = (_decoded(card, kind, words) for kind in self.signature)
         assert int(team.arrivals[0]) == team.before, "blocks would wait for each other forever"
@@ -183,14 +184,14 @@ class Compiled:
 
 
 def _addresses(values: int) -> Iterator[int]:
-    """Where one value of a launch after the other is."""
+    """Addresses of the values of a launch."""
     size = ctypes.sizeof(ctypes.c_void_p)
     for k in count():
         yield ctypes.c_void_p.from_address(values + k * size).value or 0
 
 
-def _decoded(card: Card, kind: Any, words: Iterator[int]) -> Any:
-    """The value of a type, made of the next words."""
+def _decoded(card: FakeCard, kind: Any, words: Iterator[int]) -> Any:
+    """Value of a type, decoded from the next words."""
     if isinstance(kind, types.BaseTuple):
         items = [_decoded(card, item, words) for item in kind]  # type: ignore[attr-defined]
         return kind.instance_class._make(items) if hasattr(kind, "instance_class") else tuple(items)
@@ -213,9 +214,9 @@ CODEGEN = SimpleNamespace(magic="sm_00")
 
 
 class Cache:
-    """What `keep_in_files` makes use of in a cache of Numba's."""
+    """The parts of a Numba cache that `keep_in_files` uses."""
 
-    def __init__(self, card: Card, function: Any) -> None:
+    def __init__(self, card: FakeCard, function: Any) -> None:
         self._py_func, self._impl = function, self
         self._card = card
 
@@ -239,7 +240,7 @@ class Cache:
 
 
 class Dispatcher:
-    def __init__(self, card: Card, function: Any) -> None:
+    def __init__(self, card: FakeCard, function: Any) -> None:
         self.card, self.function, self._cache = card, function, Cache(card, function)
         self.targetctx = SimpleNamespace(codegen=lambda: CODEGEN, refresh=lambda: None)
 
@@ -250,8 +251,8 @@ class Dispatcher:
         return compiled
 
 
-def numba_cuda(card: Card) -> ModuleType:
-    """numba.cuda as far as hosts know it, and the places of threads for whoever sets them."""
+def numba_cuda(card: FakeCard) -> ModuleType:
+    """The module numba.cuda as hosts use it, with settable thread indices."""
     module = ModuleType("numba.cuda")
 
     def get_current_device() -> SimpleNamespace:
@@ -267,13 +268,13 @@ def numba_cuda(card: Card) -> ModuleType:
     return module
 
 
-CARD = Card()
-"""The one that all modules below have been imported with."""
+CARD = FakeCard()
+"""The fake GPU with which all modules below were imported."""
 
 _driver, _cuda = Driver(CARD), numba_cuda(CARD)
 
 
-def _fakes() -> dict[str, ModuleType]:
+def _fake_modules() -> dict[str, ModuleType]:
     bindings, core = ModuleType("cuda.bindings"), ModuleType("numba.cuda.core")
     bindings.driver, core.config = _driver, ModuleType("numba.cuda.core.config")
     core.config.CACHE_DIR = ""
@@ -287,26 +288,26 @@ def _fakes() -> dict[str, ModuleType]:
     }
 
 
-FAKES = _fakes()
+FAKE_MODULES = _fake_modules()
 
 _imported: dict[str, ModuleType] = {}
-"""Modules of supple that were imported with the fakes, once, since they register what they define."""
+"""Modules of supple imported with the fakes, once, since they register their definitions."""
 
 
-def _of_cuda() -> dict[str, ModuleType]:
+def _cuda_modules() -> dict[str, ModuleType]:
     modules = sys.modules.items()
     return {name: module for name, module in modules if name.startswith("supple.") and "cuda" in name}
 
 
 @contextmanager
-def installed(monkeypatch: Any) -> Iterator[Card]:
-    """Within it, supple.kernels.cuda and its drivers see this card, as new."""
+def installed(monkeypatch: Any) -> Iterator[FakeCard]:
+    """Context in which supple.kernels.cuda and its drivers use a fresh state of the fake GPU."""
     earlier = CARD.earlier | CARD.allocations
-    CARD.__dict__.update(vars(Card()) | {"earlier": earlier, "functions": CARD.functions})
-    real = _of_cuda()
+    CARD.__dict__.update(vars(FakeCard()) | {"earlier": earlier, "functions": CARD.functions})
+    real = _cuda_modules()
     for name in real:
         del sys.modules[name]
-    for name, module in {**FAKES, **_imported}.items():
+    for name, module in {**FAKE_MODULES, **_imported}.items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(numba, "cuda", _cuda, raising=False)
     monkeypatch.setattr("supple.kernels.devices.find_spec", lambda name: True)
@@ -320,7 +321,7 @@ def installed(monkeypatch: Any) -> Iterator[Card]:
     try:
         yield CARD
     finally:
-        _imported.update(_of_cuda())
-        for name in _of_cuda():
+        _imported.update(_cuda_modules())
+        for name in _cuda_modules():
             del sys.modules[name]
         sys.modules.update(real)

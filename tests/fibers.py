@@ -1,4 +1,5 @@
-"""A material from outside the package: neo-Hookean with fibers that pull, for tests of what is declared."""
+"""A material from outside the package: neo-Hookean with contractile fibers, for tests of declared
+parameters."""
 
 import math
 
@@ -16,12 +17,12 @@ from supple.algebra.matrix3 import (
 )
 from supple.materials import Material, Parameter, hessian_bound, psi, stress, stress_differential
 
-SHORTEST = 1e-12
-"""Added to the square of a fiber's length, since one of no length has no direction."""
+MIN_SQUARED_LENGTH = 1e-12
+"""Added to the squared length of a fiber, since a fiber of length 0 has no direction."""
 
 
 class Fibers(Material):
-    """ψ = μ/2 (|F|² - 3) - μ (J - 1) + κ/2 (J - 1)² + k/2 (|F a| - 1 + α)², a the fibers and α their pull."""
+    """ψ = μ/2 (|F|² - 3) - μ (J - 1) + κ/2 (J - 1)² + k/2 (|F a| - 1 + α)² with fibers a and activation α."""
 
     __slots__ = ()
     parameters = (
@@ -30,7 +31,7 @@ class Fibers(Material):
         Parameter("stiffness", "stiffness of the fibers", "Pa", "k", at_least=0, example=2e3),
         Parameter("fiber", "direction of the fibers", kind="direction", example=(1.0, 0.0, 0.0)),
         Parameter(
-            "activation", "how much shorter they want to be", symbol="α_f", at_least=0, below=1, default=0.0,
+            "activation", "relative shortening of the fibers", symbol="α_f", at_least=0, below=1, default=0.0,
             slider=(0.0, 0.9),
         ),
     )  # fmt: skip
@@ -39,7 +40,7 @@ class Fibers(Material):
 @psi.of(Fibers)
 def _psi(material, F):
     d = matvec(F, material.fiber)
-    longer = math.sqrt(dot(d, d) + SHORTEST) - 1.0 + material.activation
+    longer = math.sqrt(dot(d, d) + MIN_SQUARED_LENGTH) - 1.0 + material.activation
     volume = det(F) - 1.0
     shape = 0.5 * material.shear * (contract(F, F) - 3.0) - material.shear * volume
     return shape + 0.5 * material.bulk * volume * volume + 0.5 * material.stiffness * longer * longer
@@ -48,7 +49,9 @@ def _psi(material, F):
 @stress.of(Fibers)
 def _stress(material, F):
     d = matvec(F, material.fiber)
-    fiber_stress = material.stiffness * (1.0 - (1.0 - material.activation) / math.sqrt(dot(d, d) + SHORTEST))
+    fiber_stress = material.stiffness * (
+        1.0 - (1.0 - material.activation) / math.sqrt(dot(d, d) + MIN_SQUARED_LENGTH)
+    )
     pressure = material.bulk * (det(F) - 1.0) - material.shear
     solid = combine(material.shear, F, pressure, cofactor(F))
     return combine(1.0, solid, fiber_stress, outer(d, material.fiber))
@@ -58,7 +61,7 @@ def _stress(material, F):
 def _stress_differential(material, F, dF):
     a, C = material.fiber, cofactor(F)
     d, change = matvec(F, a), matvec(dF, a)
-    square = dot(d, d) + SHORTEST
+    square = dot(d, d) + MIN_SQUARED_LENGTH
     slack = (1.0 - material.activation) / math.sqrt(square)
     solid = combine(material.bulk * contract(C, dF), C, 0.0, C)
     pressure = material.bulk * (det(F) - 1.0) - material.shear
@@ -69,7 +72,7 @@ def _stress_differential(material, F, dF):
 
 @hessian_bound.of(Fibers)
 def _hessian_bound(material, F, g, h):
-    """Of the solid as for neo-Hookean; of fibers k (a·g)(a·h) I, above what they have at any length."""
+    """For the solid as in neo-Hookean; for fibers k (a·g)(a·h) I, an upper bound at any length."""
     C, a = cofactor(F), material.fiber
     solid = scale_matrix(material.bulk, outer(matvec(C, g), matvec(C, h)))
     return add_diagonal(solid, material.shear * dot(g, h) + material.stiffness * dot(a, g) * dot(a, h))

@@ -1,4 +1,4 @@
-"""Problems on the device of one thread."""
+"""Problems whose kernels run lane by lane."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from supple.problem import Cpu, Problem
 
 
 def lanewise_problem(model: Model, precision: str, at_once: float | None = None) -> Problem:
-    """The CPU with kernels that see one lane at a time, as CUDA threads do."""
+    """A problem on the CPU with kernels that process one lane at a time, as CUDA threads do."""
     device = Cpu(model.vertices + 1, np.dtype(precision), threads=1)
     device.lanes, device.at_once = WARP, at_once
 

@@ -1,4 +1,4 @@
-"""A bar of muscle between two walls, and what it pulls with in closed form."""
+"""A muscle bar between two walls, and its force in closed form."""
 
 import numpy as np
 from problems import face
@@ -15,13 +15,12 @@ SOLVERS = {
     "bpxpbd": supple.BPXPBD(pseudo_dt=5e-4),
     "gpbd": supple.GPBD(pseudo_dt=5e-4),
 }
-"""The last two begin every step of pseudo-time without forces, and build them up by ten sweeps: in steps in
-which sound crosses several cells, as in those of 10 ms that they have unless told, they come to rest
-elsewhere."""
+"""The last two start every step of pseudo-time without forces and build them up in ten sweeps: with longer
+steps, in which sound crosses several cells (10 ms by default), they come to rest elsewhere."""
 
 
 def bar(length=1.0, optimal=1.0):
-    """Along x, with sides that stay (ν = 0), so that every cross section is stretched alike."""
+    """A bar along x with fixed sides (ν = 0), so that every cross section is stretched equally."""
     scene = supple.Scene(gravity=(0, 0, 0))
     kind = supple.materials.Muscle(
         young=YOUNG, poisson=0.0, strength=STRENGTH, optimal=optimal, fiber=(1, 0, 0), activation=1.0
@@ -33,7 +32,7 @@ def bar(length=1.0, optimal=1.0):
 
 
 def curves(x):
-    """fₚ' and fₐ' of Blemker et al. 2005, as PXPBD eq. 7 and 8 have them."""
+    """fₚ' and fₐ' of Blemker et al. 2005, as in PXPBD eq. 7 and 8."""
     passive = 0.05 * (np.exp(6.6 * (x - 1)) - 1) if x > 1 else 0.0
     if x <= 0.6:
         return passive, 9 * (x - 0.4) ** 2
@@ -55,7 +54,8 @@ def pulled(scene, body, activation, solver="newton", **limits):
 
 
 def falling(solver, dt=0.005, **limits):
-    """Where the middle of a bar is that falls for 0.1 s and is then activated for as long [PXPBD Fig. 4]."""
+    """Heights of the middle of a bar that falls for 0.1 s and is then activated for as long [PXPBD Fig.
+    4]."""
     scene = supple.Scene(quasistatic=False, dt=dt, frames=round(0.2 / dt))
     kind = supple.materials.Muscle(young=1.2e4, poisson=0.4, strength=6e4, fiber=(1, 0, 0), activation=1.0)
     body = scene.add_solid(supple.block((8, 2, 2), size=(0.4, 0.1, 0.1)), kind, density=1060)

@@ -1,4 +1,4 @@
-"""The lists that property tests run over, once: materials, terms, solvers, precisions, and small problems."""
+"""Shared lists of property tests: materials, terms, solvers, precisions, and small problems."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ PRECISIONS = ("float32", "float64")
 HAND_WRITTEN = {
     name: kind for name, kind in MATERIALS.items() if not hasattr(kind, "psi") and not evolving(kind)
 }
-"""Materials whose derivatives are formulas: every solver is tried with all of them. Those of the others come
-from ψ alone, so that a few of them stand for all; and those that evolve have tests of their own."""
+"""Materials with formulas for their derivatives: every solver is tested with all of them. A few materials
+with derivatives from ψ represent the others; inelastic materials have separate tests."""
 
 BARRIERS = [name for name, kind in HAND_WRITTEN.items() if kind.barrier]
 FINITE = [name for name, kind in HAND_WRITTEN.items() if not kind.barrier]
 """Materials whose energy is finite for every F."""
 
 SELF_RECOVERING = ("corotated", "neo_hookean", "stable_neo_hookean")
-"""Materials that return to rest from any start: what is inverted costs energy."""
+"""Materials that return to rest from any start, since inversion costs energy."""
 
 PBNGS = {
     "none": supple.PBNG(acceleration="none"),
@@ -58,8 +58,8 @@ NEWTONS = {
 
 
 def material(name: str, young: Any = YOUNG, poisson: Any = POISSON, **given: Any) -> Any:
-    """A material of the list with parameters that suit the problems below; what it declares in addition to
-    these is as in its examples."""
+    """A material of the list with parameters that suit the problems below; other parameters are those of its
+    examples."""
     kind, given = (MATERIALS | MEMBRANES)[name], {"young": young, "poisson": poisson, **given}
     declared = [parameter.name for parameter in kind.parameters]
     softer = {p.name: examples_of(kind)[p.name] * YOUNG / 1e5 for p in kind.parameters if p.unit == "Pa"}
@@ -67,12 +67,12 @@ def material(name: str, young: Any = YOUNG, poisson: Any = POISSON, **given: Any
 
 
 def face(axis: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Selects the points with X[axis] = value."""
+    """Predicate of the points with X[axis] = value."""
     return lambda X: np.abs(X[:, axis] - value) < 1e-9
 
 
 def affine(A: np.ndarray, b: np.ndarray | float = 0.0) -> Callable[[np.ndarray, float], np.ndarray]:
-    """The motion x = A X + b, whole at any time."""
+    """The motion x = A X + b, complete at any time."""
     return lambda X, t: X @ np.asarray(A).T + b
 
 
@@ -85,7 +85,7 @@ def cantilever(kind: Material, cells: Any = 3, gravity: float = 10.0, density: f
 
 
 def twisted(kind: Material, cells: Any = 4, angle: float = 0.5, stretch: float = 0.1) -> supple.Scene:
-    """A unit block whose end is turned and pulled."""
+    """A unit block whose end is rotated and pulled."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), kind, density=10)
     scene.pin(body.where(face(0, 0)))
@@ -95,7 +95,7 @@ def twisted(kind: Material, cells: Any = 4, angle: float = 0.5, stretch: float =
 
 
 def tied_blocks(upper: Material, lower: Material, stiffness: float = 1e4, cells: Any = 2) -> supple.Scene:
-    """A block that hangs from a block: every kind of term at once."""
+    """A block that hangs from another one, with matching meshes."""
     scene = supple.Scene(gravity=(0, -1, 0))
     top = scene.add_solid(supple.block(cells, origin=(0, 1, 0)), upper, density=10)
     below = scene.add_solid(supple.block(cells), lower, density=10)
@@ -105,7 +105,7 @@ def tied_blocks(upper: Material, lower: Material, stiffness: float = 1e4, cells:
 
 
 def hung(stiffness: float = 1e4, upper: Any = 3, lower: Any = 2, kind: Any = None) -> supple.Scene:
-    """A block that hangs from a block by points between the vertices of the upper one."""
+    """A block that hangs from another one by points between the vertices of the upper one."""
     scene = supple.Scene(gravity=(0, -1, 0))
     kind = kind or material("corotated")
     top = scene.add_solid(supple.block(upper, origin=(0, 1, 0)), kind, density=10)
@@ -116,7 +116,7 @@ def hung(stiffness: float = 1e4, upper: Any = 3, lower: Any = 2, kind: Any = Non
 
 
 def tendon(stiffness: float = 1e4) -> supple.Scene:
-    """A stiff slender bar that is tied by its end into a soft block."""
+    """A stiff slender bar whose end is tied into a soft block."""
     scene = supple.Scene(gravity=(0, -1, 0))
     block = scene.add_solid(supple.block(3), material("corotated"), density=10)
     mesh = supple.block((8, 1, 1), size=(1.2, 0.1, 0.1), origin=(0.7, 0.45, 0.45))
@@ -127,7 +127,7 @@ def tendon(stiffness: float = 1e4) -> supple.Scene:
 
 
 def layers(stiffness: float = 1e4) -> supple.Scene:
-    """A soft core between stiff faces, all three with other cells."""
+    """A soft core between stiff faces, all three with different cells."""
     scene, before = supple.Scene(gravity=(0, -9.8, 0)), None
     for cells, young, height, y in (
         ((8, 1, 3), 2e6, 0.06, 0.0),
@@ -144,7 +144,7 @@ def layers(stiffness: float = 1e4) -> supple.Scene:
 
 
 def chained(stiffness: float = 1e4) -> supple.Scene:
-    """Three blocks, each tied to the one above, the lowest to both; and ties that follow from others."""
+    """Three blocks, each tied to the one above, the lowest to both; some ties are redundant."""
     scene = supple.Scene(gravity=(0, -1, 0))
     kind = material("corotated")
     top, middle, below = (
@@ -159,12 +159,12 @@ def chained(stiffness: float = 1e4) -> supple.Scene:
     return scene
 
 
-NOT_MATCHING = {"hung": hung, "tendon": tendon, "layers": layers, "chained": chained}
-"""Scenes whose ties, of a stiffness [N/m], end between vertices."""
+NON_MATCHING_TIES = {"hung": hung, "tendon": tendon, "layers": layers, "chained": chained}
+"""Scenes with ties of a given stiffness [N/m] that end between vertices."""
 
 
 def scrambled(model: Model, seed: int = 0) -> np.ndarray:
-    """All vertices at random places of the bounding box."""
+    """All vertices at random positions in the bounding box."""
     low, high = model.rest.min(axis=0), model.rest.max(axis=0)
     return np.random.default_rng(seed).uniform(low, high, model.rest.shape)
 
@@ -175,7 +175,7 @@ def flattened(model: Model) -> np.ndarray:
 
 
 def perturbed(problem: Problem, amount: float, seed: int = 0) -> Problem:
-    """The problem with all free vertices moved at random by about `amount` [m]."""
+    """The problem after random displacements of all free vertices by about `amount` [m]."""
     free = np.flatnonzero(problem.model.free)
     noise = np.random.default_rng(seed).uniform(-amount, amount, (len(free), 3))
     problem.u[free, :3] += noise.astype(problem.dtype)
@@ -187,7 +187,7 @@ def matrix(F: Any) -> np.ndarray:
 
 
 def flat(F: np.ndarray) -> tuple[float, ...]:
-    """A matrix as the row-major tuple that physics functions take."""
+    """A matrix as the row-major tuple of physics functions."""
     return tuple(np.asarray(F, float).ravel().tolist())
 
 
@@ -203,12 +203,13 @@ def stretches(values: Any, count: int = 20, seed: int = 0) -> np.ndarray:
 
 
 NEARLY_CANCELLING = [(1, 0.5, -0.2), (1, 1, -0.8), (1.5, 0.5, -0.4), (1, 0.05, -0.01), (2, 1, -0.98)]
-"""Stretches of inverted elements two of which nearly cancel, where the rotation of F is hard to find."""
+"""Stretches of inverted elements, two of which nearly cancel, so that the rotation of F is
+ill-conditioned."""
 
 
 def deformations(count: int = 20, seed: int = 0, inverted: bool = False) -> np.ndarray:
     """(count, 3, 3) random deformation gradients with principal stretches from 0.5 to 2; inverted ones have
-    one negative stretch, far enough from the others that their rotation is unique."""
+    one small negative stretch, so that their rotation is unique."""
     random = np.random.default_rng(seed)
     values = random.uniform(0.5, 2.0, (count, 3))
     if inverted:
@@ -231,7 +232,7 @@ def sheet(cells=4):
 
 
 def model_of(points, *terms, pinned=(), stretch=1.0, gravity=(0, 0, -10)):
-    """A model of terms on some points, whose pinned ones are pulled apart in the plane."""
+    """A model of terms on points, with pinned points scaled by `stretch` in the plane."""
     n, pinned = len(points), np.asarray(pinned, int)
     mass = np.full(n, 1.0 / n)
     targets = points[pinned] * [stretch, stretch, 1]
@@ -249,15 +250,15 @@ def border(points):
 
 
 def net(stiffness=300.0, **changes):
-    """A square net of springs, pinned at its border and stretched, so that it resists its weight."""
+    """A square net of springs, pinned at its stretched border, so that it resists its weight."""
     points, triangles = sheet()
     springs = Springs.between(points, edges_of(triangles), stiffness)
     return model_of(points, springs, pinned=border(points), **{"stretch": 1.1, **changes})
 
 
 def hung_net(stiffness=300.0, stretch=1.25, **changes):
-    """The same, whose border is not pinned but hangs by springs from fixed points outside it, which are
-    longer there than they would be by that factor."""
+    """A square net whose border hangs by springs from fixed points outside, longer by `stretch` than at
+    rest."""
     points, triangles = sheet()
     springs = Springs.between(points, edges_of(triangles), stiffness)
     edge = border(points)
@@ -268,28 +269,28 @@ def hung_net(stiffness=300.0, stretch=1.25, **changes):
 
 
 def membrane(name="corotated", young=1e5, **changes):
-    """A drum: a membrane, pinned at its border and stretched."""
+    """A drum: a membrane pinned at its stretched border."""
     points, triangles = sheet()
     kind = material(name, young=young) if isinstance(name, str) else name
     term = TriangleElasticity.from_mesh(points, triangles, kind, THICKNESS)
     return model_of(points, term, pinned=border(points), **{"stretch": 1.1, **changes})
 
 
-BIAS = supple.materials.WovenStVK(
+BIAS_WEAVE = supple.materials.WovenStVK(
     young_weft=2e5, young_warp=5e4, shear_modulus=1e4, poisson_weft=0.4, poisson_warp=0.1, direction=(2, 1, 0)
 )
-"""A weave that lies across the axes."""
+"""A weave whose threads are oblique to the axes."""
 
 
 def bent(cells=4):
-    """A sheet rolled to a part of a cylinder, and ruffled: points (n, 3) and triangles (m, 3)."""
+    """A sheet rolled to a part of a cylinder, with ripples: points (n, 3) and triangles (m, 3)."""
     points, triangles = sheet(cells)
     x, y, _ = points.T
     return np.stack([np.sin(x), y, 1 - np.cos(x) + 0.05 * np.sin(7 * x + 5 * y)], axis=1), triangles
 
 
 def hinged(stiffness=3.0, shape=bent, **options):
-    """Nothing but hinges, between the triangles of a shape at rest."""
+    """Only hinges, between the triangles of a shape at rest."""
     points, triangles = shape()
     return model_of(
         points,
@@ -299,7 +300,7 @@ def hinged(stiffness=3.0, shape=bent, **options):
 
 
 def isometric(stiffness=3.0):
-    """Nothing but isometric bending of a flat sheet."""
+    """Only isometric bending of a flat sheet."""
     points, triangles = sheet()
     return model_of(
         points, *bending_terms(IsometricBending(stiffness), points, triangles, points), gravity=(0, 0, 0)
@@ -307,7 +308,7 @@ def isometric(stiffness=3.0):
 
 
 def plate(bending=HingeBending, stiffness=0.05, **changes):
-    """A drum that also resists bending."""
+    """A drum with bending stiffness."""
     points, triangles = sheet()
     term = TriangleElasticity.from_mesh(points, triangles, material("corotated", young=1e5), THICKNESS)
     terms = (term, *bending_terms(bending(stiffness), points, triangles, points))

@@ -13,14 +13,14 @@ def edges_of(triangles):
 
 
 def soup(count, seed, size=0.3):
-    """Triangles that have nothing to do with each other, and cross."""
+    """Separate triangles that intersect each other."""
     rng = np.random.default_rng(seed)
     corners = rng.uniform(-1, 1, (count, 1, 3)) + size * rng.normal(size=(count, 3, 3))
     return corners.reshape(-1, 3), np.arange(3 * count).reshape(-1, 3)
 
 
 def crumpled(seed=1):
-    """A surface whose vertices are moved at random, so that it crosses itself."""
+    """A surface with randomly moved vertices, so that it intersects itself."""
     ball = supple.ball(1.0, 3)
     used, triangles = np.unique(ball.surface, return_inverse=True)
     points = ball.points[used]
@@ -41,7 +41,7 @@ CASES = {
 
 
 def crowded_bodies(rng, count=6):
-    """Surfaces of bodies near to each other."""
+    """Surfaces of closely spaced bodies."""
     ball = supple.ball(0.3, 2)
     used, faces = np.unique(ball.surface, return_inverse=True)
     faces, points = faces.reshape(-1, 3), ball.points[used]
@@ -53,7 +53,7 @@ def crowded_bodies(rng, count=6):
 
 
 def nearby_bodies():
-    """Six bodies, some of which are inside of others."""
+    """Six bodies, some of which are inside others."""
     surfaces, x = crowded_bodies(np.random.default_rng(1))
     centers = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
     surfaces.clear = 0.05
@@ -61,7 +61,7 @@ def nearby_bodies():
 
 
 def searches(name):
-    """Of all types of things."""
+    """Searches between primitives of all types."""
     x, triangles = CASES[name]
     vertices, edges = np.unique(triangles)[:, None], edges_of(triangles)
     triangles = np.ascontiguousarray(triangles, np.int64)
@@ -74,7 +74,7 @@ def surface_of(scene):
 
 
 def intersects(scene, positions):
-    """By ipctk, in exact predicates of its own."""
+    """True if ipctk finds an intersection, by exact predicates."""
     ipctk = pytest.importorskip("ipctk")
     triangles = surface_of(scene)
     used, faces = np.unique(triangles, return_inverse=True)

@@ -22,7 +22,7 @@ MAX_ROOT_MODULES, MAX_FOLDER_MODULES = 2, 20
 """Modules of the package root, and of a folder that is no list."""
 
 LISTS = {"materials", "terms"}
-"""Folders with one material or one kind of stencil per file."""
+"""Folders with one material or one type of stencil per file."""
 
 KERNEL_MARKS = {
     "device_function",
@@ -47,7 +47,7 @@ def functions():
                 yield name, node
 
 
-def test_there_is_something_to_measure():
+def test_sources_are_found():
     assert len(FILES) > 200
     assert sum(1 for _ in functions()) > 1000
 
@@ -119,8 +119,8 @@ def mark(decorator: ast.expr) -> str:
     return ast.unparse(called).rpartition(".")[2]
 
 
-def test_what_has_no_types_is_a_kernel():
-    """mypy checks the other packages, and `kernels` is about how Numba compiles."""
+def test_untyped_functions_are_kernels():
+    """mypy checks the other packages; `kernels` is about compilation by Numba."""
     seen = 0
     for name, tree in TREES.items():
         if not name.startswith(KERNEL_PACKAGES) or name.startswith("kernels"):
@@ -144,7 +144,7 @@ def names_in(node: ast.AST) -> set[str]:
 
 
 def term_base_classes() -> set[str]:
-    """Classes of terms and of their rows, and those that they have in common."""
+    """Classes of terms and of their rows, and their base classes."""
     classes = [n for name in TREES if name.startswith("terms/") for n in ast.walk(TREES[name])]
     bases = {n.name: {ast.unparse(base) for base in n.bases} for n in classes if isinstance(n, ast.ClassDef)}
     term_classes = {"Term", "Elemental"} | {name for name in bases if name.endswith("Rows")}
@@ -154,7 +154,7 @@ def term_base_classes() -> set[str]:
 
 
 def questions(tree: ast.AST):
-    """What is requested a class: (line, the classes) of isinstance, issubclass, `type(...) is` and cases."""
+    """Type checks as (line, classes) of isinstance, issubclass, `type(...) is` and cases."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
             yield node.lineno, names_in(node.args[1])
@@ -175,7 +175,7 @@ def compiled_modules():
                 break
 
 
-def test_the_kernel_cache_is_named_by_the_sources_of_all_kernels():
+def test_kernel_cache_key_covers_the_sources_of_all_kernels():
     """A kernel outside KERNEL_PACKAGES would be served from the cache after an edit."""
     compiled = set(compiled_modules())
     assert len(compiled) > 100
@@ -191,8 +191,8 @@ def test_only_kernel_packages_have_functions_without_types():
     assert {module.split(".")[1] for module in untyped} <= set(KERNEL_PACKAGES)
 
 
-def test_nobody_asks_what_class_a_term_has():
-    """A term says itself what others need to know of it, see `terms.Term`."""
+def test_no_type_checks_of_terms():
+    """Terms declare their properties, see `terms.Term`."""
     term_classes, violations, seen = term_base_classes(), [], 0
     assert {"TetElasticity", "Springs", "WeakConstraints", "PenaltyContacts", "TetRows"} <= term_classes
     for name, tree in TREES.items():
@@ -204,8 +204,8 @@ def test_nobody_asks_what_class_a_term_has():
     assert not violations, "; ".join(violations)
 
 
-def test_nobody_asks_what_class_a_solver_has():
-    """A solver says itself what it can do, see `solvers.Solver`."""
+def test_no_type_checks_of_solvers():
+    """Solvers declare their capabilities, see `solvers.Solver`."""
     solver_classes = {kind.__name__ for solver in SOLVERS.values() for kind in solver.__mro__} - {
         "Solver",
         "ABC",
@@ -222,7 +222,7 @@ def test_nobody_asks_what_class_a_solver_has():
     assert not violations, "; ".join(violations)
 
 
-def test_nobody_asks_whether_a_term_has_something():
+def test_no_attribute_checks_of_terms():
     violations = [
         f"{name}:{node.lineno}"
         for name, tree in TREES.items()
@@ -235,7 +235,7 @@ def test_nobody_asks_whether_a_term_has_something():
     assert not violations, f"attributes of terms that need not be there: {violations}"
 
 
-def test_what_subclasses_must_define_is_abstract():
+def test_required_methods_of_subclasses_are_abstract():
     raised = [
         f"{name}:{node.lineno}"
         for name, tree in TREES.items()
@@ -275,7 +275,7 @@ def is_number(node: ast.expr | None) -> bool:
     )
 
 
-def test_numbers_with_names_say_where_they_come_from():
+def test_numeric_constants_have_a_docstring():
     """A constant of a module is followed by a text."""
     silent, seen = [], 0
     for name, tree in TREES.items():
@@ -301,7 +301,7 @@ def test_contributing_describes_every_folder():
 
 
 NOT_METHODS = {"__init__", "base", "options", "launch"}
-"""Modules that all methods share; building blocks have folders of their own."""
+"""Modules that all methods share; building blocks have separate folders."""
 
 
 def test_solvers_are_methods():

@@ -1,5 +1,5 @@
-"""A material, a term and a solver from outside the package: one class each and one line that names it, and
-scene files, scenes and the command line know it."""
+"""A custom material, term and solver: one class and one registration each make them available in scenes,
+scene files and commands."""
 
 import math
 from dataclasses import dataclass
@@ -57,8 +57,8 @@ def _bound_coefficients(material, F):
     return 2.0 * material.mu, 2.0 * (material.lam + material.mu)
 
 
-def test_a_material_of_ones_own():
-    """Twice the energy under twice the load hangs the same way."""
+def test_custom_material():
+    """Twice the energy under twice the load has the same equilibrium."""
     single = supple.equilibrium(cantilever(material("neo_hookean")), tolerance=1e-8)
     double = supple.equilibrium(cantilever(Twofold(young=YOUNG, poisson=0.3), density=4.0), tolerance=1e-8)
     assert double.report.ok
@@ -68,7 +68,7 @@ def test_a_material_of_ones_own():
 
 @pytest.fixture
 def registered():
-    """Names of this file's own for the time of a test."""
+    """Register this file's names for the duration of a test."""
     before = dict(MATERIALS), dict(SOLVERS)
     supple.materials.register_material("twofold", Twofold)
     supple.solvers.register_solver(Gradient)
@@ -95,7 +95,7 @@ max_iterations = 3
 
 
 @pytest.mark.usefixtures("registered")
-def test_files_and_commands_know_them_by_name(tmp_path):
+def test_files_and_commands_find_registered_names(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(FILE)
     file = supple.load_scene(path)
@@ -116,7 +116,7 @@ def test_files_and_commands_know_them_by_name(tmp_path):
         supple.load_scene(path)
 
 
-def test_names_must_differ_and_be_words():
+def test_registered_names_must_be_unique_words():
     class Pbng(Gradient):
         name = "pbng"
 
@@ -141,7 +141,7 @@ class TetherRows(ConstraintRows):
 
 
 class Tethers(Constraint):
-    """C = max(|x₁ - x₀| - L, 0): strings, which can be pulled but not pushed."""
+    """C = max(|x₁ - x₀| - L, 0): strings with tension only."""
 
     kind = TetherRows
     name: ClassVar[str] = "tethers"
@@ -155,7 +155,7 @@ def _constraint(rows, row, r):
 
 
 @pytest.mark.parametrize("solver", ["pbng", "xpbd"])
-def test_a_term_of_ones_own(solver):
+def test_custom_term(solver):
     """A net of strings, pinned at its border at nine tenths of its size, hangs until they are taut."""
     points, triangles = sheet()
     pairs = edges_of(triangles)
@@ -168,8 +168,8 @@ def test_a_term_of_ones_own(solver):
     assert (now / length).max() < 1.01
 
 
-def test_a_scene_has_terms_of_ones_own():
-    """A block hangs by strings from one that is pinned."""
+def test_custom_term_in_a_scene():
+    """A block hangs by strings from a pinned one."""
     scene = supple.Scene(gravity=(0, -10, 0))
     top = scene.add_solid(supple.block(2, origin=(0, 2, 0)), material("corotated", young=1e4), density=1)
     hung = scene.add_solid(supple.block(2, origin=(0, 0.5, 0)), material("corotated", young=1e4), density=1)
@@ -196,7 +196,7 @@ def test_a_scene_has_terms_of_ones_own():
 
 
 class GradientProjection(Projection):
-    """options: how far along the forces of each element."""
+    """options: step length along the forces of each element."""
 
     __slots__ = ()
 
@@ -211,7 +211,7 @@ def _descend(projection, row, u):
 
 @dataclass(frozen=True)
 class Gradient(ElementOptions):
-    """Every element moves its corners down the gradient of its energy."""
+    """Every element moves its corners along the gradient of its energy."""
 
     name: ClassVar[str] = "gradient"
 
@@ -223,7 +223,7 @@ def _elastic(method, term, elements):
     return [GradientProjection(elements, options=(method.length,))]
 
 
-def test_a_solver_of_ones_own():
+def test_custom_solver():
     problem = Problem(supple.scene.build_model(cantilever(material("corotated"), gravity=0)), "float64")
     problem.set_inertia(0.02, problem.model.rest)
     problem.positions = problem.model.rest * [1.1, 1, 1]
@@ -233,7 +233,7 @@ def test_a_solver_of_ones_own():
     assert problem.diagnostics.stored_energies().sum() < 0.1 * before
 
 
-def test_what_a_solver_cannot_treat_is_said_with_who_can():
+def test_unsupported_term_error_names_supporting_solvers():
     points, _ = sheet()
     strings = Tethers(np.array([[0, 1]], np.int32), np.ones(1), np.ones((1, 1)), points)
     with pytest.raises(

@@ -83,7 +83,7 @@ MAPS = {"__init__", "_public"}
 
 
 def imported_modules(path):
-    """Names of the imported modules of supple, without the leading `supple.`, wherever in the file."""
+    """Names of the imported modules of supple without the leading `supple.`, anywhere in the file."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith("supple."):
             for name in node.names:
@@ -151,12 +151,12 @@ def test_front_ends_are_imported_by_front_ends(front_end):
             assert not wrong, f"{module} imports {', '.join(wrong)}"
 
 
-def test_the_library_does_not_import_the_experiments_of_the_papers():
+def test_library_does_not_import_the_experiments_of_the_papers():
     for module, path in MODULES.items():
         assert "supple_papers" not in path.read_text(encoding="utf-8"), module
 
 
-def test_there_are_no_import_cycles():
+def test_imports_are_acyclic():
     """Imports at the top of modules form a directed acyclic graph."""
     graph = {}
     for module, path in MODULES.items():

@@ -49,7 +49,7 @@ PRIVATE_WORDS = frozenset(
     piercing pressing pursue recall remembered righting rough rub rubbing rubs settle settled sift
     slippery snap soften standing there things twin wanted whereabouts workplace""".split()  # noqa: SIM905
 )
-"""Words of earlier versions that no reader of the literature would search for; the field has others."""
+"""Words of earlier versions that the literature does not use; the field has others."""
 
 MAX_PRIVATE_WORDS = 2
 """Occurrences of `PRIVATE_WORDS` in identifiers."""
@@ -81,7 +81,7 @@ def paragraphs():
     return chosen
 
 
-def test_docstrings_are_made_of_nouns(paragraphs):
+def test_docstrings_have_enough_nouns(paragraphs):
     shares = [grammar_share(text) for text in paragraphs]
     assert sum(shares) / len(shares) <= MAX_GRAMMAR_SHARE
     assert sum(share > 0.6 for share in shares) / len(shares) <= MAX_WORDY_SHARE
@@ -92,7 +92,7 @@ def test_docstrings_open_with_their_subject(paragraphs):
     assert len(odd) / len(paragraphs) <= MAX_ODD_OPENERS, odd
 
 
-def test_pages_are_made_of_nouns():
+def test_pages_have_enough_nouns():
     pages = [PAGES / "README.md", *sorted((PAGES / "docs").rglob("*.md"))]
     unread = re.compile(r"^```.*?^```|^\|.*?$|<!--.*?-->", re.M | re.S)  # code, tables, comments
     texts = [unread.sub("", page.read_text(encoding="utf-8")) for page in pages]

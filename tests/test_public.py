@@ -1,4 +1,4 @@
-"""What `supple` offers as a module: names for dir(), help() and stars, and doors to other libraries."""
+"""Public names of `supple` in dir(), help() and star imports, and optional libraries."""
 
 import inspect
 import subprocess
@@ -11,7 +11,7 @@ import supple
 
 
 def printed(code):
-    """What a fresh interpreter prints in which `supple` has not been used yet."""
+    """Output of a fresh interpreter before any use of `supple`."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -41,12 +41,12 @@ def test_namespaces_have_documented_public_names_only(name):
 
 
 @pytest.mark.parametrize("name", supple.NAMESPACES)
-def test_namespaces_are_alike_whatever_is_imported_first(name):
+def test_namespaces_are_independent_of_import_order(name):
     code = f"import supple.{name} as space\nprint(*[n for n in dir(space) if not n.startswith('__')])"
     assert {*printed(code)} == {*getattr(supple, name).__all__}
 
 
-def test_names_of_the_top_level_are_in_namespaces_or_few():
+def test_top_level_names_are_in_namespaces_or_few():
     everywhere = {each for name in supple.NAMESPACES for each in getattr(supple, name).__all__}
     assert len({*supple.__all__} - everywhere) < 40
     assert len(supple.__all__) < 90, "the rest is in namespaces"
@@ -81,7 +81,7 @@ def test_decorated_constructors_show_their_keywords():
     assert supple.meshes.disc.__name__ == "disc"
 
 
-def test_a_star_replaces_no_module_of_python():
+def test_star_import_hides_no_builtin_module():
     assert not {*supple.__all__} & sys.stdlib_module_names
     code = "import inspect\nfrom supple import *\nprint(inspect.isclass(Scene), inspect.__name__)"
     assert printed(code) == ["True", "inspect"]
@@ -92,7 +92,7 @@ def test_a_star_replaces_no_module_of_python():
 ABSENT = "import sys; sys.modules['jax'] = sys.modules['torch'] = None; import supple\n"
 
 
-def test_doors_to_libraries_that_are_absent_are_not_there():
+def test_missing_libraries_have_no_attribute():
     code = "print(hasattr(supple, 'jax'), hasattr(supple, 'torch'), 'jax' in dir(supple))"
     assert printed(ABSENT + code) == ["False", "False", "False"]
 
@@ -100,12 +100,12 @@ def test_doors_to_libraries_that_are_absent_are_not_there():
 @pytest.mark.parametrize(
     "line", ["supple.jax.equilibrium", "from supple import jax", "import supple.jax", "supple.jax"]
 )
-def test_what_a_door_needs_is_said(line):
+def test_missing_library_is_named(line):
     code = f"try:\n    {line}\nexcept (AttributeError, ImportError) as error:\n    print(error)"
     assert " ".join(printed(ABSENT + code)) == "supple.jax needs JAX: pip install jax"
 
 
-def test_help_shows_what_there_is_without_them():
+def test_help_works_without_optional_libraries():
     command = "import pydoc; print(pydoc.render_doc(supple, renderer=pydoc.plaintext))"
     text = " ".join(printed(ABSENT + command))
     assert "class Scene(" in text

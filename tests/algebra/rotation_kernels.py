@@ -1,4 +1,4 @@
-"""The rotation of many matrices on packs."""
+"""Rotations of many matrices on packs and lane by lane."""
 
 import numpy as np
 from numba import njit
@@ -31,7 +31,7 @@ def rotations_of(F, out):
 
 @njit
 def rotations_lane_by_lane(F, out):
-    """The same as a device's threads do it, one lane at a time; F, out (rows, 9, 32)."""
+    """R(F[row]) as a CUDA thread computes it, one lane at a time; F, out (rows, 9, 32)."""
     for row in range(len(F)):
         for lane in range(32):
             item = LaneWorkItem(np.int64(row), lane, 32, 0, np.int64(0), np.int64(0))

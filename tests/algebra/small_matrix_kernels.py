@@ -1,4 +1,4 @@
-"""Compiled loops over packs for the tests of decompositions and six-unknown systems."""
+"""Compiled loops over packs of matrix decompositions and systems with six unknowns."""
 
 from numba import njit
 
@@ -48,7 +48,7 @@ def eigen_rows(m, values, V):
 
 @njit
 def solve_rows(C, K, t, s, b, H, x):
-    """H = the form of (C, K) plus s t tᵀ, and x with H x = b."""
+    """Solve H x = b, where H is the quadratic form of (C, K) plus s t tᵀ."""
     for row in range(len(C)):
         lower = add_outer6(sandwich_form(load6(C, row), load6(K, row)), load(s, row, 0), load6(t, row))
         solution = solve_spd6(lower, load6(b, row))

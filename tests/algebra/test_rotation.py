@@ -33,13 +33,13 @@ NOT_UNIQUE = [
 
 
 def polar(F):
-    """The proper rotation of F = R S: where F is inverted, the smallest singular value is negative."""
+    """Proper rotation of F = R S; if F is inverted, the smallest singular value is negative."""
     U, _, V = np.linalg.svd(F)
     return U @ np.diag([1, 1, np.linalg.det(U @ V)]) @ V
 
 
 @pytest.mark.parametrize("values", NOT_INVERTED + FLAT, ids=str)
-def test_rotation_is_that_of_the_polar_decomposition(values):
+def test_rotation_equals_polar_decomposition(values):
     for F in stretches(values):
         np.testing.assert_allclose(matrix(rotation(flat(F))), polar(F), atol=1e-12)
 
@@ -54,8 +54,8 @@ def test_rotation_of_inverted_matrices_is_proper(values):
 
 @pytest.mark.parametrize("gap", [0.5, 0.2, 0.1, 1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("second", [0.6, 0.9, 1.0])
-def test_rotation_where_stretches_nearly_cancel(second, gap):
-    """Invariants carry the rotation up to ε over the square of the gap, in units of the other sums."""
+def test_rotation_with_nearly_cancelling_stretches(second, gap):
+    """The rotation error is at most ε over the squared gap, relative to the other sums of stretches."""
     bound = 100 * np.finfo(float).eps / (gap**2 * (1 - second + gap) ** 2)
     for F in stretches((1, second, gap - second)):
         np.testing.assert_allclose(matrix(rotation(flat(F))), polar(F), atol=bound)
@@ -63,7 +63,7 @@ def test_rotation_where_stretches_nearly_cancel(second, gap):
 
 @pytest.mark.parametrize("values", NOT_UNIQUE, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rotation_is_bounded_where_it_is_not_unique(values, dtype):
+def test_non_unique_rotation_is_bounded(values, dtype):
     lanes = lanes_of(dtype)
     F = stretches(values, 4 * lanes).reshape(4, lanes, 9).transpose(0, 2, 1)
     R = np.empty(F.shape, dtype)
@@ -72,14 +72,14 @@ def test_rotation_is_bounded_where_it_is_not_unique(values, dtype):
     assert np.abs(R).max() < 1.5
 
 
-def test_rotation_of_a_line_turns_its_direction():
-    """For F = σ a bᵀ only R b = a is determined, and it is what stretch along the line needs."""
+def test_rotation_of_rank_one_matrix_turns_its_direction():
+    """For F = σ a bᵀ the rotation satisfies R b = a, which stretch along the line needs."""
     for F in stretches((3, 0, 0)):
         U, _, V = np.linalg.svd(F)
         np.testing.assert_allclose(matrix(rotation(flat(F))) @ V[0], U[:, 0], atol=1e-6)
 
 
-def test_rotation_of_nothing_is_nothing():
+def test_rotation_of_zero_matrix_is_zero():
     np.testing.assert_array_equal(rotation(flat(np.zeros((3, 3)))), np.zeros(9))
 
 
@@ -96,7 +96,7 @@ def test_rotation_of_packs_in_single_precision(values):
 @pytest.mark.parametrize(
     "values", [*NOT_INVERTED[:9], *FLAT, *INVERTED[:4], (100, 100, 100), (1e3, 1e3, 1e3)], ids=str
 )
-def test_rotation_as_a_thread_of_a_device_finds_it(values, dtype, near):
+def test_rotation_lane_by_lane_matches_polar_decomposition(values, dtype, near):
     F = stretches(values, 32).reshape(1, 32, 9)
     R = np.empty((1, 9, 32), dtype)
     rotations_lane_by_lane(np.ascontiguousarray(F.transpose(0, 2, 1), dtype), R)
@@ -104,7 +104,7 @@ def test_rotation_as_a_thread_of_a_device_finds_it(values, dtype, near):
         np.testing.assert_allclose(matrix(R_lane), polar(matrix(F_lane)), atol=near)
 
 
-def test_rotation_turns_with_the_matrix():
+def test_rotation_is_equivariant():
     for F, Q in zip(deformations(10), rotations(10, seed=5), strict=True):
         np.testing.assert_allclose(matrix(rotation(flat(Q @ F))), Q @ matrix(rotation(flat(F))), atol=1e-13)
 
@@ -121,6 +121,6 @@ def test_rotation_differential(inverted):
 
 
 @pytest.mark.parametrize("values", NOT_UNIQUE, ids=str)
-def test_rotation_differential_is_finite_where_the_rotation_is_not_unique(values):
+def test_differential_of_non_unique_rotation_is_finite(values):
     for F, dF in zip(stretches(values, 5), deformations(5), strict=True):
         assert np.isfinite(rotation_differential(flat(F), rotation(flat(F)), flat(dF))).all()

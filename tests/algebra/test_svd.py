@@ -1,4 +1,4 @@
-"""Singular values with rotations on both sides, and symmetric eigenvectors, against NumPy."""
+"""Singular value decompositions with proper rotations, and symmetric eigenvectors, against NumPy."""
 
 import numpy as np
 import pytest
@@ -13,11 +13,11 @@ PRECISIONS = {"float32": 2e-6, "float64": 2e-15}
 SPREAD = [(1, 1, 1), (1.5, 1, 0.5), (1.5, 1, -0.5), (2, 2, 0.1), (2, 0.3, 0.3), (1, 1, -1), (3, 1, -0.9)]
 FLAT = [(1, 0.7, 0), (1, 1, 0), (2, 0, 0), (0, 0, 0), (1, 1e-5, -1e-5)]
 EXTREME = [(100, 1, 0.01), (1e3, 1e3, 1e3), (1e-3, 1e-3, -1e-3), (50, 1, 0.02)]
-EVERY = pytest.mark.parametrize("dtype", PRECISIONS)
+EACH_PRECISION = pytest.mark.parametrize("dtype", PRECISIONS)
 
 
 def packed(values: np.ndarray, dtype: str) -> np.ndarray:
-    """(count, fields) as (rows, fields, lanes); count a multiple of the lanes."""
+    """Reshape (count, fields) to (rows, fields, lanes); count is a multiple of the lanes."""
     lanes = lanes_of(dtype)
     return np.ascontiguousarray(values.reshape(-1, lanes, values.shape[1]).transpose(0, 2, 1), dtype)
 
@@ -33,9 +33,9 @@ def svd(F: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return unpacked(U).reshape(-1, 3, 3), unpacked(sigma), unpacked(V).reshape(-1, 3, 3)
 
 
-@EVERY
+@EACH_PRECISION
 @pytest.mark.parametrize("values", SPREAD + FLAT + EXTREME, ids=str)
-def test_the_product_is_the_matrix_and_both_factors_are_rotations(values, dtype):
+def test_svd_factors_are_rotations_with_the_matrix_as_product(values, dtype):
     F = stretches(values, 64).astype(dtype).astype(float)
     U, sigma, V = svd(F, dtype)
     scale = max(np.abs(values).max(), 1e-30)
@@ -48,10 +48,10 @@ def test_the_product_is_the_matrix_and_both_factors_are_rotations(values, dtype)
         np.testing.assert_allclose(np.linalg.det(R), 1, atol=10 * accuracy)
 
 
-@EVERY
+@EACH_PRECISION
 @pytest.mark.parametrize("values", SPREAD + EXTREME, ids=str)
-def test_singular_values_are_sorted_and_the_least_has_the_sign_of_the_determinant(values, dtype):
-    """V comes from Fᵀ F, so the least value is only as good as the square root of the precision allows."""
+def test_singular_values_are_sorted_and_the_smallest_has_the_sign_of_the_determinant(values, dtype):
+    """V comes from Fᵀ F, so the smallest value is accurate to the square root of the precision."""
     F = stretches(values, 64).astype(dtype).astype(float)
     _, sigma, _ = svd(F, dtype)
     expected = np.linalg.svd(F, compute_uv=False)
@@ -62,7 +62,7 @@ def test_singular_values_are_sorted_and_the_least_has_the_sign_of_the_determinan
     assert np.all(sigma[:, 1] >= np.abs(sigma[:, 2]) - 10 * accuracy)
 
 
-@EVERY
+@EACH_PRECISION
 def test_eigenvectors_of_random_symmetric_matrices(dtype):
     random = np.random.default_rng(0)
     R, values = rotations(320), random.normal(size=(320, 3)) * [1, 10, 0.1]

@@ -18,7 +18,7 @@ def six(A: np.ndarray) -> np.ndarray:
 
 
 def unit_matrices() -> np.ndarray:
-    """The symmetric matrices that the six entries stand for."""
+    """Basis matrices of the six entries of a symmetric matrix."""
     M = np.zeros((6, 3, 3))
     for k, (i, j) in enumerate(INDICES):
         M[k, i, j] = M[k, j, i] = 1
@@ -26,7 +26,7 @@ def unit_matrices() -> np.ndarray:
 
 
 def positive(low: float, high: float, seed: int) -> np.ndarray:
-    """(COUNT, 3, 3) symmetric positive definite matrices with eigenvalues from low to high."""
+    """Symmetric positive definite matrices (COUNT, 3, 3) with eigenvalues between low and high."""
     R = rotations(COUNT, seed)
     values = np.random.default_rng(seed).uniform(low, high, (COUNT, 3))
     return R @ (values[:, :, None] * R.transpose(0, 2, 1))
@@ -39,7 +39,7 @@ def dtype(request):
 
 @pytest.fixture
 def system(dtype):
-    """C, K, t, s and b, and what the kernels make of them: H (COUNT, 6, 6) and x."""
+    """Inputs C, K, t, s and b with the kernels' H (COUNT, 6, 6) and x."""
     random = np.random.default_rng(3)
     C, K = positive(0.5, 2.0, 1), positive(0.3, 3.0, 2)
     t, s, b = random.normal(size=(COUNT, 6)), random.uniform(0, 5, (COUNT, 1)), random.normal(size=(COUNT, 6))
@@ -52,7 +52,7 @@ def system(dtype):
     return C, K, t, s, b, full, unpacked(x)
 
 
-def test_the_form_is_the_trace_it_stands_for(system, dtype):
+def test_quadratic_form_equals_its_trace(system, dtype):
     """mᵀ H m = tr(M C M K) + s (t · m)²."""
     C, K, t, s, _, H, _ = system
     M = unit_matrices()
@@ -61,7 +61,7 @@ def test_the_form_is_the_trace_it_stands_for(system, dtype):
     np.testing.assert_allclose(H, expected, atol=20 * ACCURACY[dtype] * np.abs(expected).max())
 
 
-def test_the_solution_solves_the_system(system, dtype):
+def test_solution_solves_the_system(system, dtype):
     *_, b, H, x = system
     residual = np.einsum("nij,nj->ni", H, x) - b
     size = np.abs(H).sum(axis=(1, 2)) * np.abs(x).max(axis=1)
@@ -69,7 +69,7 @@ def test_the_solution_solves_the_system(system, dtype):
     assert np.abs(x - np.linalg.solve(H, b[:, :, None])[:, :, 0]).max() < 2e3 * ACCURACY[dtype]
 
 
-def test_the_symmetric_part_of_a_matrix(dtype):
+def test_symmetric_part_of_a_matrix(dtype):
     A = np.random.default_rng(0).normal(size=(COUNT, 3, 3)).astype(dtype).astype(float)
     rows = packed(A.reshape(-1, 9), dtype)
     out = np.empty_like(rows)

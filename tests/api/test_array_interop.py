@@ -1,4 +1,4 @@
-"""Positions as arrays of other libraries."""
+"""Positions as arrays of PyTorch and CuPy."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def solved() -> supple.Result:
     return supple.equilibrium(scene)
 
 
-def test_torch_gets_the_same_numbers():
+def test_torch_gets_equal_numbers():
     pytest.importorskip("torch")
     result = solved()
     tensor = result.positions_as("torch")
@@ -21,7 +21,7 @@ def test_torch_gets_the_same_numbers():
     assert np.array_equal(tensor.numpy(), result.positions)
 
 
-def test_unknown_and_missing_libraries_are_sentences(monkeypatch):
+def test_unknown_and_missing_libraries_are_refused(monkeypatch):
     result = solved()
     with pytest.raises(ValueError, match="like must be 'torch' or 'cupy', got 'jax'"):
         result.positions_as("jax")

@@ -1,4 +1,4 @@
-"""Calls take what a user would try, and refuse the rest with a sentence before anything is computed."""
+"""Public calls accept convenient forms of their arguments and refuse invalid input before any computation."""
 
 import math
 from pathlib import Path
@@ -43,7 +43,7 @@ def bar(**options) -> supple.Scene:
 
 
 @pytest.mark.parametrize("name", ["pbng", "newton", "xpbd"])
-def test_a_solver_may_be_named(name):
+def test_solver_may_be_a_name(name):
     assert supple.equilibrium(bar(), solver=name, max_iterations=1).report.solver == name
     (frame,) = supple.simulate(bar(), solver=name, max_iterations=1)
     (result,) = supple.equilibria(bar(), [supple.Variation()], solver=name, max_iterations=1)
@@ -60,7 +60,7 @@ def test_a_solver_may_be_named(name):
         lambda solver: supple.compare(bar(), [solver]),
     ],
 )
-def test_wrong_solvers_are_refused_at_every_door(call):
+def test_wrong_solvers_are_refused_by_every_call(call):
     with pytest.raises(ValueError, match=r"there is no solver 'newtn'; did you mean 'newton'\?"):
         call("newtn")
     with pytest.raises(TypeError, match=r"options in brackets: supple.PBNG\(\)"):
@@ -69,7 +69,7 @@ def test_wrong_solvers_are_refused_at_every_door(call):
         call(7)
 
 
-def test_a_scene_file_is_solved_as_it_says(tmp_path):
+def test_settings_of_scene_file_are_defaults(tmp_path):
     file = scene_file(
         tmp_path, "[solver]\nmethod = 'newton'\n[stop]\ntolerance = 1e-3\nmax_iterations = 50\n"
     )
@@ -83,7 +83,7 @@ def test_a_scene_file_is_solved_as_it_says(tmp_path):
     assert comparison.trials[0].report.tolerance == 1e-3
 
 
-def test_what_the_call_says_comes_before_the_scene_file(tmp_path):
+def test_arguments_override_the_scene_file(tmp_path):
     file = scene_file(tmp_path, "[solver]\nmethod = 'newton'\n[stop]\ntolerance = 1e-3\n")
     report = supple.equilibrium(file, solver="pbng", tolerance=1e-2).report
     assert (report.solver, report.tolerance) == ("pbng", 1e-2)
@@ -91,7 +91,7 @@ def test_what_the_call_says_comes_before_the_scene_file(tmp_path):
     assert (report.tolerance, report.iterations, report.outcome) == (None, 1, supple.Outcome.FIXED_ITERATIONS)
 
 
-def test_a_scene_file_says_where_to_start(tmp_path):
+def test_initial_positions_of_scene_file_are_used(tmp_path):
     file = scene_file(tmp_path, "[initial]\nflatten = { axis = 'y', at = 0.5 }\n")
     options = {"tolerance": None, "max_iterations": 1}
     plain = supple.equilibrium(file.scene, solver=PBNG(), **options).positions
@@ -106,8 +106,8 @@ def test_a_scene_file_says_where_to_start(tmp_path):
     np.testing.assert_array_equal(result.positions, flat)
 
 
-def test_a_scene_file_says_how_fast_a_motion_starts(tmp_path):
-    """As `supple run` has it: v(0) of the file's start, and none of it where the call has its own start."""
+def test_initial_velocities_of_scene_file_are_used(tmp_path):
+    """`simulate` starts with the file's velocities v(0), unless the call has a start of its own."""
     text = "quasistatic = false\ndt = 0.01\n" + SCENE + "[initial]\nfile = 'begin.npz'\n"
     (tmp_path / "bar.toml").write_text(text)
     file = supple.load_scene(tmp_path / "bar.toml")
@@ -130,7 +130,7 @@ def test_a_scene_file_says_how_fast_a_motion_starts(tmp_path):
     np.testing.assert_array_equal(sim.step().positions, still)
 
 
-def test_a_scene_file_stands_for_its_scene(tmp_path):
+def test_scene_file_is_accepted_as_scene(tmp_path):
     file = scene_file(tmp_path)
     assert supple.inspect(file)["tets"] == 40
     model = supple.scene.build_model(file)
@@ -148,12 +148,12 @@ def test_a_scene_file_stands_for_its_scene(tmp_path):
         ({"tolerance": 0.1}, 0.1, "CONVERGED"),
     ],
 )
-def test_a_simulation_stops_by_default(options, tolerance, outcome):
+def test_simulation_has_a_default_tolerance(options, tolerance, outcome):
     (frame,) = supple.simulate(bar(), **options)
     assert (frame.report.tolerance, frame.report.outcome.name) == (tolerance, outcome)
 
 
-def test_a_single_result_can_be_saved(tmp_path):
+def test_single_result_can_be_saved(tmp_path):
     scene = bar()
     result = supple.equilibrium(scene)
     with np.load(supple.io.save_frames(scene, result, "npz", tmp_path)["npz"]) as saved:
@@ -312,13 +312,13 @@ def add_push(scene, newtons):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("call", "message"), HUGE.values(), ids=HUGE.keys())
-def test_huge_numbers_are_refused_where_they_are_given(call, message):
+def test_huge_numbers_are_refused_at_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
 @pytest.mark.filterwarnings("error")
-def test_motions_that_overflow_are_refused_where_they_are_evaluated():
+def test_overflowing_motions_are_refused_at_evaluation():
     scene = supple.Scene(gravity=(0, 0, 0), dt=1.0, frames=3)
     body = scene.add_solid(supple.block(1), material("corotated"))
     scene.pin(body.where(face(0, 0)), lambda X, t: X * np.exp(300.0 * t) * 1e100)
@@ -331,7 +331,7 @@ def test_motions_that_overflow_are_refused_where_they_are_evaluated():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("young", [1e20, 1e-20])
-def test_float32_refuses_what_only_float64_can_carry(young):
+def test_float32_refuses_materials_beyond_its_range(young):
     scene = cantilever(supple.Corotated(young=young, poisson=0.3), cells=1, density=young / 1e3)
     with pytest.raises(ValueError, match=r"is beyond precision='float32', .* use precision='float64'"):
         supple.equilibrium(scene, precision="float32")
@@ -340,18 +340,18 @@ def test_float32_refuses_what_only_float64_can_carry(young):
     assert math.isfinite(report.energy)
 
 
-def test_float32_refuses_inertia_that_only_float64_can_carry():
+def test_float32_refuses_inertia_beyond_its_range():
     scene = bar(quasistatic=False, dt=1e-12)
     with pytest.raises(ValueError, match="inertia, a mass over dt²"):
         next(supple.simulate(scene, solver="pbng", precision="float32"))
 
 
-def test_a_solver_of_ones_own_is_taken_as_it_is():
+def test_custom_solver_is_passed_through():
     class Own(Solver):
         name = "own"
 
         def begin(self, problem):
-            pytest.fail("nobody begins it here")
+            pytest.fail("begin was called")
 
     own = Own()
     assert resolve_solver(own) is own

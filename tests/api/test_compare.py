@@ -1,4 +1,5 @@
-"""compare(): the same start and the same residual for every solver, and an honest clock."""
+"""`compare` gives every solver the same start and the same residual, and excludes measuring from its
+times."""
 
 import time
 
@@ -25,13 +26,13 @@ def fallen() -> Comparison:
     return supple.compare(falling_block(), max_iterations=25)
 
 
-def test_without_names_all_solvers_are_compared(fallen):
+def test_all_solvers_are_compared_by_default(fallen):
     assert [trial.label for trial in fallen.trials] == list(SOLVERS)
     assert all(trial.error is None for trial in fallen.trials)
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_curves_have_an_entry_for_the_start_and_for_every_iteration(fallen, name):
+def test_curves_have_an_entry_for_the_start_and_every_iteration(fallen, name):
     report = fallen[name].report
     history = report.history
     assert history.iterations == list(range(report.iterations + 1))
@@ -44,7 +45,7 @@ def test_curves_have_an_entry_for_the_start_and_for_every_iteration(fallen, name
     assert report.reduction == pytest.approx(report.residual / history.residual[0])
 
 
-def test_comparisons_and_trials_are_one_line(fallen):
+def test_comparisons_and_trials_print_one_line(fallen):
     assert repr(fallen).startswith(f"<Comparison: {', '.join(SOLVERS)} on <Model: 125 vertices, ")
     assert str(fallen["newton"]).startswith("<Trial 'newton': fixed iterations, relative residual ")
     (refused,) = supple.compare(falling_block("StVK"), "block_xpbd", max_iterations=1).trials
@@ -64,8 +65,8 @@ def test_all_solvers_start_from_the_same_state(quasistatic):
         np.testing.assert_allclose(first, first[0], rtol=1e-14)
 
 
-def test_quantities_are_those_of_the_positions(fallen):
-    """Measured again, outside of everything that a solver could have left behind."""
+def test_reported_quantities_match_the_positions(fallen):
+    """Residual and energy of a new problem at the returned positions equal the reported ones."""
     scene = falling_block()
     for trial in fallen.trials:
         problem = Problem(supple.scene.build_model(scene), "float64")
@@ -85,7 +86,7 @@ def test_newton_is_the_most_accurate_and_stops_at_rounding(fallen):
     assert newton.iterations < 25
 
 
-def test_a_trial_is_the_step_that_simulate_makes():
+def test_trial_equals_a_step_of_simulate():
     scene = falling_block()
     *_, before, after = supple.simulate(scene, solver=supple.Newton(), frames=4, tolerance=1e-10)
     stepped = supple.compare(
@@ -94,7 +95,7 @@ def test_a_trial_is_the_step_that_simulate_makes():
     np.testing.assert_allclose(stepped["newton"].positions, after.positions, atol=1e-9)
 
 
-def test_motions_are_where_they_are_at_the_frame():
+def test_motions_are_evaluated_at_the_compared_frame():
     scene = falling_block()
     (body,) = scene.bodies
     tip = body.where(lambda X: X[:, 0] >= 1)
@@ -104,7 +105,7 @@ def test_motions_are_where_they_are_at_the_frame():
         np.testing.assert_allclose(positions[tip.vertices, 0], 1 + offset)
 
 
-def test_a_solver_that_cannot_treat_the_material_is_reported_with_the_reason():
+def test_unsupported_material_is_reported_with_the_reason():
     comparison = supple.compare(falling_block("StVK"), ["block_xpbd", "fpxpbd"], max_iterations=2)
     refused = comparison["block_xpbd"]
     assert (refused.report, refused.positions) == (None, None)
@@ -126,7 +127,7 @@ def test_limits_are_respected(name):
     assert close.relative_residual <= 1e-3
 
 
-def test_the_clock_leaves_out_measuring(monkeypatch):
+def test_times_exclude_measuring(monkeypatch):
     measure = Problem.energy
 
     def slow(self):
@@ -143,7 +144,7 @@ def test_newton_stays_in_float64():
     assert [t.report.precision for t in comparison.trials] == ["float64", "float32"]
 
 
-def test_labels_say_what_is_not_the_default():
+def test_labels_show_options_that_differ_from_defaults():
     assert solver_label(supple.PBNG()) == "pbng"
     assert solver_label(supple.PBNG(acceleration=supple.solvers.SOR(omega=1.5))) == "pbng sor omega=1.5"
     solvers = [supple.PBNG(), supple.PBNG(), supple.PBNG(acceleration="sor"), supple.BPXPBD(zeta=0.9)]
@@ -154,7 +155,7 @@ def test_labels_say_what_is_not_the_default():
         comparison["sor"]
 
 
-def test_progress_counts_trials_and_callbacks_name_them():
+def test_progress_counts_trials_and_callbacks_have_their_labels():
     done, seen = [], []
     supple.compare(
         falling_block(), ["pbng", "pbng"], max_iterations=1, callback=seen.append,

@@ -1,4 +1,4 @@
-"""Springs that a user of a Stepper lets come and go."""
+"""Springs that are exchanged between steps of a Stepper."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def stepper(solver=None, precision="float64", springs=4, **options):
 
 
 def at(index):
-    """Springs at a step, some new and some old; more than there is room for at first."""
+    """Springs of a step, some of them new; more than the initial capacity."""
     random = np.random.default_rng(index // 2)
     return random.permutation(27)[: 2 * (index % 4) * 3].reshape(-1, 2)
 
@@ -49,8 +49,8 @@ def run(sim, first, last):
 
 
 @pytest.mark.parametrize(("solver", "precision"), CASES)
-def test_a_motion_that_goes_on_is_the_one_that_never_stopped(solver, precision):
-    """Bit by bit: springs are no part of the state, but nothing else of them is stored."""
+def test_motion_resumed_from_state_is_bitwise_identical(solver, precision):
+    """Springs are not part of the state, and nothing else about them is stored."""
     uninterrupted = run(stepper(solver, precision), 0, 7)
     other = stepper(solver, precision, springs=30)
     other.state = uninterrupted[2].state
@@ -61,7 +61,7 @@ def test_a_motion_that_goes_on_is_the_one_that_never_stopped(solver, precision):
     assert not np.array_equal([reference.step() for _ in range(7)][-1].positions, uninterrupted[-1].positions)
 
 
-def test_an_equilibrium_is_that_of_a_model_with_the_springs():
+def test_equilibrium_matches_a_model_with_the_springs():
     pairs = [(26, 0), (25, 1), (20, 7)]
     sim = stepper(quasistatic=True, tolerance=1e-9, max_iterations=5000)
     loose = sim.step()
@@ -77,8 +77,8 @@ def test_an_equilibrium_is_that_of_a_model_with_the_springs():
     np.testing.assert_allclose(sim.step().positions, loose.positions, atol=1e-6)
 
 
-def test_springs_without_a_length_are_as_long_as_they_are_now():
-    """They pull nothing yet, and show in pictures."""
+def test_default_spring_length_is_the_present_distance():
+    """Such springs exert no force at first, and pictures show them."""
     sim = stepper(quasistatic=True, tolerance=1e-9, max_iterations=5000)
     hanging = sim.step()
     sim.set_springs([(26, 0), (20, 3)], stiffness=100.0)
@@ -87,7 +87,7 @@ def test_springs_without_a_length_are_as_long_as_they_are_now():
     np.testing.assert_array_equal(term.ends(hanging.positions), hanging.positions[[[26, 0], [20, 3]]])
 
 
-def test_batch_members_have_the_same_springs():
+def test_batch_members_share_springs():
     sim, one = stepper(batch_size=2), stepper()
     for index in range(3):
         for each in (sim, one):
@@ -115,7 +115,7 @@ def test_batch_members_have_the_same_springs():
         (([(0, 1)], "soft"), "stiffness"),
     ],
 )
-def test_what_is_no_spring_is_refused(given, sentence):
+def test_invalid_springs_are_refused(given, sentence):
     sim = stepper()
     with pytest.raises(ValueError, match=sentence):
         sim.set_springs(*given)
@@ -130,8 +130,8 @@ def test_springs_need_capacity():
         stepper(precision="float32").set_springs([(0, 1)], 1e20)
 
 
-def test_pinned_vertices_may_pull():
-    """A spring from a pinned vertex to a free one, which follows it."""
+def test_pinned_vertices_may_have_springs():
+    """A free vertex follows the pinned one at the other end of a spring."""
     sim = stepper(quasistatic=True, tolerance=1e-6, max_iterations=3000)
     pinned, tip = int(sim.pinned[0]), int(np.flatnonzero(face(0, 1)(sim.model.rest))[0])
     assert tip not in sim.pinned

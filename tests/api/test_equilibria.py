@@ -1,4 +1,4 @@
-"""Many equilibria of one scene: each must be what `equilibrium` gives for a scene of its own."""
+"""`equilibria`: each result equals `equilibrium` of a separate scene."""
 
 from dataclasses import replace
 
@@ -14,11 +14,11 @@ from supple.scene.variations import conditions
 
 
 @pytest.mark.parametrize("solver", [None, supple.Newton()])
-def test_each_is_the_equilibrium_of_its_own_scene(solver):
+def test_each_result_is_the_equilibrium_of_its_scene(solver):
     check_batch("cpu", solver)
 
 
-def test_they_come_one_after_the_other_as_they_are_requested():
+def test_results_are_computed_lazily():
     scene, *_ = hanging_pair()
     requests, seen = [], []
 
@@ -34,7 +34,7 @@ def test_they_come_one_after_the_other_as_they_are_requested():
     assert lengths[0] > lengths[1] > lengths[2]
 
 
-def test_no_variations_are_no_results():
+def test_no_variations_give_no_results():
     assert list(supple.equilibria(hanging_pair()[0], [])) == []
 
 
@@ -70,7 +70,7 @@ def test_impossible_variations_are_refused(make, message):
         list(supple.equilibria(pair[0], [make(*pair)]))
 
 
-def test_loads_on_what_nothing_holds_are_refused():
+def test_loads_on_unsupported_bodies_are_refused():
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(supple.block(1), MATERIAL)
     with pytest.raises(SceneError, match="would fall forever"):
@@ -86,8 +86,8 @@ def test_bad_options_are_refused_at_the_call(options, message):
         supple.equilibria(hanging_pair()[0], [], **options)
 
 
-def test_other_numbers_of_a_material_need_no_new_problem():
-    """Bitwise the same as from a new one, for materials that are the same everywhere; others are refused."""
+def test_uniform_material_parameters_reuse_the_problem():
+    """Bitwise equal to a new problem for uniform materials; other materials are refused."""
     scene, upper, *_ = hanging_pair()
     model = supple.scene.build_model(scene)
 
@@ -110,8 +110,8 @@ def test_other_numbers_of_a_material_need_no_new_problem():
 
 
 @pytest.mark.parametrize("kind", [supple.materials.PlasticStVK, supple.Corotated])
-def test_parameters_of_materials_that_evolve_vary_too(kind):
-    """What evolves begins as it was given, and the others are those of the variation."""
+def test_parameters_of_inelastic_materials_vary(kind):
+    """History variables begin at their initial values; parameters are those of the variation."""
 
     def hanging(young):
         scene = supple.Scene(gravity=(0, -9.8, 0))

@@ -1,4 +1,4 @@
-"""Stop and Compute at every door, accelerations in every spelling, and what solvers say of themselves."""
+"""StopCriteria and Backend in every call, spellings of accelerations, and declared properties of solvers."""
 
 import inspect
 import pickle
@@ -43,21 +43,21 @@ def dynamic() -> supple.Scene:
     return made
 
 
-DOORS = {
+CALLS = {
     "equilibrium": lambda **o: supple.equilibrium(scene(), **o).report,
     "simulate": lambda **o: next(supple.simulate(dynamic(), frames=1, **o)).report,
     "equilibria": lambda **o: next(supple.equilibria(scene(), [supple.Variation()], **o)).report,
     "Stepper": lambda **o: supple.Stepper(dynamic(), 0.01, **o).step().report,
     "compare": lambda **o: supple.compare(scene(), "pbng", **o).trials[0].report,
 }
-EVERYWHERE = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+EACH_CALL = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 
 
-@EVERYWHERE
-def test_stop_and_compute_are_what_their_parts_are_one_by_one(door):
+@EACH_CALL
+def test_stop_and_backend_equal_their_separate_arguments(call):
     limits = {"tolerance": 1e-3, "max_iterations": 7, "time_limit": 50.0}
     where = {"device": "cpu", "precision": "float32", "threads": 1}
-    combined, separate = door(stop=StopCriteria(**limits), backend=Backend(**where)), door(**limits, **where)
+    combined, separate = call(stop=StopCriteria(**limits), backend=Backend(**where)), call(**limits, **where)
     for report in (combined, separate):
         assert (report.tolerance, report.max_iterations) == (1e-3, 7)
         assert (report.precision, report.threads) == ("float32", 1)
@@ -67,23 +67,23 @@ def test_stop_and_compute_are_what_their_parts_are_one_by_one(door):
     )
 
 
-@EVERYWHERE
-def test_a_stop_means_the_same_everywhere(door):
-    """Nothing is added to what it says."""
-    report = door(stop=StopCriteria(max_iterations=3))
+@EACH_CALL
+def test_stop_means_the_same_in_every_call(call):
+    """A StopCriteria object gets no additional default tolerance."""
+    report = call(stop=StopCriteria(max_iterations=3))
     assert (report.tolerance, report.iterations) == (None, 3)
 
 
-@EVERYWHERE
-def test_where_nothing_is_said_the_defaults_are_the_same(door, request):
-    report = door()
+@EACH_CALL
+def test_defaults_are_the_same_in_every_call(call, request):
+    report = call()
     assert report.precision == Backend().precision == "float64"
     if "compare" not in request.node.name:  # which has a count, so that curves are equally long
         assert report.tolerance == DEFAULT_TOLERANCE
-        assert door(stop=StopCriteria()).tolerance == DEFAULT_TOLERANCE
+        assert call(stop=StopCriteria()).tolerance == DEFAULT_TOLERANCE
 
 
-@EVERYWHERE
+@EACH_CALL
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -97,12 +97,12 @@ def test_where_nothing_is_said_the_defaults_are_the_same(door, request):
         ({"backend": Backend(), "device": "cpu", "threads": 1}, r"or device, threads, not both"),
     ],
 )
-def test_a_mix_of_both_forms_is_refused(door, options, message):
+def test_mixing_both_forms_is_refused(call, options, message):
     with pytest.raises(ValueError, match=message):
-        door(**options)
+        call(**options)
 
 
-@EVERYWHERE
+@EACH_CALL
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -111,14 +111,14 @@ def test_a_mix_of_both_forms_is_refused(door, options, message):
         ({"tolerence": 1e-4}, r"has no keyword 'tolerence'; did you mean 'tolerance'\?"),
     ],
 )
-def test_what_is_no_option_is_refused(door, options, message):
+def test_unknown_options_are_refused(call, options, message):
     with pytest.raises(TypeError, match=message):
-        door(**options)
+        call(**options)
 
 
-@EVERYWHERE
-def test_none_says_nothing_except_of_the_tolerance(door):
-    report = door(stop=None, backend=None, max_iterations=2, time_limit=None, threads=None, tolerance=None)
+@EACH_CALL
+def test_none_is_ignored_except_as_tolerance(call):
+    report = call(stop=None, backend=None, max_iterations=2, time_limit=None, threads=None, tolerance=None)
     assert (report.iterations, report.tolerance) == (2, None)
 
 
@@ -133,7 +133,7 @@ def test_signatures_show_all_keywords(call):
     assert {*LIMITS} <= set(Options.__annotations__)
 
 
-def test_evaluations_take_a_compute_too():
+def test_evaluations_take_a_backend():
     result = supple.equilibrium(scene(), max_iterations=1)
     where = {"precision": "float32", "threads": 1}
     for evaluate in (result.evaluate, lambda **o: supple.evaluate(scene(), result.positions, **o)):
@@ -147,7 +147,7 @@ def test_evaluations_take_a_compute_too():
     assert "stop" not in inspect.signature(supple.evaluate).parameters
 
 
-def test_a_stop_replaces_all_that_a_file_says(tmp_path):
+def test_stop_replaces_all_criteria_of_a_file(tmp_path):
     (tmp_path / "bar.toml").write_text(
         "[[solid]]\nmesh = { block = { cells = [1, 1, 1] } }\n"
         "material = { corotated = { young = 1000, poisson = 0.3 } }\n[[pin]]\nwhere = { side = 'x-' }\n"
@@ -168,7 +168,7 @@ def test_a_stop_replaces_all_that_a_file_says(tmp_path):
     ],
     ids=str,
 )  # fmt: skip
-def test_compute_checks_itself(wrong):
+def test_backend_checks_its_arguments(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
         Backend(**wrong)
 
@@ -176,7 +176,7 @@ def test_compute_checks_itself(wrong):
 @pytest.mark.parametrize(
     "options", [StopCriteria(1e-4, 3, 2.0), Backend("cuda", "float32", 2), PBNG(SOR(1.2))], ids=repr
 )
-def test_options_are_values(options):
+def test_options_are_hashable_values(options):
     assert pickle.loads(pickle.dumps(options)) == options
     assert hash(options) == hash(pickle.loads(pickle.dumps(options)))
 
@@ -191,7 +191,7 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize("acceleration", VARIANTS, ids=repr)
-def test_every_spelling_of_an_acceleration_is_the_same(acceleration):
+def test_every_spelling_of_an_acceleration_is_equivalent(acceleration):
     solver = PBNG(acceleration=acceleration, tied_groups=False)
     assert PBNG(**plain_options(solver)) == solver
     assert PBNG(**changed_options(solver)) == solver
@@ -203,12 +203,12 @@ def test_every_spelling_of_an_acceleration_is_the_same(acceleration):
         assert kind in solver_label(solver) or acceleration == PBNG().acceleration
 
 
-def test_no_acceleration_is_lost():
+def test_all_accelerations_are_tested():
     assert {type(a).kind for a in VARIANTS if a is not None} == ACCELERATIONS.keys()
     assert [*PBNG.parts["acceleration"]] == ["sor", "chebyshev", "anderson", "paper_sor", "paper_chebyshev"]
 
 
-def test_labels_say_what_is_not_the_default():
+def test_labels_show_options_that_differ_from_defaults():
     labels = {PBNG(): "pbng", PBNG(None): "pbng none", PBNG("sor"): "pbng sor"}
     labels |= {PBNG(SOR(1.5)): "pbng sor omega=1.5", PBNG(Anderson(5)): "pbng anderson window=5"}
     assert {solver: solver_label(solver) for solver in labels} == labels
@@ -216,19 +216,19 @@ def test_labels_say_what_is_not_the_default():
 
 # --- what solvers say of themselves -------------------------------------------------------------------------
 
-EVERY = pytest.mark.parametrize("kind", SOLVERS.values(), ids=SOLVERS)
+EACH_SOLVER = pytest.mark.parametrize("kind", SOLVERS.values(), ids=SOLVERS)
 
 
-@EVERY
-def test_every_solver_works_where_it_says(kind):
+@EACH_SOLVER
+def test_every_solver_runs_in_its_declared_precisions(kind):
     for precision in kind.precisions:
         report = supple.equilibrium(scene(), solver=kind(), max_iterations=2, precision=precision).report
         assert (report.solver, report.precision) == (kind.name, precision)
     assert "cpu" in kind.devices
 
 
-@EVERY
-def test_every_solver_refuses_what_it_cannot_with_who_can(kind):
+@EACH_SOLVER
+def test_refusals_name_solvers_with_the_precision(kind):
     for precision in {"float32", "float64"} - {*kind.precisions}:
         with pytest.raises(ValueError, match=f"{kind.name} knows .* only; '{precision}' is for pbng"):
             supple.equilibrium(scene(), solver=kind(), precision=precision)
@@ -236,8 +236,8 @@ def test_every_solver_refuses_what_it_cannot_with_who_can(kind):
         kind().refuse_unable("cpu", "float16")
 
 
-@EVERY
-def test_compute_is_suited_to_what_a_solver_knows(kind):
+@EACH_SOLVER
+def test_backend_adapts_to_the_capabilities_of_a_solver(kind):
     for requested in (Backend("cuda", "float32", 2), Backend("cpu", "float64", 2)):
         backend = requested.suited_to(kind())
         assert backend.threads == 2
@@ -247,16 +247,16 @@ def test_compute_is_suited_to_what_a_solver_knows(kind):
         assert (backend == requested) == able
 
 
-@EVERY
-def test_options_that_are_parts_are_options(kind):
+@EACH_SOLVER
+def test_parts_of_solvers_are_options(kind):
     assert {*kind.parts} <= {*option_names(kind)}
     assert plain_options(kind()).keys() == {*option_names(kind)}
     assert kind(**plain_options(kind())) == kind()
     assert changed_options(kind()) == {}
 
 
-@EVERY
-def test_every_solver_has_a_color_of_its_own(kind):
+@EACH_SOLVER
+def test_solvers_have_distinct_colors(kind):
     from supple.view.style import DARK, LIGHT
 
     for theme in (LIGHT, DARK):
@@ -264,8 +264,8 @@ def test_every_solver_has_a_color_of_its_own(kind):
         assert theme.curve(kind.name) not in [*others, theme.accent]
 
 
-def test_there_is_one_default():
-    """Python, scene files, text and the live page all ask the same."""
+def test_default_solver_is_the_same_everywhere():
+    """Python, scene files, text and the live page share one default."""
     from supple.scene.files.scene_table import SceneTable
 
     assert type(default_solver()) is DEFAULT_SOLVER
@@ -273,12 +273,12 @@ def test_there_is_one_default():
     assert supple.equilibrium(scene(), max_iterations=1).report.solver == DEFAULT_SOLVER.name
 
 
-def test_a_solver_of_ones_own_inherits_what_it_does_not_say():
+def test_custom_solver_inherits_default_properties():
     class Own(Solver):
         name = "own"
 
         def begin(self, problem):
-            pytest.fail("nobody begins it here")
+            pytest.fail("begin was called")
 
     own = Own()
     assert (own.damping, own.iterations, own.batches, own.solves_systems) == (0.0, None, False, False)
@@ -286,7 +286,7 @@ def test_a_solver_of_ones_own_inherits_what_it_does_not_say():
 
 
 @pytest.mark.parametrize("acceleration", VARIANTS, ids=repr)
-def test_memory_is_that_of_the_arrays_of_an_acceleration(acceleration):
+def test_memory_counts_arrays_of_an_acceleration(acceleration):
     from supple.problem import Problem
 
     model = supple.scene.build_model(cantilever(material("corotated"), cells=3))

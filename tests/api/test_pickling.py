@@ -1,4 +1,4 @@
-"""What users hold can be pickled and copied, so that it goes to other processes and comes back."""
+"""Public objects can be pickled and copied, for use in other processes."""
 
 import copy
 import multiprocessing
@@ -26,7 +26,7 @@ def copied(request):
 
 
 def solve(young: float) -> supple.Result:
-    """For another process."""
+    """Equilibrium that is solved in another process."""
     return supple.equilibrium(cantilever(material("corotated", young), cells=2))
 
 
@@ -38,7 +38,7 @@ def swing(young: float) -> supple.Frame:
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("context", ["spawn", "fork"])
-def test_results_come_back_from_other_processes(context):
+def test_results_return_from_other_processes(context):
     if context not in multiprocessing.get_all_start_methods():
         pytest.skip(f"there is no {context} here")
     with multiprocessing.get_context(context).Pool(1) as pool:
@@ -51,8 +51,8 @@ def test_results_come_back_from_other_processes(context):
     np.testing.assert_array_equal(frame.velocities, swing(1e3).velocities)
 
 
-def test_what_comes_back_can_be_used(copied):
-    """Its bodies are those of the scene, and its model can be solved again."""
+def test_unpickled_results_are_usable(copied):
+    """A copy has the bodies of the scene, and its model can be solved again."""
     scene = tied_blocks(material("corotated"), material("neo_hookean"))
     result = supple.equilibrium(scene, tolerance=1e-3)
     back = copied(result)
@@ -64,14 +64,14 @@ def test_what_comes_back_can_be_used(copied):
     np.testing.assert_array_equal(back.model.prescribed(np.inf), result.model.prescribed(np.inf), strict=True)
 
 
-def test_device_arrays_stay_behind():
+def test_device_arrays_are_not_pickled():
     result = solve(1e3)
     result.on_device = memoryview(b"cannot be pickled")
     assert pickle.loads(pickle.dumps(result)).on_device is None
     assert result.on_device is not None
 
 
-def test_neither_caches_nor_what_follows_from_them_is_pickled():
+def test_caches_are_not_pickled():
     result = supple.equilibrium(cantilever(material("corotated"), cells=6), tolerance=0.5)
     before = len(pickle.dumps(result))
     mesh = result.model.bodies[0].mesh
@@ -140,7 +140,7 @@ def test_variations_with_their_scene():
 
 
 def bent(points, t):
-    """A motion of one's own that has a name."""
+    """A custom motion that is a named function."""
     return points + np.array([0, 0.1 * min(t, 1), 0])
 
 
@@ -151,12 +151,12 @@ def moving(motion) -> supple.Scene:
     return scene
 
 
-def test_motions_of_ones_own_with_a_name():
+def test_named_custom_motions_can_be_pickled():
     model = pickle.loads(pickle.dumps(supple.scene.build_model(moving(bent))))
     np.testing.assert_allclose(model.prescribed(1.0)[0], [0, 0.1, 0])
 
 
-def test_motions_without_a_name_get_a_sentence(monkeypatch):
+def test_unnamed_motions_are_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     scene = moving(lambda points, t: points)
     with pytest.raises(pickle.PicklingError, match="motion of pinned vertices of 'cube' cannot be pickled"):
@@ -164,8 +164,8 @@ def test_motions_without_a_name_get_a_sentence(monkeypatch):
     assert copy.deepcopy(scene).pins[0].motion is scene.pins[0].motion
 
 
-def test_motions_without_a_name_go_by_cloudpickle(monkeypatch):
-    """With it Ray and joblib carry lambdas, and so do we."""
+def test_unnamed_motions_use_cloudpickle(monkeypatch):
+    """Ray and joblib pickle lambdas in the same way."""
 
     class Cloudpickle:
         loads, dumps = staticmethod(lambda data: bent), staticmethod(lambda function: b"bent")
@@ -176,7 +176,7 @@ def test_motions_without_a_name_go_by_cloudpickle(monkeypatch):
     assert loads(data) is bent
 
 
-def test_what_is_printed_is_short():
+def test_repr_is_short():
     scene = tied_blocks(material("corotated"), material("neo_hookean"))
     result, frame = supple.equilibrium(scene, tolerance=1e-3), swing(1e3)
     for entry in (result, frame):
@@ -198,7 +198,7 @@ def test_what_is_printed_is_short():
     assert "'solid0', 'solid1'" in repr(scene)
 
 
-def test_large_scenes_are_printed_in_one_line_too():
+def test_repr_of_large_scenes_is_one_line():
     scene, mesh = supple.Scene(), supple.block(4)
     for _ in range(20):
         body = scene.add_solid(mesh, material("corotated", young=np.linspace(1e3, 2e3, mesh.n_tets)))
@@ -208,7 +208,7 @@ def test_large_scenes_are_printed_in_one_line_too():
     assert "'solid0', 'solid1', 'solid2' and 17 more" in repr(scene)
 
 
-def test_printing_a_report_leaves_its_history_out():
+def test_repr_of_reports_omits_history():
     report = supple.equilibrium(cantilever(material("corotated")), tolerance=0.1, record_history=True).report
     assert report.history is not None
     assert "History" not in repr(report)

@@ -1,4 +1,4 @@
-"""Stepper: what simulate gives, driven by somebody else's loop, and several of them at once."""
+"""Stepper: equal to `simulate` but with a loop outside of the library, alone and in batches."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def pushes(scene, seed=0, shape=()):
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("solver", [PBNG("anderson"), XPBD(), PBD(damping=0.1)], ids=lambda s: s.name)
-def test_steps_are_the_frames_of_simulate(solver, precision):
+def test_steps_equal_frames_of_simulate(solver, precision):
     scene, options = swinging(), {"substeps": 3, "precision": precision, **LIMITS}
     sim = supple.Stepper(scene, DT, solver=solver, **options)
     for frame in supple.simulate(scene, solver=solver, frames=3, **options):
@@ -40,7 +40,7 @@ def test_steps_are_the_frames_of_simulate(solver, precision):
         assert np.array_equal(sim.velocities, step.velocities)
 
 
-def test_advance_differs_from_step_by_the_rounding_of_velocities():
+def test_advance_differs_from_step_by_rounding_of_velocities():
     one, two, read = (
         supple.Stepper(swinging(), DT, solver=PBNG(), precision="float32", **LIMITS) for _ in range(3)
     )
@@ -53,7 +53,7 @@ def test_advance_differs_from_step_by_the_rounding_of_velocities():
     assert np.array_equal(read.positions, one.positions), "which reading does too"
 
 
-def test_quasistatic_scenes_step_from_equilibrium_to_equilibrium():
+def test_quasistatic_steps_are_equilibria():
     scene = cantilever(material("corotated"), cells=2)
     sim = supple.Stepper(scene, 0.5, solver=Newton(), tolerance=1e-10)
     load = pushes(scene)
@@ -64,7 +64,7 @@ def test_quasistatic_scenes_step_from_equilibrium_to_equilibrium():
     np.testing.assert_allclose(frame.velocities, (truth.positions - truth.model.rest) / 0.5, atol=1e-7)
 
 
-def test_forces_act_in_one_step_in_addition_to_those_of_the_scene():
+def test_step_forces_add_to_forces_of_the_scene():
     scene, loaded = swinging(), swinging()
     load = pushes(scene)
     loaded.add_force(loaded.bodies[0], load)
@@ -83,8 +83,8 @@ def test_forces_may_be_given_by_body():
     assert np.array_equal(one.step(forces={tip: (0, 9.0, 0)}).positions, two.step(forces=each).positions)
 
 
-def test_an_array_of_forces_may_be_used_again():
-    """It is read when step is called, also if it is the same array as before."""
+def test_reused_force_arrays_are_read_again():
+    """`step` reads its forces at each call, also from the same array as before."""
     scene = swinging()
     load = pushes(scene)
     one, two = (supple.Stepper(scene, DT, solver=PBNG(), **LIMITS) for _ in range(2))
@@ -96,7 +96,7 @@ def test_an_array_of_forces_may_be_used_again():
 
 @pytest.mark.parametrize("substeps", [1, 4])
 def test_pins_reach_their_targets_at_constant_velocity(substeps):
-    """As they would with a motion of the scene."""
+    """Pins move between their targets as with a motion of the scene."""
     scene, moved = swinging(), swinging()
     pin, offset = scene.pins[0].on, np.array([0, 0.1, 0])
     moved.pins[0] = type(moved.pins[0])(moved.pins[0].on, supple.Translate(offset, duration=2 * DT))
@@ -111,7 +111,7 @@ def test_pins_reach_their_targets_at_constant_velocity(substeps):
 
 
 @pytest.mark.parametrize("solver", [PBNG("anderson"), XPBD(), Newton()], ids=lambda s: s.name)
-def test_batch_members_are_what_single_steppers_are(solver):
+def test_batch_members_equal_single_steppers(solver):
     scene, limits = swinging(), {"max_iterations": 3}
     loads = pushes(scene, shape=(3,))
     batched = supple.Stepper(scene, DT, solver=solver, batch_size=3, **limits)
@@ -130,8 +130,8 @@ def test_batch_members_are_what_single_steppers_are(solver):
 
 
 @pytest.mark.parametrize("quasistatic", [False, True])
-def test_the_frame_of_a_copy_is_complete(quasistatic):
-    """With the state to go on from and the step that led there, as the frame of a single stepper."""
+def test_frame_of_a_batch_member_is_complete(quasistatic):
+    """It has the state and the last step, as the frame of a single stepper."""
     scene, options = swinging(), {"quasistatic": quasistatic, **LIMITS}
     loads = pushes(scene, shape=(3,))
     frames = supple.Stepper(scene, DT, solver=PBNG(), batch_size=3, **options).step(forces=loads)
@@ -147,7 +147,7 @@ def test_the_frame_of_a_copy_is_complete(quasistatic):
     assert [f.report for f in batch_frames] == frames.reports[1:]
 
 
-def test_steppers_and_their_frames_are_printed_in_a_line():
+def test_repr_of_steppers_and_frames_is_one_line():
     sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=2, **LIMITS)
     assert repr(sim.step()) == "<BatchFrame 1 at 0.02 s: 2 copies of 27 vertices, 2 fixed_iterations>"
     assert repr(sim) == "<Stepper at 0.02 s after 1 step: 2 copies of 27 vertices, pbng>"
@@ -155,7 +155,7 @@ def test_steppers_and_their_frames_are_printed_in_a_line():
 
 
 @pytest.mark.parametrize("batch_size", [None, 2])
-def test_a_snapshot_leads_to_the_same_again(batch_size):
+def test_restored_snapshot_repeats_the_motion(batch_size):
     scene = swinging()
     sim = supple.Stepper(scene, DT, solver=PBNG(), precision="float32", batch_size=batch_size, **LIMITS)
     load = pushes(scene) if batch_size is None else pushes(scene, shape=(batch_size,))
@@ -169,7 +169,7 @@ def test_a_snapshot_leads_to_the_same_again(batch_size):
 
 
 @pytest.mark.parametrize("batch_size", [None, 2])
-def test_reset_starts_over(batch_size):
+def test_reset_restarts_the_motion(batch_size):
     scene = swinging()
     sim = supple.Stepper(scene, DT, solver=PBNG(), batch_size=batch_size, **LIMITS)
     first = [sim.step().positions for _ in range(2)]
@@ -182,7 +182,7 @@ def test_reset_starts_over(batch_size):
     np.testing.assert_allclose(sim.velocities, np.broadcast_to(v, sim.positions.shape))
 
 
-def test_one_copy_may_be_reset():
+def test_single_batch_member_can_be_reset():
     scene = swinging()
     sim = supple.Stepper(scene, DT, solver=PBNG(), batch_size=2, **LIMITS)
     first, second = sim.step().positions, sim.step().positions
@@ -195,7 +195,7 @@ def test_one_copy_may_be_reset():
 
 
 @pytest.mark.parametrize("batch_size", [None, 2])
-def test_a_step_after_a_failure_is_refused_until_it_is_undone(batch_size):
+def test_step_after_a_failure_is_refused_until_reset(batch_size):
     scene = swinging()
     limits = {"substeps": 3, "max_iterations": 2, "tolerance": None}
     sim = supple.Stepper(scene, DT, solver=PBNG(), batch_size=batch_size, precision="float32", **limits)
@@ -253,7 +253,7 @@ def test_a_step_after_a_failure_is_refused_until_it_is_undone(batch_size):
         (lambda sim, x: setattr(sim, "state", supple.State(None, x)), "displacements .*; got None"),
     ],
 )
-def test_wrong_calls_are_refused_with_a_sentence(call, sentence):
+def test_wrong_calls_are_refused(call, sentence):
     sim = supple.Stepper(swinging(), DT, solver=PBNG(), **LIMITS)
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=sentence):
         call(sim, sim.model.rest)
@@ -262,7 +262,7 @@ def test_wrong_calls_are_refused_with_a_sentence(call, sentence):
 
 @pytest.mark.parametrize("batch_size", [None, 2])
 @pytest.mark.parametrize("wrong", [None, 3, "rest", np.zeros((27, 3)), [None, None]], ids=repr)
-def test_what_is_no_state_is_refused(wrong, batch_size):
+def test_invalid_states_are_refused(wrong, batch_size):
     sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=batch_size, **LIMITS)
     with pytest.raises(
         TypeError, match=r"is a (supple.State|list of 2 states), as stepper.state gives it; got"
@@ -288,7 +288,7 @@ def test_impossible_steppers_are_refused(options, sentence):
         supple.Stepper(swinging(), **options)
 
 
-def test_batch_members_are_chosen_by_their_numbers():
+def test_batch_members_are_selected_by_index():
     sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=2, **LIMITS)
     with pytest.raises(ValueError, match="numbers from 0 to 1, got"):
         sim.reset(members=[2])
@@ -299,8 +299,8 @@ def test_batch_members_are_chosen_by_their_numbers():
 
 
 @pytest.mark.parametrize("quasistatic", [False, True])
-def test_pins_of_a_copy_that_is_reset_are_where_the_clock_has_them(quasistatic):
-    """Not at time 0, from where the next step would throw them."""
+def test_pins_of_a_reset_batch_member_follow_the_clock(quasistatic):
+    """Pins are at their positions at the present time, not at time 0."""
     scene, way = swinging(), np.array([0, 0.1, 0])
     pin = scene.pins[0].on
     scene.pins[0] = type(scene.pins[0])(pin, supple.Translate(way, duration=4 * DT))
@@ -317,7 +317,7 @@ def test_pins_of_a_copy_that_is_reset_are_where_the_clock_has_them(quasistatic):
     np.testing.assert_allclose(sim.positions[:, sim.pinned], [pin.points] * 2, atol=1e-15)
 
 
-def test_to_reset_no_members_changes_nothing():
+def test_reset_of_no_members_changes_nothing():
     sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=2, **LIMITS)
     moved = sim.step().positions
     sim.reset(members=[])
@@ -325,14 +325,14 @@ def test_to_reset_no_members_changes_nothing():
     assert sim.index == 1
 
 
-def test_without_any_limit_a_step_is_solved_to_a_tolerance():
+def test_default_step_is_solved_to_a_tolerance():
     frame = supple.Stepper(swinging(), DT).step()
     assert frame.report.outcome is Outcome.CONVERGED
     assert frame.report.tolerance == 1e-4
 
 
-def test_nothing_is_rebuilt_from_step_to_step(monkeypatch):
-    """Whatever the forces are: neither models nor problems nor orderings."""
+def test_steps_reuse_model_problem_and_orderings(monkeypatch):
+    """New forces and pin targets rebuild nothing."""
     scene = swinging()
     sim = supple.Stepper(scene, DT, solver=PBNG(), **LIMITS)
     sim.step(forces=pushes(scene, 1))
@@ -348,8 +348,8 @@ def test_nothing_is_rebuilt_from_step_to_step(monkeypatch):
     assert arrays() == known
 
 
-def test_an_interrupted_step_is_not_gone_on_from():
-    """Where it has led nobody knows; a state or a reset does."""
+def test_interrupted_step_must_be_undone():
+    """After an interruption `step` is refused until the state is set or reset."""
     scene = cantilever(material("corotated"))
     scene.quasistatic = False
     sim = supple.Stepper(scene, 0.01, max_iterations=5)
@@ -372,14 +372,14 @@ def test_an_interrupted_step_is_not_gone_on_from():
     assert np.isfinite(sim.step().positions).all()
 
 
-def test_a_failed_substep_is_what_a_frame_reports():
+def test_frame_reports_a_failed_substep():
     outcomes = [Outcome.MAX_ITERATIONS, Outcome.FAILED, Outcome.MAX_ITERATIONS]
     reports = [Report(outcome, "pbng", 1, 1.0, 1.0, 1.0, 1.0, 1.0) for outcome in outcomes]
     assert merge_reports(reports).outcome is Outcome.FAILED
 
 
-def test_a_gravity_that_is_set_too_late_is_reported(caplog):
-    """It was ignored without a word."""
+def test_late_change_of_gravity_is_reported(caplog):
+    """Gravity set after the first step has no effect, so it is refused."""
     scene = supple.Scene(quasistatic=False, dt=0.01)
     scene.add_solid(supple.block(1), supple.Corotated(young=1e4, poisson=0.3))
     sim = supple.Stepper(scene)
@@ -394,7 +394,7 @@ def test_a_gravity_that_is_set_too_late_is_reported(caplog):
 
 
 @pytest.mark.parametrize("bodies", [0, 1])
-def test_scenes_of_only_rigid_bodies_are_refused_with_the_way_round(bodies):
+def test_scenes_with_only_rigid_bodies_are_refused(bodies):
     scene = supple.Scene(quasistatic=False)
     if bodies:
         scene.pin(scene.add_solid(supple.block(1), supple.Corotated(young=1e4, poisson=0.3)))

@@ -1,4 +1,4 @@
-"""Tiny scene files, and a way to call the command line on them."""
+"""Small scene files, and calls of the command line on them."""
 
 import json
 from pathlib import Path

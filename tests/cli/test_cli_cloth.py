@@ -1,4 +1,4 @@
-"""Cloth through every command."""
+"""Cloth in every command."""
 
 import json
 
@@ -46,7 +46,7 @@ fields = ["volume_ratio", "cauchy"]
 """
 
 
-def test_a_flag_is_run_resumed_rendered_exported_and_inspected(tmp_path):
+def test_flag_is_run_resumed_rendered_exported_and_inspected(tmp_path):
     scene = write_scene(tmp_path, FLAG)
     options = ("--no-picture",)
     uninterrupted = supple_json("run", scene, "--output", "whole", *options)
@@ -94,18 +94,18 @@ def test_bad_cloth_is_refused_field_by_field(tmp_path):
         .replace("density = 0.15", "density = -1")
         .replace('cloth = "flag"', 'cloth = "sail"')
     )
-    said = supple("inspect", write_scene(tmp_path, text))
-    assert said.exit_code == 2
-    assert "cloth[0].density: got -1; it should be greater than 0" in said.output
+    outcome = supple("inspect", write_scene(tmp_path, text))
+    assert outcome.exit_code == 2
+    assert "cloth[0].density: got -1; it should be greater than 0" in outcome.output
     text = text.replace("density = -1", "density = 1").replace("rigidity = 1e-4", "young = 1e5")
-    said = supple("inspect", write_scene(tmp_path, text))
-    assert "must have either rigidity, or young and poisson; it has young" in said.output
-    said = supple("inspect", write_scene(tmp_path, text.replace("young = 1e5", "rigidity = 0")))
-    assert "pin[0].cloth: there is no cloth 'sail'; the scene has 'flag'" in said.output
-    assert "none.obj" in said.output
+    outcome = supple("inspect", write_scene(tmp_path, text))
+    assert "must have either rigidity, or young and poisson; it has young" in outcome.output
+    outcome = supple("inspect", write_scene(tmp_path, text.replace("young = 1e5", "rigidity = 0")))
+    assert "pin[0].cloth: there is no cloth 'sail'; the scene has 'flag'" in outcome.output
+    assert "none.obj" in outcome.output
 
 
-def test_cloth_is_in_the_lists():
+def test_lists_contain_cloth():
     output = supple_json("list")
     assert {"sheet", "disc", "tube", "sphere", "pillow"} == {entry["name"] for entry in output["surfaces"]}
     assert {"hinge", "isometric"} <= {entry["name"] for entry in output["bending"]}
@@ -113,7 +113,7 @@ def test_cloth_is_in_the_lists():
 
 
 def test_solvers_are_compared_on_cloth(tmp_path):
-    """From the same start; what cannot treat it says so, and pictures show it as thick as the file says."""
+    """Solvers start equally, unsupported ones are reported, and pictures have the thickness of the file."""
     text = FLAG.replace("[output]", "[view]\nthickness = 3\n\n[output]").replace("max_iterations = 200\n", "")
     solvers = "pbng,mpbng,newton,block_xpbd"
     output = supple_json(

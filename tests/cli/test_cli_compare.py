@@ -1,4 +1,4 @@
-"""supple compare: what it writes, what it says, and how it ends."""
+"""supple compare: files, printed output and exit codes."""
 
 import io
 import json
@@ -59,7 +59,7 @@ def test_everything_is_written_and_printed(tmp_path):
     assert "xpbd: iteration 40  relative residual" in result.stderr
 
 
-def test_json_is_complete_and_is_what_the_file_says(tmp_path):
+def test_json_equals_the_written_file(tmp_path):
     printed = supple_json("compare", write_scene(tmp_path, FALL), "--no-picture", "--output", "out")
     written = json.loads((tmp_path / "out" / "comparison.json").read_text())
     assert (printed.pop("output"), printed.pop("exit_code")) == ("out", 0)
@@ -103,7 +103,7 @@ def test_budget_and_iterations_are_respected(tmp_path):
     assert [trial["iterations"] for trial in iteration_counts["trials"]] == [5, 5]
 
 
-def test_a_tolerance_that_none_reaches_gives_exit_code_1(tmp_path):
+def test_unreached_tolerance_gives_exit_code_1(tmp_path):
     scene = write_scene(tmp_path, FALL)
     options = ("--solver", "xpbd", "--tolerance", "1e-9", "--max-iterations", "30", "--no-picture")
     missed = supple_json("compare", scene, *options, exit_code=1)
@@ -125,7 +125,7 @@ def test_solvers_with_options(tmp_path):
     assert compared["trials"][3]["options"]["attachments_first"] is True
 
 
-def test_a_solver_that_cannot_be_run_is_reported_with_the_reason(tmp_path):
+def test_unsupported_solver_is_reported_with_the_reason(tmp_path):
     scene = write_scene(tmp_path, STVK)
     named = supple("compare", scene, "--solver", "block_xpbd,pbng", *QUICK)
     assert named.exit_code == 1
@@ -136,7 +136,7 @@ def test_a_solver_that_cannot_be_run_is_reported_with_the_reason(tmp_path):
     assert "StVK is none" in everything["trials"][list(SOLVERS).index("block_xpbd")]["error"]
 
 
-def test_where_nothing_could_be_run_there_is_no_plot(tmp_path):
+def test_no_plot_without_any_trial(tmp_path):
     compared = supple_json(
         "compare", write_scene(tmp_path, STVK), "--solver", "block_xpbd", *QUICK, exit_code=1
     )
@@ -149,7 +149,7 @@ def test_newton_in_a_float32_comparison(tmp_path):
     assert "newton ran in float64" in result.stdout
 
 
-def test_a_warm_up_makes_the_step_a_later_one(tmp_path):
+def test_warmup_compares_a_later_step(tmp_path):
     scene = write_scene(tmp_path, FALL)
     first = supple_json("compare", scene, "--solver", "pbng", *QUICK)
     later = supple_json("compare", scene, "--solver", "pbng", *QUICK, "--warmup", "5", "--overwrite")
@@ -159,7 +159,7 @@ def test_a_warm_up_makes_the_step_a_later_one(tmp_path):
     assert "--warmup is for dynamic scenes" in refused("compare", write_scene(tmp_path, SAG), "--warmup", "1")
 
 
-def test_the_start_that_a_file_asks_for_is_used(tmp_path):
+def test_initial_positions_of_the_file_are_used(tmp_path):
     scrambled = write_scene(tmp_path, SAG + "[initial]\nscramble = { seed = 1 }\n")
     straight = write_scene(tmp_path, SAG, "straight.toml")
     output = [supple_json("compare", s, "--solver", "pbng", *QUICK) for s in (scrambled, straight)]
@@ -167,7 +167,7 @@ def test_the_start_that_a_file_asks_for_is_used(tmp_path):
     assert first[0] > 2 * first[1]
 
 
-def test_the_limits_of_the_file_hold_where_none_are_given(tmp_path):
+def test_limits_of_the_file_are_defaults(tmp_path):
     scene = write_scene(tmp_path, FALL + "[stop]\ntolerance = 1e-3\nmax_iterations = 9\n")
     options = ("compare", scene, "--solver", "newton", "--no-picture")
     output = supple_json(*options)
@@ -186,7 +186,7 @@ def test_the_limits_of_the_file_hold_where_none_are_given(tmp_path):
 
 
 @pytest.mark.parametrize("warmup", ["0", "1"])
-def test_the_velocities_that_a_file_starts_with_are_used(tmp_path, warmup):
+def test_initial_velocities_of_the_file_are_used(tmp_path, warmup):
     rest = library.scene.build_model(library.load_scene(write_scene(tmp_path, FALL)).scene).rest
     first = []
     for name, speed in (("still", 0.0), ("moving", 1.0)):
@@ -242,7 +242,7 @@ def test_bad_options(tmp_path, options, sentence):
     assert not list(tmp_path.glob("results/**/*.*"))
 
 
-def test_results_are_not_overwritten_without_overwrite(tmp_path):
+def test_results_are_not_overwritten_by_default(tmp_path):
     scene = write_scene(tmp_path, FALL)
     supple_json("compare", scene, "--solver", "pbng,xpbd", "--max-iterations", "2")
     folder = tmp_path / "results" / "scene_compare"
@@ -253,7 +253,7 @@ def test_results_are_not_overwritten_without_overwrite(tmp_path):
     assert (folder / "notes.txt").read_text() == "mine"
 
 
-def test_an_interrupt_leaves_old_results_untouched(tmp_path, monkeypatch):
+def test_interrupt_keeps_old_results(tmp_path, monkeypatch):
     scene = write_scene(tmp_path, FALL)
     before = supple_json("compare", scene, "--solver", "pbng", *QUICK)
 
@@ -268,7 +268,7 @@ def test_an_interrupt_leaves_old_results_untouched(tmp_path, monkeypatch):
     assert after["date"] == before["date"]
 
 
-def test_a_body_out_of_sight_is_drawn_to_its_own_scale():
+def test_distant_results_are_drawn_at_their_own_scale():
     from supple.runs.comparison import _near
 
     best = np.eye(3)
@@ -276,7 +276,7 @@ def test_a_body_out_of_sight_is_drawn_to_its_own_scale():
 
 
 @pytest.mark.parametrize("width", [80, 140])
-def test_a_narrow_terminal_gets_two_tables_and_all_columns(width):
+def test_narrow_terminal_gets_two_tables_with_all_columns(width):
     from supple.cli.result_tables import print_table
     from supple.runs.comparison import COLUMNS
 

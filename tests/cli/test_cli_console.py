@@ -1,4 +1,4 @@
-"""Times that are read, and forecasts."""
+"""Times as text, and forecasts of remaining time."""
 
 import math
 
@@ -13,31 +13,31 @@ from supple.config.stop_criteria import StopCriteria
     ("text", "seconds"),
     [("2", 2), ("2 s", 2), ("500 ms", 0.5), ("1.5min", 90), ("1e1 s", 10), (" 2 h ", 7200)],
 )
-def test_times_are_read_with_or_without_unit(text, seconds):
+def test_times_have_an_optional_unit(text, seconds):
     assert parse_seconds(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "s", "2 days", "e", "1.2.3", "inf"])
-def test_what_is_no_time_is_refused(text):
+def test_invalid_times_are_refused(text):
     with pytest.raises(ValueError, match="a time is a number of seconds"):
         parse_seconds(text)
 
 
 def forecast(stop: StopCriteria, rate: float, until: int) -> TimeEstimate:
-    """Of a relative residual exp(-rate t), seen once a second."""
+    """Forecast for a relative residual exp(-rate t), observed once a second."""
     made = TimeEstimate(stop)
     for second in range(until + 1):
         made.record(10 * second, math.exp(-rate * second), float(second))
     return made
 
 
-def test_exponential_convergence_is_foreseen():
+def test_exponential_convergence_is_forecast():
     made = forecast(StopCriteria(tolerance=math.exp(-20)), rate=0.5, until=10)
     assert made.seconds_left == pytest.approx(30)
     assert made.fraction == pytest.approx(0.25)
 
 
-def test_whichever_limit_comes_first_counts():
+def test_forecast_uses_the_earliest_limit():
     assert forecast(
         StopCriteria(tolerance=math.exp(-20), max_iterations=150), 0.5, 10
     ).seconds_left == pytest.approx(5)
@@ -46,6 +46,6 @@ def test_whichever_limit_comes_first_counts():
     ).seconds_left == pytest.approx(2)
 
 
-def test_nothing_is_foreseen_where_nothing_falls():
+def test_constant_residual_gives_no_forecast():
     stuck = forecast(StopCriteria(tolerance=1e-4), rate=0.0, until=10)
     assert (stuck.seconds_left, stuck.fraction) == (None, 0.0)

@@ -1,4 +1,4 @@
-"""supple dataset: what the commands say and write."""
+"""supple dataset: output and files of its commands."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def _files(tmp_path):
     (tmp_path / "spec.toml").write_text(SPEC, encoding="utf-8")
 
 
-def test_a_data_set_from_its_spec_to_its_page():
+def test_data_set_from_spec_to_page():
     half = supple("dataset", "run", "spec.toml", "--shards", "1/2", "--workers", "1", "--json")
     assert half.exit_code == 0, half.stderr
     assert json.loads(half.stdout)["outcomes"] == {"missing": 3, "converged": 3}
@@ -52,15 +52,15 @@ def test_a_data_set_from_its_spec_to_its_page():
     assert supple("dataset", "verify", "results/spec.zarr", "--samples", "0").exit_code == 0
 
 
-def test_a_spec_with_a_function_runs_only_when_that_is_allowed():
+def test_spec_with_a_function_needs_permission():
     Path("sampling.py").write_text("def design(count, rng):\n    return {'gravity.y': -rng.random(count)}\n")
     function = 'design = "function"\nfunction = "sampling:design"'
     text = SPEC.replace('design = "latin_hypercube"', function).replace("range = [-12, 0]\n", "")
     Path("spec.toml").write_text(text.replace("count = 6", "count = 2"))
     refused = supple("dataset", "run", "spec.toml", "--workers", "1")
     assert refused.exit_code == 2
-    said = " ".join(refused.stderr.split())
-    assert "spec.toml: function: this spec is a program: it imports and runs 'sampling:design'" in said
+    message = " ".join(refused.stderr.split())
+    assert "spec.toml: function: this spec is a program: it imports and runs 'sampling:design'" in message
     assert not Path("results").exists()
     allowed = supple("dataset", "run", "spec.toml", "--workers", "1", "--allow-code")
     assert allowed.exit_code == 0, allowed.stderr
@@ -69,7 +69,7 @@ def test_a_spec_with_a_function_runs_only_when_that_is_allowed():
     assert supple("dataset", "resume", "results/spec.zarr").exit_code == 0
 
 
-def test_mistakes_are_sentences():
+def test_mistakes_are_reported():
     Path("spec.toml").write_text(SPEC.replace("gravity.y", "gravity.w").replace("count = 6", "count = 0"))
     wrong = supple("dataset", "run", "spec.toml")
     assert wrong.exit_code == 2

@@ -1,4 +1,4 @@
-"""How commands end where something goes wrong: with a sentence and an exit code of its own."""
+"""Failures of commands: error messages and exit codes."""
 
 import io
 import json
@@ -45,7 +45,7 @@ def fail(error: BaseException):
     return failing
 
 
-def test_a_defect_has_its_own_exit_code_and_a_traceback(tmp_path):
+def test_defect_has_an_exit_code_and_a_traceback(tmp_path):
     scene = write_scene(tmp_path, SAG)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("supple.cli.job.equilibrium", fail(ZeroDivisionError("division by zero")))
@@ -59,7 +59,7 @@ def test_a_defect_has_its_own_exit_code_and_a_traceback(tmp_path):
     assert supple_json("run", scene, "--no-picture")["totals"]["ok"]  # no lock is left
 
 
-def test_running_out_of_memory_has_its_own_exit_code(tmp_path, monkeypatch):
+def test_out_of_memory_has_an_exit_code(tmp_path, monkeypatch):
     monkeypatch.setattr("supple.cli.job.equilibrium", fail(MemoryError("Unable to allocate 40 GiB")))
     result = supple("run", write_scene(tmp_path, SAG))
     assert result.exit_code == 71
@@ -67,7 +67,7 @@ def test_running_out_of_memory_has_its_own_exit_code(tmp_path, monkeypatch):
     assert "not enough memory (Unable to allocate 40 GiB)" in result.stderr
 
 
-def test_an_interrupt_outside_of_a_solve_has_no_traceback(tmp_path, monkeypatch):
+def test_interrupt_outside_a_solve_has_no_traceback(tmp_path, monkeypatch):
     monkeypatch.setattr("supple.cli.job.load_file", fail(KeyboardInterrupt()))
     result = supple("inspect", write_scene(tmp_path, SAG))
     assert result.exit_code == 130
@@ -82,22 +82,22 @@ def test_an_interrupt_outside_of_a_solve_has_no_traceback(tmp_path, monkeypatch)
         ("ball = { resolution = 100000 }", "the ball would have 3e+15 vertices; at most"),
     ],
 )
-def test_meshes_beyond_memory_are_refused_before_they_are_made(tmp_path, monkeypatch, mesh, sentence):
+def test_meshes_beyond_memory_are_refused_before_generation(tmp_path, monkeypatch, mesh, sentence):
     monkeypatch.setattr(memory, "available_memory", lambda: 16e9)
     scene = write_scene(tmp_path, SAG.replace("block = { cells = [3, 3, 3] }", mesh))
-    said = refused("run", scene)
-    assert f"{scene}: solid[0].mesh: {sentence}" in said
+    message = refused("run", scene)
+    assert f"{scene}: solid[0].mesh: {sentence}" in message
     assert not (tmp_path / "results").exists()
 
 
 def test_frames_beyond_the_disk_are_refused(tmp_path):
     scene = write_scene(tmp_path, SWING.replace("frames = 6", "frames = 2000000000"))
-    said = refused("run", scene)
-    assert "2,000,000,000 frames of 64 vertices need at least" in said
-    assert "ask for fewer frames" in said
+    message = refused("run", scene)
+    assert "2,000,000,000 frames of 64 vertices need at least" in message
+    assert "ask for fewer frames" in message
 
 
-def test_an_endless_time_limit_is_no_limit(tmp_path):
+def test_infinite_time_limit_is_no_limit(tmp_path):
     scene = write_scene(tmp_path, SAG + "time_limit = 1e30\n")
     assert supple_json("run", scene, "--no-picture")["totals"]["ok"]
 
@@ -106,42 +106,42 @@ def test_an_endless_time_limit_is_no_limit(tmp_path):
     "command", [("run", "--overwrite"), ("compare", "--solver", "pbng", "--output", "results/scene"),
                 ("render",), ("export", "--format", "ply")], ids=lambda command: command[0],
 )  # fmt: skip
-def test_a_folder_that_another_process_writes_is_untouched(tmp_path, command):
+def test_locked_folder_is_untouched(tmp_path, command):
     scene = write_scene(tmp_path, SAG)
     supple_json("run", scene, "--no-picture")
     folder = tmp_path / "results" / "scene"
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     what = scene if command[0] in ("run", "compare") else "results/scene"
     with hold_lock(folder):
-        said = refused(command[0], what, *command[1:])
-    assert f"results/scene is being written by process {os.getpid()}" in said
+        message = refused(command[0], what, *command[1:])
+    assert f"results/scene is being written by process {os.getpid()}" in message
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
-def test_an_export_elsewhere_does_not_wait(tmp_path):
+def test_export_to_another_folder_ignores_the_lock(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
     with hold_lock(tmp_path / "results" / "scene"):
         assert supple("export", "results/scene", "--format", "ply", "--output", "elsewhere").exit_code == 0
 
 
 @pytest.mark.parametrize("command", [("run",), ("compare",), ("render",), ("export", "--format", "ply")])
-def test_an_empty_name_is_no_folder(tmp_path, command):
+def test_empty_name_is_no_folder(tmp_path, command):
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
     what = "scene.toml" if command[0] in ("run", "compare") else "results/scene"
     assert "name of the folder is empty" in refused(command[0], what, *command[1:], "--output", "")
 
 
-def test_a_full_disk_is_said_of_the_file(tmp_path, monkeypatch):
+def test_full_disk_error_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("supple.io.frames.np.savez", fail(OSError(28, "No space left on device")))
-    said = refused("run", write_scene(tmp_path, SAG), "--no-picture")
-    assert "results/scene/frame_0000.npz: No space left on device." in said
+    message = refused("run", write_scene(tmp_path, SAG), "--no-picture")
+    assert "results/scene/frame_0000.npz: No space left on device." in message
     with pytest.raises(OSError, match=r"b\.txt"), replacing(tmp_path / "a.txt"):
         raise OSError(2, "No such file", "b.txt")
 
 
 @pytest.mark.parametrize("format", ["npz", "zarr", "usd", "ply", "glb", "pc2", "vtu"])
-def test_a_full_disk_is_said_of_the_export(tmp_path, monkeypatch, format):
-    """Writers fail in their last frame with an error that names no file."""
+def test_full_disk_error_names_the_export(tmp_path, monkeypatch, format):
+    """Writers fail in their last frame with an error without a file name."""
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
     from dataclasses import replace
 
@@ -161,12 +161,12 @@ def test_a_full_disk_is_said_of_the_export(tmp_path, monkeypatch, format):
             yield add_or_fail
 
     monkeypatch.setitem(FORMATS, format, replace(real, writer=failing))
-    said = refused("export", "results/scene", "--format", f"obj,{format}", "--output", "out")
-    assert f"out/{real.path}: No space left on device." in said
+    message = refused("export", "results/scene", "--format", f"obj,{format}", "--output", "out")
+    assert f"out/{real.path}: No space left on device." in message
     assert not list((tmp_path / "out").rglob(".*"))
 
 
-def test_usd_on_a_full_disk_is_no_defect(tmp_path, monkeypatch):
+def test_usd_on_full_disk_is_no_defect(tmp_path, monkeypatch):
     Tf = pytest.importorskip("pxr.Tf")
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
 
@@ -174,11 +174,11 @@ def test_usd_on_a_full_disk_is_no_defect(tmp_path, monkeypatch):
         Tf.RaiseRuntimeError("Error occurred writing file: No space left on device")
 
     monkeypatch.setattr("supple.io.formats.usd._set_points", full)
-    said = refused("export", "results/scene", "--format", "usd")
-    assert "results/scene/animation.usdc: No space left on device." in said
+    message = refused("export", "results/scene", "--format", "usd")
+    assert "results/scene/animation.usdc: No space left on device." in message
 
 
-def test_a_full_disk_leaves_no_lock(tmp_path, monkeypatch):
+def test_full_disk_leaves_no_lock(tmp_path, monkeypatch):
     monkeypatch.setattr("supple.io.lock.os.write", fail(OSError(28, "No space left on device")))
     with hold_lock(tmp_path):
         assert (tmp_path / ".lock").exists()
@@ -186,7 +186,7 @@ def test_a_full_disk_leaves_no_lock(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", [("report",), ("export", "--format", "npz"), ("render",)])
-def test_a_file_system_that_is_read_only_names_no_hidden_file(tmp_path, monkeypatch, command):
+def test_read_only_file_system_error_names_no_hidden_file(tmp_path, monkeypatch, command):
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
     real_open, real_os_open = io.open, os.open
 
@@ -207,10 +207,10 @@ def test_a_file_system_that_is_read_only_names_no_hidden_file(tmp_path, monkeypa
     monkeypatch.setattr("io.open", opening)
     monkeypatch.setattr("os.open", os_opening)
     monkeypatch.setattr("pathlib.Path.unlink", fail(OSError(30, "Read-only file system", ".unfinished_x")))
-    said = refused(command[0], "results/scene", *command[1:])
-    assert "Read-only file system." in said
-    assert "/." not in said
-    assert "unfinished" not in said
+    message = refused(command[0], "results/scene", *command[1:])
+    assert "Read-only file system." in message
+    assert "/." not in message
+    assert "unfinished" not in message
 
 
 def test_mistakes_of_a_start_file_are_reported(tmp_path):
@@ -218,15 +218,15 @@ def test_mistakes_of_a_start_file_are_reported(tmp_path):
     start = tmp_path / "start.npz"
     assert "start.npz cannot be read: No such file" in refused("run", scene)
     start.write_bytes(b"garbage")
-    said = refused("run", scene)
-    assert "start.npz is no NPZ file, or it is damaged" in said
-    assert "pickle" not in said
+    message = refused("run", scene)
+    assert "start.npz is no NPZ file, or it is damaged" in message
+    assert "pickle" not in message
     positions = np.zeros((64, 3))
     positions[5, 1] = np.nan
     np.savez(start, positions=positions)
-    said = refused("run", scene)
-    assert "has positions that are NaN or infinite, of 1 vertex." in said
-    assert "shape" not in said
+    message = refused("run", scene)
+    assert "has positions that are NaN or infinite, of 1 vertex." in message
+    assert "shape" not in message
     np.savez(start, positions=np.zeros((3, 3)))
     assert "must have positions of shape (64, 3)" in refused("run", scene)
     np.savez(start, places=np.zeros((64, 3)))
@@ -237,8 +237,8 @@ INVERTED = SAG.replace("corotated = { young = 1e4", "linear_elastic = { young = 
 
 
 @pytest.mark.parametrize("frames", [1, 2])
-def test_inverted_elements_are_said_everywhere(tmp_path, frames):
-    """A linear material under a load that is far too large balances, inside out."""
+def test_inverted_elements_are_reported_everywhere(tmp_path, frames):
+    """A linear material under a far too large load reaches an inverted equilibrium."""
     scene = write_scene(tmp_path, INVERTED)
     outcome = supple("run", scene, "--frames", str(frames), "--no-picture")
     assert outcome.exit_code == 1, outcome.output
@@ -260,13 +260,13 @@ def test_inverted_elements_are_said_everywhere(tmp_path, frames):
     assert words in page
 
 
-def test_a_run_without_inverted_elements_says_nothing_of_them(tmp_path):
+def test_runs_without_inverted_elements_do_not_mention_them(tmp_path):
     outcome = supple("run", write_scene(tmp_path, SAG), "--no-picture")
     assert "inverted  " not in outcome.stdout
     assert "inside out" not in outcome.stderr
 
 
-def test_the_picture_of_a_run_needs_neither_another_model_nor_its_files(tmp_path, monkeypatch):
+def test_picture_of_a_run_reuses_model_and_frames(tmp_path, monkeypatch):
     for name in ("build_model", "read_frame"):
         monkeypatch.setattr(saved, name, fail(AssertionError(f"{name} was called")))
     result = supple("run", write_scene(tmp_path, SWING), "--no-film")
@@ -276,7 +276,7 @@ def test_the_picture_of_a_run_needs_neither_another_model_nor_its_files(tmp_path
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "C locale"])
 @pytest.mark.parametrize("command", ["list", "inspect"])
-def test_terminals_without_all_letters(tmp_path, encoding, command):
+def test_output_on_ascii_terminals(tmp_path, encoding, command):
     scene = write_scene(tmp_path, SAG.replace("Sagging block", "Blöcke, ν = 0.3"))
     environment = {"PYTHONIOENCODING": encoding}
     if encoding == "C locale":
@@ -289,20 +289,20 @@ def test_terminals_without_all_letters(tmp_path, encoding, command):
     assert "mu |F - R|" in text if command == "list" else "nu" in text
 
 
-def test_json_for_such_terminals_loses_nothing(tmp_path):
+def test_json_on_ascii_terminals_is_lossless(tmp_path):
     scene = write_scene(tmp_path, SAG.replace("Sagging block", "Blöcke, ν = 0.3"))
     ascii_only = {"PYTHONIOENCODING": "ascii"}
     result = in_a_shell("inspect", scene, "--json", environment=ascii_only, stdout=subprocess.PIPE)
     assert json.loads(result.stdout)["scene"]["title"] == "Blöcke, ν = 0.3"
 
 
-def test_letters_in_ascii():
+def test_ascii_letters():
     assert "".join(map(replace_letter, "νλ³é…·☃")) == "nulambda^3e...-?"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 @pytest.mark.parametrize("arguments", [["list", "--json"], ["list"], ["schema"], ["--version"]])
-def test_a_full_disk_behind_stdout(arguments):
+def test_full_disk_behind_stdout(arguments):
     with open("/dev/full", "wb") as full:
         result = in_a_shell(*arguments, stdout=full)
     assert b"standard output: No space left on device." in result.stderr
@@ -313,7 +313,7 @@ def test_a_full_disk_behind_stdout(arguments):
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
 @pytest.mark.parametrize("arguments", [["list", "--json"], ["list"]])
-def test_a_closed_pipe_ends_quietly(arguments):
+def test_closed_pipe_ends_quietly(arguments):
     reader, writer = os.pipe()
     os.close(reader)
     result = in_a_shell(*arguments, stdout=writer)
@@ -323,8 +323,8 @@ def test_a_closed_pipe_ends_quietly(arguments):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for child processes")
-def test_an_interrupt_while_everything_is_imported(tmp_path):
-    """The first module that supple imports presses Ctrl-C."""
+def test_interrupt_during_imports(tmp_path):
+    """The first module that supple imports raises the interrupt."""
     (tmp_path / "numba.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     result = in_a_shell(
         "list",
@@ -335,8 +335,8 @@ def test_an_interrupt_while_everything_is_imported(tmp_path):
     assert result.returncode == 130
 
 
-def test_the_scenes_of_an_installed_package_run_by_name(tmp_path):
-    """In an empty folder, as after `pip install`."""
+def test_scenes_of_the_installed_package_run_by_name(tmp_path):
+    """A scene name works in an empty folder, as after `pip install`."""
     listing = {entry["name"]: entry["description"] for entry in supple_json("list", "scenes")["scenes"]}
     assert set(listing) == {path.stem for path in (REPOSITORY / "scenes").glob("*.toml")}
     for scene in ("bunny_feet", "fabric_flags"):
@@ -349,7 +349,7 @@ def test_the_scenes_of_an_installed_package_run_by_name(tmp_path):
     assert all((REPOSITORY / path).exists() for path in wheel["only-include"])
 
 
-def test_what_takes_long_is_said_before_it_begins(tmp_path, monkeypatch):
+def test_long_setup_is_announced(tmp_path, monkeypatch):
     scene = write_scene(tmp_path, SAG)
     assert "to be set up" not in supple("run", scene, "--no-picture").stderr
     monkeypatch.setattr("supple.cli.progress_bars.SETUP_SECONDS_PER_CELL", 1.0)
@@ -359,10 +359,12 @@ def test_what_takes_long_is_said_before_it_begins(tmp_path, monkeypatch):
     )
 
 
-def test_runs_without_a_terminal_say_how_long_they_will_take(tmp_path, monkeypatch):
+def test_runs_without_a_terminal_print_the_remaining_time(tmp_path, monkeypatch):
     monkeypatch.setattr("supple.cli.progress_bars.LINE_INTERVAL", 0.0)
-    said = supple("run", write_scene(tmp_path, SWING), "--no-picture").stderr
-    first, second = (line for line in said.splitlines() if line.startswith(("frame 1/6: c", "frame 2/6: c")))
+    message = supple("run", write_scene(tmp_path, SWING), "--no-picture").stderr
+    first, second = (
+        line for line in message.splitlines() if line.startswith(("frame 1/6: c", "frame 2/6: c"))
+    )
     assert first.endswith(" left, about")
     assert not second.endswith("about")
-    assert "frame 1/6: iteration 10  relative residual" in said
+    assert "frame 1/6: iteration 10  relative residual" in message

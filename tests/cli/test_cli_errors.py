@@ -1,4 +1,4 @@
-"""Bad input ends with exit code 2 and a sentence, without a traceback and without touching results."""
+"""Bad input ends with exit code 2 and an error message, without traceback and without changes to results."""
 
 import json
 
@@ -14,15 +14,15 @@ def refused(*arguments: str) -> str:
     return result.stderr
 
 
-def test_a_bad_scene_file_is_named_with_all_its_wrong_fields(tmp_path):
+def test_bad_scene_file_error_names_all_wrong_fields(tmp_path):
     scene = write_scene(tmp_path, SAG.replace("poisson = 0.3", "poisson = 0.7").replace("title", "titel"))
-    said = refused("run", scene)
-    assert f"{scene}: solid[0].material.corotated.poisson" in said
-    assert "less than 0.5" in said
-    assert "did you mean 'title'?" in said
+    message = refused("run", scene)
+    assert f"{scene}: solid[0].material.corotated.poisson" in message
+    assert "less than 0.5" in message
+    assert "did you mean 'title'?" in message
 
 
-def test_with_json_a_mistake_is_one_object_too(tmp_path):
+def test_mistakes_are_one_json_object(tmp_path):
     result = supple("run", write_scene(tmp_path, "frames = 0"), "--json")
     assert result.exit_code == 2
     output = json.loads(result.stdout)
@@ -30,7 +30,7 @@ def test_with_json_a_mistake_is_one_object_too(tmp_path):
     assert "frames" in output["error"]
 
 
-def test_a_missing_scene_file_suggests_one_that_is_there(tmp_path):
+def test_missing_scene_file_error_suggests_an_existing_one(tmp_path):
     write_scene(tmp_path, SAG, "sagging.toml")
     assert "did you mean 'sagging.toml'?" in refused("run", "saging.toml")
     assert "there is no scene file nowhere/sagging.toml; known here:" in refused(
@@ -39,7 +39,7 @@ def test_a_missing_scene_file_suggests_one_that_is_there(tmp_path):
 
 
 @pytest.mark.parametrize("neighbors", [False, True])
-def test_a_mistyped_name_suggests_a_scene_that_comes_with_supple(tmp_path, neighbors):
+def test_mistyped_name_suggests_a_packaged_scene(tmp_path, neighbors):
     if neighbors:
         write_scene(tmp_path, SAG, "sagging.toml")
     assert "did you mean 'twist_small'?" in refused("run", "twist_smal")
@@ -74,19 +74,19 @@ def test_bad_options(tmp_path, options, sentence):
 @pytest.mark.parametrize(
     "options", [("--precision", "float16"), ("--device", "gpu"), ("--threads", "99999"), ("--threads", "0")]
 )
-def test_what_cannot_be_computed_leaves_no_folder(tmp_path, command, options):
+def test_refused_scenes_leave_no_folder(tmp_path, command, options):
     refused(command, write_scene(tmp_path, SAG), *options)
     assert not (tmp_path / "results").exists()
 
 
-def test_results_are_not_overwritten_without_overwrite(tmp_path):
+def test_results_are_not_overwritten_by_default(tmp_path):
     scene = write_scene(tmp_path, SAG)
     first = supple_json("run", scene, "--no-picture")
     frame = tmp_path / "results" / "scene" / "frame_0001.npz"
     before = frame.stat().st_mtime_ns
-    said = refused("run", scene, "--tolerance", "1e-3", "--no-picture")
-    assert "--resume" in said
-    assert "--overwrite" in said
+    message = refused("run", scene, "--tolerance", "1e-3", "--no-picture")
+    assert "--resume" in message
+    assert "--overwrite" in message
     assert frame.stat().st_mtime_ns == before
 
     foreign = frame.with_name("notes.txt")
@@ -96,14 +96,14 @@ def test_results_are_not_overwritten_without_overwrite(tmp_path):
     assert foreign.read_text() == "mine"
 
 
-def test_a_refused_overwrite_keeps_what_is_there(tmp_path):
+def test_refused_overwrite_keeps_old_results(tmp_path):
     scene = write_scene(tmp_path, SAG)
     supple_json("run", scene, "--no-picture")
     refused("run", scene, "--overwrite", "--precision", "float16")
     assert (tmp_path / "results" / "scene" / "frame_0001.npz").exists()
 
 
-def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
+def test_unwritable_folder_is_refused(tmp_path, monkeypatch):
     def denied(*_, **__):
         raise PermissionError(13, "Permission denied", "results/scene")
 
@@ -111,7 +111,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     assert "results/scene: Permission denied." in refused("run", write_scene(tmp_path, SAG))
 
 
-def test_unknown_commands_and_names_suggest_the_right_ones():
+def test_unknown_commands_and_names_have_suggestions():
     assert "run" in refused("rnu")
     assert "did you mean 'materials'?" in refused("list", "materals")
     assert "did you mean 'corotated'?" in refused("bench", "sweep", "--material", "corotaded")

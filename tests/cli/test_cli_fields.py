@@ -1,4 +1,4 @@
-"""Fields of runs and exports: what `evaluate` says of the frames."""
+"""Fields of runs and exports equal those of `evaluate`."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from cli_scenes import SAG, SWING, supple, supple_json, write_scene
 import supple as library
 
 
-def test_frames_have_the_fields_of_the_request(tmp_path):
+def test_frames_have_the_requested_fields(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture", "--frames", "2", "--fields", "von_mises,cauchy,reaction_force")
     folder = tmp_path / "results" / "scene"
@@ -24,7 +24,7 @@ def test_frames_have_the_fields_of_the_request(tmp_path):
         np.testing.assert_allclose(saved["von_mises"], 0, atol=1e-6)
 
 
-def test_a_scene_file_says_which_and_resuming_goes_on_with_them(tmp_path):
+def test_resumed_runs_keep_the_fields_of_the_scene_file(tmp_path):
     text = SWING + '\n[output]\nfields = ["volume_ratio"]\n'
     scene = write_scene(tmp_path, text)
     supple_json("run", scene, "--no-picture", "--format", "npz")
@@ -39,7 +39,7 @@ def test_a_scene_file_says_which_and_resuming_goes_on_with_them(tmp_path):
         np.testing.assert_array_equal(saved["volume_ratio"], before)
 
 
-def test_exports_have_fields_of_frames_that_were_written_without(tmp_path):
+def test_exports_compute_fields_missing_in_frames(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
     folder = tmp_path / "results" / "scene"
     supple_json("export", str(folder), "--format", "npz", "--fields", "principal_stretches,net_force")
@@ -62,14 +62,14 @@ def test_pictures_are_colored_by_stress(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [("--fields", "von_mizes"), ("--format", "npz", "--fields", "stress")])
-def test_unknown_fields_are_refused_before_anything_is_written(arguments, tmp_path):
+def test_unknown_fields_are_refused_before_any_output(arguments, tmp_path):
     result = supple("run", write_scene(tmp_path, SAG), *arguments)
     assert result.exit_code == 2
     assert "there is no field" in result.output
     assert not (tmp_path / "results").exists()
 
 
-def test_unknown_fields_of_scene_files_are_mistakes(tmp_path):
+def test_unknown_fields_in_scene_files_are_refused(tmp_path):
     scene = write_scene(tmp_path, SAG + '\n[output]\nfields = ["cauchy_stress"]\n')
     result = supple("run", scene)
     assert result.exit_code == 2

@@ -15,10 +15,10 @@ def results(tmp_path):
     return tmp_path / "results"
 
 
-def test_export_writes_what_it_says(results, tmp_path):
-    said = supple_json("export", "results", "--format", ",".join(FORMATS), "--output", "out")
-    assert set(said["files"]) == set(FORMATS)
-    assert all((tmp_path / path).exists() for path in said["files"].values())
+def test_export_writes_the_listed_files(results, tmp_path):
+    message = supple_json("export", "results", "--format", ",".join(FORMATS), "--output", "out")
+    assert set(message["files"]) == set(FORMATS)
+    assert all((tmp_path / path).exists() for path in message["files"].values())
     glb = trimesh.load(tmp_path / "out" / "animation.glb", process=False)
     with np.load(tmp_path / "out" / "positions.npz") as saved:
         final = saved["positions"][-1]
@@ -55,11 +55,11 @@ def test_render_surfaces_of_a_run_are_exported(tmp_path):
 
 
 @pytest.mark.parametrize("factor", ["0", "nan"])
-def test_mesh_says_what_is_wrong_with_a_scale(tmp_path, factor):
+def test_mesh_reports_a_wrong_scale(tmp_path, factor):
     trimesh.creation.box().export(tmp_path / "box.stl")
-    said = supple_json("mesh", "box.stl", "box.vtu", "--scale", factor, exit_code=2)
-    assert "scale must be finite and not 0" in said["error"]
-    assert "edge_length" not in said["error"]
+    message = supple_json("mesh", "box.stl", "box.vtu", "--scale", factor, exit_code=2)
+    assert "scale must be finite and not 0" in message["error"]
+    assert "edge_length" not in message["error"]
 
 
 @pytest.mark.parametrize(
@@ -74,18 +74,18 @@ def test_mesh_says_what_is_wrong_with_a_scale(tmp_path, factor):
     ],
 )
 def test_mistakes(arguments, sentence):
-    said = supple_json(*arguments, exit_code=2)
-    assert sentence in said["error"]
+    message = supple_json(*arguments, exit_code=2)
+    assert sentence in message["error"]
 
 
 def test_mesh_converts(tmp_path):
     save_mesh(block(2), tmp_path / "block.mesh")
-    said = supple_json("mesh", "block.mesh", "block.vtu", "--scale", "2")
-    assert said == {"file": "block.vtu", "vertices": 27, "tets": 40, "volume": 8.0, "exit_code": 0}
+    message = supple_json("mesh", "block.mesh", "block.vtu", "--scale", "2")
+    assert message == {"file": "block.vtu", "vertices": 27, "tets": 40, "volume": 8.0, "exit_code": 0}
     assert load_mesh(tmp_path / "block.vtu").volume == pytest.approx(8)
 
 
-def test_mesh_fills_surfaces_and_says_so(tmp_path, monkeypatch):
+def test_mesh_announces_tetrahedralization(tmp_path, monkeypatch):
     pytest.importorskip("pytetwild")
     monkeypatch.setattr("supple.meshes.generators.tetrahedralize.cache_folder", lambda: tmp_path / "cache")
     trimesh.creation.box().export(tmp_path / "box.stl")

@@ -1,4 +1,4 @@
-"""Input files that are no regular files, or claim or hold what no input can: a sentence, and no long wait."""
+"""Irregular, oversized or malicious input files are refused quickly with an error message."""
 
 import io
 import os
@@ -21,7 +21,7 @@ START = SAG + "[initial]\nfile = 'start.npz'\n"
 
 @pytest.fixture(autouse=True)
 def _no_wait():
-    """Whoever reads a pipe waits for ever."""
+    """Limit the time of a test, since a pipe without writer blocks forever."""
     signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it waits"))
     signal.alarm(300)
     yield
@@ -36,7 +36,7 @@ def refused(*arguments):
 
 
 def make(path, kind):
-    """Make something that is no regular file."""
+    """Make a path that is not a regular file."""
     if kind == "a pipe":
         os.mkfifo(path)
     elif kind == "a folder":
@@ -53,14 +53,14 @@ FILE_TYPES = ["a pipe", "a folder", "a device", "a socket"]
 
 @pytest.mark.parametrize("kind", FILE_TYPES)
 @pytest.mark.parametrize("command", [("run",), ("inspect",), ("compare",), ("dataset", "run")])
-def test_scenes_and_specs_are_regular_files(tmp_path, kind, command):
+def test_irregular_scene_and_spec_files_are_refused(tmp_path, kind, command):
     make(tmp_path / "input.toml", kind)
     assert f"input.toml: is {kind}; only regular files are read." in refused(*command, "input.toml")
     assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.parametrize("kind", FILE_TYPES)
-def test_starts_are_regular_files(tmp_path, kind):
+def test_irregular_start_files_are_refused(tmp_path, kind):
     make(tmp_path / "start.npz", kind)
     assert f"start.npz is {kind}; only regular files are read." in refused(
         "run", write_scene(tmp_path, START)
@@ -68,11 +68,11 @@ def test_starts_are_regular_files(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", FILE_TYPES[:3])
-def test_meshes_and_fabrics_are_regular_files(tmp_path, kind):
+def test_irregular_mesh_and_fabric_files_are_refused(tmp_path, kind):
     block = "mesh = { block = { cells = [3, 3, 3] } }"
     make(tmp_path / "a.vtu", kind)
-    said = refused("run", write_scene(tmp_path, SAG.replace(block, "mesh = { file = 'a.vtu' }")))
-    assert f"a.vtu is {kind}" in said
+    message = refused("run", write_scene(tmp_path, SAG.replace(block, "mesh = { file = 'a.vtu' }")))
+    assert f"a.vtu is {kind}" in message
     make(tmp_path / "a.json", kind)
     cloth = "[[cloth]]\nmesh = { sheet = { cells = [2, 2] } }\nfabric = 'a.json'\n"
     assert f"a.json is {kind}" in refused("run", write_scene(tmp_path, cloth))
@@ -80,7 +80,7 @@ def test_meshes_and_fabrics_are_regular_files(tmp_path, kind):
 
 @pytest.mark.parametrize("name", ["report.json", "frame_0001.npz", "frame_0001.vtu", "frame_0000.npz"])
 @pytest.mark.parametrize("checked", [False, True])
-def test_files_of_results_are_regular_files(tmp_path, name, checked):
+def test_irregular_result_files_are_refused(tmp_path, name, checked):
     scene = write_scene(tmp_path, SAG)
     supple_json("run", scene, "--no-picture")
     folder = tmp_path / "results" / "scene"
@@ -97,7 +97,7 @@ def test_files_of_results_are_regular_files(tmp_path, name, checked):
     assert supple("list", "scenes").exit_code == 0
 
 
-def test_scenes_have_a_limit(tmp_path):
+def test_scene_files_have_a_size_limit(tmp_path):
     scene = write_scene(tmp_path, SAG + "#" * TEXT_LIMIT)
     assert "scene.toml: is larger than 16.8 MB, the limit for such a file." in refused("run", scene)
 
@@ -133,11 +133,11 @@ def scene_line(folder, start):
         ("{ block = { cells = [3, 3, 3] } }", '{{ file = "{}.vtu" }}'),
     ],
 )
-def test_words_of_100000_letters_are_shortened(tmp_path, old, new):
+def test_very_long_words_are_shortened_in_messages(tmp_path, old, new):
     scene = write_scene(tmp_path, SAG.replace(old, new.format("k" * 100_000)))
-    said = refused("run", scene)
-    assert "kkk" in said
-    assert len(said) < 3000
+    message = refused("run", scene)
+    assert "kkk" in message
+    assert len(message) < 3000
 
 
 def savez(**arrays):
@@ -158,13 +158,13 @@ def savez(**arrays):
                             "they have shape (64, 2)."),
     ],
 )  # fmt: skip
-def test_starts_are_real_finite_numbers(tmp_path, name, values, sentence):
+def test_non_finite_starts_are_refused(tmp_path, name, values, sentence):
     write_scene(tmp_path, START.replace("title", "quasistatic = false\ntitle"))
     savez(**{"positions": np.zeros((64, 3)), name: values})
     assert sentence.format(name) in refused("run", "scene.toml")
 
 
-def test_starts_of_integers_are_read_and_objects_are_not(tmp_path):
+def test_integer_starts_are_read_and_object_arrays_refused(tmp_path):
     write_scene(tmp_path, START)
     savez(positions=np.zeros((64, 3), np.int8))
     file = library.load_scene("scene.toml")
@@ -174,7 +174,7 @@ def test_starts_of_integers_are_read_and_objects_are_not(tmp_path):
 
 
 def claiming(path, shape, kind=zipfile.ZIP_DEFLATED, filled=0):
-    """An NPZ file whose positions claim a shape and have so many bytes."""
+    """NPZ file whose positions declare a shape but have only so many bytes."""
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": shape})
     with zipfile.ZipFile(path, "w", kind) as archive, archive.open("positions.npy", "w") as member:
@@ -183,17 +183,17 @@ def claiming(path, shape, kind=zipfile.ZIP_DEFLATED, filled=0):
             member.write(bytes(2**20))
 
 
-def test_claims_of_starts_are_checked_before_they_are_read(tmp_path):
-    """Ten to the twelve rows ended with "not enough memory: make the scene coarser"."""
+def test_declared_shapes_of_starts_are_checked_before_reading(tmp_path):
+    """10¹² declared rows are refused as damage, not as lack of memory."""
     write_scene(tmp_path, START)
     for shape in ((10**12, 3), (64, 10**14), (2**62, 2**62)):
         claiming(tmp_path / "start.npz", shape)
-        said = refused("run", "scene.toml")
-        assert "start.npz is damaged: 'positions' of shape" in said
-        assert "not in the file" in said
+        message = refused("run", "scene.toml")
+        assert "start.npz is damaged: 'positions' of shape" in message
+        assert "not in the file" in message
 
 
-def test_arrays_that_inflate_are_not_read(tmp_path):
+def test_decompression_bombs_are_not_read(tmp_path):
     import tracemalloc
 
     write_scene(tmp_path, START)
@@ -201,22 +201,22 @@ def test_arrays_that_inflate_are_not_read(tmp_path):
     assert (tmp_path / "start.npz").stat().st_size < 2e6
     supple("inspect", write_scene(tmp_path, SAG, "other.toml"))
     tracemalloc.start()
-    said = refused("run", "scene.toml")
+    message = refused("run", "scene.toml")
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert "must have positions of shape (64, 3)" in said or "damaged" in said
+    assert "must have positions of shape (64, 3)" in message or "damaged" in message
     assert most < 50e6
 
 
-def test_arrays_beyond_memory_are_named(tmp_path, monkeypatch):
+def test_error_names_arrays_beyond_memory(tmp_path, monkeypatch):
     np.savez(tmp_path / "a.npz", x=np.zeros(1000))
     monkeypatch.setattr("supple.support.input_files.available_memory", lambda: 7000.0)
     with open_arrays(tmp_path / "a.npz") as arrays, pytest.raises(InputFileError, match=r"may use 0\.007 MB"):
         arrays["x"]
 
 
-def test_every_bit_of_an_archive_may_be_wrong(tmp_path):
-    """Each is noticed or harmless, and no other exception comes out."""
+def test_any_flipped_bit_of_an_archive_is_handled(tmp_path):
+    """Each flipped bit is harmless or reported, without any other exception."""
     path, vectors = tmp_path / "a.npz", np.random.default_rng(0).random((5, 3))
     np.savez(path, positions=vectors)
     original = path.read_bytes()
@@ -234,7 +234,7 @@ def test_every_bit_of_an_archive_may_be_wrong(tmp_path):
     assert noticed > 2 * len(original)
 
 
-def test_an_encrypted_array_is_named(tmp_path):
+def test_encrypted_array_is_named(tmp_path):
     path = tmp_path / "start.npz"
     np.savez(path, positions=np.zeros((8, 3)))
     data = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""supple inspect: sizes, orderings, worst elements, memory."""
+"""supple inspect: sizes, orderings, worst elements and memory."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import supple as library
 from supple.problem import Problem
 from supple.solvers import SOLVERS
 
-TWO = """
+TWO_BODIES = """
 [[solid]]
 name = "upper"
 mesh = { block = { cells = [3, 3, 3], origin = [0, 1.2, 0] } }
@@ -31,8 +31,8 @@ stiffness = 1e6
 """
 
 
-def test_a_scene_is_described(tmp_path):
-    output = supple_json("inspect", write_scene(tmp_path, TWO))
+def test_scene_is_described(tmp_path):
+    output = supple_json("inspect", write_scene(tmp_path, TWO_BODIES))
     assert output["scene"] == {"file": str(tmp_path / "scene.toml"), "title": "scene"}
     assert (output["vertices"], output["tets"], output["components"]) == (64 + 125, 135 + 320, 2)
     assert (output["pinned"], output["weak_constraints"]) == (16, 25)
@@ -97,7 +97,7 @@ following = true
 """
 
 
-def test_follower_tractions_are_loads(tmp_path):
+def test_follower_tractions_are_listed_as_loads(tmp_path):
     scene = write_scene(tmp_path, FOLLOWED)
     (load,) = supple_json("inspect", scene)["loads"]
     assert (load["body"], load["vertices"], load["following"]) == ("solid0", 9, True)
@@ -129,8 +129,8 @@ def test_contact_is_described(tmp_path, options, described, text_part):
     assert ("contact" in printed.splitlines()) == bool(described)
 
 
-def test_colors_are_those_of_reports(tmp_path):
-    scene = write_scene(tmp_path, TWO)
+def test_color_counts_match_reports(tmp_path):
+    scene = write_scene(tmp_path, TWO_BODIES)
     orderings = supple_json("inspect", scene, "--cluster-size", "4")["orderings"]
     solvers = [library.PBNG(), library.XPBD(), library.FPXPBD(ordering="clusters", cluster_size=4)]
     compared = library.compare(library.load_scene(scene).scene, solvers, max_iterations=1)
@@ -145,7 +145,7 @@ def test_colors_are_those_of_reports(tmp_path):
     assert 455 / 4 <= orderings["clusters"] < 455
 
 
-def test_tables_are_readable(tmp_path):
+def test_tables_fit_the_terminal(tmp_path):
     printed = supple("inspect", write_scene(tmp_path, SAG)).stdout
     for words in ("Sagging block", "bodies", "orderings", "worst elements", "memory [MB]", "corotated"):
         assert words in printed
@@ -155,23 +155,23 @@ def test_tables_are_readable(tmp_path):
     assert "…" not in printed
 
 
-def test_memory_is_that_of_the_arrays():
+def test_memory_matches_the_arrays():
     scene = library.Scene()
     body = scene.add_solid(library.block(10), library.Corotated(young=1e4, poisson=0.3))
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
-    said = library.inspect(scene)["memory_megabytes"]
+    message = library.inspect(scene)["memory_megabytes"]
     model = library.scene.build_model(scene)
     problem = Problem(model, "float64")
     layout, states = problem.layout, problem.states
     rows = [layout.terms, layout.vertices, states.u, states.anchor, states.net]
     rows += [(elements.own, elements.rows) for elements in layout.elements]
-    plain = said["pbng"]["float64"] - library.PBNG().memory(model, 8) / 1e6
+    plain = message["pbng"]["float64"] - library.PBNG().memory(model, 8) / 1e6
     assert plain == pytest.approx(size_of(rows) / 1e6, rel=0.15)
     for name in ("xpbd", "bpxpbd", "fpxpbd", "gpbd", "pbd"):
         run = SOLVERS[name]().begin(problem)
-        extra = said[name]["float64"] - plain
+        extra = message[name]["float64"] - plain
         assert extra == pytest.approx(size_of(run.projections) / 1e6, rel=0.15)
-    assert "float32" not in said["newton"]
+    assert "float32" not in message["newton"]
 
 
 def size_of(values) -> int:

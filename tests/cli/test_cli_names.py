@@ -24,7 +24,7 @@ from supple.solvers import SOLVERS
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-def test_list_has_every_name_with_a_description(tmp_path):
+def test_list_describes_every_name(tmp_path):
     (tmp_path / "scenes").mkdir()
     write_scene(tmp_path / "scenes", SAG, "sag.toml")
     listing = supple_json("list")
@@ -44,7 +44,7 @@ def test_list_has_every_name_with_a_description(tmp_path):
     assert all(entry["description"] for entries in listing.values() for entry in entries)
 
 
-def test_list_shows_the_options_of_solvers_with_defaults():
+def test_list_shows_solver_options_with_defaults():
     (pbng,) = (entry for entry in supple_json("list", "solvers")["solvers"] if entry["name"] == "pbng")
     options = {option["name"]: option for option in pbng["options"]}
     acceleration = options["acceleration"]
@@ -60,7 +60,7 @@ def test_list_shows_the_options_of_solvers_with_defaults():
     assert "chebyshev" in printed
 
 
-def test_list_explains_everything_in_full_sentences():
+def test_list_descriptions_are_full_sentences():
     listing = supple_json("list")
     for entry in listing["materials"] + listing["solvers"]:
         assert entry["description"].endswith("."), entry["description"]
@@ -71,7 +71,7 @@ def test_list_explains_everything_in_full_sentences():
             assert option["description"].endswith("."), option
 
 
-def test_the_published_schema_is_up_to_date():
+def test_published_schema_is_up_to_date():
     published = (REPOSITORY / "docs" / "scene.schema.json").read_text(encoding="utf-8")
     printed = supple("schema")
     assert printed.exit_code == 0
@@ -98,7 +98,7 @@ def test_bench_sweep_covers_every_solver(solver):
     assert rows["machine"]["cores"] >= 1
 
 
-def test_bench_sweep_takes_options_of_the_solver():
+def test_bench_sweep_takes_solver_options():
     small = ("--cells", "4", "--precision", "float64", "--repeats", "1")
     clusters = supple_json("bench", "sweep", *small, "--solver", "xpbd:ordering=clusters")
     assert clusters["options"]["ordering"] == "clusters"
@@ -116,43 +116,43 @@ def test_version():
 
 
 def help_texts(command) -> list[str]:
-    """All that a command and those below it say of themselves and of their options."""
+    """Help texts of a command, its subcommands and their options."""
     texts = [command.help, *(getattr(option, "help", None) for option in command.params)]
     below = getattr(command, "commands", {}).values()
     return [text for text in texts if text] + [text for other in below for text in help_texts(other)]
 
 
-def test_help_shows_all_that_it_says():
-    """Rich takes what is in square brackets for markup."""
+def test_help_escapes_rich_markup():
+    """Rich would parse text in square brackets as markup."""
     texts = help_texts(typer.main.get_command(app))
     assert len(texts) > 60
     for text in texts:
         printed = Text.from_markup(text).plain
         assert printed == text.replace("\\[", "[")
         assert not any("  " in line.strip() for line in printed.splitlines())
-    said = " ".join(supple("mesh", "--help").stdout.replace("│", " ").split())
-    assert "Edge length of the tetrahedra [m]" in said
+    message = " ".join(supple("mesh", "--help").stdout.replace("│", " ").split())
+    assert "Edge length of the tetrahedra [m]" in message
 
 
-def test_help_loads_nothing_that_draws():
+def test_help_imports_no_drawing_library():
     drawing = {"pyvista", "vtkmodules", "matplotlib"}
     code = f"import sys, supple.cli; print([name for name in {drawing} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
-def test_a_written_frame_is_a_mesh_that_loads(tmp_path):
+def test_written_frame_loads_as_mesh(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--no-picture")
     assert load_mesh(tmp_path / "results" / "scene" / "frame_0001.vtu").n_tets == 135
 
 
-def test_help_loads_no_numerical_library():
+def test_help_imports_no_numerical_library():
     code = "import sys, supple.cli; print([m for m in ('numba', 'numpy', 'pydantic') if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
 
 
-def test_what_users_import_resolves_however_it_is_first_requested():
-    """Also where a module of the same name as a function has been loaded before."""
+def test_public_names_resolve_in_any_import_order():
+    """A loaded module of the same name does not hide a public function."""
     code = """
 from supple.api.compare import Trial
 import supple, types
@@ -170,8 +170,8 @@ except AttributeError as error:
 
 
 @pytest.mark.parametrize("command", ["run", "dataset run", "papers"])
-def test_help_is_wrapped_where_the_terminal_ends(command, monkeypatch):
-    """Not where lines of the source do."""
+def test_help_is_wrapped_at_the_terminal_width(command, monkeypatch):
+    """Line breaks of the source do not show."""
     monkeypatch.setenv("COLUMNS", "80")
     printed = Text.from_ansi(supple(*command.split(), "--help").stdout).plain
     for paragraph in re.split(r"\n\s*\n", printed.split("╭")[0].split("Usage:")[1].strip()):

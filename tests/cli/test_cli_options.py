@@ -1,4 +1,4 @@
-"""Options of all commands: one name for one meaning, flags without values, help in sentences."""
+"""Options of all commands: one meaning per name, flags without values, help in sentences."""
 
 import re
 from collections import defaultdict
@@ -30,14 +30,14 @@ SYNONYMS = {
     "--again": "--overwrite",
     "--pictures": "--picture",
 }
-"""Names that no option has, and the name that stands for the same everywhere."""
+"""Option names that are not used, and the common name of each."""
 
 SEVERAL_MEANINGS = {"--frames"}
-"""Options whose help differs by more than the default: a number of frames, or a choice of them."""
+"""Options whose help differs by more than the default: a number or a selection of frames."""
 
 
 def commands(command=None, path=()):
-    """Yield the words of every command, and the command."""
+    """Yield the words of every command with the command."""
     command = command or get_command(app)
     below = getattr(command, "commands", {})
     yield path, command
@@ -57,26 +57,26 @@ OPTIONS = [
 ]
 
 
-def test_options_have_one_name_each():
+def test_options_have_unique_names():
     names = {name for _, name, _ in OPTIONS}
     assert not {name: SYNONYMS[name] for name in names & SYNONYMS.keys()}
     assert {"--output", "--overwrite", "--json", "--fields", "--format", "--solver"} <= names
 
 
 @pytest.mark.parametrize("command", ["run", "compare"])
-def test_limits_and_device_are_named_as_in_python(command):
+def test_limits_and_device_have_their_python_names(command):
     names = {name for path, name, _ in OPTIONS if path == command}
     assert {f"--{name.replace('_', '-')}" for name in (*LIMITS, *BACKEND)} <= names
 
 
-def test_one_name_is_a_flag_everywhere_or_nowhere():
+def test_flags_are_flags_in_every_command():
     kinds = defaultdict(set)
     for _, name, option in OPTIONS:
         kinds[name].add((option.is_flag, option.multiple))
     assert {name for name, each in kinds.items() if len(each) > 1} == set()
 
 
-def test_help_is_the_same_where_an_option_is_the_same():
+def test_shared_options_have_the_same_help():
     texts = defaultdict(set)
     for _, name, option in OPTIONS:
         texts[option.help].add(name)
@@ -89,7 +89,7 @@ def test_help_is_the_same_where_an_option_is_the_same():
     assert different - {"--output"} - SEVERAL_MEANINGS == set()
 
 
-def test_help_is_written_in_sentences():
+def test_help_texts_are_sentences():
     for _, name, option in OPTIONS:
         assert option.help[0].isupper(), name
         assert option.help.endswith("."), name

@@ -8,7 +8,7 @@ from cli_scenes import supple, supple_json
 from supple_papers.registry import rows
 
 
-def test_all_figures_and_tables_are_in_the_list():
+def test_all_figures_and_tables_are_listed():
     table_rows = supple_json("papers")["rows"]
     assert [row["key"] for row in table_rows] == list(rows())
     assert {row["state"] for row in table_rows} == {"not measured", "illustration"}
@@ -18,7 +18,7 @@ def test_all_figures_and_tables_are_in_the_list():
     assert "gpbd-table5" in outcome.stdout
 
 
-def test_one_is_measured_and_the_page_written():
+def test_single_figure_is_measured_and_its_page_written():
     output = supple_json("papers", "pbcm-fig2", "pbng-fig4", "--output", "out")
     assert output["rows"]["pbcm-fig2"].startswith("agrees")
     assert output["rows"]["pbng-fig4"] == "illustration"
@@ -30,7 +30,7 @@ def test_one_is_measured_and_the_page_written():
     assert states["pbcm-fig2"] == "agrees"
 
 
-def test_what_cannot_be_displayed_says_why(monkeypatch):
+def test_impossible_figure_is_reported_with_its_reason(monkeypatch):
     known = rows()
     key = "pxpbd-fig11"
     changed = replace(known[key], state="impossible", shows="", needs="a mesh that is not public")
@@ -39,17 +39,17 @@ def test_what_cannot_be_displayed_says_why(monkeypatch):
     assert output[key] == "impossible: it needs a mesh that is not public"
 
 
-def test_rows_whose_files_are_absent_are_skipped(monkeypatch, tmp_path):
-    """Fabrics are not in the package: the others are measured, and the page is written."""
+def test_rows_without_their_files_are_skipped(monkeypatch, tmp_path):
+    """Fabrics are not in the package: the remaining rows are measured, and the page is written."""
     monkeypatch.delenv("SUPPLE_DATA", raising=False)
     arguments = ("papers", "gpbd-fig4", "pbcm-fig2", "--output", "out")
     result = supple(*arguments)
-    said = " ".join((result.stdout + result.stderr).split())
+    message = " ".join((result.stdout + result.stderr).split())
     assert result.exit_code == 1
-    assert "gpbd-fig4 is skipped: there is no fabric 'satin1' since the variable SUPPLE_DATA" in said
-    assert "1 of 2 rows skipped" in said
-    assert "supple papers gpbd-fig4" in said
-    assert "pbcm-fig2: agrees" in said
+    assert "gpbd-fig4 is skipped: there is no fabric 'satin1' since the variable SUPPLE_DATA" in message
+    assert "1 of 2 rows skipped" in message
+    assert "supple papers gpbd-fig4" in message
+    assert "pbcm-fig2: agrees" in message
     assert Path("out/README.md").is_file()
     monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
     output = supple_json(*arguments, exit_code=1)
@@ -58,7 +58,7 @@ def test_rows_whose_files_are_absent_are_skipped(monkeypatch, tmp_path):
     assert output["rows"]["pbcm-fig2"].startswith("agrees")
 
 
-def test_a_fabric_that_is_damaged_is_a_mistake(monkeypatch, tmp_path):
+def test_damaged_fabric_is_reported(monkeypatch, tmp_path):
     monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
     (tmp_path / "satin1.json").write_text("{", encoding="utf-8")
     result = supple("papers", "gpbd-fig4", "--output", "out")
@@ -66,13 +66,13 @@ def test_a_fabric_that_is_damaged_is_a_mistake(monkeypatch, tmp_path):
     assert "cannot be read as JSON" in result.stderr
 
 
-def test_devices_that_there_are_not_are_refused():
+def test_missing_devices_are_refused():
     result = supple("papers", "pbcm-fig2", "--device", "tpu")
     assert result.exit_code == 2
     assert "device must be" in result.stderr
 
 
-def test_a_name_that_is_none_is_refused():
+def test_unknown_names_are_refused():
     result = supple("papers", "pbng-fig77")
     assert result.exit_code == 2
     assert "there is no figure or table 'pbng-fig77'" in result.stderr

@@ -1,4 +1,4 @@
-"""supple render: pictures and films again, without simulating."""
+"""supple render: pictures and films of saved runs, without simulating."""
 
 import json
 
@@ -34,7 +34,7 @@ def swing(tmp_path_factory):
 
 @pytest.fixture
 def results(swing, tmp_path):
-    """A copy of them elsewhere."""
+    """Copy of the results in another folder."""
     for file in swing.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     return str(tmp_path)
@@ -51,7 +51,7 @@ def refused(*arguments: str) -> str:
     return result.stderr
 
 
-def test_a_run_is_drawn_again(results, tmp_path):
+def test_saved_run_is_drawn_again(results, tmp_path):
     printed = supple_json("render", results, *SMALL, "--gif", "--theme", "dark", "--field", "residual")
     assert printed["files"] == [str(tmp_path / name) for name in ("picture.png", "film.mp4", "film.gif")]
     assert imread(tmp_path / "picture.png").shape[:2] == (240, 320)
@@ -65,7 +65,7 @@ def contents(folder) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
 
-def test_nothing_but_pictures_changes(results, tmp_path):
+def test_render_changes_only_pictures(results, tmp_path):
     before = contents(tmp_path)
     supple_json("render", results, *SMALL, "--output", "elsewhere")
     assert contents(tmp_path) == before
@@ -76,7 +76,7 @@ def test_nothing_but_pictures_changes(results, tmp_path):
     assert {name: after[name] for name in before} == before
 
 
-def test_the_start_of_a_run_is_frame_0(tmp_path):
+def test_frame_0_is_the_start(tmp_path):
     text = STRETCH + "[initial]\nflatten = { axis = 'y', at = 0.25 }\n"
     supple_json("run", write_scene(tmp_path, text), "--output", "out", "--no-film", "--no-picture")
     run = load_run(tmp_path / "out")
@@ -92,7 +92,7 @@ def test_the_start_of_a_run_is_frame_0(tmp_path):
     assert times == [0.0, 0.25, 0.5, 0.75, 1.0]
 
 
-def test_a_single_equilibrium_gives_a_picture_of_it_and_its_start_on_request(tmp_path):
+def test_frame_selection_of_a_single_equilibrium(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--output", "out", "--no-picture")
     assert supple_json("render", "out", *SMALL)["frames"] == [1]
     assert not (tmp_path / "out" / "film.mp4").exists()
@@ -104,17 +104,17 @@ def test_a_single_equilibrium_gives_a_picture_of_it_and_its_start_on_request(tmp
 @pytest.mark.parametrize(
     ("text", "frames"), [("2:4", [2, 3, 4]), (":2", [0, 1, 2]), ("5:", [5, 6]), ("0", [0]), (":", range(7))]
 )
-def test_frames_are_chosen(results, text, frames):
+def test_frames_are_selected(results, text, frames):
     printed = supple_json("render", results, *SMALL, "--frames", text, "--no-film")
     assert printed["frames"] == list(frames)
 
 
 @pytest.mark.parametrize("text", ["7", "4:2", "a:b", "1:9", "-1"])
-def test_frames_that_are_not_there_are_refused(results, text):
+def test_missing_frames_are_refused(results, text):
     assert "within 0 to 6" in refused(results, f"--frames={text}")
 
 
-def test_one_frame_gives_a_picture_and_a_turntable_a_film(results, tmp_path, monkeypatch):
+def test_single_frame_gives_picture_and_turntable_film(results, tmp_path, monkeypatch):
     supple_json("render", results, *SMALL, "--frames", "3")
     assert not (tmp_path / "film.mp4").exists()
     monkeypatch.setattr("supple.runs.pictures.TURNTABLE_PICTURES", 4)
@@ -130,7 +130,7 @@ def test_fields_and_cameras_change_the_picture(results, tmp_path):
     assert len(seen) == 4
 
 
-def test_the_scene_file_says_what_to_look_at(tmp_path):
+def test_view_of_the_scene_file_is_used(tmp_path):
     scene = write_scene(tmp_path, SAG + "[view]\nfield = 'body'\ncamera = [80, 10]\n")
     supple_json("run", scene, "--output", "a")
     supple_json("run", write_scene(tmp_path, SAG, "plain.toml"), "--output", "b", "--no-picture")
@@ -149,7 +149,7 @@ def test_the_scene_file_says_what_to_look_at(tmp_path):
         (("--fps", "0"), "--fps must lie between"),
     ],
 )
-def test_options_that_mean_nothing_are_refused(results, options, sentence):
+def test_meaningless_options_are_refused(results, options, sentence):
     assert sentence in refused(results, *options)
 
 
@@ -161,7 +161,7 @@ def test_folders_without_results_are_refused(tmp_path):
     assert "supple report c" in refused("c")
 
 
-def test_results_whose_scene_is_not_what_it_was_are_refused(results, tmp_path):
+def test_changed_scene_of_results_is_refused(results, tmp_path):
     copy = tmp_path / "scene.toml"
     copy.write_text(copy.read_text() + "\n# changed\n")
     assert "is not what it was" in refused(results)
@@ -169,12 +169,12 @@ def test_results_whose_scene_is_not_what_it_was_are_refused(results, tmp_path):
     assert "has no scene.toml" in refused(results)
 
 
-def test_an_unfinished_run_is_drawn_as_far_as_it_got(results, tmp_path):
+def test_unfinished_run_is_drawn_up_to_its_last_frame(results, tmp_path):
     (tmp_path / "frame_0003.npz").unlink()
     assert supple_json("render", results, *SMALL)["frames"] == [0, 1, 2]
 
 
-def test_an_interrupted_film_leaves_the_old_one(results, tmp_path, monkeypatch):
+def test_interrupted_film_keeps_the_old_one(results, tmp_path, monkeypatch):
     supple_json("render", results, *SMALL)
     old = (tmp_path / "film.mp4").read_bytes()
 
@@ -188,7 +188,7 @@ def test_an_interrupted_film_leaves_the_old_one(results, tmp_path, monkeypatch):
     assert not list(tmp_path.glob(".unfinished*"))
 
 
-def test_a_mesh_file_is_located_from_the_results(tmp_path):
+def test_mesh_file_path_is_relative_to_results(tmp_path):
     library.meshes.save_mesh(library.block(2), tmp_path / "cube.vtu")
     (tmp_path / "scenes").mkdir()
     text = SAG.replace("{ block = { cells = [3, 3, 3] } }", '{ file = "../cube.vtu" }')
@@ -199,7 +199,7 @@ def test_a_mesh_file_is_located_from_the_results(tmp_path):
 
 
 @pytest.mark.parametrize("text", [SWING, STRETCH], ids=["dynamic", "quasistatic"])
-def test_the_residual_of_a_frame_is_that_of_its_report(tmp_path, text):
+def test_residual_of_a_frame_matches_its_report(tmp_path, text):
     supple_json("run", write_scene(tmp_path, text), "--output", "out", "--no-picture")
     run = load_run(tmp_path / "out")
     problem = Problem(run.model, "float64")
@@ -214,16 +214,16 @@ def test_the_residual_of_a_frame_is_that_of_its_report(tmp_path, text):
         np.testing.assert_array_equal(shape.positions, read_frame(tmp_path / "out", index).positions)
 
 
-def test_films_run_at_the_speed_of_the_scene():
+def test_films_run_at_scene_speed():
     assert (frame_rate(0.05), frame_rate(1.0), frame_rate(0.001)) == (pytest.approx(20), 8.0, 50.0)
 
 
-def test_sizes_are_read():
+def test_picture_sizes_are_parsed():
     assert parse_size("1920x1080") == (1920, 1080)
     assert parse_size("640 X 480") == (640, 480)
 
 
-def test_numbers_that_are_not_finite_reach_a_caption(results, tmp_path):
+def test_captions_show_non_finite_numbers(results, tmp_path):
     path = tmp_path / "report.json"
     report = json.loads(path.read_text())
     report["frames"][-1] |= {"relative_residual": None, "energy": None}
@@ -232,8 +232,8 @@ def test_numbers_that_are_not_finite_reach_a_caption(results, tmp_path):
     assert "relative residual inf" in load_run(tmp_path).caption(6)
 
 
-def test_every_field_and_format_is_named_where_help_says():
-    """Help itself names none, since it would have to wait for numerical libraries."""
+def test_lists_named_in_help_have_every_field_and_format():
+    """Help texts contain no field names, to avoid importing numerical libraries."""
     for command, section, names in (("render", "fields", FIELDS), ("export", "exports", FORMATS)):
         assert f"supple list {section}" in " ".join(
             supple(command, "--help").stdout.replace("│", " ").split()
@@ -241,7 +241,7 @@ def test_every_field_and_format_is_named_where_help_says():
         assert [entry["name"] for entry in supple_json("list", section)[section]] == list(names)
 
 
-def test_a_resumed_run_writes_a_start_that_is_missing(tmp_path):
+def test_resumed_run_writes_a_missing_start(tmp_path):
     scene = write_scene(tmp_path, SWING)
     options = ("--output", "out", "--no-picture")
     supple_json("run", scene, *options, "--frames", "2")

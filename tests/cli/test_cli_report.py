@@ -1,4 +1,4 @@
-"""supple report: one page that needs nothing else."""
+"""supple report: one self-contained page."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from supple.view import html_page
 
 
 class Reader(HTMLParser):
-    """Collects text, tags that are open, and everything that a browser would load."""
+    """Collects text, open tags and every resource that a browser would load."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ def read(path) -> Reader:
     return reader
 
 
-def test_a_page_of_one_frame(tmp_path):
+def test_page_of_one_frame(tmp_path):
     title = 'A <b>bold</b> & "quoted" title'
     text = SAG.replace("'Sagging block'", json.dumps(title))
     supple_json("run", write_scene(tmp_path, text), "--output", "out", "--record-history", "--no-picture")
@@ -56,7 +56,7 @@ def test_a_page_of_one_frame(tmp_path):
     assert "video" not in page.tags
 
 
-def test_a_page_of_several_frames_has_film_and_table(tmp_path):
+def test_page_of_several_frames_has_film_and_table(tmp_path):
     supple_json("run", write_scene(tmp_path, SWING), "--output", "out")
     printed = supple_json("report", "out", "--output", "pages/swing.html")
     assert printed["bytes"] == (tmp_path / "pages" / "swing.html").stat().st_size
@@ -67,7 +67,7 @@ def test_a_page_of_several_frames_has_film_and_table(tmp_path):
     assert "Relative residual of each frame" in page.text
 
 
-def test_a_film_that_is_too_large_stays_outside_the_page(tmp_path, monkeypatch):
+def test_large_film_is_linked_not_embedded(tmp_path, monkeypatch):
     supple_json("run", write_scene(tmp_path, SWING), "--output", "out")
     monkeypatch.setattr(html_page, "FILM_LIMIT", 100)
     remarks = supple_json("report", "out")["remarks"]
@@ -75,7 +75,7 @@ def test_a_film_that_is_too_large_stays_outside_the_page(tmp_path, monkeypatch):
     assert "video" not in read(tmp_path / "out" / "report.html").tags
 
 
-def test_a_page_of_a_comparison(tmp_path):
+def test_page_of_a_comparison(tmp_path):
     scene = write_scene(tmp_path, SAG)
     solvers = "pbng,newton,xpbd:ordering=clusters"
     supple_json("compare", scene, "--solver", solvers, "--output", "out", "--max-iterations", "5")
@@ -86,7 +86,7 @@ def test_a_page_of_a_comparison(tmp_path):
     assert page.tags.count("img") == 2 * 4 + 3
 
 
-def test_a_page_that_did_not_converge_says_so(tmp_path):
+def test_page_shows_failed_convergence(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--max-iterations", "1", "--no-picture", exit_code=1)
     supple_json("report", "results/scene")
     text = (tmp_path / "results" / "scene" / "report.html").read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ def test_a_page_that_did_not_converge_says_so(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["report.json", "comparison.json"])
-def test_what_is_no_results_folder_is_refused(tmp_path, name):
+def test_folders_without_results_are_refused(tmp_path, name):
     assert "there is no results folder nowhere" in supple("report", "nowhere").stderr
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / name).write_text("{}")

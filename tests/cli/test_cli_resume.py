@@ -1,4 +1,4 @@
-"""Interrupted runs leave complete frames and can be continued."""
+"""Interrupted runs keep complete frames and can be resumed."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from supple.io.checksums import CHECKSUMS
 
 @contextmanager
 def interrupted_after(frames: int) -> Iterator[None]:
-    """Within it, the user presses Ctrl-C in the middle of the solve that follows so many frames."""
+    """Context in which Ctrl-C interrupts the solve after so many frames."""
     original = RunProgress.show_iteration
 
     def interrupt(self, info):
@@ -37,7 +37,7 @@ def interrupted_after(frames: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("text", [SWING, STIFFENS, STRETCH], ids=["dynamic", "stiffening", "quasistatic"])
-def test_interrupted_and_resumed_gives_the_frames_of_an_uninterrupted_run(tmp_path, text, precision):
+def test_interrupted_and_resumed_run_equals_an_uninterrupted_one(tmp_path, text, precision):
     scene = write_scene(tmp_path, text.replace("1e-8", "1e-5"))
     options = ("--no-picture", "--precision", precision)
     uninterrupted = supple_json("run", scene, "--output", "whole", *options)
@@ -62,7 +62,7 @@ def test_interrupted_and_resumed_gives_the_frames_of_an_uninterrupted_run(tmp_pa
     ).read_text()
 
 
-def test_frames_of_earlier_versions_have_no_state_and_are_continued(tmp_path):
+def test_frames_of_earlier_versions_without_state_are_continued(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture")
     last = read_frame(tmp_path / "results" / "scene", 6)
@@ -77,7 +77,7 @@ def test_frames_of_earlier_versions_have_no_state_and_are_continued(tmp_path):
     np.testing.assert_allclose(again.positions, last.positions, rtol=0, atol=1e-12)
 
 
-def test_an_interrupt_before_the_first_frame_leaves_old_results_untouched(tmp_path):
+def test_interrupt_before_the_first_frame_keeps_old_results(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture")
     with interrupted_after(0):
@@ -87,19 +87,19 @@ def test_an_interrupt_before_the_first_frame_leaves_old_results_untouched(tmp_pa
     assert read_frame(tmp_path / "results" / "scene", 6).index == 6
 
 
-def test_a_resume_without_results_starts_at_the_beginning(tmp_path):
+def test_resume_without_results_starts_from_the_beginning(tmp_path):
     report = supple_json("run", write_scene(tmp_path, SWING), "--resume", "--no-picture")
     assert report["totals"]["frames"] == 6
 
 
-def test_a_resume_of_a_finished_run_has_nothing_to_do(tmp_path):
+def test_resume_of_a_finished_run_does_nothing(tmp_path):
     scene = write_scene(tmp_path, SWING)
     first = supple_json("run", scene, "--no-picture")
     again = supple_json("run", scene, "--no-picture", "--resume")
     assert again["frames"] == first["frames"]
 
 
-def test_a_resume_shows_numbers_that_were_infinite(tmp_path):
+def test_resume_shows_infinite_numbers(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture", "--frames", "2")
     path = tmp_path / "results" / "scene" / "report.json"
@@ -112,14 +112,14 @@ def test_a_resume_shows_numbers_that_were_infinite(tmp_path):
     assert "inf J" in result.stdout
 
 
-def test_more_frames_continue_a_finished_run(tmp_path):
+def test_more_frames_extend_a_finished_run(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture")
     assert supple_json("run", scene, "--no-picture", "--resume", "--frames", "8")["totals"]["frames"] == 8
     assert supple("run", scene, "--resume", "--frames", "3").exit_code == 2
 
 
-def test_a_frame_that_is_missing_is_computed_again(tmp_path):
+def test_missing_frame_is_recomputed(tmp_path):
     scene = write_scene(tmp_path, SWING)
     first = supple_json("run", scene, "--no-picture")
     (tmp_path / "results" / "scene" / "frame_0005.npz").unlink()
@@ -136,7 +136,7 @@ def test_a_frame_that_is_missing_is_computed_again(tmp_path):
     ],
     ids=["scene", "settings"],
 )
-def test_a_resume_of_something_else_is_refused(tmp_path, change, sentence):
+def test_resume_of_a_changed_scene_is_refused(tmp_path, change, sentence):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture", "--frames", "2")
     if change:
@@ -148,7 +148,7 @@ def test_a_resume_of_something_else_is_refused(tmp_path, change, sentence):
     assert "--overwrite" in result.stderr
 
 
-def test_a_damaged_report_is_refused(tmp_path):
+def test_damaged_report_is_refused(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture", "--frames", "2")
     (tmp_path / "results" / "scene" / "report.json").write_text("{")
@@ -183,10 +183,10 @@ def test_ctrl_c_leaves_complete_files(tmp_path):
     while not (folder / "frame_0003.npz").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, message = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Traceback" not in said
-    assert "--resume continues" in said
+    assert "Traceback" not in message
+    assert "--resume continues" in message
     assert not list(folder.glob(".unfinished*"))
     saved = sorted(folder.glob("frame_*.npz"))
     assert len(saved) >= 3
@@ -201,7 +201,7 @@ def truncate(path, part=0.5):
 
 
 @pytest.mark.parametrize("damage", ["truncated", "garbage", "empty", "another scene", "NaN", "VTU"])
-def test_a_damaged_frame_is_computed_again_and_said(tmp_path, damage):
+def test_damaged_frame_is_recomputed_and_reported(tmp_path, damage):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture")
     folder = tmp_path / "results" / "scene"
@@ -226,7 +226,7 @@ def test_a_damaged_frame_is_computed_again_and_said(tmp_path, damage):
 
 
 @pytest.mark.parametrize("command", [("render",), ("export", "--format", "ply"), ("report",)])
-def test_commands_that_read_name_the_damaged_file(tmp_path, command):
+def test_reading_commands_name_the_damaged_file(tmp_path, command):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-picture", "--frames", "2")
     truncate(tmp_path / "results" / "scene" / "frame_0002.npz")
@@ -236,7 +236,7 @@ def test_commands_that_read_name_the_damaged_file(tmp_path, command):
     assert "--resume" in result.stderr
 
 
-def test_totals_that_are_missing_are_formed_again(tmp_path):
+def test_missing_totals_are_recomputed(tmp_path):
     supple_json("run", write_scene(tmp_path, SWING), "--no-picture", "--frames", "2")
     path = tmp_path / "results" / "scene" / "report.json"
     report = json.loads(path.read_text())
@@ -250,7 +250,7 @@ def test_totals_that_are_missing_are_formed_again(tmp_path):
     "key_path", ["date", "machine", "scene.title", "frames.0.energy", "solver.tolerance"]
 )
 @pytest.mark.parametrize("command", [("render",), ("report",), ("export", "--format", "ply")])
-def test_a_report_that_lacks_something_is_named(tmp_path, key_path, command):
+def test_incomplete_report_is_named(tmp_path, key_path, command):
     supple_json("run", write_scene(tmp_path, SWING), "--no-picture", "--frames", "1")
     path = tmp_path / "results" / "scene" / "report.json"
     report = json.loads(path.read_text())
@@ -269,8 +269,8 @@ def test_a_report_that_lacks_something_is_named(tmp_path, key_path, command):
         assert command[0] != "report"
 
 
-def test_a_saved_run_knows_what_parameters_were(tmp_path):
-    """Stresses of every frame are those of the material that it had then."""
+def test_saved_run_restores_varying_parameters(tmp_path):
+    """The stresses of every frame use the material parameters at its time."""
     scene = write_scene(tmp_path, STIFFENS.replace("1e-8", "1e-5"))
     supple_json("run", scene, "--output", "there", "--no-picture", "--precision", "float64")
     run = library.load_run(tmp_path / "there")

@@ -1,4 +1,4 @@
-"""supple run: what it writes, and how it ends."""
+"""supple run: files, printed output and exit codes."""
 
 import json
 
@@ -11,7 +11,7 @@ from supple.cli.progress_bars import FilmProgress
 from supple.io import read_frame
 
 
-def test_a_run_writes_frame_report_and_picture_and_prints_a_summary(tmp_path):
+def test_run_writes_frame_report_and_picture_and_prints_a_summary(tmp_path):
     result = supple("run", write_scene(tmp_path, SAG))
     assert result.exit_code == 0, result.output
     folder = tmp_path / "results" / "scene"
@@ -30,7 +30,7 @@ def test_a_run_writes_frame_report_and_picture_and_prints_a_summary(tmp_path):
         assert word in result.stdout
 
 
-def test_a_single_frame_is_the_equilibrium_that_python_finds(tmp_path):
+def test_single_frame_equals_the_equilibrium_in_python(tmp_path):
     scene = write_scene(tmp_path, SAG)
     supple_json("run", scene, "--no-picture")
     frame = read_frame(tmp_path / "results" / "scene", 1)
@@ -38,13 +38,13 @@ def test_a_single_frame_is_the_equilibrium_that_python_finds(tmp_path):
     np.testing.assert_array_equal(frame.positions, expected.positions)
 
 
-def test_a_single_quasistatic_frame_has_motions_at_their_end(tmp_path):
+def test_single_quasistatic_frame_is_at_the_end_of_motions(tmp_path):
     scene = write_scene(tmp_path, STRETCH)
     supple_json("run", scene, "--no-picture", "--frames", "1")
     assert read_frame(tmp_path / "results" / "scene", 1).positions[:, 0].max() == pytest.approx(1.5)
 
 
-def test_json_is_complete_and_is_what_the_report_file_says(tmp_path):
+def test_json_equals_the_report_file(tmp_path):
     printed = supple_json("run", write_scene(tmp_path, SWING), "--record-history", "--output", "out")
     written = json.loads((tmp_path / "out" / "report.json").read_text())
     assert (printed.pop("output"), printed.pop("exit_code")) == ("out", 0)
@@ -80,13 +80,13 @@ def test_options_override_the_file(tmp_path):
     assert [frame["solver"] for frame in report["frames"]] == ["newton"] * 2
 
 
-def test_a_solver_may_be_given_with_options(tmp_path):
+def test_solver_option_may_contain_options(tmp_path):
     scene = write_scene(tmp_path, SAG)
     report = supple_json("run", scene, "--no-picture", "--solver", "pbng:acceleration=sor:omega=1.5")
     assert report["solver"]["options"]["acceleration"] == {"kind": "sor", "omega": 1.5}
 
 
-def test_without_convergence_the_exit_code_is_1_and_results_are_written(tmp_path):
+def test_run_without_convergence_exits_with_1_and_writes_results(tmp_path):
     report = supple_json("run", write_scene(tmp_path, SAG), "--max-iterations", "1", exit_code=1)
     assert not report["totals"]["ok"]
     assert report["frames"][0]["outcome"] == "max_iterations"
@@ -95,19 +95,19 @@ def test_without_convergence_the_exit_code_is_1_and_results_are_written(tmp_path
     assert (folder / "picture.png").exists()
 
 
-def test_a_run_of_iterations_without_tolerance_is_done(tmp_path):
+def test_iterations_without_tolerance_end_as_done(tmp_path):
     text = SAG.replace("tolerance = 1e-6", "max_iterations = 200\ntolerance = false")
     report = supple_json("run", write_scene(tmp_path, text), "--no-picture")
     assert report["frames"][0]["outcome"] == "fixed_iterations"
     assert report["solver"]["tolerance"] is None
 
 
-def test_where_nothing_says_when_to_stop_there_is_a_tolerance(tmp_path):
+def test_default_tolerance_without_stop_table(tmp_path):
     text = SAG.replace("[stop]\ntolerance = 1e-6\n", "")
     assert supple_json("run", write_scene(tmp_path, text), "--no-picture")["solver"]["tolerance"] == 1e-4
 
 
-def test_the_start_that_a_file_asks_for_is_used(tmp_path):
+def test_initial_positions_of_the_file_are_used(tmp_path):
     text = SAG + "[initial]\nscramble = { seed = 1 }\n"
     scene = write_scene(tmp_path, text)
     scrambled = supple_json(
@@ -121,12 +121,12 @@ def test_the_start_that_a_file_asks_for_is_used(tmp_path):
     assert first[0] > 2 * first[1]
 
 
-def test_quiet_says_nothing(tmp_path):
+def test_quiet_prints_nothing(tmp_path):
     result = supple("run", write_scene(tmp_path, SWING), "--quiet", "--no-picture")
     assert (result.exit_code, result.output) == (0, "")
 
 
-def test_films_are_made_only_on_request(tmp_path):
+def test_films_are_optional(tmp_path):
     scene = write_scene(tmp_path, SWING)
     supple_json("run", scene, "--no-film", "--output", "a")
     assert (tmp_path / "a" / "picture.png").exists()
@@ -135,7 +135,7 @@ def test_films_are_made_only_on_request(tmp_path):
     assert (tmp_path / "b" / "film.gif").exists()
 
 
-def test_a_field_that_there_is_not_is_refused_before_anything_is_solved(tmp_path):
+def test_unknown_field_is_refused_before_solving(tmp_path):
     scene = write_scene(tmp_path, SWING)
     result = supple("run", scene, "--field", "stress")
     assert result.exit_code == 2
@@ -145,7 +145,7 @@ def test_a_field_that_there_is_not_is_refused_before_anything_is_solved(tmp_path
     assert result.exit_code == 2
 
 
-def test_an_interrupt_while_drawing_keeps_all_frames(tmp_path, monkeypatch):
+def test_interrupt_while_drawing_keeps_all_frames(tmp_path, monkeypatch):
     def interrupt(self, done, pictures):
         raise KeyboardInterrupt
 
@@ -158,7 +158,7 @@ def test_an_interrupt_while_drawing_keeps_all_frames(tmp_path, monkeypatch):
     assert not list(folder.glob(".unfinished*"))
 
 
-def test_a_run_may_replace_the_results_that_its_scene_file_lies_in(tmp_path):
+def test_run_may_overwrite_the_folder_of_its_scene_file(tmp_path):
     supple_json("run", write_scene(tmp_path, SAG), "--output", "out", "--no-picture")
     copy = tmp_path / "out" / "scene.toml"
     text = copy.read_text()
@@ -166,8 +166,8 @@ def test_a_run_may_replace_the_results_that_its_scene_file_lies_in(tmp_path):
     assert copy.read_text() == text
 
 
-def test_summaries_tell_the_distance():
-    """Of the body that is farthest off, where it was computed."""
+def test_summary_has_the_largest_error_estimate():
+    """The summary shows the largest relative position error of all bodies, if there is an estimate."""
     from supple.cli.result_tables import _distance
 
     error_estimate = {"bodies": [{"position_error": 1e-5}, {"position_error": 2e-5}], "stable": False}
@@ -175,7 +175,7 @@ def test_summaries_tell_the_distance():
     assert _distance({"error_estimate": None}) == {}
 
 
-def test_a_saved_run_knows_loads_that_grow(tmp_path):
+def test_saved_run_evaluates_ramped_loads(tmp_path):
     text = """
 frames = 2
 dt = 0.5

@@ -1,4 +1,4 @@
-"""SIGTERM, which Slurm and Docker send, ends commands as Ctrl-C does, with exit code 143."""
+"""SIGTERM, sent by Slurm and Docker, ends commands as Ctrl-C does, with exit code 143."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def left_over(folder):
 
 
 def terminated(arguments, is_busy, signals=1):
-    """The exit code and what a command said that got SIGTERM as soon as it was busy."""
+    """Exit code and output of a command that got SIGTERM as soon as it was busy."""
     process = subprocess.Popen(
         [*COMMAND, *arguments],
         env=os.environ | {"PYTHONPATH": SOURCES},
@@ -39,31 +39,31 @@ def terminated(arguments, is_busy, signals=1):
         time.sleep(0.005)
     for _ in range(signals):
         process.send_signal(signal.SIGTERM)
-    said, wrong = process.communicate(timeout=60)
+    message, wrong = process.communicate(timeout=60)
     assert "Traceback" not in wrong
-    return process.returncode, said + wrong
+    return process.returncode, message + wrong
 
 
 @pytest.mark.parametrize("signals", [1, 3])
-def test_a_run_leaves_complete_frames_and_can_be_resumed(tmp_path, signals):
+def test_terminated_run_keeps_complete_frames_and_resumes(tmp_path, signals):
     scene, folder = write_scene(tmp_path, SWING), tmp_path / "results" / "scene"
     arguments = ("run", scene, "--frames", "100000")
-    code, said = terminated(arguments, (folder / "frame_0003.npz").exists, signals)
+    code, message = terminated(arguments, (folder / "frame_0003.npz").exists, signals)
     assert code == TERMINATED == 143
-    assert "Terminated: " in said
-    assert "--resume continues" in said
+    assert "Terminated: " in message
+    assert "--resume continues" in message
     assert left_over(tmp_path) == []
     assert supple("verify", "results/scene").exit_code == 0
     done = len(list(folder.glob("frame_*.npz"))) - 1
     assert supple("run", scene, "--frames", str(done + 1), "--no-picture", "--resume").exit_code == 0
 
 
-def test_an_export_and_a_film_leave_nothing_half_written(tmp_path):
+def test_terminated_export_and_film_leave_no_partial_files(tmp_path):
     scene, folder = write_scene(tmp_path, SWING), tmp_path / "results" / "scene"
     supple_json("run", scene, "--frames", "300", "--no-picture", "--tolerance", "1e-2")
     for arguments in (("export", str(folder), "--format", "zarr,usd"), ("render", str(folder))):
-        code, said = terminated(arguments, lambda: any(folder.glob(".unfinished_*")))
-        assert (code, "Terminated" in said) == (143, True), arguments
+        code, message = terminated(arguments, lambda: any(folder.glob(".unfinished_*")))
+        assert (code, "Terminated" in message) == (143, True), arguments
         assert left_over(tmp_path) == []
         assert supple("verify", "results/scene").exit_code == 0
 
@@ -80,19 +80,19 @@ shard_size = 500
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_data_set_ends_with_all_its_workers(tmp_path, workers):
+def test_terminated_data_set_ends_its_workers(tmp_path, workers):
     write_scene(tmp_path, SWING.replace("quasistatic = false\ndt = 0.02\nframes = 6\n", ""))
     (tmp_path / "set.toml").write_text(SPEC)
     arguments = ("dataset", "run", "set.toml", "--workers", str(workers))
     store = tmp_path / "results" / "set.zarr"
-    code, said = terminated(arguments, lambda: any(store.rglob("*journal*")))
-    assert code == 143, said
-    assert "Terminated." in said
+    code, message = terminated(arguments, lambda: any(store.rglob("*journal*")))
+    assert code == 143, message
+    assert "Terminated." in message
     assert [name for name in left_over(tmp_path) if not name.startswith(".lock")] == []
     assert supple("dataset", "status", str(store)).exit_code == 0
 
 
-def test_sigterm_while_everything_is_imported(tmp_path):
+def test_sigterm_during_imports(tmp_path):
     """The first module that supple imports sends SIGTERM."""
     (tmp_path / "numba.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n")
     result = subprocess.run(
@@ -103,7 +103,7 @@ def test_sigterm_while_everything_is_imported(tmp_path):
     assert (result.returncode, result.stderr) == (143, b"Terminated.\n")
 
 
-def test_sigterm_that_is_ignored_stays_ignored(tmp_path):
+def test_ignored_sigterm_stays_ignored(tmp_path):
     program = (
         "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "import supple.cli as cli; cli.app = lambda: print(signal.getsignal(signal.SIGTERM).name)\n"
@@ -118,7 +118,7 @@ def test_sigterm_that_is_ignored_stays_ignored(tmp_path):
     assert result.stdout == "SIG_IGN\n", result.stderr
 
 
-def test_every_command_says_it(tmp_path, monkeypatch):
+def test_every_command_prints_terminated(tmp_path, monkeypatch):
     def terminate(*_, **__):
         raise Terminated
 

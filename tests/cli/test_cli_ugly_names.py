@@ -1,4 +1,4 @@
-"""Titles, names and paths of users with terminal markup in them, in all commands that print them."""
+"""Titles, names and paths that contain terminal markup are printed verbatim by all commands."""
 
 from contextlib import contextmanager
 from importlib import import_module
@@ -22,13 +22,13 @@ def scene(tmp_path):
 
 
 def command_output(*arguments, exit_code=0):
-    """Everything that a command prints."""
+    """Complete printed output of a command."""
     result = supple(*arguments)
     assert result.exit_code == exit_code, result.output
     return result.output
 
 
-def test_every_command_prints_titles_names_and_paths_as_they_are(scene):
+def test_every_command_prints_titles_names_and_paths_verbatim(scene):
     ran = command_output("run", scene, "--output", FOLDER, "--no-picture")
     assert TITLE in ran
     assert FOLDER in ran
@@ -47,7 +47,7 @@ def test_every_command_prints_titles_names_and_paths_as_they_are(scene):
     assert "no[/x].toml" in command_output("inspect", "no[/x].toml", exit_code=2)
 
 
-def test_a_page_says_its_title_as_it_is(scene, monkeypatch):
+def test_view_prints_the_title_verbatim(scene, monkeypatch):
     @contextmanager
     def nothing(*arguments, **options):
         yield "http://127.0.0.1:8080"
@@ -57,19 +57,19 @@ def test_a_page_says_its_title_as_it_is(scene, monkeypatch):
     assert f"{TITLE} is live at http://127.0.0.1:8080." in command_output("view", scene)
 
 
-def test_sentences_about_folders_show_them_as_they_are(capsys):
+def test_messages_print_folders_verbatim(capsys):
     for done in (0, 1, 2):
         import_module("supple.cli.commands.run")._print_interruption("Interrupted", done, 2, Path(FOLDER))
     note(f"about {FOLDER}")
     errors.print(TITLE)
-    said = capsys.readouterr().err
-    assert said.count(FOLDER) == 5
-    assert TITLE in said
+    message = capsys.readouterr().err
+    assert message.count(FOLDER) == 5
+    assert TITLE in message
 
 
-def test_a_solver_that_was_not_run_is_named_as_it_is(capsys):
+def test_name_of_a_failed_solver_is_printed_verbatim(capsys):
     trial = {"label": "a[/x]", "error": "no [/y]", "precision": "float64"}
     print_comparison({"trials": [trial], "precision": "float64"}, Path(FOLDER))
-    said = capsys.readouterr().out
-    assert "a[/x] was not run: no [/y]." in said
-    assert f"Results are in {FOLDER}." in said
+    message = capsys.readouterr().out
+    assert "a[/x] was not run: no [/y]." in message
+    assert f"Results are in {FOLDER}." in message

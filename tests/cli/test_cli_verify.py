@@ -1,4 +1,4 @@
-"""Checksums of results folders: what damages a file is noticed, and mended where that is possible."""
+"""Checksums of results folders: damage is detected, and repaired where possible."""
 
 import os
 import struct
@@ -26,30 +26,30 @@ def resume():
 
 
 def flip(path, part=0.5):
-    """Change one bit, as failing disks do."""
+    """Flip one bit, as failing disks do."""
     data = bytearray(path.read_bytes())
     data[int(part * (len(data) - 1))] ^= 1
     path.write_bytes(data)
 
 
-def test_an_untouched_folder_is_intact(results):
-    said = supple_json("verify", "results/scene")
+def test_untouched_folder_is_intact(results):
+    message = supple_json("verify", "results/scene")
     names = {f"frame_{k:04d}.{kind}" for k in range(4) for kind in ("npz", "vtu")}
     assert set(read_checksums(results).digests) == names | {"report.json", "scene.toml", "animation.pvd"}
-    assert (said["files"], said["good"], said["problems"]) == (11, True, [])
+    assert (message["files"], message["good"], message["problems"]) == (11, True, [])
     assert "11 files read, every checksum right" in supple("verify", "results/scene").stdout
 
 
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.7, 1.0])
-def test_one_bit_in_any_file_is_noticed(results, part):
+def test_one_flipped_bit_in_any_file_is_detected(results, part):
     for path in sorted(results.iterdir()):
         if path.name == CHECKSUMS:
             continue
         before = path.read_bytes()
         flip(path, part)
-        said = supple_json("verify", "results/scene", exit_code=1)
-        assert said["damaged"] == [path.name]
-        assert said["problems"] == [
+        message = supple_json("verify", "results/scene", exit_code=1)
+        assert message["damaged"] == [path.name]
+        assert message["problems"] == [
             f"results/scene/{path.name} is damaged: it is not what its checksum says."
         ]
         path.write_bytes(before)
@@ -60,27 +60,27 @@ def test_missing_and_unexpected_files_are_named(results):
     (results / "frame_0002.vtu").unlink()
     (results / "frame_0007.npz").write_bytes(b"")
     (results / "notes.txt").write_text("mine")
-    said = supple_json("verify", "results/scene", exit_code=1)
-    assert (said["missing"], said["unexpected"]) == (["frame_0002.vtu"], ["frame_0007.npz"])
-    assert (said["damaged"], said["foreign"]) == ([], ["notes.txt"])
+    message = supple_json("verify", "results/scene", exit_code=1)
+    assert (message["missing"], message["unexpected"]) == (["frame_0002.vtu"], ["frame_0007.npz"])
+    assert (message["damaged"], message["foreign"]) == ([], ["notes.txt"])
     (results / "frame_0007.npz").unlink()
     assert resume().exit_code == 0
     assert supple_json("verify", "results/scene")["foreign"] == ["notes.txt"]
 
 
-def test_damaged_checksums_are_noticed(results):
+def test_damaged_checksums_are_detected(results):
     lines = (results / CHECKSUMS).read_text().splitlines()
     lines[3] = lines[3].replace(lines[3][0], "x", 1)
     (results / CHECKSUMS).write_text("\n".join(lines) + "\n")
-    said = supple("verify", "results/scene")
-    assert said.exit_code == 1
-    assert "checksums.sha256 is damaged: line 4 is no checksum" in said.stderr
+    outcome = supple("verify", "results/scene")
+    assert outcome.exit_code == 1
+    assert "checksums.sha256 is damaged: line 4 is no checksum" in outcome.stderr
 
 
 @pytest.mark.parametrize("name", ["frame_0000.npz", "frame_0000.vtu", "frame_0002.vtu", "frame_0003.npz",
                                   "animation.pvd", "scene.toml"])  # fmt: skip
 @pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "gone"])
-def test_a_resume_mends_every_file_bit_by_bit(results, name, damage):
+def test_resume_repairs_every_file_bitwise(results, name, damage):
     uninterrupted = read_checksums(results).digests
     path = results / name
     if damage == "flipped":
@@ -100,7 +100,7 @@ def test_a_resume_mends_every_file_bit_by_bit(results, name, damage):
     }
 
 
-def test_a_damaged_start_of_an_earlier_version_is_mended_too(results):
+def test_damaged_start_of_an_earlier_version_is_repaired(results):
     (results / CHECKSUMS).unlink()
     os.truncate(results / "frame_0000.npz", 100)
     refused = supple("export", "results/scene", "--format", "ply")
@@ -109,12 +109,12 @@ def test_a_damaged_start_of_an_earlier_version_is_mended_too(results):
     assert resume().exit_code == 0
     assert read_frame(results, 0).index == 0
     assert supple("export", "results/scene", "--format", "ply").exit_code == 0
-    said = supple("verify", "results/scene")
-    assert said.exit_code == 1
-    assert "has no checksums.sha256: the run was written by an earlier version" in said.stderr
+    outcome = supple("verify", "results/scene")
+    assert outcome.exit_code == 1
+    assert "has no checksums.sha256: the run was written by an earlier version" in outcome.stderr
 
 
-def test_skins_and_mesh_data_are_mended(tmp_path):
+def test_skins_and_mesh_data_are_repaired(tmp_path):
     import trimesh
 
     from supple.meshes import ball
@@ -136,8 +136,8 @@ def test_skins_and_mesh_data_are_mended(tmp_path):
     assert skins.read_bytes() == before
 
 
-def test_numbers_of_a_report_that_has_changed_are_not_taken_over(results):
-    """Resuming would give wrong numbers a right checksum."""
+def test_changed_report_is_recomputed_on_resume(results):
+    """A resumed run does not give wrong numbers a valid checksum."""
     path = results / "report.json"
     text = path.read_text()
     path.write_text(text.replace('"iterations": ', '"iterations": 1', 1))
@@ -152,11 +152,11 @@ def test_numbers_of_a_report_that_has_changed_are_not_taken_over(results):
     assert resume().exit_code == 0
 
 
-def test_an_export_says_which_frames_have_damaged_files(results):
+def test_export_names_frames_with_damaged_files(results):
     flip(results / "frame_0002.vtu")
-    said = supple("export", "results/scene", "--format", "ply")
-    assert said.exit_code == 0  # positions come from frame_0002.npz
-    assert "frame_0002.vtu is damaged" in said.stderr
+    outcome = supple("export", "results/scene", "--format", "ply")
+    assert outcome.exit_code == 0  # positions come from frame_0002.npz
+    assert "frame_0002.vtu is damaged" in outcome.stderr
     flip(results / "frame_0001.vtu")
     assert "frame_0001.vtu is damaged" in supple("export", "results/scene", "--format", "ply").stderr
     flip(results / "frame_0001.vtu")
@@ -187,7 +187,7 @@ def test_exports_and_pages_have_checksums_and_are_replaced(results):
 
 @pytest.mark.parametrize("name", ["frame_0002.vtu", "frame_0002.npz", "report.json", "animation.pvd"])
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
-def test_a_kill_next_to_a_change_of_names_leaves_true_checksums(tmp_path, monkeypatch, name, done):
+def test_kill_around_a_rename_leaves_valid_checksums(tmp_path, monkeypatch, name, done):
     scene, original, seen = write_scene(tmp_path, SWING), os.replace, []
 
     def replace(source, target):
@@ -206,14 +206,16 @@ def test_a_kill_next_to_a_change_of_names_leaves_true_checksums(tmp_path, monkey
     assert len(seen) == (1 if name.startswith("frame") else 3)
     monkeypatch.undo()
     os.chdir(tmp_path)
-    said = supple_json("verify", "results/scene", exit_code=0 if done or not name.startswith("frame") else 1)
-    assert said["damaged"] == []
-    assert set(said["missing"]) <= {name}
+    message = supple_json(
+        "verify", "results/scene", exit_code=0 if done or not name.startswith("frame") else 1
+    )
+    assert message["damaged"] == []
+    assert set(message["missing"]) <= {name}
     assert resume().exit_code == 0
     assert supple("verify", "results/scene").exit_code == 0
 
 
-def test_an_interrupted_run_is_intact_and_resumes(tmp_path, monkeypatch):
+def test_interrupted_run_is_intact_and_resumes(tmp_path, monkeypatch):
     scene, original = write_scene(tmp_path, SWING), RunProgress.show_iteration
 
     def interrupt(self, info):
@@ -229,7 +231,7 @@ def test_an_interrupted_run_is_intact_and_resumes(tmp_path, monkeypatch):
     assert supple("verify", "results/scene").exit_code == 0
 
 
-def test_a_line_that_was_cut_short_spoils_no_other(results):
+def test_truncated_checksum_line_affects_no_other(results):
     with (results / CHECKSUMS).open("ab") as file:
         file.write(b"0123456789")  # a write that a power cut ended
     supple_json("export", "results/scene", "--format", "npz")
@@ -240,15 +242,15 @@ def test_comparisons_are_verified(tmp_path):
     supple(
         "compare", write_scene(tmp_path, SWING), "--solver", "pbng", "--no-picture", "--max-iterations", "3"
     )
-    said = supple_json("verify", "results/scene_compare")
-    assert (said["good"], said["files"] > 2) == (True, True)
+    message = supple_json("verify", "results/scene_compare")
+    assert (message["good"], message["files"] > 2) == (True, True)
     flip(tmp_path / "results" / "scene_compare" / "comparison.json")
     assert supple("verify", "results/scene_compare").exit_code == 1
     refused = supple("report", "results/scene_compare")
     assert (refused.exit_code, "comparison.json is damaged" in refused.stderr) == (2, True)
 
 
-def test_what_is_no_results_folder_is_refused(tmp_path):
+def test_folders_without_results_are_refused(tmp_path):
     (tmp_path / "store").mkdir()
     assert "there is no results folder nowhere" in supple("verify", "nowhere").stderr
     assert "so it is no results folder" in supple("verify", "store").stderr
@@ -271,7 +273,7 @@ def central_directory(path, offset, value):
 @pytest.mark.parametrize(("offset", "value"), [(8, 1), (10, 99), (10, 12), (10, 14)],
                          ids=["encrypted", "unknown method", "bzip2", "lzma"])  # fmt: skip
 @pytest.mark.parametrize("checked", [False, True], ids=["without checksums", "with checksums"])
-def test_archives_that_zipfile_refuses_are_damaged_frames(results, offset, value, checked):
+def test_archives_refused_by_zipfile_are_damaged_frames(results, offset, value, checked):
     expected = read_frame(results, 2).positions
     if not checked:
         (results / CHECKSUMS).unlink()
@@ -285,7 +287,7 @@ def test_archives_that_zipfile_refuses_are_damaged_frames(results, offset, value
     np.testing.assert_array_equal(read_frame(results, 2).positions, expected)
 
 
-def test_a_frame_that_claims_more_than_it_has_is_damaged(results):
+def test_frame_with_oversized_shape_is_damaged(results):
     (results / CHECKSUMS).unlink()
     path = results / "frame_0002.npz"
     with zipfile.ZipFile(path) as archive:

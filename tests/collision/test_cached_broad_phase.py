@@ -1,4 +1,4 @@
-"""Pairs that are kept while bodies move: nobody can tell the difference."""
+"""Cached candidate pairs give the same results as a new broad phase."""
 
 import pickle
 
@@ -18,7 +18,7 @@ from supple.kernels import HOST
 
 
 @pytest.mark.parametrize("speed", [0.003, 0.03, 0.3])
-def test_proximity_pairs_are_those_of_a_new_search(speed):
+def test_cached_proximity_pairs_equal_a_new_search(speed):
     rng = np.random.default_rng(1)
     surfaces, x = crowded_bodies(rng)
     centers = np.array([x[surfaces.body == k].mean(axis=0) for k in range(6)])
@@ -34,8 +34,8 @@ def test_proximity_pairs_are_those_of_a_new_search(speed):
 
 
 @pytest.mark.parametrize("flat", [False, True])
-def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
-    """By which way triangles face and whose they are; against pairs that know of neither."""
+def test_skipped_cells_contain_no_pairs(flat):
+    """Cells are skipped by normals and bodies; the reference is a search without either filter."""
     rng = np.random.default_rng(3)
     surfaces, x = crowded_bodies(rng)
     surfaces.flat[:2] = flat
@@ -64,8 +64,8 @@ def test_cells_that_are_passed_over_hold_nothing_that_meets(flat):
         assert others.sum() > 0
 
 
-def test_large_primitives_are_paired_within_a_body_from_cells_that_are_far():
-    """Those that are near are in cells beyond the radius of their own, too."""
+def test_large_primitives_are_paired_across_distant_cells():
+    """Near pairs within a body are also found between cells beyond the search radius."""
     x, triangles = soup(60, seed=5)
     x[:30] = x.mean(axis=0) + 8 * (x[:30] - x.mean(axis=0))
     surfaces = Surfaces(triangles, np.zeros(len(x), int), x, 0.0, np.zeros(1, bool))
@@ -82,7 +82,7 @@ def test_large_primitives_are_paired_within_a_body_from_cells_that_are_far():
         assert len(pairs) == len(set(pairs))
 
 
-def test_they_are_searched_again_only_where_bodies_have_approached_each_other():
+def test_search_is_repeated_only_for_approaching_bodies():
     surfaces, x = crowded_bodies(np.random.default_rng(0))
     known = pickle.loads(pickle.dumps(Candidates(surfaces)))
     known.vertices(Points.at(x), 0.1)
@@ -94,8 +94,8 @@ def test_they_are_searched_again_only_where_bodies_have_approached_each_other():
     assert known._cached["vertices", True] is cached["vertices", True], "within bodies nothing has moved"
 
 
-def test_bodies_that_deform_are_searched_again_separately(monkeypatch):
-    """The pairs within others stay; all are those that are searched again."""
+def test_deforming_bodies_are_searched_separately(monkeypatch):
+    """Cached pairs within other bodies stay valid, and the union equals a new search."""
     rng, requests = np.random.default_rng(2), []
     surfaces, x = crowded_bodies(rng)
     known = Candidates(surfaces)
@@ -116,7 +116,7 @@ def test_bodies_that_deform_are_searched_again_separately(monkeypatch):
 
 
 @pytest.mark.parametrize("contact", ["weak", "barrier"])
-def test_frames_of_a_batch_have_the_contacts_of_their_own(contact):
+def test_batch_members_have_separate_contacts(contact):
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.01, contact=contact)
     elastic = supple.Corotated(young=1e5, poisson=0.3)
     low = scene.add_solid(supple.block(2), elastic, density=100, name="low")

@@ -1,4 +1,4 @@
-"""Bodies that a barrier keeps apart, and that move by several edges in a step."""
+"""Barrier contact of bodies that move by several edge lengths in a step."""
 
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ from supple.collision.obstacles.signed_distance import POSE, STEP
 
 
 def thrown(speed, constrained=True, material=supple.NeoHookean, dt=1 / 60, spin=0.0):
-    """A block that flies towards another, pinned or free, 1 m away."""
+    """A block that flies towards another one, pinned or free, 1 m away."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=dt, contact="barrier")
     flying = supple.block(cells=2, size=(0.5, 0.5, 0.5)).rotated((1, 0.3, 0.2), 0.5)
     elastic = material(young=1e6, poisson=0.3)
@@ -29,7 +29,7 @@ def thrown(speed, constrained=True, material=supple.NeoHookean, dt=1 / 60, spin=
 
 
 @pytest.mark.parametrize("speed", [20.0, 200.0, 500.0])
-def test_a_body_in_free_flight_arrives_at_once(speed):
+def test_body_in_free_flight_arrives_at_once(speed):
     scene = thrown(-speed)
     start = scene.bodies[0].points
     for frame in supple.simulate(scene, frames=3, tolerance=1e-6):
@@ -41,7 +41,7 @@ def test_a_body_in_free_flight_arrives_at_once(speed):
 
 @pytest.mark.parametrize("speed", [20.0, 200.0])
 @pytest.mark.parametrize("constrained", [True, False])
-def test_a_body_that_is_thrown_at_another_does_not_pass_it(speed, constrained):
+def test_thrown_body_does_not_pass_another(speed, constrained):
     scene = thrown(speed, constrained, dt=1 / 120, spin=3.0)
     mass, in_contact = supple.scene.build_model(scene, quasistatic=False).mass, 0
     for frame in supple.simulate(scene, frames=int(1 / speed * 120) + 3, tolerance=1e-4, max_iterations=100):
@@ -56,8 +56,8 @@ def test_a_body_that_is_thrown_at_another_does_not_pass_it(speed, constrained):
 
 
 @pytest.mark.parametrize("moving", [False, True], ids=["wall", "moving"])
-def test_a_body_that_flies_at_a_thin_obstacle_stops_there(moving):
-    """It would be beyond it in the end of a step; or the obstacle would be beyond it."""
+def test_thrown_body_stops_at_a_thin_obstacle(moving):
+    """Without contact, body or obstacle would be on the other side at the end of the step."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, contact="barrier")
     block, elastic = supple.block(1, (1, 1, 1)), supple.NeoHookean(young=1e6, poisson=0.3)
     speed = 80.0 if moving else 150.0
@@ -71,8 +71,8 @@ def test_a_body_that_flies_at_a_thin_obstacle_stops_there(moving):
     assert (frame.model.mass @ frame.velocities)[0] < 0.9 * 1000 * speed, "the wall takes momentum"
 
 
-def test_parts_of_paths_to_obstacles():
-    """A ball that rests, or a wall that moves by 1 m: whole bodies stay where their first vertex meets it."""
+def test_step_fractions_to_obstacles():
+    """A body advances until its first vertex meets the obstacle, at rest or moving by 1 m."""
     x = np.array([(0.0, 0, 0), (-0.5, 0, 0), (0, 3, 0), (0, 4, 0), (1, 0, 2.3), (2, 0, 2.3)])
     body, goal = np.array([0, 0, 1, 1, 2, 2]), x + np.array([5.0, 0, 0])
     ball = supple.Scene()
@@ -96,8 +96,8 @@ def test_parts_of_paths_to_obstacles():
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("fast", [1.0, 2.0])
-def test_what_flies_passes_nothing_on_its_way(seed, fast):
-    """By an independent library's continuous detection, from one stop of a body to the next."""
+def test_advanced_bodies_pass_through_nothing(seed, fast):
+    """ipctk's continuous detection finds no collision between successive positions."""
     ipctk = pytest.importorskip("ipctk")
     rng = np.random.default_rng(seed)
     surfaces, x = crowded_bodies(rng)
@@ -117,7 +117,7 @@ def test_what_flies_passes_nothing_on_its_way(seed, fast):
     assert part.max() > 1.2 * part[:4].min(), "and others fly on"
 
 
-def test_bodies_approach_each_other_by_no_more_than_that():
+def test_stretch_bounds_the_approach_of_bodies():
     rng = np.random.default_rng(2)
     surfaces, x = crowded_bodies(rng)
     step = (0.1 * rng.normal(size=(6, 3)))[surfaces.body] + 0.01 * rng.normal(size=x.shape)
@@ -130,7 +130,7 @@ def test_bodies_approach_each_other_by_no_more_than_that():
     assert approached == pytest.approx(0, abs=1e-12)
 
 
-def test_within_bodies_that_turn_nothing_approaches_anything():
+def test_rigid_rotation_has_no_stretch():
     rng = np.random.default_rng(3)
     surfaces, x = crowded_bodies(rng)
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
@@ -144,8 +144,8 @@ def test_within_bodies_that_turn_nothing_approaches_anything():
     assert 0.005 < max(lost) <= stretch(surfaces, x, y).max() < 0.1
 
 
-def test_what_nothing_holds_has_no_equilibrium():
-    """A block that slips off another, without friction; and one that stays where it is pinned."""
+def test_unsupported_body_has_no_equilibrium():
+    """A block slips off another one without friction, and stays once it is pinned."""
     scene = supple.Scene(gravity=(0, -5, 0), contact="barrier")
     block, elastic = supple.block(1, (1, 1, 1)), supple.NeoHookean(young=1e4, poisson=0.3)
     low = scene.add_solid(block, elastic, density=10)

@@ -1,4 +1,4 @@
-"""Contacts that a device finds: those that the host finds, on a card that the CPU stands in for."""
+"""Collision detection on a fake device equals that of the host."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def card():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_device_finds_what_the_host_finds(name, fake_device):  # noqa: F811
+def test_device_pairs_equal_host_pairs(name, fake_device):  # noqa: F811
     for primitives in searches(name):
         for radius in (0.02, 0.2):
             pairs, expected = (find_pairs(*primitives, radius, runner) for runner in (card(), HOST))
@@ -35,8 +35,8 @@ def test_a_device_finds_what_the_host_finds(name, fake_device):  # noqa: F811
 
 
 @pytest.mark.parametrize("where", ["card", "one", "several"])
-def test_the_capacity_suffices_for_all_pairs(where, monkeypatch):
-    """However few were expected: none are dropped."""
+def test_capacity_grows_to_hold_all_pairs(where, monkeypatch):
+    """No pair is dropped, however small the expected number."""
     primitives, runner = list(searches("crumpled"))[1], {"one": HOST, "several": Host(3)}.get(where) or card()
     expected = find_pairs(*primitives, 0.3)
     monkeypatch.setattr(grid, "INITIAL_CAPACITY", 0)
@@ -46,7 +46,7 @@ def test_the_capacity_suffices_for_all_pairs(where, monkeypatch):
         np.testing.assert_array_equal(a, b)
 
 
-def test_what_meets_while_bodies_move_is_detected_by_a_device(fake_device):  # noqa: F811
+def test_device_detection_of_moving_bodies_equals_the_host(fake_device):  # noqa: F811
     rng, runner, (surfaces, x) = np.random.default_rng(1), card(), nearby_bodies()
     known, candidates, pairs = BroadPhase(surfaces), Candidates(surfaces), 0
     for _ in range(6):
@@ -70,8 +70,8 @@ def test_what_meets_while_bodies_move_is_detected_by_a_device(fake_device):  # n
     assert "sift_all" not in launched
 
 
-def test_pairs_that_a_device_detected_serve_the_host():
-    """As where a frame is evaluated after it was solved elsewhere."""
+def test_pairs_detected_by_a_device_serve_the_host():
+    """A frame solved on the device can be evaluated on the host."""
     surfaces, x = nearby_bodies()
     known, detected = Candidates(surfaces), []
     for runner in (card(), HOST, card(), Host(2)):
@@ -84,7 +84,7 @@ def test_pairs_that_a_device_detected_serve_the_host():
 
 
 @pytest.mark.parametrize(("contact", "down"), [("weak", 0.05), ("barrier", 0.01)])
-def test_problems_on_a_device_have_the_contacts_of_those_on_the_host(contact, down, fake_device):  # noqa: F811
+def test_device_problems_have_the_contacts_of_host_problems(contact, down, fake_device):  # noqa: F811
     scene = supple.Scene(quasistatic=False, contact=contact)
     elastic = supple.Corotated(young=1e5, poisson=0.3)
     scene.add_solid(supple.block(2), elastic, density=100)

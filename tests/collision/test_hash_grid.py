@@ -1,4 +1,4 @@
-"""Which things are near to each other, against brute force and against ipctk where that is installed."""
+"""Broad-phase pairs of the hash grid against brute force, and against ipctk if it is installed."""
 
 import itertools
 
@@ -29,7 +29,7 @@ def edge_distance(x, e, f):
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("radius", [0.02, 0.2])
-def test_vertices_near_triangles_are_those_of_brute_force(name, radius):
+def test_vertex_triangle_pairs_equal_brute_force(name, radius):
     x, triangles = CASES[name]
     vertices = np.unique(triangles)[:, None]
     pairs = pair_list(*near(x, vertices, triangles, radius))
@@ -43,7 +43,7 @@ def test_vertices_near_triangles_are_those_of_brute_force(name, radius):
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("radius", [0.02, 0.2])
-def test_edges_near_edges_are_those_of_brute_force(name, radius):
+def test_edge_edge_pairs_equal_brute_force(name, radius):
     x, triangles = CASES[name]
     edges = edges_of(triangles)
     pairs = pair_list(*near(x, edges, edges, radius))
@@ -55,7 +55,7 @@ def test_edges_near_edges_are_those_of_brute_force(name, radius):
     assert_array_equal(pairs, np.array(expected, int).reshape(-1, 2))
 
 
-def test_closest_points_are_not_beaten_by_any_other():
+def test_closest_points_are_optimal():
     rng = np.random.default_rng(5)
     grid = np.linspace(0, 1, 40)
     for _ in range(30):
@@ -81,8 +81,8 @@ def test_pairs_do_not_depend_on_threads():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_floor_finds_all_that_lies_on_it(threads):
-    """Rows of hundreds, in order: two large triangles below 512 small ones."""
+def test_large_triangles_find_all_triangles_above(threads):
+    """Two large triangles below 512 small ones give sorted rows of hundreds of pairs."""
     k = np.arange(17)
     sheet = np.stack([*np.meshgrid(k / 16, [1e-3], k / 16, indexing="ij")], axis=-1).reshape(-1, 3)
     at = np.arange(17 * 17).reshape(17, 17) + 4
@@ -96,14 +96,14 @@ def test_a_floor_finds_all_that_lies_on_it(threads):
     assert all(np.all(np.diff(row) > 0) for row in np.split(pairs, start[1:-1]))
 
 
-def test_where_there_is_nothing_there_are_no_pairs():
+def test_empty_input_gives_no_pairs():
     none = np.empty((0, 3), int)
     start, pairs = near(np.zeros((4, 3)), np.zeros((2, 1), int), none, 0.1)
     assert (start.tolist(), len(pairs)) == ([0, 0, 0], 0)
 
 
 @pytest.mark.parametrize("radius", [0.1, 0.15])
-def test_an_independent_library_finds_the_same(radius):
+def test_pairs_equal_those_of_ipctk(radius):
     ipctk = pytest.importorskip("ipctk")
     x, triangles = crumpled(3)
     edges = np.asarray(ipctk.edges(triangles))

@@ -1,5 +1,4 @@
-"""Distances from closed surfaces are those to their triangles: compared with brute force, with the winding
-number as an independent sign."""
+"""Signed distances of closed surfaces against brute force, with the winding number as independent sign."""
 
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ def closest_by_brute_force(points, corners):
 
 
 def winding(points, corners):
-    """(n,) how often the surface goes around points, by solid angles [Van Oosterom and Strackee 1983]."""
+    """Winding numbers (n,) of a surface around points, by solid angles [Van Oosterom and Strackee 1983]."""
     total = np.zeros(len(points))
     for triangle in corners:
         a, b, c = (corner - points for corner in triangle)
@@ -87,7 +86,7 @@ def bumpy(resolution=5):
 
 
 def with_slivers():
-    """A box whose top has a triangle without area, and one 1e-7 high."""
+    """A box whose top has a triangle without area and one that is 1e-7 high."""
     corners = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
     points = np.concatenate([corners, [(0.5, 0.5, 1), (0.25, 0.25, 1), (0.75, 0.75 + 1e-7, 1)]])
     sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4)]
@@ -109,7 +108,7 @@ MESHES = {
 
 
 def sample_points(mesh, seed=0):
-    """Points (n, 3) [m] near faces, edges and vertices of a mesh, some to rounding, and all around it."""
+    """Points (n, 3) [m] on and near faces, edges and vertices of a mesh, and all around it."""
     rng = np.random.default_rng(seed)
     corners = mesh.points[mesh.triangles]
     on = np.concatenate(
@@ -130,7 +129,7 @@ def distances_of(shape, points, time=0.0, motion=None):
 
 
 @pytest.mark.parametrize("name", MESHES)
-def test_distances_are_those_to_the_triangles(name):
+def test_distances_equal_those_to_the_triangles(name):
     mesh = MESHES[name]()
     points, corners = sample_points(mesh), mesh.points[mesh.triangles]
     d, n = distances_of(supple.SurfaceShape(mesh), points)
@@ -141,7 +140,7 @@ def test_distances_are_those_to_the_triangles(name):
         truth = np.where(inside, -np.abs(truth), np.abs(truth))
     outside = np.linalg.norm(np.maximum(np.maximum(low - points, points - high), 0), axis=1)
     np.testing.assert_allclose(d[outside == 0], truth[outside == 0], atol=1e-12)
-    assert (d >= truth - 1e-12).all(), "beside the bounding box, distances are never too small"
+    assert (d >= truth - 1e-12).all(), "outside the bounding box, distances are never too small"
     assert (d <= truth + 0.1 * outside + 1e-12).all()
     np.testing.assert_allclose(np.linalg.norm(n, axis=1), 1, atol=1e-12)
     clear = np.abs(truth) > 1e-5
@@ -149,7 +148,7 @@ def test_distances_are_those_to_the_triangles(name):
     assert closest_by_brute_force(closest_point, corners).max() < 1e-9, "gradients lead to the closest point"
 
 
-def test_distances_far_away_are_within_a_tenth_of_that_from_the_bounding_box():
+def test_far_distances_are_within_a_tenth_of_the_bounding_box_distance():
     mesh = bumpy()
     points = np.random.default_rng(1).uniform(-30, 30, (300, 3))
     d, _ = distances_of(supple.SurfaceShape(mesh), points)
@@ -158,7 +157,7 @@ def test_distances_far_away_are_within_a_tenth_of_that_from_the_bounding_box():
     assert (d <= 1.1 * truth).all()
 
 
-def test_distances_hold_far_from_the_origin_and_for_obstacles_that_turn():
+def test_distances_are_accurate_far_from_the_origin_and_for_turning_obstacles():
     mesh = extruded(FIN)
     points, offset = sample_points(mesh), np.array([2e3, -1e3, 5e3])
     distances_near, _ = distances_of(supple.SurfaceShape(mesh), points)
@@ -171,8 +170,8 @@ def test_distances_hold_far_from_the_origin_and_for_obstacles_that_turn():
     np.testing.assert_allclose(turned[inside], distances_near[inside], atol=1e-12)
 
 
-def test_a_deforming_surface_is_its_triangles_in_between():
-    """A fin that swings by its width, many times its thickness, between two meshes."""
+def test_deforming_surface_interpolates_its_triangles():
+    """A fin swings by its width, many times its thickness, between two meshes."""
     first = extruded(FIN)
     points = first.points.copy()
     points[points[:, 1] > 0.3, 0] += 0.3
@@ -187,7 +186,7 @@ def test_a_deforming_surface_is_its_triangles_in_between():
         np.testing.assert_allclose(d, signed_by_brute_force(samples, mesh.points[mesh.triangles]), atol=1e-12)
 
 
-def test_meshes_with_other_triangles_go_over_into_each_other():
+def test_meshes_with_different_triangles_are_blended():
     first, last = (
         supple.meshes.sphere(radius=0.3, resolution=4),
         supple.meshes.sphere(radius=0.4, resolution=3),
@@ -201,8 +200,8 @@ def test_meshes_with_other_triangles_go_over_into_each_other():
         np.testing.assert_allclose(np.linalg.norm(n, axis=1), 1, atol=1e-12)
 
 
-def test_large_meshes_are_set_up_in_no_time():
-    """80,000 triangles; memory is 0.35 kB for each."""
+def test_large_meshes_are_set_up_quickly():
+    """80,000 triangles take little time, and 0.35 kB of memory each."""
     mesh = supple.meshes.sphere(radius=0.5, resolution=64)
     assert mesh.n_triangles > 5e4
     shape = supple.SurfaceShape(mesh)
@@ -252,7 +251,7 @@ def draped(shape, y, motion=None, friction=0.0, cells=8, size=0.6):
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["bumpy", "valley"])
 def test_reports_have_the_depth_in_the_given_mesh(name, precision):
-    """Of cloth that falls on something round, and into a valley, whose both sides its middle touches."""
+    """Cloth falls on a round shape, and into a valley whose both sides its middle touches."""
     mesh = MESHES[name]()
     scene = draped(supple.SurfaceShape(mesh), mesh.points[:, 1].max() + 0.02 if name == "bumpy" else 0.04)
     corners, deep = mesh.points[mesh.triangles], {"float32": 2e-6, "float64": 1e-9}[precision]
@@ -265,7 +264,7 @@ def test_reports_have_the_depth_in_the_given_mesh(name, precision):
     assert frame.report.relative_residual < 1e-4, "it rests"
 
 
-def test_what_begins_inside_a_thin_part_is_refused_with_its_depth():
+def test_cloth_that_starts_inside_a_thin_part_is_refused_with_its_depth():
     scene = draped(supple.SurfaceShape(extruded(FIN)), 0.2)
     points = scene.bodies[0].points
     assert np.abs(points[:, 0]).min() < 1e-12
@@ -277,7 +276,7 @@ def test_what_begins_inside_a_thin_part_is_refused_with_its_depth():
 
 @pytest.mark.parametrize("solver", [None, supple.PBNG(iterations=40)])
 def test_cloth_that_passes_a_thin_part_is_reported(solver):
-    """The 2 mm part goes through cells of 9 cm, whose vertices do not feel it."""
+    """A 2 mm part passes through 9 cm cells between their vertices."""
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False)
     sheet = supple.sheet(cells=(8, 8), size=(0.7, 0.7), plane="zx", origin=(-0.4, 0.42, -0.35))
     scene.add_cloth(

@@ -1,4 +1,4 @@
-"""Who has passed whom, and which way leads out again."""
+"""Bodies that have passed through each other, and the direction of their separation."""
 
 import numpy as np
 import pytest
@@ -33,8 +33,8 @@ def cube(at=(0, 0, 0), size=(1, 1, 1), cells=2):
 
 @pytest.mark.parametrize("squeeze", [0.5, 0.3, 0.15])
 @pytest.mark.parametrize("mesh", [cube(), supple.meshes.torus(0.12, 0.05, 1)], ids=["block", "ring"])
-def test_a_body_that_is_squeezed_has_not_passed_itself(mesh, squeeze):
-    """Its two sides come nearer to each other than contacts reach, with all of it between them."""
+def test_squeezed_body_does_not_intersect_itself(mesh, squeeze):
+    """Its two sides approach closer than the contact distance, with the body between them."""
     surfaces = surfaces_of([mesh])
     thinnest = np.ptp(surfaces.rest, axis=0).argmin()
     x = surfaces.rest.copy()
@@ -42,8 +42,8 @@ def test_a_body_that_is_squeezed_has_not_passed_itself(mesh, squeeze):
     assert len(meetings(surfaces, x).distance) == 0
 
 
-def test_parts_of_a_body_that_have_passed_each_other_are_detected():
-    """Two blocks of one body, with a slit between them that is more than closed."""
+def test_intersecting_parts_of_a_body_are_detected():
+    """The slit between two blocks of one body is more than closed."""
     surfaces = surfaces_of([cube(), cube((0, 1.4, 0))])
     x = surfaces.rest.copy()
     x[x[:, 1] > 1.2, 1] -= 0.42
@@ -54,7 +54,7 @@ def test_parts_of_a_body_that_have_passed_each_other_are_detected():
 
 @pytest.mark.parametrize("wide", [0.05, 0.1, 0.15])
 def test_corners_of_blocks_leave_by_the_shortest_way(wide):
-    """They overlap by 0.02 along y, and by more along z."""
+    """The blocks overlap by 0.02 along y, and by more along z."""
     surfaces = surfaces_of([cube()], [cube((0.1, 0.98, 1 - wide), cells=3)])
     pairs = meetings(surfaces, surfaces.rest)
     assert pairs.distance.min() == pytest.approx(-0.02)
@@ -63,8 +63,8 @@ def test_corners_of_blocks_leave_by_the_shortest_way(wide):
     np.testing.assert_allclose(np.abs(pairs.normal[through, 1]), 1.0)
 
 
-def test_nothing_leaves_a_plate_on_the_far_side():
-    """A block is deeper in it than half of its thickness, and is pushed back by all of its area."""
+def test_separation_from_a_plate_is_on_the_near_side():
+    """A block deeper than half the thickness of the plate is pushed back by its full area."""
     plate, deep = cube((-1, -0.1, -1), (3, 0.1, 3), cells=(6, 1, 6)), 0.07
     surfaces = surfaces_of([plate], [cube((0.1, -deep, 0.1), (0.8, 0.8, 0.8))])
     above = surfaces_of([plate], [cube((0.1, -0.001, 0.1), (0.8, 0.8, 0.8))])

@@ -1,4 +1,4 @@
-"""What triangles share: areas and middles that add up exactly, whatever the meshes."""
+"""Overlaps of triangles: areas and centroids that add up exactly for any meshes."""
 
 import itertools
 
@@ -13,8 +13,8 @@ from supple.collision.narrow_phase.face_face import MAX_CORNERS, overlap
 
 
 def square(cells, seed, height, up):
-    """The unit square with inner vertices moved at random, its triangles counter-clockwise seen from above or
-    from below."""
+    """Unit square with randomly moved inner vertices, whose triangles are counter-clockwise from above or
+    below."""
     mesh, rng = supple.sheet(cells, size=(1, 1), plane="xz"), np.random.default_rng(seed)
     x = np.array(mesh.points)
     x -= x.min(axis=0)
@@ -37,8 +37,8 @@ def two_squares(gap=0.01, flat=(False, False)):
 
 
 @pytest.mark.parametrize("flat", [(False, False), (True, False), (True, True)])
-def test_a_uniform_pressure_comes_to_every_vertex_of_both_meshes(flat):
-    """Σ A w is ∫ N over its own mesh, for each of them; what vertices and edges add is nothing."""
+def test_uniform_pressure_reaches_every_vertex_of_both_meshes(flat):
+    """Σ A w equals ∫ N over each of the two meshes; vertices and edges contribute nothing."""
     surfaces, x, n = two_squares(flat=flat)
     pairs = surfaces.contact_pairs(x, 0.012, 0.1)
     assert np.allclose(pairs.distance, 0.01)
@@ -55,7 +55,7 @@ def test_a_uniform_pressure_comes_to_every_vertex_of_both_meshes(flat):
     np.testing.assert_allclose(np.abs(first), 1)
 
 
-def test_surfaces_that_turn_their_backs_do_not_meet_in_triangles():
+def test_surfaces_with_opposite_backs_do_not_overlap():
     surfaces, x, _ = two_squares()
     of_low = surfaces.body[surfaces.triangles] == 0
     triangles = np.where(of_low, surfaces.triangles[:, ::-1], surfaces.triangles)
@@ -64,7 +64,7 @@ def test_surfaces_that_turn_their_backs_do_not_meet_in_triangles():
     assert not (pairs.keys < len(triangles)).all(axis=1).any()
 
 
-def test_the_part_that_two_triangles_share_is_that_of_samples():
+def test_overlap_of_two_triangles_matches_samples():
     rng = np.random.default_rng(3)
     for _ in range(20):
         x = np.zeros((6, 3))
@@ -93,7 +93,7 @@ def inside_of(points, x):
     return (np.array(sides) * np.sign(area2(x)) > 0).all(axis=0)
 
 
-def test_triangles_whose_boxes_are_near_are_those_of_brute_force():
+def test_triangle_pairs_with_near_boxes_equal_brute_force():
     rng = np.random.default_rng(4)
     x = (rng.uniform(-1, 1, (30, 1, 3)) + 0.2 * rng.normal(size=(30, 3, 3))).reshape(-1, 3)
     triangles = np.arange(90).reshape(-1, 3)
@@ -118,8 +118,8 @@ def pressed(nu, gap, displacement, cells=(2, 3), material=supple.Corotated):
     return scene
 
 
-def test_blocks_that_do_not_match_pass_the_patch_test():
-    """ν = 0: the stress is the same everywhere [El-Abbasi and Bathe 2001]."""
+def test_non_matching_blocks_pass_the_patch_test():
+    """With ν = 0 the stress is uniform [El-Abbasi and Bathe 2001]."""
     scene = pressed(0.0, 0.003, 0.05, (3, 4), supple.materials.LinearElastic)
     result = supple.equilibrium(scene, tolerance=1e-9, position_tolerance=None)
     stress = result.evaluate().cauchy[:, 1, 1]
@@ -130,7 +130,7 @@ def test_blocks_that_do_not_match_pass_the_patch_test():
 
 
 @pytest.mark.parametrize("solver", ["pbng", "hybrid"])
-def test_a_soft_block_that_closes_a_gap_comes_to_rest_where_newton_does(solver):
+def test_closing_gap_converges_to_newtons_equilibrium(solver):
     reference = supple.equilibrium(
         pressed(0.3, 0.06, 0.16), solver="newton", tolerance=1e-7, position_tolerance=None
     )

@@ -1,4 +1,4 @@
-"""Distances to the shapes of obstacles, against closest points found otherwise."""
+"""Distances to the shapes of obstacles against independent closest points."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def random_points(count=400):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_the_closest_point_is_on_the_surface_and_nothing_on_it_is_nearer(name):
+def test_closest_points_are_on_the_surface_and_optimal(name):
     points = random_points()
     d, n = distance(SHAPES[name], points)
     feet = points - d[:, None] * n
@@ -61,7 +61,7 @@ def test_normals_are_gradients(name):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_moved_shape_is_where_its_motion_takes_it(name):
+def test_moved_shape_follows_its_motion(name):
     turn = supple.Rotate(axis=(0, 1, 2), center=(0.3, 0, 0), angle=0.8) + supple.Translate((0.1, -0.2, 0.3))
     points = random_points()
     still, _ = distance(SHAPES[name], points)
@@ -69,7 +69,7 @@ def test_a_moved_shape_is_where_its_motion_takes_it(name):
     np.testing.assert_allclose(moved, still, atol=1e-12)
 
 
-def test_a_motion_that_deforms_is_refused():
+def test_deforming_motion_is_refused():
     with pytest.raises(supple.SceneError, match="must be rigid"):
         shapes_of(supple.Sphere(radius=1), supple.Scale(2.0), 1.0)
 
@@ -85,6 +85,6 @@ def test_a_motion_that_deforms_is_refused():
         (lambda: supple.Cylinder((0, 0, 0), (0, 0, np.nan), 1), "point1"),
     ],
 )
-def test_shapes_that_make_no_sense_are_refused(make, message):
+def test_invalid_shapes_are_refused(make, message):
     with pytest.raises(supple.SceneError, match=message):
         make()

@@ -13,7 +13,7 @@ def surface_of_ball(resolution=6, radius=0.5):
     return supple.TriMesh(ball.points, ball.surface)
 
 
-def test_the_distance_to_a_ball_is_that_to_a_sphere():
+def test_distance_to_a_ball_mesh_is_that_to_a_sphere():
     scene = supple.Scene()
     scene.add_obstacle(supple.SurfaceShape(surface_of_ball(8)))
     points = np.random.default_rng(0).uniform(-0.8, 0.8, (500, 3))
@@ -25,7 +25,7 @@ def test_the_distance_to_a_ball_is_that_to_a_sphere():
     assert np.abs(d - (radius - 0.5)).max() < 0.08, "beyond the grid the distance is roughly right"
 
 
-def test_a_block_comes_to_rest_on_a_mesh():
+def test_block_comes_to_rest_on_a_mesh():
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.01, damping=0.3)
     mesh = supple.block(cells=(2, 2, 2), size=(0.5, 0.5, 0.5)).translated((-0.25, 0.51, -0.25))
     scene.add_solid(mesh, supple.Corotated(young=1e5, poisson=0.3), density=100)
@@ -37,7 +37,7 @@ def test_a_block_comes_to_rest_on_a_mesh():
     assert frame.positions[:, 1].min() > 0.4
 
 
-def test_open_surfaces_and_those_inside_out_are_refused():
+def test_open_and_inverted_surfaces_are_refused():
     closed = surface_of_ball(2)
     scene = supple.Scene()
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Contact that lets nothing pass: checked by an independent library after every step."""
+"""Barrier contact without intersections, checked by ipctk after every step."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ RUBBER = supple.Corotated(young=1e5, poisson=0.3)
 
 
 def pressed(displacement=0.3, cells=(3, 2), gap=0.02, contact="barrier", **options):
-    """Two blocks of different cells, one above the other, pressed together from above."""
+    """Two blocks with different cells, one above the other, pressed together from above."""
     scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact(contact, **options))
     low = scene.add_solid(supple.block(cells=(cells[0],) * 3, size=(1, 1, 1)), RUBBER, name="low")
     above = supple.block(cells=(cells[1],) * 3, size=(0.8, 1, 0.8)).translated((0.12, 1 + gap, 0.07))
@@ -24,7 +24,7 @@ def pressed(displacement=0.3, cells=(3, 2), gap=0.02, contact="barrier", **optio
 
 
 def mat(cells=8, **options):
-    """A mat of cloth whose two ends are turned against each other."""
+    """A mat of cloth whose ends are twisted in opposite directions."""
     scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("barrier", **options))
     cloth = scene.add_cloth(
         supple.sheet(cells, size=(1, 0.5), plane="xz"),
@@ -55,7 +55,7 @@ def test_pressed_blocks_come_to_rest_and_do_not_intersect():
 
 
 @pytest.mark.parametrize("solver", ["pbng", "newton"])
-def test_every_solver_finds_the_same_rest(solver):
+def test_every_solver_finds_the_same_equilibrium(solver):
     scene = pressed(displacement=0.15)
     reference = supple.equilibrium(scene, tolerance=1e-8, precision="float64")
     other = supple.equilibrium(
@@ -67,7 +67,7 @@ def test_every_solver_finds_the_same_rest(solver):
     np.testing.assert_allclose(other.positions, reference.positions, atol=2e-4)
 
 
-def test_the_forces_of_contact_are_what_pins_have_to_hold():
+def test_contact_forces_equal_pin_reactions():
     scene = pressed(displacement=0.15)
     result = supple.equilibrium(scene, tolerance=1e-7, precision="float64")
     reactions = result.evaluate().reactions
@@ -76,7 +76,7 @@ def test_the_forces_of_contact_are_what_pins_have_to_hold():
 
 
 def patch(strain, cells=4, gap=None):
-    """Two blocks without lateral strain, with different cells, pressed from a gap by a strain of both."""
+    """Two blocks with different cells and no lateral strain, strained from an initial gap."""
     scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
     material = supple.Corotated(young=1e5, poisson=0.0)
     low = scene.add_solid(supple.block(cells), material, name="low")
@@ -94,8 +94,8 @@ def patch(strain, cells=4, gap=None):
 
 
 @pytest.mark.parametrize("strain", [0.025, 0.005, 0.001])
-def test_the_default_barrier_transmits_forces_of_small_strains(strain):
-    """Within 3 % of E ε; the report estimates what is missing."""
+def test_default_barrier_transmits_small_strains(strain):
+    """The stress is within 3 % of E ε, and the report estimates the missing part."""
     scene, expected = patch(strain)
     result = supple.equilibrium(scene, tolerance=1e-6)
     assert result.report.ok, result.report
@@ -109,8 +109,8 @@ def test_the_default_barrier_transmits_forces_of_small_strains(strain):
     assert f"{contacts.approach_share:.2g} is lost" in str(result.report)
 
 
-def test_the_report_has_the_share_of_separated_pairs_in_the_force():
-    """Blocks that start a tenth of their thickness apart, without a force at the start."""
+def test_report_has_the_force_share_of_separated_pairs():
+    """Blocks start a tenth of the barrier thickness apart, without a force at the start."""
     gap, strain = 0.002, 0.02
     scene, _ = patch(strain, gap=gap)
     result = supple.equilibrium(scene, tolerance=1e-6)
@@ -120,13 +120,13 @@ def test_the_report_has_the_share_of_separated_pairs_in_the_force():
     assert result.report.contact.bodies.gap_share == pytest.approx(1 - closed / evaluation, rel=0.1)
 
 
-def test_without_a_barrier_they_pass_through_each_other():
+def test_bodies_pass_through_each_other_without_barrier():
     scene = pressed(contact="none")
     result = supple.equilibrium(scene, tolerance=1e-4)
     assert intersects(scene, result.positions)
 
 
-def test_a_twisted_mat_meets_itself_and_never_passes():
+def test_twisted_mat_never_intersects_itself():
     scene = mat()
     *_, last = frames = list(supple.simulate(scene, frames=6, dt=1 / 6, tolerance=1e-3, max_iterations=300))
     assert not any(intersects(scene, frame.positions) for frame in frames)
@@ -134,8 +134,8 @@ def test_a_twisted_mat_meets_itself_and_never_passes():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_bodies_thrown_at_each_other_never_pass(seed):
-    """With few sweeps, far from balance."""
+def test_thrown_bodies_never_pass(seed):
+    """Few sweeps, far from equilibrium, leave no intersection."""
     rng = np.random.default_rng(seed)
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.02, contact="barrier")
     floor = scene.add_cloth(
@@ -161,8 +161,8 @@ def test_bodies_thrown_at_each_other_never_pass(seed):
     assert contact_count > 0
 
 
-def test_pins_that_cannot_get_there_are_named():
-    """Two plates, all of whose vertices are pinned, are to pass each other."""
+def test_late_pins_are_named():
+    """Two plates with only pinned vertices have targets on each other's far side."""
     scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
     low = scene.add_solid(supple.block(cells=2), RUBBER, name="low")
     high = scene.add_solid(supple.block(cells=2).translated((0.1, 1.1, 0.05)), RUBBER, name="high")
@@ -175,8 +175,8 @@ def test_pins_that_cannot_get_there_are_named():
     assert not intersects(scene, result.positions)
 
 
-def test_nothing_passes_anything_within_the_rooms_of_vertices():
-    """However vertices move there, by an independent library's continuous detection."""
+def test_trust_region_bounds_prevent_collisions():
+    """By ipctk's continuous detection, any motion within the per-vertex bounds is collision-free."""
     ipctk = pytest.importorskip("ipctk")
     ball = supple.ball(1.0, 3)
     used, triangles = np.unique(ball.surface, return_inverse=True)
@@ -200,7 +200,7 @@ def test_nothing_passes_anything_within_the_rooms_of_vertices():
     assert not ipctk.is_step_collision_free(mesh, x, x + 3 * bounds[:, None] * toward)
 
 
-def test_proximity_pairs_are_those_of_an_independent_library():
+def test_proximity_pairs_equal_those_of_ipctk():
     ipctk = pytest.importorskip("ipctk")
     rng = np.random.default_rng(4)
     x = rng.uniform(-1, 1, (60, 3))
@@ -214,7 +214,7 @@ def test_proximity_pairs_are_those_of_an_independent_library():
     assert not pairs.crossing.all()
 
 
-def test_what_intersects_at_the_start_is_named():
+def test_initial_intersections_are_named():
     scene = pressed(gap=-0.25, contact="barrier")
     with pytest.raises(supple.SceneError, match=r"'low' and 'high' intersect: .* m deep"):
         supple.equilibrium(scene)
@@ -224,7 +224,7 @@ def test_what_intersects_at_the_start_is_named():
     assert supple.inspect(pressed())["intersections"] == []
 
 
-def test_a_start_that_intersects_is_refused():
+def test_intersecting_start_is_refused():
     scene = pressed()
     start = np.concatenate([body.points for body in scene.bodies])
     start[len(scene.bodies[0].points) :, 1] -= 0.5
@@ -232,7 +232,7 @@ def test_a_start_that_intersects_is_refused():
         supple.equilibrium(scene, initial=start)
 
 
-def test_element_wise_methods_say_that_they_cannot():
+def test_element_wise_methods_refuse_barriers():
     with pytest.raises(ValueError, match="xpbd cannot treat barrier contacts"):
         supple.equilibrium(pressed(), solver="xpbd", max_iterations=1)
 
@@ -245,7 +245,7 @@ def test_bad_options_are_refused():
 
 
 @pytest.mark.parametrize(("size", "away"), [(1e-3, 0.0), (1e3, 0.0), (1.0, 1e4)])
-def test_size_and_position_do_not_matter(size, away):
+def test_result_is_independent_of_size_and_position(size, away):
     scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
     at = np.array([away, -away, away])
     low = supple.block(cells=2, size=(size, size, size)).translated(at)

@@ -1,4 +1,4 @@
-"""Friction between bodies that a barrier keeps apart."""
+"""Friction between bodies with barrier contact."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,7 @@ ANGLE = np.radians(26.565)
 
 
 def on_slope(mu, angle=ANGLE, quasistatic=False, **options):
-    """A block on another that is pinned; gravity is tilted. They begin where the barrier carries the
-    block."""
+    """A block on a pinned one under tilted gravity, starting at the equilibrium gap of the barrier."""
     gravity = (9.81 * float(np.sin(angle)), -9.81 * float(np.cos(angle)), 0.0)
     contact = supple.Contact("barrier", friction=mu, **options)
     scene = supple.Scene(gravity=gravity, quasistatic=quasistatic, dt=0.02, contact=contact)
@@ -28,12 +27,12 @@ def on_slope(mu, angle=ANGLE, quasistatic=False, **options):
 
 
 def along(scene, frames, **options):
-    """Where the block is at every frame."""
+    """Displacement of the block along the slope at every frame."""
     motion = supple.simulate(scene, solver=supple.PBNG(), frames=frames, tolerance=1e-5, **options)
     return np.array([frame.positions_of(scene.bodies[1])[:, 0].mean() for frame in motion])
 
 
-def test_a_block_stays_below_the_critical_angle_and_slides_above_it():
+def test_block_sticks_below_the_critical_angle_and_slides_above_it():
     displacement = along(on_slope(0.6), 60)
     assert np.ptp(displacement[48:]) < 1e-6, "it settles and then does not creep"
     displacement, times = along(on_slope(0.3), 25), 0.02 * np.arange(1, 26)
@@ -42,7 +41,8 @@ def test_a_block_stays_below_the_critical_angle_and_slides_above_it():
 
 
 def sliding_box(gap, friction=0.4):
-    """A box of 2 m/s above a slab [physics.md D6 has it 4 mm above, with a thickness of 10.7 mm]."""
+    """A box that slides at 2 m/s above a slab; physics.md D6 starts it 4 mm above, with a thickness of 10.7
+    mm."""
     scene = supple.Scene(quasistatic=False, contact=supple.Contact("barrier", friction=friction))
     slab = supple.block((10, 1, 2), size=(2.4, 0.2, 0.6), origin=(-0.1, -0.2, -0.1))
     floor = scene.add_solid(slab, supple.Corotated(young=1e7, poisson=0.3), name="floor")
@@ -56,7 +56,7 @@ def sliding_box(gap, friction=0.4):
     ("gap", "friction", "dt"),
     [(0.004, 0.4, 0.005), (0.004, 0.4, 0.001), (0.004, 0.0, 0.001), (0.001, 0.4, 0.005)],
 )
-def test_a_box_that_starts_within_the_thickness_slides_without_being_thrown_up(gap, friction, dt):
+def test_start_within_the_thickness_does_not_throw_a_sliding_box_up(gap, friction, dt):
     scene = sliding_box(gap, friction)
     box = scene.bodies[1]
     frames = list(supple.simulate(scene, dt=dt, frames=round(0.06 / dt)))
@@ -68,8 +68,9 @@ def test_a_box_that_starts_within_the_thickness_slides_without_being_thrown_up(g
     assert noted == (gap < 0.00107), "where the gap is less than a tenth of the thickness"
 
 
-def test_a_start_far_within_the_thickness_is_reported():
-    """Less than a tenth of it: the box is uploaded, and the report of the first frame says so."""
+def test_start_far_within_the_thickness_is_reported():
+    """With less than a tenth of the thickness the box moves up, and the report of the first frame has a
+    note."""
     first, second = supple.simulate(sliding_box(1e-4), dt=0.005, frames=2)
     (note,) = (note for note in first.report.notes if "apart, nearer" in note)
     assert "'floor' and 'box' start 0.0001 m apart, nearer than 0.0011 m" in note
@@ -78,7 +79,7 @@ def test_a_start_far_within_the_thickness_is_reported():
     assert not any("apart, nearer" in note for note in second.report.notes)
 
 
-def test_what_slides_has_kinetic_friction():
+def test_sliding_contact_has_kinetic_friction():
     scene = on_slope(0.8, kinetic_friction=0.3, angle=0.0)
     rest = supple.equilibrium(
         on_slope(0.8, angle=0.0, quasistatic=True), tolerance=1e-5, position_tolerance=None
@@ -90,7 +91,7 @@ def test_what_slides_has_kinetic_friction():
     assert 2 * np.polyfit(times[2:], displacement[2:], 2)[0] == pytest.approx(-9.81 * 0.3, rel=0.05)
 
 
-def test_pairs_have_their_own_friction_and_forces_are_opposite():
+def test_friction_pairs_override_friction_and_forces_are_opposite():
     scene = on_slope(0.0, friction_pairs=(supple.scene.FrictionPair(("block", "base"), 0.4),))
     for frame in supple.simulate(scene, solver=supple.PBNG(), frames=12, tolerance=1e-5):
         forces = np.array(list(frame.report.contact.bodies.forces.values()))
@@ -100,8 +101,8 @@ def test_pairs_have_their_own_friction_and_forces_are_opposite():
     assert abs(forces[1, 0]) == pytest.approx(0.4 * forces[1, 1], rel=0.02), "it slides"
 
 
-def test_an_equilibrium_is_balanced_by_friction():
-    """Without it there would be none."""
+def test_friction_balances_an_equilibrium():
+    """Without friction the scene has no equilibrium."""
     result = supple.equilibrium(on_slope(0.7, quasistatic=True), tolerance=1e-5, position_tolerance=None)
     assert result.report.ok, result.report
     friction_force, normal_force, _ = result.report.contact.bodies.forces["block"]
@@ -111,8 +112,8 @@ def test_an_equilibrium_is_balanced_by_friction():
 
 
 @pytest.mark.parametrize("solver", ["hybrid", "pbng", "mpbng"])
-def test_an_equilibrium_with_friction_has_an_error_estimate(solver):
-    """Within a factor of two of the distance to the positions at a far tighter tolerance."""
+def test_equilibrium_with_friction_has_an_error_estimate(solver):
+    """The estimate is within a factor of two of the distance to the positions at a far tighter tolerance."""
     scene = on_slope(0.7, quasistatic=True)
     result = supple.equilibrium(scene, solver=solver)
     assert result.report.ok, result.report
@@ -122,7 +123,7 @@ def test_an_equilibrium_with_friction_has_an_error_estimate(solver):
     assert off < 2 * result.report.error_estimate.worst.position_error_m
 
 
-def test_a_motion_goes_on_from_a_state_bit_by_bit_and_forces_are_known_there():
+def test_resumed_motion_is_bitwise_identical_and_its_state_has_forces():
     scene, solver = on_slope(0.45), supple.PBNG(iterations=15)
     uninterrupted = list(supple.simulate(scene, solver=solver, frames=5))
     rest = list(
@@ -151,7 +152,7 @@ def test_saved_frames_have_the_friction_of_the_run():
 
 
 def friction_contacts_only(mu, crossing, seed=0, count=8):
-    """Barriers that share no vertex, some of them stretched."""
+    """Barriers without shared vertices, some of them stretched."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(400, 4, 3))
     from supple.terms.contact.barrier_hessian import closest
@@ -174,7 +175,7 @@ def friction_contacts_only(mu, crossing, seed=0, count=8):
 
 @pytest.mark.parametrize("crossing", [False, True], ids=["faces", "edges"])
 @pytest.mark.parametrize("mu", [0.3, 1e6], ids=["sliding", "sticking"])
-def test_kernels_and_host_agree_and_no_force_is_outside_the_cone(crossing, mu):
+def test_kernels_and_host_agree_and_forces_are_inside_the_cone(crossing, mu):
     model = friction_contacts_only(mu, crossing)
     (term,), problem = model.terms, Problem(model, "float64")
     problem.positions = model.rest + 0.01 * np.random.default_rng(5).normal(size=model.rest.shape)

@@ -1,4 +1,4 @@
-"""Contact and what else there is: precisions, evaluation, steppers that go back, motions that go on."""
+"""Contact combined with precisions, evaluation, steppers and resumed motions."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ SOFT = supple.Corotated(young=1e5, poisson=0.3)
 
 
 def pressed(contact, gap=0.002):
-    """Two blocks that are pushed into each other."""
+    """Two blocks pushed into each other."""
     scene, soft = supple.Scene(gravity=(0, 0, 0), contact=contact), supple.Corotated(young=1e5, poisson=0.0)
     low = scene.add_solid(supple.block(2), soft, name="low")
     high = scene.add_solid(supple.block(3).translated((0, 1 + gap, 0)), soft, name="high")
@@ -25,13 +25,13 @@ def on_belt():
     return scene
 
 
-def test_bodies_touch_in_single_precision():
+def test_contact_in_single_precision():
     result = supple.equilibrium(pressed("weak"), solver=supple.PBNG(), tolerance=1e-3, precision="float32")
     assert result.report.ok
     assert result.report.contact.bodies.count > 0
 
 
-def test_pressure_in_single_precision():
+def test_contact_pressure_in_single_precision():
     scene = supple.Scene(gravity=(0, 0, 0))
     ball = scene.add_cloth(
         supple.meshes.sphere(1.0, 2),
@@ -44,8 +44,8 @@ def test_pressure_in_single_precision():
 
 
 @pytest.mark.parametrize("friction", [0.0, 0.5])
-def test_contacts_are_detected_where_bodies_are(friction):
-    """The same forces, whether a solve has found them or somebody asks for them at its positions."""
+def test_contacts_are_detected_at_evaluated_positions(friction):
+    """A solve and an evaluation at its positions give equal forces."""
     scene = pressed(supple.Contact("weak", friction=friction))
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     known, evaluation = result.evaluate(), supple.evaluate(scene, result.positions)
@@ -54,8 +54,8 @@ def test_contacts_are_detected_where_bodies_are(friction):
     assert np.abs(evaluation.net_force[free]).max() < 0.1 * most
 
 
-def test_forces_of_a_barrier_are_evaluated_anywhere():
-    """By a result, at its positions, and in a saved frame: all say the same."""
+def test_barrier_forces_are_evaluated_at_any_positions():
+    """Result, positions and saved frame give the same forces."""
     scene = pressed("barrier", gap=0.06)
     result = supple.equilibrium(scene)
     known, evaluation = result.evaluate(), supple.evaluate(scene, result.positions)
@@ -66,7 +66,7 @@ def test_forces_of_a_barrier_are_evaluated_anywhere():
     assert evaluation.energy == pytest.approx(known.energy)
 
 
-def test_a_barrier_has_no_forces_where_bodies_intersect():
+def test_barrier_evaluation_refuses_intersections():
     scene = pressed("barrier", gap=0.06)
     x = np.concatenate([body.points for body in scene.bodies])
     x[scene.bodies[1].vertices] -= (0, 0.3, 0)
@@ -74,7 +74,7 @@ def test_a_barrier_has_no_forces_where_bodies_intersect():
         supple.evaluate(scene, x)
 
 
-def test_evaluations_of_many_frames_set_up_one_problem(monkeypatch):
+def test_evaluations_of_many_frames_share_one_problem(monkeypatch):
     import supple.postprocess.evaluate as evaluating
 
     scene, made = pressed("weak"), []
@@ -93,7 +93,7 @@ def test_evaluations_of_many_frames_set_up_one_problem(monkeypatch):
 
 
 @pytest.mark.parametrize("batch_size", [None, 2])
-def test_obstacles_go_back_with_a_stepper(batch_size):
+def test_reset_stepper_resets_obstacles(batch_size):
     sim = supple.Stepper(on_belt(), batch_size=batch_size)
     first = [np.array(sim.step().positions) for _ in range(4)]
     sim.reset()
@@ -103,7 +103,7 @@ def test_obstacles_go_back_with_a_stepper(batch_size):
         np.testing.assert_array_equal(first[-1][0], first[-1][1])
 
 
-def test_obstacles_go_on_with_a_motion():
+def test_resumed_motion_resumes_obstacles():
     uninterrupted = list(supple.simulate(on_belt(), frames=6, tolerance=1e-6))
     rest = list(
         supple.simulate(on_belt(), frames=6, tolerance=1e-6, initial=uninterrupted[2].state, first_frame=4)

@@ -1,4 +1,4 @@
-"""Forces of contact in evaluations: with them, forces balance and reactions are true."""
+"""Contact forces in evaluations: force balance and reactions."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ import supple
 
 
 def pressed_block(**obstacle):
-    """Held below, pressed and dragged along by a plate from above."""
+    """A block that is held below, and pressed and sheared by a plate from above."""
     scene = supple.Scene(gravity=(0, -9.81, 0))
     mesh = supple.block(cells=(3, 3, 3), size=(1, 1, 1))
     body = scene.add_solid(mesh, supple.Corotated(young=1e5, poisson=0.3), density=1000)
@@ -20,7 +20,7 @@ def pressed_block(**obstacle):
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.1, 2.0])
-def test_what_presses_is_balanced_by_reactions(mu):
+def test_obstacle_forces_balance_reactions(mu):
     scene = pressed_block(friction=mu)
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7, position_tolerance=None)
     (plate,) = result.report.contact.obstacles.each
@@ -39,7 +39,7 @@ def test_what_presses_is_balanced_by_reactions(mu):
         assert (on_bodies.force[0] > 1) == (mu > 0), "friction drags along"
 
 
-def test_obstacles_are_where_they_are_at_the_time_of_an_evaluation():
+def test_obstacles_have_the_time_of_the_evaluation():
     scene = pressed_block()
     half = next(
         supple.simulate(
@@ -55,7 +55,7 @@ def test_obstacles_are_where_they_are_at_the_time_of_an_evaluation():
     assert at_end < 10 * evaluation.obstacle_reactions["plate"].force[1], "deep inside"
 
 
-def test_momentum_of_a_step_changes_by_what_the_evaluation_says():
+def test_momentum_change_of_a_step_matches_its_evaluation():
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.01)
     ball = supple.ball(radius=0.5, resolution=3).translated((0, 0.51, 0))
     scene.add_solid(ball, supple.NeoHookean(young=1e4, poisson=0.3), density=100, velocity=(0.5, -2, 0))
@@ -71,8 +71,8 @@ def test_momentum_of_a_step_changes_by_what_the_evaluation_says():
 
 @pytest.mark.parametrize("friction", [0.0, 0.4])
 @pytest.mark.parametrize("method", ["weak", "barrier"])
-def test_forces_of_bodies_on_each_other_are_forces_of_contact(method, friction):
-    """They carry all that holds each body, and act on vertices that touch alone."""
+def test_body_contact_forces_are_evaluated(method, friction):
+    """Contact forces balance each body, and act on vertices in contact only."""
     scene = supple.Scene(contact=supple.Contact(method, friction=friction))
     elastic = supple.Corotated(young=1e5, poisson=0.3)
     low = scene.add_solid(supple.block(2), elastic, density=100, name="low")
@@ -97,8 +97,8 @@ def test_forces_of_bodies_on_each_other_are_forces_of_contact(method, friction):
     assert np.abs(evaluation.net_force[result.model.free]).max() < 1e-5 * scale
 
 
-def test_bodies_that_press_each_other_balance():
-    """What weak constraints do is among the internal forces, with those that the solve has ended with."""
+def test_weak_constraint_forces_balance():
+    """Forces of weak contact constraints at the end of the solve are among the internal forces."""
     scene = supple.Scene(gravity=(0, 0, 0), contact="weak")
     elastic = supple.Corotated(young=1e5, poisson=0.0)
     low = scene.add_solid(supple.block(2), elastic, name="low")
@@ -107,7 +107,7 @@ def test_bodies_that_press_each_other_balance():
     scene.pin(high.where(lambda X: X[:, 1] > 2), supple.Translate((0, -0.1, 0)))
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7, position_tolerance=None)
     evaluated = supple.evaluate(scene, result.positions)
-    for evaluation, error in ((result.evaluate(), 1e-4), (evaluated, 0.02)):  # where contacts are found anew
+    for evaluation, error in ((result.evaluate(), 1e-4), (evaluated, 0.02)):  # contacts are detected again
         scale = np.abs(evaluation.internal_force).max()
         assert np.abs(evaluation.net_force[result.model.free]).max() < error * scale
         reaction = evaluation.reactions["pin0"].force + evaluation.reactions["pin1"].force

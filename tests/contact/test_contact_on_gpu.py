@@ -1,8 +1,8 @@
-"""Contact on a CUDA device: what the CPU finds and does, and the same again in a second run."""
+"""Contact on a CUDA device equals that on the CPU, and is repeatable."""
 
 import numpy as np
 import pytest
-from cards import on_a_card
+from cuda_device import needs_cuda_device
 from surface_cases import CASES, nearby_bodies, searches
 
 import supple
@@ -12,26 +12,26 @@ from supple.collision.broad_phase.search import find_pairs
 from supple.collision.narrow_phase.proximity_bounds import proximity_pairs
 from supple.kernels import HOST
 
-pytestmark = on_a_card
+pytestmark = needs_cuda_device
 
 
-def card():
+def device_runner():
     from supple.problem.cuda import Cuda
 
     return Cuda(records=2)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_card_finds_what_the_host_finds(name):
+def test_gpu_pairs_equal_host_pairs(name):
     for primitives in searches(name):
         for radius in (0.02, 0.2):
-            pairs, expected = (find_pairs(*primitives, radius, runner) for runner in (card(), HOST))
+            pairs, expected = (find_pairs(*primitives, radius, runner) for runner in (device_runner(), HOST))
             for a, b in zip(pairs, expected, strict=True):
                 np.testing.assert_array_equal(a, b)
 
 
-def test_what_meets_while_bodies_move():
-    rng, runner, (surfaces, x) = np.random.default_rng(1), card(), nearby_bodies()
+def test_gpu_contact_pairs_of_moving_bodies_equal_the_host():
+    rng, runner, (surfaces, x) = np.random.default_rng(1), device_runner(), nearby_bodies()
     known, candidates = BroadPhase(surfaces), Candidates(surfaces)
     for _ in range(6):
         actual, expected = (
@@ -50,7 +50,7 @@ def test_what_meets_while_bodies_move():
 
 
 def falling(contact):
-    """Two blocks and a ball, on each other and on the floor."""
+    """Two blocks and a ball that fall on each other and on the floor."""
     scene = supple.Scene(quasistatic=False, dt=0.01, contact=contact)
     scene.add_obstacle(supple.Plane(), friction=0.3)
     rubber = supple.StableNeoHookean(young=2e4, poisson=0.3)
@@ -62,7 +62,7 @@ def falling(contact):
 
 
 @pytest.mark.parametrize("contact", ["weak", "barrier"])
-def test_bodies_that_fall_on_each_other(contact):
+def test_falling_bodies_on_a_gpu(contact):
     runs = []
     for device in ("cuda", "cuda", "cpu"):
         motion = supple.simulate(

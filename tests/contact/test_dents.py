@@ -1,4 +1,4 @@
-"""What a ball leaves in a body that it was pressed into [PBCM Fig. 9]."""
+"""The dent that a ball leaves in a plastic body [PBCM Fig. 9]."""
 
 import pytest
 from problems import face
@@ -7,7 +7,7 @@ import supple
 
 
 def depth_left(yield_strain, solver):
-    """How deep the dent is that stays [m], and the largest plastic strain."""
+    """Depth of the remaining dent [m], and the largest plastic strain."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.02, damping=0.2)
     kind = supple.materials.PlasticStVK(young=1e4, poisson=0.3, yield_strain=yield_strain, creep=50.0)
     body = scene.add_solid(supple.block((4, 2, 4), size=(1, 0.5, 1)), kind, density=10)
@@ -21,7 +21,7 @@ def depth_left(yield_strain, solver):
 
 
 @pytest.mark.parametrize("solver", ["pbng"])
-def test_a_dent_stays_in_what_flows_and_in_nothing_else(solver):
+def test_dents_stay_only_with_plastic_flow(solver):
     dent, strain = depth_left(0.03, solver)
     assert 0.03 < dent < 0.12
     assert strain > 0.05

@@ -1,4 +1,4 @@
-"""Obstacles in the faces of bodies, between vertices."""
+"""Contact of obstacles with the interior of faces, between vertices."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ from supple.problem import Problem
 from supple.scene.shapes.surface_shapes import SurfaceShape
 from supple.solve.loop import make_problem
 
-FINE = np.array([(i, j) for i in range(101) for j in range(101 - i)]) / 100
-"""Weights of the second and the third corner at points all over a triangle."""
+SAMPLE_WEIGHTS = np.array([(i, j) for i in range(101) for j in range(101 - i)]) / 100
+"""Weights of the second and the third corner at sample points of a triangle."""
 
 
 @kernel
@@ -28,12 +28,12 @@ def deepest_of_all(shapes, triangles, by_triangle):
 
 
 def spread(triangle, weights):
-    """Points of a triangle with weights (k, 2) of its second and third corner."""
+    """Points of a triangle with weights (k, 2) of its second and third corners."""
     return triangle[0] + weights @ (triangle[1:] - triangle[0])
 
 
 def bowl():
-    """A closed surface that is not convex: a thick half of a hollow ball."""
+    """A closed non-convex surface: the thick half of a hollow ball."""
     angle = np.linspace(0, np.pi / 2, 7)
     profile = [(np.sin(t), -np.cos(t)) for t in angle] + [
         (0.6 * np.sin(t), -0.6 * np.cos(t)) for t in angle[::-1]
@@ -71,8 +71,8 @@ SHAPES = {
 @pytest.mark.parametrize(
     ("name", "size"), [(n, s) for n in SHAPES for s in (1e-3, 1.0, 1e3) if n != "bowl" or s == 1]
 )
-def test_the_deepest_point_of_a_triangle(name, size):
-    """Beside points all over it; triangles of all sizes, around a shape."""
+def test_deepest_point_of_a_triangle(name, size):
+    """No sampled point is deeper, for triangles of all sizes around a shape."""
     rows, values = SHAPES[name].rows.copy(), np.append(SHAPES[name].values, 0.0)
     if name != "bowl":  # a grid has numbers of cells there
         rows[:, SIZE : SIZE + 3] *= size
@@ -88,7 +88,7 @@ def test_the_deepest_point_of_a_triangle(name, size):
         assert min(second, third, 1 - second - third) > -1e-12, "it is a point of the triangle"
         weights = spread(triangle, np.array([[second, third]]))
         assert d == pytest.approx(distances_to(shapes, weights)[0][0], abs=1e-12 * size)
-        least = distances_to(shapes, spread(triangle, FINE))[0].min()
+        least = distances_to(shapes, spread(triangle, SAMPLE_WEIGHTS))[0].min()
         assert d < least + 1e-3 * edge or (name == "bowl" and least > 0), "a grid knows its inside"
 
 
@@ -101,7 +101,7 @@ def test_thickness_is_twice_the_depth_of_the_deepest_point():
 
 
 def block(obstacle, motion, size=1.0, origin=(0, 0, 0), cells=2, **options):
-    """A block that stands on what it is pinned to, and something that comes from above."""
+    """A block on a pinned base, and an obstacle that comes from above."""
     scene = supple.Scene(gravity=(0, 0, 0), **options)
     mesh = supple.block(cells=(cells,) * 3, size=(size,) * 3)
     mesh = supple.TetMesh(mesh.points + np.array(origin, float), mesh.tets)
@@ -112,7 +112,7 @@ def block(obstacle, motion, size=1.0, origin=(0, 0, 0), cells=2, **options):
 
 
 def obstacle_shapes(size, origin):
-    """Of a third of a cell of such a block, above the middle of one of its faces."""
+    """Obstacles of a third of a cell of such a block, above the middle of one of its faces."""
     s, (x, y, z) = size, np.array(origin, float) + size * np.array([0.35, 1.0, 0.2])
     return {
         "ball": supple.Sphere(s / 12, (x, y + s / 12, z)),
@@ -132,7 +132,7 @@ PLACEMENTS = {
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @pytest.mark.parametrize("obstacle_shape", obstacle_shapes(1.0, (0, 0, 0)))
-def test_inspect_tells_of_what_is_small(obstacle_shape, placement):
+def test_inspect_lists_small_obstacles(obstacle_shape, placement):
     size, origin = PLACEMENTS[placement]
     scene = block(obstacle_shapes(size, origin)[obstacle_shape], None, size, origin)
     (finding,) = supple.inspect(scene)["small_obstacles"]
@@ -143,7 +143,7 @@ def test_inspect_tells_of_what_is_small(obstacle_shape, placement):
 
 
 def placed(scene, **backend):
-    """The report of a scene in the end of all motions, with vertices where they are at rest."""
+    """Contact report of a scene at the end of all motions, with vertices at rest."""
     problem = make_problem(scene, True, supple.Backend(**backend))
     problem.contacts.find(np.inf)
     return report_obstacle_contact(problem)[0]
@@ -152,7 +152,7 @@ def placed(scene, **backend):
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @pytest.mark.parametrize("obstacle_shape", obstacle_shapes(1.0, (0, 0, 0)))
-def test_what_has_passed_a_face_is_reported(obstacle_shape, placement, precision):
+def test_obstacles_through_faces_are_reported(obstacle_shape, placement, precision):
     size, origin = PLACEMENTS[placement]
     shape = obstacle_shapes(size, origin)[obstacle_shape]
     for depth, passes in ((0.0, False), (0.03, True)):
@@ -176,8 +176,8 @@ def test_what_has_passed_a_face_is_reported(obstacle_shape, placement, precision
             assert each.intersection.resolving_edge < size / 8
 
 
-def test_what_a_mesh_cuts_of_something_round_has_not_passed_it():
-    """Cloth on a ball of 1.5 edges: a vertex on it, others around, all on the ball."""
+def test_discretization_of_round_contact_is_no_intersection():
+    """On a ball of 1.5 edges all cloth vertices are on the ball, and triangles cut into it."""
     scene = supple.Scene()
     cloth = scene.add_cloth(
         supple.sheet(cells=6, size=(1, 1), plane="zx", origin=(-0.5, 0.0, -0.5), pattern="equilateral"),
@@ -199,8 +199,8 @@ def test_what_a_mesh_cuts_of_something_round_has_not_passed_it():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_equilibrium_with_a_corner_in_a_face_is_not_called_converged(threads):
-    """A large box on its corner, which no vertex feels."""
+def test_equilibrium_with_a_corner_in_a_face_has_not_converged(threads):
+    """No vertex touches the large box, which stands on its corner."""
     tip = (0.35, 1.0, 0.2)
     corner = supple.Box((3, 3, 3), (0.35, 1 + 1.5 * np.sqrt(3), 0.2), (-1, 0, 1), np.arccos(1 / np.sqrt(3)))
     assert distances_to(Shapes(corner.rows, np.zeros(1)), np.array([tip]))[0] == pytest.approx(0, abs=1e-9)
@@ -212,8 +212,8 @@ def test_an_equilibrium_with_a_corner_in_a_face_is_not_called_converged(threads)
     assert "face" in report.outcome.value
 
 
-def test_pinned_faces_and_faces_next_to_pinned_vertices_inside_do_not_count():
-    """What is pinned into an obstacle is so on purpose."""
+def test_faces_with_pinned_vertices_inside_are_ignored():
+    """Pinned vertices may be inside an obstacle on purpose."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(
         supple.block(cells=(2, 2, 2), size=(1, 1, 1)), supple.Corotated(young=1e5, poisson=0.3)
@@ -223,8 +223,8 @@ def test_pinned_faces_and_faces_next_to_pinned_vertices_inside_do_not_count():
     assert placed(scene).faces.max_penetration == 0
 
 
-def test_a_device_finds_the_faces_that_the_host_finds(fake_device):  # noqa: F811
-    """Of a batch of two states, one of which has moved away."""
+def test_device_finds_the_faces_of_the_host(fake_device):  # noqa: F811
+    """One of the two batch members has moved away from the obstacle."""
     from supple.problem.cuda import Cuda
 
     scene = block(obstacle_shapes(1.0, (0, 0, 0))["ball"], supple.Translate((0, -0.03, 0)))

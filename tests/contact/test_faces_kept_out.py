@@ -1,4 +1,4 @@
-"""Obstacles that are small against faces, which are kept out of them."""
+"""Obstacles smaller than faces do not penetrate them."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ GRAVITY = np.array([0, -9.81, 0])
 
 
 def pressed(shape, placement="here", depth=0.03, **options):
-    """A block into whose face something is pushed by so many of its sizes."""
+    """A block into whose face an obstacle is pushed by `depth` times its size."""
     size, origin = PLACEMENTS[placement]
     scene = block(obstacle_shapes(size, origin)[shape], supple.Translate((0, -depth * size, 0)), size, origin)
     return supple.equilibrium(scene, tolerance=1e-6, **options)
@@ -46,8 +46,8 @@ def test_small_obstacles_do_not_enter_faces(shape, placement):
 
 @pytest.mark.parametrize("depth", [0.06, 0.1])
 @pytest.mark.parametrize("shape", ["ball", "standing rod"])
-def test_faces_leave_obstacles_on_the_side_where_they_were(shape, depth):
-    """Also where more than half of these has gone through at once."""
+def test_faces_leave_obstacles_on_their_original_side(shape, depth):
+    """The side is kept also if more than half of the obstacle passes through at once."""
     result = pressed(shape, depth=depth)
     assert result.report.outcome is supple.Outcome.CONVERGED
     x = result.positions - result.model.rest
@@ -69,8 +69,8 @@ def test_threads_and_precisions_agree():
     assert np.abs(single.positions - one.positions).max() < 1e-4
 
 
-def test_a_closed_surface_does_not_enter_faces_along_its_rim():
-    """A bowl upside down, much smaller than a face, whose rim is sharp and whose inside is not."""
+def test_sharp_rim_of_a_closed_surface_does_not_enter_faces():
+    """The obstacle is an inverted bowl, much smaller than a face, with a sharp rim."""
     mesh = bowl().scaled(0.08)
     points = mesh.points * np.array([1, -1, -1])
     points = points[:, [0, 2, 1]] * np.array([1, 1, 1])
@@ -101,9 +101,8 @@ def trampoline(cells, radius, friction=0.0):
 
 
 @pytest.mark.parametrize(("cells", "friction"), [(4, 0.0), (4, 0.4), (8, 0.0), (16, 0.0)])
-def test_a_ball_does_not_fall_through_the_cells_of_a_trampoline(cells, friction):
-    """Which are larger than it is [GPBD Fig. 9]; what it gains of momentum is what the cloth and its weight
-    give it."""
+def test_ball_does_not_fall_through_the_cells_of_a_trampoline(cells, friction):
+    """Cells are larger than the ball [GPBD Fig. 9]; its momentum is the impulse of cloth and weight."""
     scene = trampoline(cells, 0.4 / cells, friction)
     heights, before, pushed, arrived = [], np.zeros(3), 0, 0
     for frame in supple.simulate(scene, solver=supple.PBNG(), tolerance=1e-5, max_iterations=2000, frames=60):
@@ -123,7 +122,7 @@ def test_a_ball_does_not_fall_through_the_cells_of_a_trampoline(cells, friction)
     assert max(heights[lowest:]) > heights[lowest] + 0.02, "it is thrown back"
 
 
-def test_a_motion_that_is_resumed_is_the_one_that_was_not_interrupted():
+def test_resumed_motion_is_identical():
     scene = trampoline(4, 0.1, 0.3)
     limits = {"tolerance": 1e-5, "max_iterations": 500}
     uninterrupted = list(supple.simulate(scene, solver=supple.PBNG(), frames=26, **limits))
@@ -133,7 +132,7 @@ def test_a_motion_that_is_resumed_is_the_one_that_was_not_interrupted():
     assert end.report.contact.obstacles.count > 0
 
 
-def test_only_scenes_with_small_obstacles_have_it():
+def test_only_scenes_with_small_obstacles_have_face_terms():
     assert not supple.scene.build_model(
         block(supple.Plane(point=(0, 1, 0), normal=(0, -1, 0)), None)
     ).dynamic_terms
@@ -141,7 +140,7 @@ def test_only_scenes_with_small_obstacles_have_it():
     assert supple.scene.build_model(block(obstacle_shapes(1.0, (0, 0, 0))["ball"], None)).dynamic_terms
 
 
-def test_a_device_has_the_points_that_the_host_has(fake_device):  # noqa: F811
+def test_device_points_equal_host_points(fake_device):  # noqa: F811
     from supple.problem.cuda import Cuda
 
     model = supple.scene.build_model(
@@ -157,8 +156,8 @@ def test_a_device_has_the_points_that_the_host_has(fake_device):  # noqa: F811
         np.testing.assert_allclose(getattr(points[0], name), getattr(points[1], name), rtol=1e-12, atol=1e-12)
 
 
-def test_points_follow_the_deepest_by_half_and_stay_where_another_is_deepest():
-    """In the same face and shape only."""
+def test_contact_points_follow_the_deepest_point_by_half():
+    """Points in the same face and shape move half the way; a point stays if another one is deepest."""
     known = FacePoints.at(np.array([3, 3]), np.array([0, 1]), np.array([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]))
     now = FacePoints.at(np.array([3, 3]), np.array([0, 1]), np.array([[0.4, 0.4, 0.2], [0.0, 0.1, 0.9]]))
     points = known.merge(now)
@@ -168,7 +167,7 @@ def test_points_follow_the_deepest_by_half_and_stay_where_another_is_deepest():
 
 
 @pytest.mark.parametrize("shape", [supple.Sphere(0.3), supple.Box((0.2, 3.0, 0.4)), bowl()])
-def test_the_way_out_ends_on_the_surface(shape):
+def test_exit_points_are_on_the_surface(shape):
     shape = SurfaceShape(shape) if isinstance(shape, supple.TriMesh) else shape
     shapes, rng = Shapes(shape.rows, np.append(shape.values, 0.0)), np.random.default_rng(3)
     points = rng.uniform(-0.5, 0.5, (400, 3)) + np.array([0, 0, -0.3])

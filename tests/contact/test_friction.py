@@ -1,4 +1,4 @@
-"""Friction between bodies that meet: what sticks does so for ever, and what slides does as Coulomb says."""
+"""Friction between bodies: static friction without creep, and Coulomb's law for sliding."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,14 @@ from supple.solvers import SOLVERS
 from supple.terms import PenaltyContacts
 
 ANGLE = np.radians(26.565)
-"""Whose tangent is 0.5, but for rounding."""
+"""Slope angle with a tangent of 0.5 to rounding."""
 
 FRICTION_SOLVERS = [name for name in SOLVERS if name not in ("newton", "pbd", "xpbd", "block_xpbd", "gpbd")]
-"""Solvers that arrive at a small relative residual with contacts this stiff in some hundred sweeps."""
+"""Solvers that reach a small relative residual with contacts this stiff in some hundred sweeps."""
 
 
 def on_slope(mu, kinetic_friction=None, angle=ANGLE, velocity=(0, 0, 0), **options):
-    """A block on another that is pinned, on a slope."""
+    """A block on a pinned one, on a slope."""
     gravity = 9.81 * np.array([np.sin(angle), -np.cos(angle), 0])
     scene = supple.Scene(
         gravity=tuple(gravity),
@@ -35,24 +35,24 @@ def on_slope(mu, kinetic_friction=None, angle=ANGLE, velocity=(0, 0, 0), **optio
 
 
 def positions_along(scene, frames, tolerance=1e-6, **options):
-    """Of the block, at every frame."""
+    """Displacement of the block at every frame."""
     motion = supple.simulate(scene, solver=supple.PBNG(), frames=frames, tolerance=tolerance, **options)
     return np.array([frame.positions_of(scene.bodies[1])[:, 0].mean() for frame in motion])
 
 
-def test_a_block_stays_on_another_below_the_critical_angle():
-    """It comes to rest elastically and then does not creep."""
+def test_block_sticks_below_the_critical_angle():
+    """The block settles elastically and then does not creep."""
     displacement = positions_along(on_slope(0.6), 60)
     assert np.ptp(displacement[30:]) < 1e-6
 
 
-def test_a_block_slides_on_another_as_friction_lets_it():
+def test_sliding_acceleration_follows_coulomb():
     displacement, times = positions_along(on_slope(0.3), 40), 0.02 * np.arange(1, 41)
     acceleration = 2 * np.polyfit(times[10:], displacement[10:], 2)[0]
     assert acceleration == pytest.approx(9.81 * (np.sin(ANGLE) - 0.3 * np.cos(ANGLE)), rel=0.01)
 
 
-def test_what_slides_has_kinetic_friction_and_what_rests_static():
+def test_kinetic_friction_of_sliding_and_static_friction_of_resting_blocks():
     scene = on_slope(0.8, kinetic_friction=0.3, angle=0.0, velocity=(1, 0, 0))
     displacement, times = positions_along(scene, 25), 0.02 * np.arange(1, 26)
     assert 2 * np.polyfit(times[4:15], displacement[4:15], 2)[0] == pytest.approx(-9.81 * 0.3, rel=0.05)
@@ -63,7 +63,7 @@ def test_what_slides_has_kinetic_friction_and_what_rests_static():
     assert np.ptp(positions_along(sliding_scene, 20, initial=start)[10:]) < 1e-6, "from rest"
 
 
-def test_pairs_have_their_own_friction():
+def test_friction_pairs_override_friction():
     pair = supple.scene.FrictionPair(("block", "base"), 2.0)
     assert np.ptp(positions_along(on_slope(0.0, friction_pairs=(pair,)), 40)[25:]) < 1e-6
     with pytest.raises(supple.SceneError, match="no body 'floor'"):
@@ -72,7 +72,7 @@ def test_pairs_have_their_own_friction():
         )
 
 
-def test_forces_of_bodies_on_each_other_are_opposite():
+def test_friction_forces_between_bodies_are_opposite():
     for frame in supple.simulate(on_slope(0.3), solver=supple.PBNG(), frames=12, tolerance=1e-6):
         forces = np.array(list(frame.report.contact.bodies.forces.values()))
         assert np.abs(forces.sum(axis=0)).max() <= 1e-12 * np.abs(forces).max()
@@ -82,7 +82,7 @@ def test_forces_of_bodies_on_each_other_are_opposite():
     )
 
 
-def test_a_motion_goes_on_from_a_state_bit_by_bit():
+def test_motion_resumed_from_state_is_bitwise_identical():
     scene = on_slope(0.45)
     uninterrupted = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=6))
     rest = supple.simulate(
@@ -115,7 +115,7 @@ def test_newton_refuses_friction_between_bodies():
 
 
 def contacts_only(mu):
-    """Some contacts of random stencils, without bodies."""
+    """Contacts with random stencils, without bodies."""
     random, n = np.random.default_rng(0), 12
     rest = random.normal(size=(n, 3))
     vertices = np.array([random.permutation(n)[:4] for _ in range(6)], np.int32)
@@ -130,7 +130,7 @@ def contacts_only(mu):
 
 
 @pytest.mark.parametrize("mu", [0.0, 1e9], ids=["smooth", "sticking"])
-def test_forces_are_the_derivative_of_the_energy_where_nothing_slides(mu):
+def test_sticking_forces_are_the_derivative_of_the_energy(mu):
     problem = Problem(contacts_only(mu), "float64")
     u, random = 0.2 * np.random.default_rng(1).normal(size=(12, 3)), np.random.default_rng(2)
     problem.positions = problem.model.rest + u
@@ -147,7 +147,7 @@ def test_forces_are_the_derivative_of_the_energy_where_nothing_slides(mu):
         assert -(forces * direction).sum() == pytest.approx(slope, rel=1e-6, abs=1e-7)
 
 
-def test_kernels_and_host_agree_on_forces_and_none_is_outside_the_cone():
+def test_kernels_and_host_agree_and_forces_are_inside_the_cone():
     model = contacts_only(0.3)
     problem, (term,) = Problem(model, "float64"), model.terms
     u = 0.3 * np.random.default_rng(3).normal(size=(12, 3))

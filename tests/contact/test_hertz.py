@@ -1,4 +1,4 @@
-"""Hertz's law, by the small runs of benchmarks/contact.py."""
+"""Hertz's law in small runs of benchmarks/contact.py."""
 
 import sys
 from pathlib import Path
@@ -9,8 +9,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 contact = pytest.importorskip("contact")
 
 
-def test_a_ball_pressed_into_a_block_needs_the_force_of_hertz():
-    """In the limit of small cells; a coarse block is too stiff."""
+def test_pressed_ball_has_the_force_of_hertz():
+    """The force converges with the cell size; a coarse block is too stiff."""
     rows = [contact.indent(cells, 0.02) for cells in (8, 12)]
     assert all(row["outcome"] == "converged" for row in rows)
     assert rows[0]["ratio"] > rows[1]["ratio"] > 1

@@ -1,4 +1,4 @@
-"""Bodies that intersect where a scene begins, pushed apart before a barrier keeps them so."""
+"""Initially intersecting bodies are separated before barrier contact begins."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def intersects(scene, x):
     return find_crossings(Surfaces(triangles, body, x, 0.0, np.zeros(2, bool)), x)
 
 
-def test_bodies_are_separated_where_that_is_requested():
+def test_intersecting_bodies_are_separated_on_request():
     with pytest.raises(supple.SceneError, match=r"'low' and 'high' intersect.*separate_initial = true"):
         supple.scene.build_model(overlapping())
     scene = overlapping(separate_initial=True)
@@ -37,13 +37,13 @@ def test_bodies_are_separated_where_that_is_requested():
         assert not intersects(scene, frame.positions)
 
 
-def test_only_a_barrier_separates_first():
+def test_initial_separation_needs_a_barrier():
     with pytest.raises(supple.SceneError, match='separate_initial is for contact by a "barrier"'):
         supple.Contact("weak", separate_initial=True)
 
 
 def stacked(**options):
-    """A block that lies on another one, without any gap."""
+    """A block on another one without a gap."""
     scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("barrier", **options))
     soft = supple.Corotated(young=1e5, poisson=0.3)
     low = scene.add_solid(supple.block(1), soft, name="low")
@@ -53,7 +53,7 @@ def stacked(**options):
     return scene
 
 
-def test_bodies_that_touch_are_reported_or_separated():
+def test_touching_bodies_are_reported_or_separated():
     with pytest.raises(ValueError, match=r"'low' touches 'high'.*separate_initial = true"):
         supple.equilibrium(stacked(), tolerance=1e-4)
     result = supple.equilibrium(stacked(separate_initial=True), tolerance=1e-4)
@@ -61,8 +61,8 @@ def test_bodies_that_touch_are_reported_or_separated():
     assert result.report.contact.bodies.min_gap > 0
 
 
-def test_what_flies_away_has_not_burst():
-    """Far apart, bodies are still as large as they were, whatever keeps them from touching."""
+def test_distant_fast_body_keeps_its_size():
+    """Bodies that are far apart do not deform, with barrier contact enabled."""
     scene = supple.Scene(
         quasistatic=False, dt=0.02, frames=7, gravity=(0, 0, 0), contact=supple.Contact("barrier")
     )

@@ -1,4 +1,4 @@
-"""Obstacles that move fast, or deform; and where they are in files, pictures and on the live page."""
+"""Fast and deforming obstacles, and their positions in files, pictures and on the live page."""
 
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ from supple.view.renderers.surface import surface_of
 
 
 def swept(thickness=0.02):
-    """A thin plate that goes through where a block is, in one step."""
+    """A thin plate that sweeps through the place of a block in one step."""
     scene = supple.Scene(gravity=(0, 0, 0))
     mesh = supple.block(cells=(2, 2, 2), size=(0.4, 0.4, 0.4))
     body = scene.add_solid(mesh, supple.Corotated(young=1e4, poisson=0.3), density=100)
@@ -27,14 +27,14 @@ def swept(thickness=0.02):
     return scene
 
 
-def test_a_thin_plate_that_moves_fast_leaves_nothing_behind():
+def test_fast_thin_plate_takes_all_vertices_along():
     result = supple.equilibrium(swept(), solver=supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     assert result.report.ok
     assert result.positions[:, 0].min() == pytest.approx(0.11, abs=1e-6)
     assert result.report.contact.obstacles.each[0].count == 9
 
 
-def test_a_surface_that_grows_pushes_away_what_is_around_it():
+def test_growing_surface_pushes_bodies_away():
     scene = supple.Scene(gravity=(0, 0, 0))
     mesh = supple.block(cells=(2, 2, 2), size=(0.4, 0.4, 0.4)).translated((0.31, -0.2, -0.2))
     body = scene.add_solid(mesh, supple.Corotated(young=1e4, poisson=0.3), density=100)
@@ -60,7 +60,7 @@ def test_a_surface_that_grows_pushes_away_what_is_around_it():
         scene.add_obstacle(growing, friction=0.1)
 
 
-def test_pictures_have_obstacles_and_points_of_contact():
+def test_pictures_show_obstacles_and_contact_points():
     scene = swept()
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-6, position_tolerance=None)
     touching = contact_points(result.model, result.positions, np.inf)
@@ -75,7 +75,7 @@ def test_pictures_have_obstacles_and_points_of_contact():
     assert ((outward * away).sum(axis=1) > 0).all(), "counter-clockwise seen from outside"
 
 
-def test_files_have_obstacles_next_to_bodies(tmp_path):
+def test_files_contain_obstacles(tmp_path):
     scene = swept()
     frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), dt=0.5, frames=2))
     supple.io.save_frames(scene, frames, "vtu,glb,obj,npz", tmp_path)
@@ -91,8 +91,8 @@ def test_files_have_obstacles_next_to_bodies(tmp_path):
 
 
 def shifted(tmp_path):
-    """The file of a scene with a ball that goes from x = 0 to x = 0.5 m in 0.2 s and turns, far from a block;
-    and the vertices of the ball (p, 3) [m] at times [s]."""
+    """File of a scene with a rotating ball that moves from x = 0 to x = 0.5 m in 0.2 s, far from a block, and
+    the vertices of the ball (p, 3) [m] at times [s]."""
     ball = supple.meshes.sphere(radius=0.2, resolution=6).translated((0, 0, -1))
     meshes = [ball, ball.rotated((0, 0, 1), 0.5).translated((0.5, 0, 0))]
     for k, mesh in enumerate(meshes):
@@ -127,7 +127,7 @@ shape = { sequence = { files = ["ball0.obj", "ball1.obj"], times = [0, 0.2] } }
     return tmp_path / "scene.toml", points_at
 
 
-def test_a_deforming_surface_is_exported_and_drawn_as_the_given_mesh_at_its_time(tmp_path):
+def test_exports_and_pictures_have_the_deforming_surface_at_its_time(tmp_path):
     usd, geometry = (pytest.importorskip(f"pxr.{name}") for name in ("Usd", "UsdGeom"))
     import pyvista
 
@@ -154,7 +154,7 @@ def test_a_deforming_surface_is_exported_and_drawn_as_the_given_mesh_at_its_time
             np.testing.assert_allclose(drawn, expected, atol=1e-9)
 
 
-def test_meshes_with_other_triangles_are_exported_one_after_the_other():
+def test_meshes_with_different_triangles_are_exported_in_sequence():
     fine, coarse = (
         supple.meshes.sphere(radius=0.2, resolution=6),
         supple.meshes.sphere(radius=0.3, resolution=4),
@@ -170,7 +170,7 @@ def test_meshes_with_other_triangles_are_exported_one_after_the_other():
 
 
 class Scenery:
-    """Stands for the part of viser's server that draws meshes."""
+    """Stub of the part of viser's server that draws meshes."""
 
     def __init__(self):
         self.scene, self.drawn = self, {}
@@ -185,7 +185,7 @@ class Scenery:
         return self.drawn[name]
 
 
-def test_the_live_page_shows_a_deforming_surface_at_its_time(tmp_path):
+def test_live_page_shows_the_deforming_surface_at_its_time(tmp_path):
     path, points_at = shifted(tmp_path)
     model = build_model(supple.load_scene(path).scene)
     server = Scenery()

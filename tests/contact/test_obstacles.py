@@ -1,4 +1,4 @@
-"""Bodies on, between and next to obstacles, with answers that are known."""
+"""Bodies on, between and next to obstacles, against known solutions."""
 
 from collections import defaultdict
 
@@ -9,8 +9,8 @@ import supple
 from supple.solvers import SOLVERS
 
 YOUNG, DENSITY = 1e5, 1000.0
-ABLE = [name for name in SOLVERS if name not in ("pbd", "xpbd", "block_xpbd")]
-"""Solvers that find equilibria with obstacles to a small relative residual: the others bend forces."""
+OBSTACLE_SOLVERS = [name for name in SOLVERS if name not in ("pbd", "xpbd", "block_xpbd")]
+"""Solvers that find equilibria with obstacles to a small relative residual."""
 
 
 def block_on_plane(cells=2, poisson=0.0, young=YOUNG, **options):
@@ -27,7 +27,7 @@ def total_force(report):
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_the_floor_carries_the_weight(precision):
+def test_floor_reaction_equals_the_weight(precision):
     scene, _ = block_on_plane(3)
     scene.add_obstacle(supple.Plane(), name="floor")
     tolerance = 1e-6 if precision == "float64" else 1e-4
@@ -45,9 +45,9 @@ def test_the_floor_carries_the_weight(precision):
     assert 1 - result.positions[:, 1].max() == pytest.approx(sinks, rel=0.05), "for small strains"
 
 
-@pytest.mark.parametrize("name", ABLE)
-def test_all_solvers_agree_on_what_lies_on_a_floor(name):
-    """In a step of time, with friction and a second obstacle."""
+@pytest.mark.parametrize("name", OBSTACLE_SOLVERS)
+def test_all_solvers_agree_on_contact_with_a_floor(name):
+    """One time step with friction and a second obstacle."""
     scene, _ = block_on_plane(2, 0.3, quasistatic=False, dt=0.01)
     scene.add_obstacle(supple.Plane(), friction=0.3)
     scene.add_obstacle(supple.Sphere(radius=0.2, center=(0.5, -0.19, 0.5)), name="bump")
@@ -69,8 +69,8 @@ def test_all_solvers_agree_on_what_lies_on_a_floor(name):
 
 @pytest.mark.parametrize("solver", [supple.Newton(), supple.Hybrid(max_predicted_sweeps=0), supple.Hybrid()])
 @pytest.mark.parametrize("friction", [0.0, 0.4])
-def test_newton_steps_find_what_sweeps_find(solver, friction):
-    """A ball between two plates, of which it touches more and more."""
+def test_newton_and_sweeps_find_the_same_contact(solver, friction):
+    """The contact area of a ball between two plates grows during the solve."""
     scene = supple.Scene(gravity=(0, -9.81, 0))
     ball = scene.add_solid(supple.ball(0.5, 3), supple.NeoHookean(young=1e5, poisson=0.3), density=1000)
     scene.pin(ball.where(lambda X: np.abs(X[:, [0, 2]]).max(axis=1) < 1e-6), axes="xz")
@@ -88,8 +88,8 @@ def test_newton_steps_find_what_sweeps_find(solver, friction):
         np.testing.assert_allclose(result.positions[:, 1], swept.positions[:, 1], atol=1e-5)
 
 
-def test_a_ball_dropped_loses_its_momentum_to_the_floor():
-    """Σ impulses = change of momentum, step by step."""
+def test_dropped_ball_conserves_momentum_with_the_floor():
+    """In every step the impulse equals the change of momentum."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     ball = supple.ball(radius=0.5, resolution=3).translated((0, 0.55, 0))
     body = scene.add_solid(ball, supple.NeoHookean(young=1e4, poisson=0.3), velocity=(0.3, -2, 0))
@@ -107,12 +107,12 @@ def test_a_ball_dropped_loses_its_momentum_to_the_floor():
 
 
 CRITICAL = 0.5
-"""tan 26.565 degrees, but for rounding."""
+"""Critical friction coefficient, tan 26.565° to rounding."""
 
 
 def sliding(mu, frames, precision="float64", **obstacle):
-    """How far a block has come down a slope of 26.565 degrees at every frame, from rest on it. It is in
-    balance there, but for what friction does not carry, before time begins."""
+    """Displacement of a block down a slope of 26.565° at every frame, from its frictionless contact
+    equilibrium."""
     angle = np.radians(26.565)
     gravity = 9.81 * np.array([np.sin(angle), -np.cos(angle), 0])
     mesh = supple.block(cells=(2, 1, 2), size=(1, 0.5, 1))
@@ -130,7 +130,7 @@ def sliding(mu, frames, precision="float64", **obstacle):
     )
 
 
-def test_a_block_stays_on_a_slope_that_friction_just_holds():
+def test_block_sticks_on_a_slope_at_critical_friction():
     assert np.abs(sliding(0.5, 100)[-1]) < 2e-4, "elastic shear: its weight comes to rest on other vertices"
     for mu in (0.51, 0.6, 2.0):
         displacement = sliding(mu, 60)
@@ -138,7 +138,7 @@ def test_a_block_stays_on_a_slope_that_friction_just_holds():
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.3, 0.49])
-def test_a_block_slides_as_friction_lets_it(mu):
+def test_sliding_acceleration_follows_coulomb(mu):
     angle, times = np.radians(26.565), 0.02 * np.arange(1, 101)
     displacement = sliding(mu, 100)
     acceleration = 2 * np.polyfit(times[40:], displacement[40:], 2)[0]
@@ -146,8 +146,8 @@ def test_a_block_slides_as_friction_lets_it(mu):
     assert acceleration == pytest.approx(expected, rel=1e-3)
 
 
-def test_what_slides_has_kinetic_friction_and_what_rests_static():
-    """Also on a floor that moves, where what rests is what moves along."""
+def test_kinetic_friction_of_sliding_and_static_friction_of_resting_blocks():
+    """On a moving floor, sticking vertices move along with it."""
     for speed in (0.0, 0.7):
         scene, _ = block_on_plane(2, 0.3, 1e7, quasistatic=False, dt=0.02)
         scene.add_obstacle(supple.Plane(), friction=0.8, kinetic_friction=0.3)
@@ -165,13 +165,13 @@ def test_what_slides_has_kinetic_friction_and_what_rests_static():
         assert np.ptp(rests) < 1e-6, "it has come to rest after 0.34 s"
 
 
-def test_static_friction_holds_on_a_slope_where_kinetic_would_not():
+def test_static_friction_holds_on_a_slope_beyond_kinetic_friction():
     displacement = sliding(0.55, 60, kinetic_friction=0.2)
     assert np.ptp(displacement[20:]) < 1e-6
 
 
-def test_friction_drags_along_what_lies_on_a_conveyor():
-    """The anchor of what sticks moves with the obstacle."""
+def test_conveyor_drags_a_body_by_friction():
+    """The anchor of sticking friction moves with the obstacle."""
     scene, _ = block_on_plane(2, 0.3)
     scene.add_obstacle(supple.Plane(), supple.Translate((0.4, 0, 0.2)), friction=0.5)
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7)
@@ -179,15 +179,15 @@ def test_friction_drags_along_what_lies_on_a_conveyor():
     np.testing.assert_allclose(bottom.mean(axis=0), (0.9, 0, 0.7), atol=1e-6)
 
 
-def test_without_friction_nothing_is_dragged_along():
+def test_frictionless_conveyor_drags_nothing():
     scene, _ = block_on_plane(2, 0.3)
     scene.add_obstacle(supple.Plane(), supple.Translate((0.4, 0, 0.2)))
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-7)
     np.testing.assert_allclose(result.positions.mean(axis=0)[[0, 2]], 0.5, atol=1e-6)
 
 
-def test_a_corner_of_a_box_holds_along_three_directions():
-    """Each wall carries its share of a force into the corner."""
+def test_corner_of_a_box_holds_along_three_directions():
+    """Each wall carries its component of a force into the corner."""
     scene = supple.Scene(gravity=(-1, -2, -3))
     mesh = supple.block(cells=(2, 2, 2), size=(1, 1, 1))
     scene.add_solid(mesh, supple.Corotated(young=YOUNG, poisson=0.3), density=DENSITY)
@@ -200,8 +200,8 @@ def test_a_corner_of_a_box_holds_along_three_directions():
     assert result.positions.min() == pytest.approx(0, abs=1e-15)
 
 
-def test_plates_that_close_squeeze_what_is_between_them():
-    """The opposite forces of two plates, as large as the stress times the area."""
+def test_closing_plates_squeeze_a_block():
+    """The plates' opposite forces equal stress times area."""
     scene = supple.Scene(gravity=(0, 0, 0))
     mesh = supple.block(cells=(2, 2, 2), size=(1, 1, 1))
     scene.add_solid(mesh, supple.materials.LinearElastic(young=YOUNG, poisson=0.0), density=DENSITY)
@@ -214,7 +214,7 @@ def test_plates_that_close_squeeze_what_is_between_them():
     np.testing.assert_allclose(forces["below"], (0, -0.1 * YOUNG, 0), rtol=1e-5, atol=1)
 
 
-def test_variations_see_obstacles_where_they_are_at_their_times():
+def test_variations_have_obstacles_at_their_times():
     scene = supple.Scene(gravity=(0, 0, 0))
     mesh = supple.block(cells=(2, 2, 2), size=(1, 1, 1))
     body = scene.add_solid(mesh, supple.Corotated(young=YOUNG, poisson=0.0), density=DENSITY)
@@ -227,7 +227,7 @@ def test_variations_see_obstacles_where_they_are_at_their_times():
 
 
 def test_recording_changes_nothing():
-    """With friction, and with an obstacle that is not flat."""
+    """The scene has friction and a curved obstacle."""
     scene, _ = block_on_plane(2, 0.3, quasistatic=False, dt=0.01)
     scene.add_obstacle(supple.Sphere(radius=1, center=(0.4, -1, 0.5)), friction=0.3)
     plain, recorded = (
@@ -247,7 +247,7 @@ def test_recording_changes_nothing():
         np.testing.assert_array_equal(one.positions, other.positions)
 
 
-def test_results_do_not_depend_on_threads():
+def test_results_are_independent_of_threads():
     scene, _ = block_on_plane(6, 0.3, quasistatic=False, dt=0.01)
     scene.add_obstacle(supple.Plane(), friction=0.3)
     scene.add_obstacle(supple.Sphere(radius=1, center=(0.5, -1, 0.5)))
@@ -274,7 +274,7 @@ def test_bad_obstacles_are_refused(add, message):
         add(scene)
 
 
-def test_a_start_inside_is_named_with_its_depth():
+def test_start_inside_an_obstacle_is_named_with_its_depth():
     scene, _ = block_on_plane()
     scene.add_obstacle(supple.Plane(point=(0, 0.25, 0)), name="floor")
     with pytest.raises(

@@ -1,4 +1,5 @@
-"""Pins and obstacles go on only as far as a barrier has room for them: on their motion, and they arrive."""
+"""Barrier contact limits prescribed motions of pins and obstacles, which still follow their paths and
+arrive."""
 
 import numpy as np
 import pytest
@@ -8,13 +9,13 @@ import supple
 from supple.contact import prescribed_motion as leading
 
 AXIS = np.array([0.0, 0.25])
-"""Of the mat's turning, y and z [m]."""
+"""Rotation axis of the mat: y and z [m]."""
 
 RUBBER = supple.NeoHookean(young=1e5, poisson=0.3)
 
 
 def mat(angle=2.0, duration=0.1, cells=8, against=True):
-    """Light cloth whose ends are turned by the same angle each, against each other or together."""
+    """Light cloth whose ends turn by the same angle, in opposite directions or together."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact="barrier")
     sheet, kind = (
         supple.sheet(cells, size=(1, 0.5), plane="xz"),
@@ -36,13 +37,13 @@ def mat(angle=2.0, duration=0.1, cells=8, against=True):
 
 @pytest.fixture
 def slow(monkeypatch):
-    """No iterations but those that are given, as where pins push something ahead of them."""
+    """Allow no additional iterations for prescribed motions, as for pins that push bodies ahead of them."""
     monkeypatch.setattr(leading, "MIN_PIN_FRACTION", np.inf)
 
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Where pins are after every look."""
+    """Recorded positions of pins after every check."""
     pin_targets, pursue = [], leading.PinMotion.advance
 
     def watched(own, *limits):
@@ -55,7 +56,7 @@ def seen(monkeypatch):
 
 
 @pytest.mark.usefixtures("slow")
-def test_pins_that_are_late_stay_on_their_arcs(seen):
+def test_late_pins_stay_on_their_arcs(seen):
     scene = mat()
     *_, last = frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=5), frames=60))
     model, behind = last.model, [frame.report.contact.bodies.pin_lag for frame in frames]
@@ -72,7 +73,7 @@ def test_pins_that_are_late_stay_on_their_arcs(seen):
 
 
 @pytest.mark.usefixtures("slow")
-def test_a_motion_with_late_pins_goes_on_bitwise():
+def test_motion_with_late_pins_resumes_bitwise():
     scene, solver = mat(), supple.PBNG(iterations=5)
     frames = list(supple.simulate(scene, solver=solver, frames=12))
     assert frames[4].report.contact.bodies.pin_lag > 0
@@ -89,8 +90,8 @@ def test_a_motion_with_late_pins_goes_on_bitwise():
 
 
 @pytest.mark.parametrize("angle", [0.1, 2.0, 30.0])
-def test_pins_that_turn_arrive_in_every_frame(angle):
-    """However fast: by up to 60 edges in a frame, with two iterations in each."""
+def test_turning_pins_arrive_in_every_frame(angle):
+    """Pins move by up to 60 edge lengths in a frame of two iterations."""
     scene = mat(angle, duration=0.05, cells=4, against=False)
     for frame in supple.simulate(scene, solver=supple.PBNG(iterations=2), frames=2):
         assert frame.report.contact.bodies.pin_lag == 0
@@ -102,7 +103,7 @@ def test_pins_that_turn_arrive_in_every_frame(angle):
 
 
 @pytest.mark.parametrize("speed", [1.0, 30.0, 300.0])
-def test_a_body_that_is_pulled_arrives_in_every_frame(speed):
+def test_pulled_body_arrives_in_every_frame(speed):
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact="barrier")
     body = scene.add_solid(supple.block(cells=2), RUBBER, density=1)
     scene.add_solid(supple.block(cells=1).translated((0, 5, 0)), RUBBER, density=1)
@@ -115,8 +116,8 @@ def test_a_body_that_is_pulled_arrives_in_every_frame(speed):
         assert np.isfinite(frame.positions).all()
 
 
-def test_a_way_that_leads_back_is_gone_all_the_same(seen):
-    """A whole turn in one frame."""
+def test_closed_path_of_pins_is_followed(seen):
+    """A full turn in one frame leads back to the start."""
     scene = mat(2 * np.pi, duration=0.01, cells=4, against=False)
     (frame,) = supple.simulate(scene, solver=supple.PBNG(iterations=2), frames=1)
     assert frame.report.contact.bodies.pin_lag == 0
@@ -126,8 +127,8 @@ def test_a_way_that_leads_back_is_gone_all_the_same(seen):
     np.testing.assert_allclose(frame.positions[frame.model.pinned], start, atol=1e-12)
 
 
-def test_pins_in_each_others_way_are_late_and_say_so():
-    """Held plates that are to pass each other: iterations are those that were given."""
+def test_mutually_blocking_pins_are_late_and_reported():
+    """Pinned plates with crossing targets do not use additional iterations."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact="barrier")
     low = scene.add_solid(supple.block(cells=2), RUBBER, density=1000)
     high = scene.add_solid(supple.block(cells=2).translated((0.1, 1.1, 0.05)), RUBBER, density=1000)
@@ -140,7 +141,7 @@ def test_pins_in_each_others_way_are_late_and_say_so():
     assert not any(intersects(scene, frame.positions) for frame in frames)
 
 
-def test_a_state_with_late_pins_is_for_scenes_with_a_barrier():
+def test_state_with_late_pins_needs_a_barrier():
     scene = mat(cells=4)
     (frame,) = supple.simulate(scene, solver=supple.PBNG(iterations=2), frames=1)
     late = supple.State(frame.state.displacements, frame.state.velocities, {"pins": np.zeros((1, 1))})
@@ -154,7 +155,7 @@ def test_a_state_with_late_pins_is_for_scenes_with_a_barrier():
 
 
 def layers(way, gap=0.01):
-    """Sheets above each other that a plate pushes away, with nothing behind them."""
+    """Stacked sheets that a plate pushes, with free space behind them."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, contact="barrier")
     kind = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
     for k in range(3):
@@ -168,7 +169,7 @@ def layers(way, gap=0.01):
 @pytest.mark.parametrize("way", [0.1, 0.3])
 @pytest.mark.parametrize("iterations", [5, 20])
 def test_obstacles_wait_for_bodies_in_contact(way, iterations):
-    """Nothing is inside of them in the end of a step, although neighbors hold it back in the beginning."""
+    """At the end of a step no body is inside, although neighbors block it at first."""
     scene = layers(way)
     frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=iterations), frames=12))
     assert max(frame.report.contact.obstacles.max_penetration for frame in frames) < 1e-9
@@ -183,8 +184,8 @@ def test_obstacles_wait_for_bodies_in_contact(way, iterations):
         np.testing.assert_array_equal(frame.positions, frames[frame.index - 1].positions)
 
 
-def test_an_equilibrium_has_obstacles_where_they_are_to_be():
-    """However far that is, in one solve."""
+def test_equilibrium_has_obstacles_at_their_targets():
+    """One solve covers any distance."""
     scene = supple.Scene(gravity=(0, 0, 0), contact="barrier")
     for y in (0.0, 0.53):
         scene.add_solid(supple.block(cells=2, size=(1, 0.5, 1)).translated((0, y, 0)), RUBBER)

@@ -1,4 +1,4 @@
-"""What kernels sum up for reports of contact, against sums by NumPy over all that they have."""
+"""Contact sums of kernels for reports against NumPy sums over all contacts."""
 
 import json
 from dataclasses import asdict
@@ -17,7 +17,7 @@ from supple.terms.contact.penalty import force_change, forces_on_bodies, forces_
 
 
 def pile(contact="none"):
-    """Two blocks, one on the other, pinned at one edge, in a corner of a floor and two walls."""
+    """Two stacked blocks in a corner of a floor and two walls, pinned at one edge."""
     scene = supple.Scene(gravity=(2, -9.81, 1), quasistatic=False, dt=0.01, contact=contact)
     for k in range(2):
         block = supple.block(cells=3, size=(0.4, 0.4, 0.4)).translated((0.05 * k, 0.4005 * k, 0.0))
@@ -40,7 +40,7 @@ def balanced_problem(device="cpu", contact="none", precision="float32", steps=8)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_what_obstacles_do_is_what_vertices_have(device, fake_device):  # noqa: F811
+def test_obstacle_report_equals_sums_over_vertices(device, fake_device):  # noqa: F811
     problem = balanced_problem(device)
     (contact,) = report_obstacle_contact(problem)
     report = contact.obstacles
@@ -62,11 +62,11 @@ def test_what_obstacles_do_is_what_vertices_have(device, fake_device):  # noqa: 
         assert each.max_penetration == pytest.approx(max(0.0, -least), abs=1e-12)
         if k < len(report.each) - 1:
             assert each.min_gap == pytest.approx(max(0.0, least), abs=1e-12)
-    assert report.each[-1].min_gap is None, "nobody is nearest to it"
+    assert report.each[-1].min_gap is None, "no vertex is nearest to it"
     assert report.min_gap == min(each.min_gap for each in report.each[:-1])
 
 
-def test_a_report_of_a_solve_has_the_forces_where_that_has_ended():
+def test_report_has_the_forces_at_the_end_of_the_solve():
     problem = make_problem(pile(), False, Backend(precision="float64"))
     problem.loads.set_time_step(0.01)
     for k in range(1, 6):
@@ -78,7 +78,7 @@ def test_a_report_of_a_solve_has_the_forces_where_that_has_ended():
 
 
 @pytest.mark.parametrize("method", ["weak", "barrier"])
-def test_contact_with_bodies_and_with_obstacles_is_in_one_report(method):
+def test_contacts_with_bodies_and_obstacles_are_in_one_report(method):
     frame = next(supple.simulate(pile(method), solver=supple.PBNG(iterations=5), frames=1))
     report, contact = frame.report, frame.report.contact
     assert [each.name for each in contact.obstacles.each] == ["floor", "wall", "box", "away"]
@@ -104,7 +104,7 @@ def test_contact_with_bodies_and_with_obstacles_is_in_one_report(method):
     assert (stored["bodies"]["edge_intersections"] is None) == (method == "barrier")
 
 
-def test_a_scene_without_contact_has_no_report_of_it():
+def test_scenes_without_contact_have_no_contact_report():
     scene = supple.Scene()
     scene.pin(scene.add_solid(supple.block(1), supple.Corotated(young=1e5, poisson=0.3)).where([0, 1, 2]))
     report = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-2).report
@@ -112,7 +112,7 @@ def test_a_scene_without_contact_has_no_report_of_it():
     assert report.to_dict()["contact"] is None
 
 
-def test_forces_that_were_evaluated_stay_when_somebody_asks_how_stiff_the_rest_is():
+def test_rest_stiffness_does_not_overwrite_evaluated_forces():
     problem = balanced_problem(steps=4)
     problem.diagnostics.balances()
     forces = problem.states.net[:-1], problem.contacts.planes.reaction[:, :-1]
@@ -125,7 +125,7 @@ def test_forces_that_were_evaluated_stay_when_somebody_asks_how_stiff_the_rest_i
 
 
 def weak():
-    """Contacts of bodies with friction, where they are, and displacements a little away."""
+    """Frictional weak contacts of bodies, and small displacements from them."""
     problem = balanced_problem(contact=supple.Contact("weak", friction=0.3), precision="float64")
     term = next(term for term in problem.model.terms if term.name == "contacts")
     assert len(term.vertices) > 5
@@ -133,7 +133,7 @@ def weak():
     return problem, term, u + 1e-3 * np.random.default_rng(0).normal(size=u.shape)
 
 
-def test_forces_of_bodies_on_each_other_are_those_of_all_contacts():
+def test_forces_between_bodies_equal_sums_over_contacts():
     problem, term, u = weak()
     r, actual, expected = term.forces(u), term.response(u), np.zeros(u.shape)
     assert actual.slides.any()
@@ -148,7 +148,7 @@ def test_forces_of_bodies_on_each_other_are_those_of_all_contacts():
     assert work == pytest.approx((actual.normal_force * np.abs(term.distances(rest + u))).sum())
 
 
-def test_changes_of_contacts_are_seen_once_at_every_vertex():
+def test_contact_changes_are_counted_once_per_vertex():
     _, term, u = weak()
     changed_term = type(term)(term.vertices[3:], term.weights[3:], 0.5 * term.numbers[3:])
     before, now = forces_on_vertices(term, u), forces_on_vertices(changed_term, u)
@@ -158,8 +158,8 @@ def test_changes_of_contacts_are_seen_once_at_every_vertex():
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_steps_of_lanes_that_stand_for_no_vertex_are_not_rejected(precision):
-    """Of which there are some next to frictional ones on a floor."""
+def test_steps_of_unused_lanes_are_not_rejected(precision):
+    """Frictional vertices on a floor leave some lanes unused."""
     for frame in supple.simulate(pile(), solver=supple.PBNG(iterations=10), frames=6, precision=precision):
         assert frame.report.rejected == 0
     assert frame.report.contact.obstacles.count > 0
@@ -167,8 +167,8 @@ def test_steps_of_lanes_that_stand_for_no_vertex_are_not_rejected(precision):
 
 @pytest.mark.parametrize("young", [5e4, 5e5])
 @pytest.mark.parametrize("friction", [0.0, 0.3])
-def test_a_block_at_rest_on_a_plane_is_stable(young, friction):
-    """Friction of vertices that slid outwards is no dead load, which would make turning unstable."""
+def test_block_at_rest_on_a_plane_is_stable(young, friction):
+    """Friction of outward sliding vertices is not a dead load, which would destabilize rotation."""
     scene = supple.Scene()
     scene.add_solid(supple.block(2), supple.Corotated(young=young, poisson=0.45), density=1000)
     scene.add_obstacle(supple.Plane(point=(0, 0, 0), normal=(0, 1, 0)), friction=friction)

@@ -1,4 +1,4 @@
-"""Rigid bodies with a mass: what they do to bodies is done to them."""
+"""Rigid bodies with mass: two-way coupling with deformable bodies."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ MASS = 20.0
 
 
 def collision(gravity=(0, 0, 0), velocity=(0.3, -2, 0), spin=(0, 0, 0), **options):
-    """A ball that flies onto a soft block, both of them free."""
+    """A ball that flies onto a soft block; both are free."""
     scene = supple.Scene(gravity=gravity, quasistatic=False, dt=0.01)
     block = supple.block(cells=(3, 2, 3), size=(1, 0.5, 1))
     scene.add_solid(block, supple.NeoHookean(young=2e4, poisson=0.3), density=100)
@@ -20,7 +20,7 @@ def collision(gravity=(0, 0, 0), velocity=(0.3, -2, 0), spin=(0, 0, 0), **option
     return scene
 
 
-def test_it_falls_as_backward_euler_has_it_fall():
+def test_free_fall_follows_backward_euler():
     scene = collision(gravity=(0, -9.81, 0), velocity=(0.1, 5, 0), spin=(0, 0, 2))
     scene.pin(scene.bodies[0].where(lambda X: X[:, 1] < 1e-9))
     frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=5), frames=3))
@@ -35,8 +35,8 @@ def test_it_falls_as_backward_euler_has_it_fall():
 
 
 @pytest.mark.parametrize("friction", [0.0, 0.4])
-def test_momentum_goes_from_one_to_the_other(friction):
-    """Of all together it stays; angular momentum too, about the origin."""
+def test_collision_conserves_momentum(friction):
+    """Total linear momentum is conserved, and angular momentum about the origin."""
     scene = collision(friction=friction)
     mass = supple.scene.build_model(scene).mass
     moment = 0.4 * MASS * 0.3**2
@@ -56,7 +56,7 @@ def test_momentum_goes_from_one_to_the_other(friction):
     assert frame.report.contact.obstacles.each[0].max_penetration < 1e-6
 
 
-def test_a_motion_goes_on_from_a_state():
+def test_motion_resumed_from_state_is_identical():
     scene = collision(friction=0.3)
     uninterrupted = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=4))
     rest = supple.simulate(
@@ -67,7 +67,7 @@ def test_a_motion_goes_on_from_a_state():
         np.testing.assert_array_equal(one.state.history[RIGID], other.state.history[RIGID])
 
 
-def test_evaluations_and_pictures_see_it_where_it_is():
+def test_evaluations_and_pictures_have_the_rigid_body_pose():
     *_, frame = supple.simulate(collision(), solver=supple.PBNG(), frames=6, tolerance=1e-6)
     center = frame.state.history[RIGID][0, :3]
     assert center[1] < 0.8
@@ -95,13 +95,13 @@ def test_bad_masses_are_refused(shape, options, message):
         supple.Scene().add_obstacle(shape, **options)
 
 
-def test_equilibria_refuse_what_falls():
+def test_equilibria_refuse_falling_rigid_bodies():
     with pytest.raises(supple.SceneError, match="'ball' has a mass, and falls in time"):
         supple.equilibrium(collision())
 
 
 def padded_box(mass, dt=0.01, pressed=2e-4, cells=(1, 3, 2), **options):
-    """A stepper of a box between two pads that press on it with friction, and where pins hold these."""
+    """Stepper of a box between two pads that press on it with friction, and the pads' pin targets."""
     scene = supple.Scene(quasistatic=False)
     for x0, back in ((-0.04, -0.04), (0.02, 0.04)):
         mesh = supple.block(cells, size=(0.02, 0.06, 0.03), origin=(x0, -0.03, -0.015))
@@ -117,8 +117,8 @@ def padded_box(mass, dt=0.01, pressed=2e-4, cells=(1, 3, 2), **options):
 
 @pytest.mark.parametrize("mass", [0.05, 0.5])
 @pytest.mark.parametrize("solver", ["default", "few sweeps"])
-def test_a_box_that_pads_hold_gains_their_contact_force_in_few_iterations(mass, solver):
-    """50 g sticks, which took 1,000 sweeps a step; with 20 it gained 1 % of the force. 500 g slides."""
+def test_held_box_gains_its_contact_force_in_few_iterations(mass, solver):
+    """50 g sticks, and once took 1,000 sweeps a step; with 20 it gained 1 % of the force. 500 g slides."""
     options = {} if solver == "default" else {"solver": supple.PBNG(iterations=20)}
     sim, pins = padded_box(mass, cells=(2, 6, 4), **options)
     before = 0.0
@@ -133,29 +133,29 @@ def test_a_box_that_pads_hold_gains_their_contact_force_in_few_iterations(mass, 
         before = after
 
 
-def test_a_box_that_sticks_to_pads_does_not_creep():
-    """It rose by 3.6 µm/s: the last correction of a step moved it, and not what stuck to it."""
+def test_sticking_box_does_not_creep():
+    """It once rose by 3.6 µm/s: the last correction of a step moved the box without the pads' vertices."""
     sim, pins = padded_box(0.05, dt=0.005)
     heights = [sim.step(pins=pins).state.history[RIGID][0, 1] for _ in range(80)]
     assert abs(heights[-1] - heights[40]) < 2e-9
 
 
-def test_a_step_with_a_large_residual_says_so_of_rigid_bodies():
-    """One sweep finds next to nothing of the friction."""
+def test_large_residual_of_rigid_bodies_is_reported():
+    """One sweep finds almost nothing of the friction."""
     sim, pins = padded_box(0.05, solver=supple.PBNG(iterations=1))
     report = sim.step(pins=pins).report
     assert not report.ok
     assert report.relative_residual > 0.01
 
 
-def test_what_is_not_finite_is_refused_with_a_sentence():
+def test_non_finite_rigid_motion_is_refused():
     body = RigidBody(0, 1.0, np.ones(3), np.zeros(3), np.zeros(3), np.zeros(3))
     motion = RigidMotion(body, np.zeros(3), np.eye(3), np.zeros(3), np.array([np.nan, 0, 0]))
     with pytest.raises(ValueError, match="infinite or NaN"):
         motion.begin(0.01)
 
 
-def test_a_box_between_pads_gains_the_friction_that_the_report_has():
+def test_box_between_pads_gains_the_reported_friction():
     mass, dt = 0.5, 0.01
     sim, pins = padded_box(mass, dt)
     before = 0.0
@@ -168,7 +168,7 @@ def test_a_box_between_pads_gains_the_friction_that_the_report_has():
         before = after
 
 
-def test_a_spinning_box_keeps_its_angular_momentum_and_energy():
+def test_spinning_box_keeps_its_angular_momentum_and_energy():
     size, spin = np.array([0.1, 0.2, 0.3]), np.array([15, 15, 0.5])
     moments = ((size**2).sum() - size**2) / 12
     body = RigidBody(0, 1.0, moments, np.zeros(3), np.zeros(3), spin)

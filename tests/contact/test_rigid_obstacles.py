@@ -1,4 +1,4 @@
-"""Rigid bodies next to other obstacles, and next to each other."""
+"""Rigid bodies in contact with obstacles and with each other."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ PLANE = (supple.Plane(),)
 
 
 def scene_of(*rigid, obstacles=PLANE, friction=0.0, dt=0.01, gravity=(0, -G, 0), away=(30, 30, 0)):
-    """Rigid shapes among obstacles, far from a soft body that has nothing to do with them."""
+    """Rigid shapes among obstacles, far from an unrelated soft body."""
     scene = supple.Scene(gravity=gravity, quasistatic=False, dt=dt)
     mesh = supple.block(cells=(1, 1, 1), size=(0.1, 0.1, 0.1)).translated(away)
     body = scene.add_solid(mesh, supple.NeoHookean(young=1e4, poisson=0.3), density=100)
@@ -24,7 +24,7 @@ def scene_of(*rigid, obstacles=PLANE, friction=0.0, dt=0.01, gravity=(0, -G, 0),
 
 
 def numbers_of(scene, frames):
-    """(frames, bodies, 18) of all rigid bodies."""
+    """State (frames, bodies, 18) of all rigid bodies."""
     moved = supple.simulate(scene, solver=supple.PBNG(iterations=1), frames=frames)
     return np.array([frame.state.history[RIGID] for frame in moved])
 
@@ -38,7 +38,7 @@ HEIGHT = {"ball": 0.2, "box": 0.15}
 
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("friction", [0.0, 0.5])
-def test_what_falls_on_a_plane_lies_on_it(kind, friction):
+def test_fallen_bodies_rest_on_a_plane(kind, friction):
     moved = numbers_of(scene_of((SHAPES[kind], {}), friction=friction), 45)[:, 0]
     assert moved[:, 1].min() > HEIGHT[kind] - 1e-3, "a step goes in by no more than its turn is nonlinear"
     assert moved[-1, 1] == pytest.approx(HEIGHT[kind], abs=1e-7)
@@ -46,8 +46,8 @@ def test_what_falls_on_a_plane_lies_on_it(kind, friction):
     np.testing.assert_allclose(moved[-1, [0, 2]], 0, atol=1e-6)
 
 
-def test_momentum_is_what_weight_and_plane_gave():
-    """A ball at rest keeps none of what gravity does; in the air all of it."""
+def test_momentum_matches_weight_and_contact_impulse():
+    """In the air the ball gains g Δt per step; at rest on the plane it has none."""
     moved = numbers_of(scene_of((SHAPES["ball"], {})), 40)[:, 0]
     flying = moved[:, 1] > 0.2 + 1e-9
     np.testing.assert_allclose(np.diff(moved[flying, 13]), -G * 0.01, atol=1e-9)
@@ -55,8 +55,8 @@ def test_momentum_is_what_weight_and_plane_gave():
 
 
 @pytest.mark.parametrize(("friction", "part"), [(0.0, 1.0), (1.0, 5 / 7)])
-def test_a_ball_slides_or_rolls_down_a_slope(friction, part):
-    """At g sin α, or at 5/7 of it where it rolls."""
+def test_ball_slides_or_rolls_down_a_slope(friction, part):
+    """The acceleration is g sin α for sliding and 5/7 of it for rolling."""
     tilt = np.radians(20)
     gravity = G * np.sin(tilt), -G * np.cos(tilt), 0
     ball = supple.Sphere(radius=0.2, center=(0, 0.2, 0))
@@ -68,7 +68,7 @@ def test_a_ball_slides_or_rolls_down_a_slope(friction, part):
 
 
 @pytest.mark.parametrize(("mu", "stays"), [(0.37, True), (0.35, False)])
-def test_a_box_stays_on_a_slope_that_is_not_too_steep(mu, stays):
+def test_box_sticks_on_a_shallow_slope(mu, stays):
     """tan 20° = 0.364."""
     tilt = np.radians(20)
     gravity = G * np.sin(tilt), -G * np.cos(tilt), 0
@@ -78,8 +78,8 @@ def test_a_box_stays_on_a_slope_that_is_not_too_steep(mu, stays):
     assert moved[-1, 12] == pytest.approx(0 if stays else G * fraction * 0.3, abs=1e-6 if stays else 2e-3)
 
 
-def test_they_see_each_other():
-    """A ball on a box on a plane, and the box does not feel more than both weights."""
+def test_stacked_rigid_bodies_rest():
+    """A ball on a box on a plane: neither sinks in."""
     box = supple.Box(size=(0.6, 0.2, 0.6), center=(0, 0.1, 0))
     ball = supple.Sphere(radius=0.15, center=(0, 0.45, 0))
     moved = numbers_of(scene_of((box, {"mass": 4.0}), (ball, {}), friction=0.3), 45)
@@ -88,7 +88,7 @@ def test_they_see_each_other():
     np.testing.assert_allclose(moved[-1, :, 12:], 0, atol=1e-5)
 
 
-def test_two_that_meet_in_the_air_keep_their_momentum():
+def test_collision_in_the_air_conserves_momentum():
     left = supple.Sphere(radius=0.2, center=(-0.5, 5, 0)), {"velocity": (3, 0, 0), "mass": 1.0}
     right = supple.Sphere(radius=0.2, center=(0.5, 5.1, 0)), {"velocity": (-1, 0, 0), "mass": 3.0}
     moved = numbers_of(scene_of(left, right, friction=0.2, gravity=(0, 0, 0)), 40)
@@ -99,7 +99,7 @@ def test_two_that_meet_in_the_air_keep_their_momentum():
     assert distances.min() > 0.4 - 1e-3
 
 
-def test_a_hollow_box_holds_them():
+def test_hollow_box_contains_a_ball():
     hollow_box = supple.Box(size=(1, 1, 1), center=(0, 0.5, 0), hollow=True)
     ball = supple.Sphere(radius=0.1, center=(0.2, 0.5, 0.1)), {"velocity": (4, 0, 3)}
     moved = numbers_of(scene_of(ball, obstacles=(hollow_box,), away=(-0.45, 0.8, -0.45)), 60)[:, 0]
@@ -108,13 +108,13 @@ def test_a_hollow_box_holds_them():
 
 
 def inside_box(points, numbers, size):
-    """How deep the deepest of points is in a box with such a state [m], negative outside."""
+    """Depth [m] of the deepest of some points in a box with such a state; negative outside."""
     local = (points - numbers[:3]) @ numbers[3:12].reshape(3, 3).T
     return float((np.array(size) / 2 - np.abs(local)).min(axis=1).max())
 
 
 def edge_points(numbers, size, count=41):
-    """Many points on the edges of a box with such a state."""
+    """Sample points on the edges of a box with such a state."""
     ends = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * np.array(size) / 2
     pairs = [(p, q) for p in ends for q in ends if (p != q).sum() == 1]
     local = np.concatenate([p + np.linspace(0, 1, count)[:, None] * (q - p) for p, q in pairs])
@@ -122,8 +122,8 @@ def edge_points(numbers, size, count=41):
 
 
 @pytest.mark.parametrize("friction", [0.0, 0.4])
-def test_planks_lie_across_each_other(friction):
-    """No corner of one is over the other: they touch with edges that cross."""
+def test_crossed_planks_rest_on_their_edges(friction):
+    """No corner of one is over the other: contact is between crossing edges."""
     sizes = (1.0, 0.1, 0.2), (0.2, 0.1, 1.0)
     low = supple.Box(size=sizes[0], center=(0, 0.05, 0)), {"mass": 4.0}
     high = supple.Box(size=sizes[1], center=(0.03, 0.25, 0.02)), {}
@@ -134,8 +134,8 @@ def test_planks_lie_across_each_other(friction):
         assert inside_box(edge_points(frame[1], sizes[1]), frame[0], sizes[0]) < 1e-3
 
 
-def test_edges_of_boxes_that_meet_in_the_air_keep_their_momentum():
-    """A box on its edge meets another, turned the other way: none passes, and momentum is exchanged."""
+def test_edge_collisions_of_boxes_conserve_momentum():
+    """Two boxes on perpendicular edges exchange momentum without passing each other."""
     size = (0.4, 0.4, 0.4)
     low = supple.Box(size=size, center=(0, 5, 0), axis=(0, 0, 1), angle=np.pi / 4), {"mass": 3.0}
     high = supple.Box(size=size, center=(0.02, 5.7, 0.03), axis=(1, 0, 0), angle=np.pi / 4)
@@ -150,8 +150,8 @@ def test_edges_of_boxes_that_meet_in_the_air_keep_their_momentum():
 
 @pytest.mark.parametrize("friction", [0.0, 0.4])
 @pytest.mark.parametrize("kind", ["ball", "box"])
-def test_collisions_keep_angular_momentum(kind, friction):
-    """Two equal bodies that hit each other off their centers, about the origin; to rounding."""
+def test_collisions_conserve_angular_momentum(kind, friction):
+    """Off-center collisions of two equal bodies conserve it about the origin to rounding."""
     moment = {"ball": 0.4 * 0.1**2, "box": 0.2**2 / 6}[kind] * 2.0
 
     def flying(side):
@@ -170,16 +170,16 @@ def test_collisions_keep_angular_momentum(kind, friction):
         np.testing.assert_allclose(spin, 0, atol=1e-12)
 
 
-def test_a_stack_of_equal_boxes_stands_still():
-    """Corners on corners: neighbors in a stack must not push each other aside."""
+def test_stack_of_equal_boxes_stays_at_rest():
+    """Coinciding corners do not push neighbors aside."""
     boxes = [(supple.Box(size=(0.2, 0.2, 0.2), center=(0, 0.1 + 0.2 * k, 0)), {}) for k in range(3)]
     moved = numbers_of(scene_of(*boxes, friction=0.5), 25)
     np.testing.assert_allclose(moved[-1, :, :3], [(0, 0.1, 0), (0, 0.3, 0), (0, 0.5, 0)], atol=1e-12)
     np.testing.assert_allclose(moved[:, :, 12:], 0, atol=1e-11)
 
 
-def test_a_box_does_not_creep_down_a_slope_just_below_the_angle_of_friction():
-    """26.55° of 26.565°. Half a second long it crept with 4e-5 m/s."""
+def test_box_does_not_creep_just_below_the_critical_angle():
+    """26.55° of 26.565°; it once crept with 4e-5 m/s in half a second."""
     tilt = np.radians(26.55)
     gravity = G * np.sin(tilt), -G * np.cos(tilt), 0
     box = supple.Box(size=(0.1, 0.1, 0.1), center=(0, 0.05, 0))
@@ -190,8 +190,8 @@ def test_a_box_does_not_creep_down_a_slope_just_below_the_angle_of_friction():
 @pytest.mark.parametrize(
     "shape", [supple.Sphere(0.1, (0, 0.12, 0)), supple.Box((0.2, 0.2, 0.2), (0, 0.12, 0))]
 )
-def test_a_rigid_body_in_a_pinned_block_is_reported(shape):
-    """Pinned vertices do not push it: no step that ends in the block is called converged."""
+def test_rigid_body_in_a_pinned_block_is_reported(shape):
+    """Pinned vertices do not push it, so no step that ends inside the block has converged."""
     scene = supple.Scene(quasistatic=False)
     rubber = supple.NeoHookean(young=1e5, poisson=0.3)
     block = scene.add_solid(supple.block(3, (0.4, 0.4, 0.4)).translated((-0.2, -0.4, -0.2)), rubber)

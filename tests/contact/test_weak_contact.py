@@ -1,4 +1,4 @@
-"""Bodies against each other, by weak constraints that come and go."""
+"""Contact between bodies by weak constraints that change during the solve."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from supple.solve.termination import check_intersections
 
 
 def pressed(displacement=0.1, **options):
-    """Two blocks of different cells, one above the other, pressed together from above."""
+    """Two blocks with different cells, one above the other, pressed together from above."""
     scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact("weak", **options))
     elastic = supple.Corotated(young=1e5, poisson=0.0)
     low = scene.add_solid(supple.block(cells=(3, 3, 3), size=(1, 1, 1)), elastic, name="low")
@@ -26,8 +26,8 @@ def pressed(displacement=0.1, **options):
     return scene
 
 
-def test_pressed_blocks_load_each_other_as_springs_in_a_row():
-    """E A/H each, and what the constraints let through, which is little."""
+def test_pressed_blocks_act_as_springs_in_series():
+    """The stiffness is E A/H of each block, less the small compliance of the constraints."""
     scene = pressed()
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-5, position_tolerance=None)
     contacts = result.report.contact.bodies
@@ -45,7 +45,7 @@ def test_pressed_blocks_load_each_other_as_springs_in_a_row():
     )
 
 
-def test_without_contact_they_pass_through_each_other():
+def test_bodies_pass_through_each_other_without_contact():
     scene = pressed()
     scene.contact = "none"
     result = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-5, position_tolerance=None)
@@ -53,8 +53,8 @@ def test_without_contact_they_pass_through_each_other():
     assert result.positions[64:, 1].min() < result.positions[:64, 1].max() - 0.09
 
 
-def test_a_stack_of_two_stands_on_the_floor():
-    """The lower one carries both, the floor their weight."""
+def test_stack_of_two_blocks_rests_on_the_floor():
+    """The lower block carries the upper one, and the floor both weights."""
     scene = supple.Scene(gravity=(0, -9.81, 0), quasistatic=False, dt=0.01, damping=0.2, contact="weak")
     elastic = supple.Corotated(young=1e5, poisson=0.3)
     scene.add_solid(supple.block(cells=(2, 2, 2), size=(1, 1, 1)), elastic, density=100, name="low")
@@ -91,8 +91,8 @@ def test_bad_options_are_refused(make, message):
         make()
 
 
-def test_what_has_passed_is_not_called_converged():
-    """Constraints that are much too soft let blocks through each other."""
+def test_intersecting_blocks_are_not_converged():
+    """Constraints are far too soft to separate the blocks."""
     soft = pressed(stiffness=1e4)
     contact = supple.equilibrium(
         soft, solver=supple.PBNG(), tolerance=1e-2, max_iterations=100, position_tolerance=None
@@ -107,8 +107,8 @@ def test_what_has_passed_is_not_called_converged():
 
 
 @pytest.mark.parametrize("height", [0.5, 1.2], ids=["through", "above"])
-def test_cloth_that_bodies_have_passed_is_not_called_converged(height):
-    """Cloth has no inside, and so nothing is deep in it."""
+def test_cloth_passed_by_bodies_is_not_converged(height):
+    """Cloth has no interior, so penetration depth cannot detect the intersection."""
     scene = supple.Scene(gravity=(0, 0, 0), contact="weak")
     block = scene.add_solid(supple.block(1), supple.Corotated(young=1e5, poisson=0.3))
     scene.pin(block.where(lambda X: X[:, 1] <= 0))

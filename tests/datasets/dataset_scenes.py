@@ -1,4 +1,4 @@
-"""A tiny scene, a spec of it, and what tests do with them."""
+"""A small scene, its spec, and helpers of data set tests."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def scene_file(folder: Path, text: str = SCENE) -> str:
 
 
 def spec_of(folder: Path, count=12, shard=4, **changes):
-    """A spec as a dictionary; solve and store take what is given on top of the defaults."""
+    """Spec as a dictionary; the tables solve and store extend the defaults."""
     spec = {
         "scene": scene_file(folder),
         "count": count,
@@ -79,6 +79,6 @@ def solved(folder: Path, name="set.zarr", **changes):
 
 
 def sample_bytes(store) -> dict[str, bytes]:
-    """Every file under samples/, by its name."""
+    """Bytes of every file under samples/, by name."""
     folder = store.path / "samples"
     return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}

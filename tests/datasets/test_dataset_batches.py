@@ -1,4 +1,4 @@
-"""Data sets on a device, for which the CPU stands in: batches are what single solves are."""
+"""Data sets on a fake device: batches equal single solves."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.usefixtures("fake_device")
 
 
 @pytest.mark.parametrize("start", ["predicted", "cold"])
-def test_batches_are_what_single_solves_are(tmp_path, start):
-    """Young's modulus varies too, so that every copy has a material of its own."""
+def test_batches_equal_single_solves(tmp_path, start):
+    """Young's modulus varies too, so that every batch member has its own material."""
     on = {"device": "cuda", "initial": start, "check": 0.3, "tolerance": 1e-5}
     stores = [
         solved(tmp_path, f"{device}.zarr", count=44, shard=44, solve=on | {"device": device})
@@ -38,8 +38,8 @@ def test_batches_are_what_single_solves_are(tmp_path, start):
         assert gain["lower_from_cold"] == 0
 
 
-def test_values_that_mean_nothing_do_not_shift_the_others(tmp_path):
-    """One of a table is impossible; the samples around it are theirs."""
+def test_invalid_values_do_not_shift_other_samples(tmp_path):
+    """One row of a table is invalid, and its neighbors keep their samples."""
     table = tmp_path / "values.csv"
     table.write_text("young\n1e4\n-1\n2e4\n")
     changes = {"design": "table", "table": str(table), "count": None}
@@ -63,7 +63,7 @@ def test_several_workers_share_a_device(tmp_path, monkeypatch):
     assert _worker_counts(store, 3, 10) == (3, 5)
 
 
-def test_a_share_of_the_memory_is_left_to_others(tmp_path, monkeypatch):
+def test_workers_leave_a_share_of_the_memory(tmp_path, monkeypatch):
     from supple.api.equilibria import BatchSolver, bytes_per_member
 
     store = make_store(

@@ -1,4 +1,4 @@
-"""What bodies do to each other, as data sets store it."""
+"""Contact forces between bodies in data sets."""
 
 import numpy as np
 import pytest
@@ -46,8 +46,8 @@ STORED = ["positions", "contact", "reactions", "forces", "internal_force", "exte
 
 @pytest.mark.parametrize("friction", [0.0, 0.4])
 @pytest.mark.parametrize("method", ["weak", "barrier"])
-def test_contact_between_bodies_balances_what_holds_them(tmp_path, method, friction):
-    """Vertex by vertex: of the same contacts, in the same state, that the solve has ended with."""
+def test_stored_contact_forces_balance_the_bodies(tmp_path, method, friction):
+    """Balance holds at each vertex, with the contacts at the end of the solve."""
     path = tmp_path / "blocks.toml"
     path.write_text(BLOCKS.replace("METHOD", method).replace("FRICTION", f"{friction}"))
     options = {"vary": VARY, "scene": str(path), "store": {"quantities": STORED}}

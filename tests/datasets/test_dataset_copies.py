@@ -1,4 +1,4 @@
-"""Stores have copies of all that their scenes name, so that they can be moved, and the originals deleted."""
+"""Stores contain copies of all files of their scene, so that they work without the originals."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ from supple.meshes import save_mesh
 
 
 def named_scene(folder, monkeypatch):
-    """A scene that names files in every way: relative, absolute and by a variable, one of them twice."""
+    """A scene with file names of every type: relative, absolute and with a variable, one of them twice."""
     meshes, elsewhere = folder / "meshes", folder / "private" / "meshes"
     for copy_folder in (meshes, elsewhere):
         copy_folder.mkdir(parents=True)
@@ -50,7 +50,7 @@ def named_scene(folder, monkeypatch):
     return path
 
 
-def test_a_store_goes_on_elsewhere_without_the_originals(tmp_path, monkeypatch):
+def test_moved_store_works_without_the_originals(tmp_path, monkeypatch):
     original_folder = tmp_path / "home"
     original_folder.mkdir()
     scene = named_scene(original_folder, monkeypatch)
@@ -84,7 +84,7 @@ def test_a_store_goes_on_elsewhere_without_the_originals(tmp_path, monkeypatch):
     assert len(supple.load_scene(folder / "scene.toml").scene.obstacles) == 3
 
 
-def test_the_same_spec_goes_on_with_its_store(tmp_path, monkeypatch):
+def test_unchanged_spec_reopens_its_store(tmp_path, monkeypatch):
     scene = named_scene(tmp_path, monkeypatch)
     spec = spec_of(tmp_path, count=2, shard=2, vary=VARY[:1], scene=str(scene))
     store = make_store(load_spec(spec), tmp_path / "set.zarr")
@@ -97,19 +97,19 @@ def test_the_same_spec_goes_on_with_its_store(tmp_path, monkeypatch):
         make_store(load_spec(spec | {"count": 3}), store.path)
 
 
-def test_the_command_is_stored_without_folders(tmp_path):
+def test_stored_command_has_no_folders(tmp_path):
     command = ["/home/me/bin/supple", "dataset", "run", "/home/me/secret/bars.toml", "--output=/data/x.zarr"]
     spec = load_spec(spec_of(tmp_path, count=2))
     store = make_store(spec, tmp_path / "set.zarr", command=[*command, "specs/bars.toml"])
-    said = ["supple", "dataset", "run", "bars.toml", "--output=x.zarr", "specs/bars.toml"]
-    assert store.facts["command"] == said
+    message = ["supple", "dataset", "run", "bars.toml", "--output=x.zarr", "specs/bars.toml"]
+    assert store.facts["command"] == message
     assert str(tmp_path) not in (store.path / "zarr.json").read_text()
     assert strip_folder("C:\\Users\\me\\bars.toml") == "bars.toml"
     assert strip_folder("~/bars.toml") == "bars.toml"
     assert strip_folder("1/16") == "1/16"
 
 
-def test_texts_that_are_no_paths_stay(tmp_path):
+def test_texts_without_paths_are_unchanged(tmp_path):
     (tmp_path / "bar").write_text("a file that is called as the body is")
     (tmp_path / "a.obj").write_text("")
     text = 'solid = "bar"\nx = """a.obj"""\nfile = "a.obj"\n"a.obj" = 1\ny = \'\'\'\n"a.obj"\'\'\'\n'
@@ -122,8 +122,8 @@ def test_texts_that_are_no_paths_stay(tmp_path):
 
 
 @pytest.mark.parametrize("others", [-12.0, -1.0])
-def test_statistics_and_normalized_pairs_see_the_training_part_only(tmp_path, others):
-    """Whatever loads the other samples have."""
+def test_statistics_use_the_training_part_only(tmp_path, others):
+    """Loads of the other samples do not change statistics and normalized pairs."""
     spec = spec_of(tmp_path, count=24, shard=8, store={"quantities": ["positions", "von_mises"]})
     store = make_store(load_spec(spec), tmp_path / "set.zarr")
     train = store.parts_of(np.arange(24))["train"]
@@ -155,7 +155,7 @@ def test_statistics_and_normalized_pairs_see_the_training_part_only(tmp_path, ot
     assert json.loads((store.path / "stats" / "zarr.json").read_text())["attributes"] == {"part": "train"}
 
 
-def test_without_a_training_part_statistics_are_of_all(tmp_path):
+def test_statistics_without_training_part_use_all_samples(tmp_path):
     store = solved(tmp_path, count=6, shard=3, splits={"train": 0.0, "valid": 0.0, "test": 1.0})
     data = supple.data.open(store.path)
     assert len(data.split("test")) == 6

@@ -1,5 +1,4 @@
-"""Errors that nobody expects end one sample, not the set, and are reported with the sample that they are
-of."""
+"""Unexpected errors end one sample, not the data set, and are reported with their sample."""
 
 import json
 from itertools import islice
@@ -28,7 +27,7 @@ from supple.datasets.store.summary import write_summary
 
 
 def failing(monkeypatch, chosen, error=None, name="_solve_problem"):
-    """Solves fail for those of the conditions of which `select(force)` is true."""
+    """Make solves fail under the conditions with a true `select(force)`."""
     real = getattr(Sampler, name)
 
     def solve(self, model, conditions, *rest):
@@ -44,7 +43,7 @@ def heavy(conditions):
     return conditions.force[:, 1].sum() < -150
 
 
-def test_a_sample_that_crashes_is_reported_and_the_others_are_solved(tmp_path, monkeypatch):
+def test_crashed_sample_is_reported_and_others_are_solved(tmp_path, monkeypatch):
     full_store = solved(tmp_path, "whole.zarr", count=8, shard=4, solve={"initial": "cold"})
     failing(monkeypatch, heavy)
     store = solved(tmp_path, "set.zarr", count=8, shard=4, solve={"initial": "cold"})
@@ -64,7 +63,7 @@ def test_a_sample_that_crashes_is_reported_and_the_others_are_solved(tmp_path, m
     assert verify(store, samples=0).complete
 
 
-def test_a_crash_from_one_start_is_tried_from_the_next(tmp_path, monkeypatch):
+def test_crash_from_one_start_is_retried_from_the_next(tmp_path, monkeypatch):
     calls = []
 
     def warm(conditions):
@@ -83,7 +82,7 @@ def test_a_crash_from_one_start_is_tried_from_the_next(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("where", ["contact", "force"])
-def test_samples_that_cannot_be_measured_or_made_are_crashed(tmp_path, monkeypatch, where):
+def test_samples_that_fail_in_evaluation_or_setup_are_crashed(tmp_path, monkeypatch, where):
     spec = load_spec(spec_of(tmp_path, count=4, shard=4, store={"quantities": ["positions", "von_mises"]}))
     shards = Shards(make_store(spec, tmp_path / "set.zarr"))
     if where == "contact":
@@ -98,8 +97,8 @@ def test_samples_that_cannot_be_measured_or_made_are_crashed(tmp_path, monkeypat
     assert list(supple.data.open(shards.store.path).outcomes) == ["crashed"] * 4
 
 
-def test_a_batch_that_crashes_is_solved_one_by_one(tmp_path, monkeypatch):
-    """As on a GPU, where several samples are solved at once; the CPU refuses batches of two by itself."""
+def test_crashed_batch_is_solved_one_by_one(tmp_path, monkeypatch):
+    """As on a GPU, with several samples at once; the CPU refuses batches of two."""
     sampler = Shards(
         make_store(load_spec(spec_of(tmp_path, count=6, shard=6)), tmp_path / "set.zarr")
     ).sampler
@@ -125,18 +124,18 @@ def test_a_batch_that_crashes_is_solved_one_by_one(tmp_path, monkeypatch):
             assert np.abs(each.measured.positions - other.measured.positions).max() < 3e-4
 
 
-def test_where_nothing_can_be_solved_that_is_said(tmp_path, monkeypatch):
+def test_status_reports_that_no_sample_could_be_solved(tmp_path, monkeypatch):
     failing(monkeypatch, lambda conditions: True)
     store = solved(tmp_path, count=3, shard=3)
-    said = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
-    assert "3 samples: 3 crashed" in said.stdout
-    assert "no sample could be solved" in said.stderr
-    assert "sample 0: " in said.stderr
+    outcome = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
+    assert "3 samples: 3 crashed" in outcome.stdout
+    assert "no sample could be solved" in outcome.stderr
+    assert "sample 0: " in outcome.stderr
     assert CliRunner().invoke(app, ["dataset", "resume", str(store.path), "--quiet"]).exit_code == 1
 
 
-def test_errors_of_the_system_are_of_no_sample(tmp_path, monkeypatch):
-    """Memory that is not there, and disks."""
+def test_system_errors_are_not_attributed_to_samples(tmp_path, monkeypatch):
+    """Lack of memory and disk errors end the run."""
     store = make_store(load_spec(spec_of(tmp_path, count=3, shard=3)), tmp_path / "set.zarr")
     for error in (MemoryError(), OSError(5, "Input/output error")):
         with monkeypatch.context() as patch:
@@ -148,7 +147,7 @@ def test_errors_of_the_system_are_of_no_sample(tmp_path, monkeypatch):
     assert sample_bytes(store) == sample_bytes(solved(tmp_path, "whole.zarr", count=3, shard=3))
 
 
-def test_errors_next_to_solves_name_the_shard_or_say_that_nothing_can_be_solved(tmp_path, monkeypatch):
+def test_errors_outside_solves_name_the_shard(tmp_path, monkeypatch):
     store = make_store(load_spec(spec_of(tmp_path, count=3, shard=3)), tmp_path / "set.zarr")
     shards = Shards(store)
     with monkeypatch.context() as patch:
@@ -162,7 +161,7 @@ def test_errors_next_to_solves_name_the_shard_or_say_that_nothing_can_be_solved(
 
 
 class DeadRay:
-    """A cluster whose raylet goes while it solves."""
+    """A cluster whose raylet dies while it solves."""
 
     class exceptions:  # noqa: N801
         class RayError(Exception):
@@ -208,7 +207,7 @@ class DeadRay:
 
 
 @pytest.mark.parametrize("where", ["wait", "get"])
-def test_a_ray_cluster_that_is_gone_is_reported(tmp_path, monkeypatch, where):
+def test_dead_ray_cluster_is_reported(tmp_path, monkeypatch, where):
     store = make_store(load_spec(spec_of(tmp_path, count=2, shard=1)), tmp_path / "set.zarr")
     dead = DeadRay(where)
     dead.remote = lambda *given, **options: (lambda function: dead) if options else "task"
@@ -222,7 +221,7 @@ def test_a_ray_cluster_that_is_gone_is_reported(tmp_path, monkeypatch, where):
     assert on_ray.run_ray is run_ray
 
 
-def test_the_real_errors_of_ray_are_those_that_are_caught():
+def test_errors_of_ray_have_the_expected_base_class():
     exceptions = pytest.importorskip("ray").exceptions
     for name in ("LocalRayletDiedError", "NodeDiedError", "OwnerDiedError", "RaySystemError"):
         error = getattr(exceptions, name)
@@ -230,7 +229,7 @@ def test_the_real_errors_of_ray_are_those_that_are_caught():
         assert not issubclass(error, exceptions.RayTaskError | exceptions.WorkerCrashedError)
 
 
-def test_status_counts_inverted_samples_and_leaves_them_out(tmp_path):
+def test_status_excludes_inverted_samples(tmp_path):
     """A sample with inverted elements is in no part, even if its outcome is converged."""
     store = solved(tmp_path, count=4, shard=4)
     manifest = store.manifest(0)
@@ -245,23 +244,23 @@ def test_status_counts_inverted_samples_and_leaves_them_out(tmp_path):
     data = supple.data.open(store.path)
     assert list(data.ids) == [0, 1, 3]
     assert not any(2 in data.split(part) for part in ("train", "valid", "test"))
-    said = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
-    assert "1 sample with inverted elements" in said.stderr
-    assert "1 sample in no part and no export" in said.stderr
+    command_result = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
+    assert "1 sample with inverted elements" in command_result.stderr
+    assert "1 sample in no part and no export" in command_result.stderr
     progress = json.loads(CliRunner().invoke(app, ["dataset", "status", str(store.path), "--json"]).stdout)
     assert (progress["good"], progress["inverted"]) == (3, 1)
 
 
-def test_failed_samples_are_solved_again_and_no_others(tmp_path, monkeypatch):
-    """Once what they crashed of is repaired; bit by bit as in a set in which nothing crashed."""
+def test_failed_samples_are_solved_again(tmp_path, monkeypatch):
+    """After the cause is removed, the store equals bitwise one without failures."""
     options = {"count": 8, "shard": 4, "solve": {"initial": "cold"}}
     full_store = solved(tmp_path, "whole.zarr", **options)
     with monkeypatch.context() as patch:
         failing(patch, heavy)
         store = solved(tmp_path, "set.zarr", **options)
     crashed = set(np.flatnonzero(supple.data.open(store.path).outcomes == "crashed"))
-    said = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
-    assert f"dataset resume {store.path} --retry-failed" in " ".join(said.stderr.split())
+    command_result = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
+    assert f"dataset resume {store.path} --retry-failed" in " ".join(command_result.stderr.split())
     resume = ["dataset", "resume", str(store.path), "--workers", "1", "--json"]
     assert json.loads(CliRunner().invoke(app, resume).stdout)["good"] == 8 - len(crashed)
     outcome = CliRunner().invoke(app, [*resume, "--retry-failed"])
@@ -271,7 +270,7 @@ def test_failed_samples_are_solved_again_and_no_others(tmp_path, monkeypatch):
     assert release_failed(store, store.finished_shards()) == 0
 
 
-def test_released_shards_solve_their_failed_samples_only(tmp_path, monkeypatch):
+def test_released_shards_solve_only_their_failed_samples(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         failing(patch, heavy)
         store = solved(tmp_path, count=8, shard=8, solve={"initial": "cold"})
@@ -297,7 +296,7 @@ def test_failed_samples_are_solved_again_from_python(tmp_path, monkeypatch):
     assert len(supple.dataset(spec, tmp_path / "set.zarr", workers=1, retry_failed=True).ids) == 6
 
 
-def test_damaged_samples_are_not_taken_over_by_a_retry(tmp_path, monkeypatch):
+def test_damaged_samples_are_not_reused_by_a_retry(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         failing(patch, heavy)
         store = solved(tmp_path, count=8, shard=8, solve={"initial": "cold"})

@@ -1,5 +1,5 @@
-"""Every file of a store has a checksum: what is damaged, edited, missing or strange is named, what is solved
-afterwards is of the same scene, and what is not finished is distinguished from that."""
+"""Checksums of stores: damaged, edited, missing and foreign files are named, and unfinished stores are
+distinguished from damaged ones."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ from supple.datasets.store.summary import is_summary_current, write_summary
 
 @pytest.fixture(scope="module")
 def full_store(tmp_path_factory):
-    """A finished store of a scene that names a file, whose last shard is not full."""
+    """A finished store of a scene with a file, whose last shard is not full."""
     folder = tmp_path_factory.mktemp("whole")
     write_box(folder / "below.obj", top=-0.2)
     obstacle = '[[obstacle]]\nshape = { surface = { file = "below.obj" } }\n\n[[force]]'
@@ -44,7 +44,7 @@ def files(store):
 
 
 def go_on(store):
-    """As `run_store`, in this process."""
+    """Run `run_store` in this process."""
     shards = Shards(store)
     for shard in set(range(store.shards)) - set(store.finished_shards()):
         shards.run(shard)
@@ -55,14 +55,14 @@ def command(*arguments):
     return CliRunner().invoke(app, ["dataset", *map(str, arguments)])
 
 
-def test_a_valid_store_is_complete(full_store):
+def test_valid_store_is_complete(full_store):
     verdict = verify(full_store, samples=0)
     assert (verdict.problems, verdict.notes, verdict.missing) == ([], [], 0)
     assert verdict.complete
 
 
 @pytest.mark.parametrize("where", [0.0, 0.5, 1.0])
-def test_one_bit_of_any_file_is_noticed(copy, where):
+def test_one_flipped_bit_of_any_file_is_detected(copy, where):
     assert len(files(copy)) > 80
     for path in files(copy):
         content = path.read_bytes()
@@ -78,7 +78,7 @@ def test_one_bit_of_any_file_is_noticed(copy, where):
     assert verify(copy, samples=0).complete
 
 
-def test_any_file_that_is_missing_is_noticed(copy):
+def test_any_missing_file_is_detected(copy):
     for path in files(copy):
         if path == copy.path / "zarr.json":
             continue
@@ -93,7 +93,7 @@ def test_any_file_that_is_missing_is_noticed(copy):
     assert verify(copy, samples=0).complete
 
 
-def test_files_that_are_not_of_the_store_are_named(copy):
+def test_foreign_files_are_named(copy):
     folders = {path.parent for path in files(copy)}
     assert len(folders) > 20
     for folder in folders:
@@ -108,28 +108,30 @@ def test_files_that_are_not_of_the_store_are_named(copy):
     assert copy.finished_shards() == [0, 1]
 
 
-def test_the_command_ends_with_1_and_names_the_file(copy):
+def test_verify_exits_with_1_and_names_the_file(copy):
     path = copy.path / "inputs" / "young" / "c" / "0"
     content = bytearray(path.read_bytes())
     content[11] ^= 1
     path.write_bytes(content)
-    said = command("verify", copy.path, "--samples", 0, "--json")
-    assert said.exit_code == 1
-    assert json.loads(said.stdout)["problems"] == [f"{path} is damaged or was edited: its checksum is wrong."]
+    outcome = command("verify", copy.path, "--samples", 0, "--json")
+    assert outcome.exit_code == 1
+    assert json.loads(outcome.stdout)["problems"] == [
+        f"{path} is damaged or was edited: its checksum is wrong."
+    ]
     (copy.path / "zarr.json").write_text("{")
     assert command("verify", copy.path).exit_code == 1
 
 
-def test_a_store_that_is_not_finished_says_what_is_missing(copy):
+def test_unfinished_store_reports_missing_samples(copy):
     discard(copy, [0])
     verdict = verify(copy, samples=0)
     assert verdict.good
     assert not verdict.complete
     assert verdict.missing == 3
     assert "3 of 5 samples are missing, in 1 shard" in verdict.notes[0]
-    said = command("verify", copy.path, "--samples", 0)
-    assert said.exit_code == 1
-    assert "3 samples missing" in said.stdout
+    outcome = command("verify", copy.path, "--samples", 0)
+    assert outcome.exit_code == 1
+    assert "3 samples missing" in outcome.stdout
     go_on(copy)
     assert command("verify", copy.path, "--samples", 0).exit_code == 0
 
@@ -143,7 +145,7 @@ def test_a_store_that_is_not_finished_says_what_is_missing(copy):
         ("files/below.obj", "v ", "v 1"),
     ],
 )
-def test_nothing_is_solved_for_a_store_that_was_edited(copy, name, old, new):
+def test_edited_store_is_not_solved(copy, name, old, new):
     before = sample_bytes(copy)
     discard(copy, [0])
     text = (copy.path / name).read_text()
@@ -154,9 +156,9 @@ def test_nothing_is_solved_for_a_store_that_was_edited(copy, name, old, new):
         run_store(Store(copy.path), Share(), workers=1)
     with pytest.raises(DatasetError, match=refused):
         Shards(Store(copy.path))
-    said = command("resume", copy.path, "--quiet")
-    assert said.exit_code == 2
-    assert "edited" in said.stderr
+    outcome = command("resume", copy.path, "--quiet")
+    assert outcome.exit_code == 2
+    assert "edited" in outcome.stderr
     with pytest.raises(DatasetError, match=refused):
         merge(copy.path.with_name("merged.zarr"), [copy.path])
     (copy.path / name).write_text(text)
@@ -164,7 +166,7 @@ def test_nothing_is_solved_for_a_store_that_was_edited(copy, name, old, new):
     assert sample_bytes(copy) == before
 
 
-def test_inputs_that_are_damaged_are_refused_and_the_card_may_be_edited(copy):
+def test_damaged_inputs_are_refused_and_the_card_may_be_edited(copy):
     discard(copy, [1])
     card = copy.path / "README.md"
     card.write_text("My data")
@@ -179,7 +181,7 @@ def test_inputs_that_are_damaged_are_refused_and_the_card_may_be_edited(copy):
 
 
 @pytest.mark.parametrize("name", ["report/energy/c/0", "splits/train/c/0", "stats/positions/mean/zarr.json"])
-def test_reports_that_are_damaged_are_written_again(copy, name):
+def test_damaged_reports_are_rewritten(copy, name):
     before = (copy.path / name).read_bytes()
     (copy.path / name).write_bytes(before[:-1] + b"!")
     (problem,) = verify(copy, samples=0).problems
@@ -190,8 +192,8 @@ def test_reports_that_are_damaged_are_written_again(copy, name):
     assert verify(copy, samples=0).complete
 
 
-def test_a_kill_while_reports_are_written_is_no_damage(copy, monkeypatch):
-    """Wherever it comes, and the next run writes them."""
+def test_kill_while_writing_reports_is_no_damage(copy, monkeypatch):
+    """At any moment of a kill, the next run writes the reports."""
     before = {path: path.read_bytes() for path in files(copy)}
     manifest = copy.manifest_file(1)
     manifest.unlink()  # so that there is something to change
@@ -224,8 +226,8 @@ def test_a_kill_while_reports_are_written_is_no_damage(copy, monkeypatch):
     assert {path: path.read_bytes() for path in files(copy)} == before
 
 
-def test_several_processes_that_end_at_once_leave_a_valid_store(copy):
-    """Each writes reports of all shards that it sees, while others publish."""
+def test_simultaneously_ending_processes_leave_a_valid_store(copy):
+    """Each process writes reports of all visible shards while others publish."""
     manifest = copy.manifest_file(0)
     hidden = manifest.with_suffix(".aside")
     manifest.rename(hidden)
@@ -240,7 +242,7 @@ def test_several_processes_that_end_at_once_leave_a_valid_store(copy):
     assert verify(Store(copy.path), samples=0).good
 
 
-def test_checksums_of_json_are_of_all_of_its_text():
+def test_json_checksums_cover_the_full_text():
     text = text_with_checksum({"checksum": "0" * 64, "a": "0" * 64, "b": [1.5, None]})
     assert json.loads(text)["a"] == "0" * 64
     assert has_valid_checksum(text)
@@ -249,7 +251,7 @@ def test_checksums_of_json_are_of_all_of_its_text():
     assert not has_valid_checksum("{}")
 
 
-def test_merged_and_extended_stores_have_their_own_checksums(copy, full_store, tmp_path):
+def test_merged_and_extended_stores_have_new_checksums(copy, full_store, tmp_path):
     merged = merge(tmp_path / "merged.zarr", [copy.path])
     assert verify(merged, samples=1).complete
     assert "merged.zarr" in (merged.path / "README.md").read_text()
@@ -261,7 +263,7 @@ def test_merged_and_extended_stores_have_their_own_checksums(copy, full_store, t
     assert verify(extended, samples=0).complete
 
 
-def test_shards_of_a_store_whose_inputs_are_lost_are_saved_by_merging(copy, full_store, tmp_path):
+def test_merging_saves_shards_of_a_store_without_inputs(copy, full_store, tmp_path):
     shutil.rmtree(copy.path / "inputs")
     scene = str(full_store.path.parent / "beside.toml")
     spec = load_spec(spec_of(full_store.path.parent, count=5, shard=3, scene=scene))

@@ -1,4 +1,4 @@
-"""Designs: where samples are, in which order, and in which part."""
+"""Designs: values, order and parts of samples."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from supple.datasets.store.splits import split_of
 
 
 @pytest.mark.parametrize("design", ["random", "latin_hypercube", "sobol"])
-def test_values_lie_in_their_ranges_and_repeat_with_the_seed(tmp_path, design):
+def test_values_are_in_range_and_repeat_with_the_seed(tmp_path, design):
     spec = load_spec(spec_of(tmp_path, count=50, design=design))
     columns = draw(spec)
     for vary in VARY:
@@ -30,7 +30,7 @@ def test_values_lie_in_their_ranges_and_repeat_with_the_seed(tmp_path, design):
     assert 5e3 * 10**0.35 < median < 5e3 * 10**0.65, "evenly in the logarithm"
 
 
-def test_even_designs_are_more_even_than_random_ones(tmp_path):
+def test_low_discrepancy_designs_are_more_even_than_random(tmp_path):
     def unevenness(design):
         columns = draw(load_spec(spec_of(tmp_path, count=64, design=design)))
         return qmc.discrepancy(coordinates(columns, {"young"}).clip(0, 1))
@@ -46,7 +46,7 @@ def test_grids_have_all_combinations(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "npz", "parquet"])
-def test_tables_of_users(tmp_path, kind):
+def test_table_designs(tmp_path, kind):
     vary = [{"path": "gravity", "name": "g"}, {"path": "solid.bar.density", "name": "rho"}]
     g, rho = np.array([[0, -1, 0], [1, -2, 0.5]]), np.array([50.0, 100.0])
     path = tmp_path / f"values.{kind}"
@@ -66,7 +66,7 @@ def test_tables_of_users(tmp_path, kind):
         draw(load_spec(table | {"vary": [*vary, {"path": VARY[2]["path"], "name": "angle"}]}))
 
 
-def test_functions_of_users(tmp_path):
+def test_function_designs(tmp_path):
     vary = [{"path": "gravity.y", "name": "g"}]
 
     def function(count, rng):
@@ -85,7 +85,7 @@ def test_functions_of_users(tmp_path):
         draw(load_spec(spec | {"function": "no_such_module:f"}, allow_code=True))
 
 
-def test_a_path_passes_every_point_once_and_is_short():
+def test_path_visits_every_point_once_and_is_short():
     points = np.random.default_rng(0).random((300, 2))
     order = path_through(points)
     assert sorted(order) == list(range(300))
@@ -96,7 +96,7 @@ def test_a_path_passes_every_point_once_and_is_short():
     assert length(points[order]) < 0.15 * length(points)
 
 
-def test_the_design_is_stored_in_the_order_of_the_path(tmp_path):
+def test_design_is_stored_in_path_order(tmp_path):
     facts = facts_of(load_spec(spec_of(tmp_path, count=40)))
     drawn = draw(load_spec(spec_of(tmp_path, count=40)))
     assert all(np.array_equal(facts.columns[name], drawn[name][facts.draw_order]) for name in drawn)
@@ -122,13 +122,13 @@ def _words(count, rng):
         (_words, "'g' of the design's function must be numbers"),
     ],
 )
-def test_functions_that_fail_are_reported(tmp_path, function, message):
+def test_failing_functions_are_reported(tmp_path, function, message):
     spec = spec_of(tmp_path, count=5, design="function", vary=[{"path": "gravity.y", "name": "g"}])
     with pytest.raises(DatasetError, match=message):
         draw(load_spec(spec | {"function": function}))
 
 
-def test_a_module_that_cannot_be_imported_is_reported(tmp_path):
+def test_failed_import_is_reported(tmp_path):
     (tmp_path / "broken_design.py").write_text("design = (", encoding="utf-8")
     spec = spec_of(tmp_path, count=5, design="function", vary=[{"path": "gravity.y", "name": "g"}])
     path = tmp_path / "broken.toml"
@@ -139,8 +139,8 @@ def test_a_module_that_cannot_be_imported_is_reported(tmp_path):
         draw(load_spec(path, allow_code=True))
 
 
-def test_a_spec_that_names_a_program_is_refused_and_nothing_is_imported(tmp_path):
-    """Also one that is a dictionary, which may come from anywhere; a function itself is the caller's own."""
+def test_spec_with_code_is_refused_without_import(tmp_path):
+    """Dictionaries with function names are refused too; function objects belong to the caller."""
     mark = tmp_path / "imported"
     code = (
         f"open({str(mark)!r}, 'w').close()\ndef design(count, rng):\n    return {{'g': rng.random(count)}}\n"
@@ -148,13 +148,13 @@ def test_a_spec_that_names_a_program_is_refused_and_nothing_is_imported(tmp_path
     (tmp_path / "strange_design.py").write_text(code, encoding="utf-8")
     spec = spec_of(tmp_path, count=3, design="function", vary=[{"path": "gravity.y", "name": "g"}])
     spec["function"] = "strange_design:design"
-    said = "imports and runs 'strange_design:design'.*--allow-code.*allow_code=True"
-    with pytest.raises(SpecError, match=said):
+    message = "imports and runs 'strange_design:design'.*--allow-code.*allow_code=True"
+    with pytest.raises(SpecError, match=message):
         supple.dataset(spec, tmp_path / "set.zarr")
     path = tmp_path / "spec.toml"
     text = "".join(f"{key} = {spec[key]!r}\n" for key in ("scene", "count", "design", "function"))
     path.write_text(text + "[[vary]]\npath = 'gravity.y'\nname = 'g'\n", encoding="utf-8")
-    with pytest.raises(SpecError, match=said):
+    with pytest.raises(SpecError, match=message):
         supple.dataset(path, tmp_path / "set.zarr")
     assert not mark.exists()
     assert draw(load_spec(path, allow_code=True))["g"].shape == (3, 1)
@@ -176,7 +176,7 @@ def test_a_spec_that_names_a_program_is_refused_and_nothing_is_imported(tmp_path
         ("a.xlsx", b"", "CSV, NPZ or Parquet"),
     ],
 )
-def test_tables_that_cannot_be_read_are_reported(tmp_path, name, content, message):
+def test_unreadable_tables_are_reported(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     vary = [{"path": "gravity.y", "name": "g"}]
     spec = spec_of(tmp_path, count=None, design="table", table=str(tmp_path / name), vary=vary)
@@ -184,7 +184,7 @@ def test_tables_that_cannot_be_read_are_reported(tmp_path, name, content, messag
         draw(load_spec(spec))
 
 
-def test_tables_of_spreadsheets_begin_with_a_mark(tmp_path):
+def test_byte_order_mark_of_tables_is_ignored(tmp_path):
     (tmp_path / "a.csv").write_text("g\n-1\n-2\n", encoding="utf-8-sig")
     vary = [{"path": "gravity.y", "name": "g"}]
     spec = spec_of(tmp_path, count=None, design="table", table=str(tmp_path / "a.csv"), vary=vary)

@@ -1,4 +1,4 @@
-"""Stores that grow: what they have stays, under the same ids and in the same parts."""
+"""Extended stores keep their samples, ids and parts."""
 
 import os
 
@@ -26,7 +26,7 @@ def write_summary(store):
 
 
 @pytest.mark.parametrize("design", ["random", "sobol", "latin_hypercube"])
-def test_samples_keep_their_values_ids_and_parts(tmp_path, design):
+def test_extended_store_keeps_values_ids_and_parts(tmp_path, design):
     store = solved(tmp_path, count=10, shard=4, design=design)
     before = supple.data.open(store.path)
     values = {name: column.copy() for name, column in before.inputs.items()}
@@ -57,7 +57,7 @@ def test_samples_keep_their_values_ids_and_parts(tmp_path, design):
     assert np.array_equal(extended_again.inputs["g"][:15], data.inputs["g"])
 
 
-def test_the_last_shard_goes_on_where_it_was(tmp_path, monkeypatch):
+def test_last_shard_is_completed(tmp_path, monkeypatch):
     store = solved(tmp_path, count=6, shard=4)
     extended = make_store(load_spec(spec_of(tmp_path, count=8, shard=4)), store.path, grow=True)
     solved_samples = []
@@ -69,7 +69,7 @@ def test_the_last_shard_goes_on_where_it_was(tmp_path, monkeypatch):
     assert solved_samples == [6, 7]
 
 
-def test_no_store_grows_without_grow(tmp_path):
+def test_stores_grow_only_with_the_grow_option(tmp_path):
     store = solved(tmp_path, count=4, shard=4)
     spec = load_spec(spec_of(tmp_path, count=6, shard=4))
     with pytest.raises(DatasetError, match=r"different are count.*or let it grow with --grow\."):
@@ -103,8 +103,8 @@ def test_tables_grow_at_their_end(tmp_path):
         make_store(load_spec(spec_of(tmp_path, shard=2, **changes)), store.path, grow=True)
 
 
-def test_samples_that_failed_stay_failed(tmp_path):
-    """Their account goes along, too."""
+def test_failed_samples_stay_failed(tmp_path):
+    """Their report rows are kept."""
     vary = [*VARY[:2], {"path": "pin.end.motion.rotate.angle", "name": "angle", "range": [-1, 1]}]
     store = solved(tmp_path, count=3, shard=4, vary=vary, solve=LIMITS)
     failed = supple.data.open(store.path).outcomes
@@ -117,8 +117,8 @@ def test_samples_that_failed_stay_failed(tmp_path):
     assert np.isnan(data["positions"][0]).all()
 
 
-def test_files_of_the_scene_must_be_the_same(tmp_path):
-    """Else a set would have samples of two scenes."""
+def test_files_of_the_scene_must_be_unchanged(tmp_path):
+    """Otherwise a set would mix samples of two scenes."""
     below = tmp_path / "below.obj"
     write_box(below, top=-0.2)
     scene = tmp_path / "beside.toml"
@@ -142,7 +142,7 @@ def test_files_of_the_scene_must_be_the_same(tmp_path):
         Shards(store)
 
 
-def test_what_was_done_of_unfinished_shards_goes_along(tmp_path, monkeypatch):
+def test_unfinished_shards_keep_their_journal(tmp_path, monkeypatch):
     store = make_store(load_spec(spec_of(tmp_path, count=8, shard=4)), tmp_path / "set.zarr")
 
     def stop(samples):
@@ -161,7 +161,7 @@ def test_what_was_done_of_unfinished_shards_goes_along(tmp_path, monkeypatch):
     assert solved_samples == [7]
 
 
-def test_nobody_writes_into_a_set_that_was_extended_meanwhile(tmp_path):
+def test_writing_to_a_concurrently_extended_set_is_refused(tmp_path):
     store = make_store(load_spec(spec_of(tmp_path, count=3, shard=4)), tmp_path / "set.zarr")
     shards = Shards(store)
     more = load_spec(spec_of(tmp_path, count=4, shard=4))
@@ -179,7 +179,7 @@ def test_nobody_writes_into_a_set_that_was_extended_meanwhile(tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_set_comes_back_after_a_kill_while_it_grew(tmp_path):
+def test_set_is_restored_after_a_kill_during_extension(tmp_path):
     store = solved(tmp_path, count=2, shard=4)
     aside = tmp_path / ".replaced_another_999999999_0123abcd_set.zarr"
     store.path.rename(aside)

@@ -1,5 +1,5 @@
-"""Workers and drivers are killed at random moments: nothing that was finished is lost, nothing
-half-written counts, and what comes out in the end is bit by bit what comes out undisturbed."""
+"""Random kills of workers and drivers lose no finished sample, and the finished store is bitwise identical to
+an undisturbed one."""
 
 import json
 import multiprocessing
@@ -27,7 +27,7 @@ from supple.datasets.spec.dataset_spec import load_spec
 from supple.datasets.store.dataset_store import Store
 
 WORKERS_KILLED, DRIVERS_KILLED = 16, 4
-SAME = (
+DETERMINISTIC_COLUMNS = (
     "outcome",
     "relative_residual",
     "position_error",
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGKILL is of POSIX")
 
 
 class Killer(threading.Thread):
-    """Kills workers of this process, each a random time after it was first seen, or spares it."""
+    """Kills or spares each worker of this process a random time after its start."""
 
     def __init__(self, kills, rng, part=1.0, longest=0.0):
         super().__init__(daemon=True)
@@ -68,7 +68,7 @@ class Killer(threading.Thread):
 
 
 def kill(process):
-    """Whether there was something to kill."""
+    """True if there was a process to kill."""
     try:
         os.kill(process.pid, signal.SIGKILL)
     except (ProcessLookupError, TypeError):
@@ -76,7 +76,7 @@ def kill(process):
     return True
 
 
-def test_twenty_kills_change_nothing(tmp_path):
+def test_twenty_kills_leave_an_identical_store(tmp_path):
     full_store = solved(tmp_path, "whole.zarr", count=120, shard=20)
     spec = spec_of(tmp_path, count=120, shard=20)
     store = make_store(load_spec(spec), tmp_path / "killed.zarr")
@@ -89,7 +89,7 @@ def test_twenty_kills_change_nothing(tmp_path):
     killer = Killer(WORKERS_KILLED, rng, part=0.4, longest=3.0)
 
     def watch(done, samples):
-        """While they solve, too."""
+        """Kill workers during their solves, too."""
         workers = multiprocessing.active_children()
         if workers and rng.random() < 0.15:
             killer.kill(rng.choice(workers))
@@ -110,13 +110,13 @@ def test_twenty_kills_change_nothing(tmp_path):
     assert store.finished_shards() == list(range(6))
     assert sample_bytes(store) == sample_bytes(full_store)
     mine, others = supple.data.open(store.path), supple.data.open(full_store.path)
-    for name in SAME:
+    for name in DETERMINISTIC_COLUMNS:
         assert np.array_equal(mine[name], others[name], equal_nan=True), name
     assert not list(store.path.glob("shards/*.journal"))
 
 
 def _kill_driver(store, rng):
-    """Start a driver, and kill it while it works."""
+    """Start a driver, and kill it during its work."""
     command = "from supple.cli import main; main()"
     driver = subprocess.Popen(
         [sys.executable, "-c", command, "dataset", "resume", str(store.path), "--workers", "1", "--quiet"],
@@ -130,7 +130,7 @@ def _kill_driver(store, rng):
         driver.wait()
 
 
-def test_a_journal_keeps_what_was_done_before_a_kill(tmp_path):
+def test_journal_keeps_samples_solved_before_a_kill(tmp_path):
     from supple.datasets.run.shard import Shards
     from supple.datasets.store.journal import Journal
 
@@ -159,7 +159,7 @@ def test_a_journal_keeps_what_was_done_before_a_kill(tmp_path):
     assert sample_bytes(store) == sample_bytes(solved(tmp_path, "whole.zarr", count=6, shard=6))
 
 
-def test_workers_that_never_begin_end_the_run(tmp_path, monkeypatch):
+def test_workers_that_never_start_end_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "MAX_STARTUP_CRASHES", 2)
     store = make_store(load_spec(spec_of(tmp_path, count=4, shard=4)), tmp_path / "set.zarr")
     killer = Killer(1000, random.Random(1))
@@ -172,7 +172,7 @@ def test_workers_that_never_begin_end_the_run(tmp_path, monkeypatch):
         killer.join()
 
 
-def test_a_shard_that_ends_its_workers_is_named():
+def test_shard_that_kills_its_workers_is_named():
     process = type("Dead", (), {"exitcode": -9})()
     deaths = pool._CrashCounter("set.zarr")
     deaths.count(pool._Worker(process, None, 7, 3, True))
@@ -182,14 +182,14 @@ def test_a_shard_that_ends_its_workers_is_named():
         deaths.count(pool._Worker(process, None, 7, 4, True))
 
 
-def test_errors_of_workers_are_those_of_the_run(tmp_path):
+def test_worker_errors_are_raised_by_the_run(tmp_path):
     store = make_store(load_spec(spec_of(tmp_path, count=4, shard=4)), tmp_path / "set.zarr")
     (store.path / "scene.toml").write_text("gravity = 3")
     with pytest.raises(DatasetError, match=r"scene\.toml is damaged or was edited"):
         run_pool(store.path, [0], 1, 1, lambda shard, sample: None)
 
 
-def test_ray_replaces_a_worker_that_was_killed(tmp_path):
+def test_ray_replaces_a_killed_worker(tmp_path):
     ray = pytest.importorskip("ray")
     full_store = solved(tmp_path, "whole.zarr", count=60, shard=10)
     store = make_store(load_spec(spec_of(tmp_path, count=60, shard=10)), tmp_path / "ray.zarr")
@@ -211,7 +211,7 @@ def test_ray_replaces_a_worker_that_was_killed(tmp_path):
 
 
 def _kill_one_ray_worker(store):
-    """The number of a process that has solved a shard, and has the next one under way."""
+    """Kill a Ray worker with one solved shard and a second one in progress; return its process id."""
     number = store.manifest(store.finished_shards()[0])["process"]
     os.kill(number, signal.SIGKILL)
     return number

@@ -1,4 +1,4 @@
-"""Whatever a scene has may vary, and a sample is the equilibrium of its scene, written out."""
+"""Every quantity of a scene may vary, and a sample is the equilibrium of its scene."""
 
 import numpy as np
 import pytest
@@ -125,7 +125,7 @@ SILICONE = SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'preset =
 PRESTRAINED = SCENE.replace(
     "density = 100", "density = 100\nswelling = 0.1\nrest_deformation = [[1.1, 0, 0], [0, 1, 0], [0, 0, 1]]"
 )
-BELOW = SCENE + "\n[[obstacle]]\nshape = { plane = { normal = [0, 1, 0], point = [0, -0.02, 0] } }\n"
+OBSTACLE_SCENE = SCENE + "\n[[obstacle]]\nshape = { plane = { normal = [0, 1, 0], point = [0, -0.02, 0] } }\n"
 
 CASES = {
     "keyframed pose": (KEYED, "pin.end.motion.keyframes.offsets.1.y", [-0.2, 0.2]),
@@ -143,14 +143,14 @@ CASES = {
     "swelling": (PRESTRAINED, "solid.bar.swelling", [-0.1, 0.2]),
     "rest shape": (PRESTRAINED, "solid.bar.rest_deformation.0.0", [0.9, 1.2]),
     "creased cloth": (CREASED, "cloth.strip.membrane.young", [2e3, 5e4]),
-    "obstacle": (BELOW, "obstacle[0].shape.plane.point.y", [-0.1, -0.01]),
+    "obstacle": (OBSTACLE_SCENE, "obstacle[0].shape.plane.point.y", [-0.1, -0.01]),
     "friction": (STANDING_SCENE, "contact.friction", [0.0, 0.8]),
     "thickness": (STANDING_SCENE, "contact.thickness", [0.02, 0.05]),
 }
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_what_varies_leads_to_the_equilibrium_of_its_scene(tmp_path, kind):
+def test_varied_quantity_gives_the_equilibrium_of_its_scene(tmp_path, kind):
     text, path, between = CASES[kind]
     file = tmp_path / "scene.toml"
     file.write_text(text)
@@ -168,7 +168,7 @@ def test_what_varies_leads_to_the_equilibrium_of_its_scene(tmp_path, kind):
 
 
 def test_fields_of_meshes_vary(tmp_path):
-    """Young's modulus of every tetrahedron, from a table and from a function."""
+    """Young's modulus of every tetrahedron comes from a table and from a function."""
     mesh = supple.block((2, 1, 1), size=(1, 0.5, 0.5))
     supple.meshes.save_mesh(mesh.with_data({"stiffness": np.full(mesh.n_tets, 1e4)}), tmp_path / "bar.vtu")
     file = tmp_path / "scene.toml"
@@ -195,8 +195,8 @@ def test_fields_of_meshes_vary(tmp_path):
             load_spec(spec | {"vary": [{"path": path, "range": [1e3, 1e4]}]})
 
 
-def test_what_a_measured_material_has(tmp_path):
-    """Also what the file leaves as it was measured, and one component of a direction."""
+def test_parameters_of_presets_vary(tmp_path):
+    """Parameters that the file does not override, and one component of a direction."""
     file = tmp_path / "scene.toml"
     file.write_text(
         SCENE.replace("corotated = { young = 1e4, poisson = 0.3 }", 'preset = { name = "muscle" }')
@@ -215,13 +215,13 @@ def test_what_a_measured_material_has(tmp_path):
         source.conditions({"pull": 2.0})
 
 
-def test_every_table_is_tried_somewhere():
+def test_every_table_of_the_schema_is_tested():
     tried = {path.partition(".")[0].partition("[")[0] for _, path, _ in CASES.values()}
     tested_tables = {"gravity", "solid", "cloth", "pin", "force"}  # in test_dataset_solving
     assert tried | tested_tables | {"wind"} >= set(VARIABLE_TABLES)
 
 
-def test_wind_has_no_equilibria_and_that_is_said(tmp_path):
+def test_wind_is_refused(tmp_path):
     file = tmp_path / "scene.toml"
     file.write_text(SCENE + "\n[[wind]]\nvelocity = [1.0, 0, 0]\n")
     vary = [{"path": "wind[0].velocity.x", "range": [0, 1]}]
@@ -272,7 +272,7 @@ QUICK = {
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_many_at_once_are_what_each_is(tmp_path, name):
+def test_vectorized_conditions_equal_single_ones(tmp_path, name):
     text, paths = QUICK[name]
     text = text.replace("factor = [0.1, 0, 0]", "factor = [1.1, 1, 1]")
     file = tmp_path / "scene.toml"
@@ -296,10 +296,12 @@ def test_many_at_once_are_what_each_is(tmp_path, name):
             for value, expected in zip(mine, own, strict=True):
                 assert np.allclose(value, expected, rtol=1e-13)
     (single,) = source.conditions_of(every[:1])
-    assert np.array_equal(single.force, source.conditions_of(every)[0].force), "whoever else is there"
+    assert np.array_equal(single.force, source.conditions_of(every)[0].force), (
+        "independent of other conditions"
+    )
 
 
-def test_forces_that_are_none_are_exactly_none(tmp_path):
+def test_zero_forces_are_exactly_zero(tmp_path):
     file = tmp_path / "scene.toml"
     file.write_text(SCENE.replace("force = [0, 0, 1]", "force = [0, 0, 0]"))
     source = Source.load(file)
@@ -317,7 +319,7 @@ def test_forces_that_are_none_are_exactly_none(tmp_path):
         ("pin.end.motion.translate.offset.x", 1e20, "offset"),
     ],
 )
-def test_one_that_is_wrong_is_reported_and_the_others_are_there(tmp_path, path, wrong, sentence):
+def test_one_wrong_sample_is_reported_among_others(tmp_path, path, wrong, sentence):
     file = tmp_path / "scene.toml"
     file.write_text(SCENE)
     source = Source.load(file)

@@ -1,4 +1,4 @@
-"""Opening data sets: arrays, pairs for networks, graphs, and other formats."""
+"""Opened data sets: arrays, pairs for networks, graphs, and other formats."""
 
 import io
 import json
@@ -21,7 +21,7 @@ def data(tmp_path_factory):
     return supple.data.open(store.path)
 
 
-def test_arrays_are_what_is_requested(data):
+def test_arrays_are_indexed_lazily(data):
     positions = data["positions"]
     assert positions.shape == (20, 12, 3)
     assert positions.dims == ("sample", "vertex", "xyz")
@@ -39,7 +39,7 @@ def test_arrays_are_what_is_requested(data):
     assert "20 of 20 samples" in repr(data)
 
 
-def test_a_folder_that_is_no_data_set(tmp_path):
+def test_folders_without_data_set_are_refused(tmp_path):
     with pytest.raises(DatasetError, match=r"has no zarr\.json"):
         supple.data.open(tmp_path)
     (tmp_path / "zarr.json").write_text("{}")
@@ -101,7 +101,7 @@ def test_pairs_and_streams_feed_pytorch(data):
     assert torch.equal(open_matching["positions"][:5], y["positions"])
 
 
-def test_graphs_have_every_edge_both_ways(data):
+def test_graphs_have_every_edge_in_both_directions(data):
     graph = data.graph(2)
     a, b = graph["edge_index"]
     assert {(int(i), int(j)) for i, j in zip(a, b, strict=True)} == {
@@ -114,7 +114,7 @@ def test_graphs_have_every_edge_both_ways(data):
     assert graph["y"].shape == (12, 3)
 
 
-def test_hdf5(data, tmp_path):
+def test_hdf5_export(data, tmp_path):
     h5py = pytest.importorskip("h5py")
     folder = export_dataset(data, "hdf5", tmp_path / "out")
     with h5py.File(folder / "samples.h5") as file:
@@ -123,7 +123,7 @@ def test_hdf5(data, tmp_path):
         assert np.array_equal(file["id"][:][file["splits/train"][:]], data.split("train"))
 
 
-def test_lance(data, tmp_path):
+def test_lance_export(data, tmp_path):
     lance = pytest.importorskip("lance")
     folder = export_dataset(data, "lance", tmp_path / "out")
     table = lance.dataset(str(folder / "samples.lance")).to_table()
@@ -134,7 +134,7 @@ def test_lance(data, tmp_path):
     assert np.array_equal(np.load(folder / "rest.npz")["cells"], data["cells"])
 
 
-def test_webdataset(data, tmp_path):
+def test_webdataset_export(data, tmp_path):
     folder = export_dataset(data, "webdataset", tmp_path / "out")
     seen = {}
     for path in sorted(folder.glob("*.tar")):
@@ -150,7 +150,7 @@ def test_webdataset(data, tmp_path):
     assert np.array_equal(seen[7], data["positions"][7])
 
 
-def test_plaid(data, tmp_path):
+def test_plaid_export(data, tmp_path):
     folder = export_dataset(data, "plaid", tmp_path / "out")
     problem = json.loads((folder / "problem_definitions" / "equilibria.yaml").read_text())
     assert problem["input_features"] == ["Global/angle", "Global/g", "Global/young"]
@@ -167,8 +167,8 @@ def test_plaid(data, tmp_path):
 
 
 @pytest.mark.parametrize("to", EXPORTS)
-def test_cards_say_how_to_open_what_is_there(data, tmp_path, monkeypatch, to):
-    """The code of each runs in its folder, and the files that it names are there."""
+def test_cards_describe_the_exported_files(data, tmp_path, monkeypatch, to):
+    """The code of each card runs in its folder, and its file names exist."""
     for package in {"webdataset": ["webdataset"], "plaid": ["zarr"]}.get(to, [EXPORTS[to].package]):
         pytest.importorskip(package)
     folder = export_dataset(data, to, tmp_path / "out")
@@ -197,7 +197,7 @@ def test_cards_say_how_to_open_what_is_there(data, tmp_path, monkeypatch, to):
         )
 
 
-def test_batches_and_samples_that_are_none(data):
+def test_invalid_batches_and_samples_are_refused(data):
     for batch in (0, -1, 2.5, "4"):
         with pytest.raises(ValueError, match="batch_size must be a whole number of at least 1, got"):
             data.stream(batch_size=batch)
@@ -209,7 +209,7 @@ def test_batches_and_samples_that_are_none(data):
     assert np.array_equal(data.graph(-1)["y"], data.graph(19)["y"])
 
 
-def test_exports_refuse_in_sentences(data, tmp_path, monkeypatch):
+def test_invalid_exports_are_refused(data, tmp_path, monkeypatch):
     with pytest.raises(DatasetError, match="did you mean 'lance'"):
         export_dataset(data, "lanse", tmp_path)
     with pytest.raises(DatasetError, match="is the data set itself"):
@@ -228,7 +228,7 @@ def test_exports_refuse_in_sentences(data, tmp_path, monkeypatch):
                 export_dataset(data, name, tmp_path)
 
 
-def test_the_page_shows_extremes_and_histograms(data, tmp_path):
+def test_page_shows_extremes_and_histograms(data, tmp_path):
     path, page = write_page(data.path, tmp_path / "page.html")
     text = path.read_text(encoding="utf-8")
     assert "20 of 20 samples have reached their tolerance" in text

@@ -1,4 +1,4 @@
-"""Samples are the equilibria that they say, whatever varies and wherever they begin."""
+"""Samples are equilibria of their scenes, for any varied quantity and initial guess."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ VARIED_PATHS = [
 
 
 def text_with(store, sample):
-    """The scene file of a sample, written out, for those who know nothing of data sets."""
+    """Complete scene file of a sample, without reference to data sets."""
     import tomli_w
 
     from supple.datasets.spec.parametric_scene import Source
@@ -40,7 +40,7 @@ def text_with(store, sample):
 
 
 @pytest.mark.parametrize(("path", "between"), VARIED_PATHS)
-def test_every_kind_of_quantity_leads_to_the_equilibrium_of_its_scene(tmp_path, path, between):
+def test_every_quantity_gives_the_equilibrium_of_its_scene(tmp_path, path, between):
     store = solved(tmp_path, count=3, shard=3, vary=[{"path": path, "range": between}])
     data = supple.data.open(store.path)
     assert list(data.ids) == [0, 1, 2]
@@ -73,7 +73,7 @@ traction = [0, 0, 30]
 
 
 def changed(folder, text, **changes):
-    """A spec of another scene."""
+    """Spec of a modified scene."""
     (folder / "other.toml").write_text(text)
     return load_spec(spec_of(folder, scene=str(folder / "other.toml"), **changes))
 
@@ -86,7 +86,7 @@ def changed(folder, text, **changes):
         ("force[0].force", [[-3.0, 0.0, -1.0], [0.0, 0.0, 1.0]]),
     ],
 )
-def test_the_load_that_varies_is_the_one_that_was_named(tmp_path, path, values):
+def test_named_load_varies(tmp_path, path, values):
     spec = changed(tmp_path, SCENE + LOADS, vary=[{"path": path, "range": values}])
     source = spec.source
     assert not source.rebuilds
@@ -95,7 +95,7 @@ def test_the_load_that_varies_is_the_one_that_was_named(tmp_path, path, values):
         assert np.allclose(source.conditions({path: value}).force, model.force_at(np.inf), atol=1e-12)
 
 
-def test_a_traction_that_turns_may_vary(tmp_path):
+def test_follower_traction_varies(tmp_path):
     (tmp_path / "other.toml").write_text(SCENE + LOADS)
     vary = [{"path": "traction[0].traction", "values": [-600, -100]}]
     store = solved(tmp_path, count=2, shard=2, seed=3, vary=vary, scene=str(tmp_path / "other.toml"))
@@ -107,7 +107,7 @@ def test_a_traction_that_turns_may_vary(tmp_path):
 
 
 @pytest.mark.parametrize("rest", ["swelling = 0.1", "rest_deformation = [[1.1, 0, 0], [0, 1, 0], [0, 0, 1]]"])
-def test_swollen_bodies_stay_swollen_when_their_material_varies(tmp_path, rest):
+def test_growth_is_kept_when_the_material_varies(tmp_path, rest):
     path = "solid.bar.material.young"
     text = SCENE.replace("density = 100", f"density = 100\n{rest}")
     source = changed(tmp_path, text, vary=[{"path": path, "range": [1e4, 2e4]}]).source
@@ -118,7 +118,7 @@ def test_swollen_bodies_stay_swollen_when_their_material_varies(tmp_path, rest):
         assert np.allclose(mine, own)
 
 
-def test_cloth_keeps_its_density_where_another_varies(tmp_path):
+def test_cloth_keeps_its_density_when_another_density_varies(tmp_path):
     cloth = """
 [[cloth]]
 name = "flag"
@@ -138,7 +138,7 @@ where = { side = "x-" }
     assert np.allclose(source.conditions(values).force, source.make_model(values).force_at(np.inf))
 
 
-def test_what_is_stored_is_what_evaluate_says(tmp_path):
+def test_stored_quantities_equal_evaluate(tmp_path):
     names = ["positions", "displacements", "cauchy", "F", "forces", "energies", "reactions", "von_mises"]
     store = solved(tmp_path, count=3, shard=3, store={"quantities": names})
     data = supple.data.open(store.path)
@@ -154,8 +154,8 @@ def test_what_is_stored_is_what_evaluate_says(tmp_path):
     assert np.allclose(data["reactions"][1][1, :3], evaluation.reactions["end"].force, atol=1e-6)
 
 
-def test_what_obstacles_do_is_stored(tmp_path):
-    """A beam under the middle, which only its two lowest vertices there can touch."""
+def test_contact_forces_of_obstacles_are_stored(tmp_path):
+    """Only the two lowest vertices above the beam can touch it."""
     log = "point0 = [0.55, -0.451, -0.5], point1 = [0.55, -0.451, 1], radius = 0.45"
     beam = f"[[obstacle]]\nshape = {{ cylinder = {{ {log} }} }}\n"
     (tmp_path / "beam.toml").write_text(SCENE.replace("[[force]]", beam + "[[force]]"))
@@ -176,7 +176,7 @@ def test_what_obstacles_do_is_stored(tmp_path):
 
 
 @pytest.mark.parametrize("start", ["neighbor", "predicted"])
-def test_wherever_solves_begin_they_end_in_the_same_state(tmp_path, start):
+def test_result_is_independent_of_the_start(tmp_path, start):
     stores = [
         solved(tmp_path, f"{name}.zarr", count=24, shard=12, solve={"initial": name, "check": 0.5})
         for name in (start, "cold")
@@ -191,7 +191,7 @@ def test_wherever_solves_begin_they_end_in_the_same_state(tmp_path, start):
     assert not any(check["cold_is_lower"] for check in checks)
 
 
-def test_a_sample_does_not_depend_on_what_its_worker_did_before(tmp_path):
+def test_sample_is_independent_of_earlier_work(tmp_path):
     store = solved(tmp_path, count=12, shard=4)
     other = make_store(load_spec(spec_of(tmp_path)), tmp_path / "other.zarr")
     Shards(other).run(1)
@@ -202,7 +202,7 @@ def test_a_sample_does_not_depend_on_what_its_worker_did_before(tmp_path):
     assert sample_bytes(other) == sample_bytes(store)
 
 
-def test_samples_that_fail_are_recorded_and_have_no_positions(tmp_path):
+def test_failed_samples_are_recorded_without_positions(tmp_path):
     store = solved(
         tmp_path, count=6, shard=3, solve={"max_iterations": 1, "initial": "cold", "tolerance": 1e-9}
     )
@@ -216,7 +216,7 @@ def test_samples_that_fail_are_recorded_and_have_no_positions(tmp_path):
     assert not any(len(data.split(part)) for part in ("train", "valid", "test"))
 
 
-def test_values_that_are_impossible_are_recorded_with_their_sentence(tmp_path):
+def test_impossible_values_are_recorded_with_their_message(tmp_path):
     store = make_store(load_spec(spec_of(tmp_path)), tmp_path / "set.zarr")
     shards = Shards(store)
     solution = shards.sampler.solve({"young": -1.0}, [None])
@@ -224,7 +224,7 @@ def test_values_that_are_impossible_are_recorded_with_their_sentence(tmp_path):
     assert "young" in solution.sentence
 
 
-def test_a_prediction_is_exact_where_the_samples_are_linear():
+def test_prediction_is_exact_for_linear_samples():
     rng = np.random.default_rng(0)
     A, b = rng.normal(size=(30, 4)), rng.normal(size=30)
     neighbors = Neighbors()
@@ -236,7 +236,7 @@ def test_a_prediction_is_exact_where_the_samples_are_linear():
     assert Neighbors().nearest(point) is None
 
 
-def test_a_prediction_goes_through_what_is_known():
+def test_prediction_interpolates_known_samples():
     rng = np.random.default_rng(1)
     neighbors, points = Neighbors(), rng.random((15, 2))
     shapes = [np.sin(9 * point).sum() * rng.normal(size=(5, 3)) for point in points]
@@ -253,8 +253,8 @@ def test_varied_quantities_may_have_several_key_paths(tmp_path):
     assert len(supple.data.open(store.path).ids) == 2
 
 
-def test_distances_are_computed_unless_the_spec_says_that_they_need_not_be(tmp_path):
-    """Both are in balance; only one knows how far off it is."""
+def test_error_estimates_are_computed_by_default(tmp_path):
+    """Both stores reach the residual tolerance; only the default estimates the position error."""
     with_them = solved(tmp_path, "with.zarr", count=4)
     without = solved(tmp_path, "without.zarr", count=4, solve={"position_tolerance": False})
     stored_reports = [supple.data.open(store.path).report for store in (with_them, without)]

@@ -1,4 +1,4 @@
-"""Specs: what they say, and all that can be wrong with them at once."""
+"""Specs: key paths, designs, and error messages that list all mistakes."""
 
 from pathlib import Path
 
@@ -58,12 +58,12 @@ def test_key_paths_are_resolved_and_replaced(tmp_path, path, keys, now):
         ("wind.velocity", r"the scene has no \[\[wind\]\], .*; add \[\[wind\]\] to the scene\."),
     ],
 )
-def test_what_the_scene_has_not_is_a_sentence(tmp_path, path, sentence):
+def test_unknown_key_paths_are_refused(tmp_path, path, sentence):
     with pytest.raises(SpecError, match=sentence):
         load_spec(spec_of(tmp_path, vary=[{"path": path, "range": [0, 1]}]))
 
 
-def test_all_mistakes_are_said_at_once_with_their_fields(tmp_path):
+def test_all_mistakes_are_reported_with_their_fields(tmp_path):
     wrong = spec_of(tmp_path, count=0, seed=-1, splits={"train": 0.9, "valid": 0.9, "test": 0})
     wrong |= {"desing": "grid", "vary": [{"path": "gravity.y", "range": [1, 0]}], "scene": "nowhere.toml"}
     with pytest.raises(SpecError) as error:
@@ -74,7 +74,7 @@ def test_all_mistakes_are_said_at_once_with_their_fields(tmp_path):
     assert "did you mean 'design'" in text
 
 
-def test_what_others_call_the_count(tmp_path):
+def test_samples_is_corrected_to_count(tmp_path):
     with pytest.raises(SpecError, match=r"samples: unknown key; did you mean 'count'\?"):
         load_spec(spec_of(tmp_path, count=None, samples=6))
 
@@ -83,7 +83,7 @@ def test_what_others_call_the_count(tmp_path):
     "wrong", [float("inf"), float("nan"), -1e31, "1", True, [0.0, float("nan")], [[1.0]]]
 )
 @pytest.mark.parametrize("key", ["range", "values"])
-def test_values_that_are_no_finite_numbers(tmp_path, key, wrong):
+def test_non_finite_values_are_refused(tmp_path, key, wrong):
     with pytest.raises(SpecError) as error:
         load_spec(spec_of(tmp_path, vary=[{"path": "gravity.y", key: [0, wrong]}]))
     assert str(error.value).splitlines() == [
@@ -106,12 +106,12 @@ def test_values_that_are_no_finite_numbers(tmp_path, key, wrong):
         ({"path": "gravity.y", "range": [0, 1], "steps": 3}, "is for design = 'grid'"),
     ],
 )
-def test_ranges_that_lead_nowhere(tmp_path, vary, sentence):
+def test_invalid_ranges_are_refused(tmp_path, vary, sentence):
     with pytest.raises(SpecError, match=sentence):
         load_spec(spec_of(tmp_path, vary=[vary]))
 
 
-def test_designs_need_what_they_need(tmp_path):
+def test_missing_keys_of_designs_are_reported(tmp_path):
     with pytest.raises(SpecError, match="a grid has its own number"):
         load_spec(spec_of(tmp_path, design="grid", vary=[VARY[0] | {"steps": 2}]))
     with pytest.raises(SpecError, match=r"vary.0..steps: is missing"):
@@ -126,7 +126,7 @@ def test_designs_need_what_they_need(tmp_path):
         load_spec(tmp_path / "nothing.toml")
 
 
-def test_the_example_is_a_valid_spec():
+def test_example_is_a_valid_spec():
     spec = load_spec(Path(__file__).parents[2] / "examples" / "bar_dataset.toml")
     assert spec.sizes == {"young": 1, "poisson": 1, "gravity": 3}
     assert not spec.source.rebuilds

@@ -1,4 +1,4 @@
-"""Stores: what is finished is complete, what is not is never taken for it, and what is damaged is found."""
+"""Stores: finished shards are complete, unfinished ones are never read, and damage is detected."""
 
 import errno
 import json
@@ -38,7 +38,7 @@ def copy(full_store, tmp_path):
     return Store(tmp_path / "copy.zarr")
 
 
-def test_zarr_reads_the_same(full_store):
+def test_zarr_reads_equal_arrays(full_store):
     zarr = pytest.importorskip("zarr")
     group, data = zarr.open_group(full_store.path, mode="r"), supple.data.open(full_store.path)
     assert np.array_equal(group["samples/positions"][:], data["positions"][:])
@@ -52,7 +52,7 @@ def test_zarr_reads_the_same(full_store):
     assert group["samples/positions"].shards == (4, 12, 3)
 
 
-def test_a_shard_that_is_missing_in_the_middle_is_missing_for_zarr_too(copy):
+def test_missing_middle_shard_is_missing_in_zarr(copy):
     zarr = pytest.importorskip("zarr")
     os.remove(copy.file("positions", 1))
     discard(copy, [1])
@@ -63,11 +63,11 @@ def test_a_shard_that_is_missing_in_the_middle_is_missing_for_zarr_too(copy):
     assert np.array_equal(read, data["positions"][:], equal_nan=True)
 
 
-def test_the_checksum_is_castagnoli_s():
+def test_checksum_is_crc32c():
     assert crc32c(b"123456789") == 0xE3069283
 
 
-def test_statistics_are_those_of_the_samples(full_store):
+def test_statistics_equal_those_of_the_samples(full_store):
     data = supple.data.open(full_store.path)
     train = data.split("train")
     assert 0 < len(train) < len(data.ids)
@@ -80,7 +80,7 @@ def test_statistics_are_those_of_the_samples(full_store):
     assert np.allclose(data.stats["young"]["mean"], data.inputs["young"][train].mean())
 
 
-def test_a_valid_store_is_verified(full_store):
+def test_valid_store_is_verified(full_store):
     verdict = verify(full_store, samples=2)
     assert verdict.good
     assert verdict.chunks == 20
@@ -88,7 +88,7 @@ def test_a_valid_store_is_verified(full_store):
 
 
 @pytest.mark.parametrize("where", ["chunk", "index", "cut", "gone", "account"])
-def test_damage_is_detected_and_mended(copy, full_store, where):
+def test_damage_is_detected_and_repaired(copy, full_store, where):
     path = copy.file("positions", 1)
     content = bytearray(path.read_bytes())
     if where == "chunk":
@@ -112,7 +112,7 @@ def test_damage_is_detected_and_mended(copy, full_store, where):
     assert sample_bytes(copy) == sample_bytes(full_store)
 
 
-def test_a_wrong_sample_is_detected_by_solving_it_again(copy):
+def test_wrong_sample_is_detected_by_solving_again(copy):
     manifest = json.loads(copy.manifest_file(0).read_text())
     chunks = [x + 0.01 for x in supple.data.open(copy.path)["positions"][:4]]
     energies = list(supple.data.open(copy.path)["body_energies"][:4])
@@ -124,7 +124,7 @@ def test_a_wrong_sample_is_detected_by_solving_it_again(copy):
     assert len(verdict.problems) == 4
 
 
-def test_a_store_of_another_spec_is_refused_and_stays(copy, tmp_path):
+def test_store_of_another_spec_is_refused_and_kept(copy, tmp_path):
     before = sample_bytes(copy)
     with pytest.raises(
         DatasetError,
@@ -144,7 +144,7 @@ def test_a_store_of_another_spec_is_refused_and_stays(copy, tmp_path):
         make_store(load_spec(spec_of(tmp_path)), tmp_path / "photos")
 
 
-def test_a_design_that_is_wrong_overwrites_nothing(tmp_path):
+def test_wrong_design_overwrites_nothing(tmp_path):
     table = tmp_path / "values.csv"
     table.write_text("g\n-1\nnan\n")
     vary = [{"path": "gravity.y", "name": "g"}]
@@ -158,7 +158,7 @@ def test_a_design_that_is_wrong_overwrites_nothing(tmp_path):
     assert make_store(spec, store.path, overwrite=True).count == 3
 
 
-def test_another_scene_is_refused(tmp_path):
+def test_changed_scene_is_refused(tmp_path):
     store = make_store(load_spec(spec_of(tmp_path)), tmp_path / "set.zarr")
     spec = spec_of(tmp_path)
     path = tmp_path / "bar.toml"
@@ -168,7 +168,7 @@ def test_another_scene_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("failing", ["samples/positions", "shards/000001.json"])
-def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, failing):
+def test_full_disk_leaves_no_partial_files(tmp_path, monkeypatch, failing):
     store = make_store(load_spec(spec_of(tmp_path, count=8)), tmp_path / "set.zarr")
     shards = Shards(store)
     shards.run(0)
@@ -194,8 +194,8 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, failing)
 
 
 @pytest.mark.parametrize("failing", ["report/iterations", "splits/train", "stats/"])
-def test_reports_that_a_full_disk_cut_short_are_written_by_the_next_run(tmp_path, monkeypatch, failing):
-    """When all samples are solved, and nothing but what follows from them is left to be written."""
+def test_truncated_reports_are_rewritten_by_the_next_run(tmp_path, monkeypatch, failing):
+    """All samples are solved, and only derived files are missing."""
     store = make_store(load_spec(spec_of(tmp_path, count=4)), tmp_path / "set.zarr")
     Shards(store).run(0)
     real = arrays.replacing
@@ -217,8 +217,8 @@ def test_reports_that_a_full_disk_cut_short_are_written_by_the_next_run(tmp_path
     assert (store.path / "stats" / "positions" / "zarr.json").exists()
 
 
-def test_a_store_has_its_card_or_is_not_there(tmp_path, monkeypatch):
-    """Whoever makes it may be killed at any moment."""
+def test_killed_creation_leaves_no_store_without_card(tmp_path, monkeypatch):
+    """A store appears only when it is complete."""
 
     def killed(*args):
         raise KeyboardInterrupt
@@ -232,7 +232,7 @@ def test_a_store_has_its_card_or_is_not_there(tmp_path, monkeypatch):
     assert 'supple.data.open("set.zarr")' in (store.path / "README.md").read_text()
 
 
-def test_what_killed_workers_left_is_cleared_and_what_others_write_is_not(tmp_path):
+def test_leftovers_of_killed_workers_are_removed(tmp_path):
     store = make_store(load_spec(spec_of(tmp_path, count=4)), tmp_path / "set.zarr")
     mine = replacing.temporary_path(store.path / "shards" / "000000.json")
     host, process = mine.name.split("_")[1:3]
@@ -250,7 +250,7 @@ def test_what_killed_workers_left_is_cleared_and_what_others_write_is_not(tmp_pa
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_is_read_only(tmp_path):
+def test_read_only_folder_is_refused(tmp_path):
     folder = tmp_path / "closed"
     folder.mkdir()
     folder.chmod(0o500)
@@ -258,8 +258,8 @@ def test_a_folder_that_is_read_only(tmp_path):
         make_store(load_spec(spec_of(tmp_path)), folder / "set.zarr")
 
 
-def test_a_folder_that_refuses_to_be_written(tmp_path, monkeypatch):
-    """As one that is read-only does, also where tests are run by root."""
+def test_unwritable_folder_is_refused(tmp_path, monkeypatch):
+    """Simulates a read-only folder, also for tests that run as root."""
 
     def refuse(path, *rest):
         raise PermissionError(errno.EACCES, "Permission denied", str(path / "zarr.json"))
@@ -287,7 +287,7 @@ def test_shares_of_a_job_array_merge_into_the_full_store(tmp_path, full_store):
         merge(merged.path, [other.path])
 
 
-def test_shares_are_i_of_n():
+def test_shares_are_written_i_of_n():
     assert parse_share("3/16") == Share(3, 16)
     assert parse_share(None) == Share(0, 1)
     for wrong in ("16/16", "1-2", "x", "1/0"):
@@ -300,7 +300,7 @@ def test_shares_are_i_of_n():
     assert sorted(shard for share in every for shard in share) == list(range(10))
 
 
-def test_a_finished_store_is_untouched(full_store):
+def test_finished_store_is_untouched(full_store):
     before = {path: path.stat().st_mtime_ns for path in full_store.path.rglob("*")}
     run_store(full_store, Share(), workers=1)
     assert {path: path.stat().st_mtime_ns for path in full_store.path.rglob("*")} == before

@@ -1,4 +1,4 @@
-"""Every piece of code in the docstrings of public names runs as it stands there."""
+"""Code in the docstrings of public names runs."""
 
 import ast
 import doctest
@@ -28,7 +28,7 @@ def public_members() -> dict[str, object]:
 
 
 def documented() -> Iterator[str]:
-    """The docstrings of all public names and of what they have."""
+    """Docstrings of all public names and their members."""
     for public_value in public_members().values():
         members = vars(public_value).items() if inspect.isclass(public_value) else ()
         public = [value for key, value in members if not key.startswith("_")]
@@ -36,7 +36,7 @@ def documented() -> Iterator[str]:
 
 
 def snippets() -> list[str]:
-    """What stands in backquotes and is code: more than a name, and complete."""
+    """Complete code in backquotes; plain names are excluded."""
     words = {" ".join(word.split()) for text in documented() for word in re.findall("`([^`]+)`", text)}
     return sorted(word for word in words if is_code(word))
 
@@ -52,7 +52,7 @@ def is_code(text: str) -> bool:
     )
 
 
-def test_there_are_examples():
+def test_examples_are_found():
     assert 'save_frames(scene, supple.simulate(scene), "usd", "animation")' in snippets()
     assert "Anderson(window=10)" in snippets()
 
@@ -76,12 +76,12 @@ def test_example(code, tmp_path, monkeypatch):
 
 
 def passages() -> list[str]:
-    """What is indented and is code of several lines."""
+    """Indented code of several lines."""
     blocks = [dedent(part) for text in documented() for part in re.findall(r"\n\n((?: {4}.*\n?)+)", text)]
     return [part for part in blocks if "supple." in part]
 
 
-def test_there_are_passages():
+def test_passages_are_found():
     assert len(passages()) >= 2
 
 
@@ -102,7 +102,7 @@ PROMPTS = [path for path in ROOT.rglob("*.py") if ">>>" in path.read_text(encodi
 
 @pytest.mark.parametrize("path", PROMPTS, ids=lambda path: path.stem)
 def test_prompts(path):
-    """Examples after >>> print the lines below them; those that depend on the machine are only parsed."""
+    """Outputs after >>> must match; machine-dependent examples are only parsed."""
     module = import_module(".".join(("supple", *path.relative_to(ROOT).with_suffix("").parts)))
     examples = [example for test in doctest.DocTestFinder().find(module) for example in test.examples]
     assert examples

@@ -1,4 +1,4 @@
-"""The table of docs/drape.md holds arguments that give the cloth of benchmarks/drape.py."""
+"""The table of docs/drape.md has the parameters of the cloth of benchmarks/drape.py."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 drape = pytest.importorskip("drape")
 
 
-def test_fabrics_typed_from_the_page_are_those_of_the_benchmark():
+def test_fabrics_of_the_page_equal_those_of_the_benchmark():
     lines = (ROOT / "docs" / "drape.md").read_text(encoding="utf-8").splitlines()
     head = next(k for k, line in enumerate(lines) if "weft, warp, shear [Pa]" in line)
     columns = [cell.strip() for cell in lines[head].strip("|").split("|")]

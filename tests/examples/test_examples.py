@@ -1,4 +1,4 @@
-"""Every script in examples/ runs, at a small size, and does what it says."""
+"""Every script in examples/ runs at a small size with the expected result."""
 
 import importlib.util
 from pathlib import Path
@@ -88,7 +88,7 @@ def render_surface(folder: Path) -> None:
 
 
 def fit_rubber(folder):
-    """Ogden's moduli are found again, from what they were fitted to [MPa]."""
+    """Ogden's moduli are recovered from stresses computed with them [MPa]."""
     fits = example("fit_rubber").main(folder)
     assert fits["Ogden"].mu1 == pytest.approx(0.63, rel=0.15)
     assert fits["Ogden"].mu2 == pytest.approx(0.0012, rel=0.3)
@@ -114,7 +114,7 @@ def rest_shape(folder):
 
 
 def train_surrogate(folder):
-    """Without PyTorch, the data alone are made."""
+    """Without PyTorch, only the data are generated."""
     module = example("train_surrogate")
     if importlib.util.find_spec("torch") is None:
         data = module.make(folder, samples=8, cells=3)

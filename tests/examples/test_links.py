@@ -1,4 +1,4 @@
-"""What pages link to and name is there: files, headings, pictures, scripts and the results of benchmarks."""
+"""Links and names on pages exist: files, headings, pictures, scripts and benchmark results."""
 
 import json
 import re
@@ -27,12 +27,12 @@ def relative_path(path: Path) -> str:
 
 
 def text_of(page: Path) -> str:
-    """A page without its listings, whose brackets are no links."""
+    """Text of a page without code listings, whose brackets are not links."""
     return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
 def headings(page: Path) -> set[str]:
-    """The anchors of a page, as GitHub makes them of its headings."""
+    """Anchors of a page, as GitHub derives them from its headings."""
     lines = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", line.lower()).strip().replace(" ", "-") for line in lines}
 
@@ -50,18 +50,18 @@ def broken(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=relative_path)
-def test_links_lead_somewhere(page):
+def test_links_resolve(page):
     assert broken(page) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=relative_path)
-def test_what_is_named_is_there(page):
+def test_named_files_exist(page):
     assert [
         name for name in NAMED.findall(page.read_text(encoding="utf-8")) if not (ROOT / name).exists()
     ] == []
 
 
-def test_every_picture_is_displayed_by_a_page():
+def test_every_picture_is_on_a_page():
     linked_pictures = {
         (page.parent / (a or b)).resolve()
         for page in PAGES
@@ -71,12 +71,12 @@ def test_every_picture_is_displayed_by_a_page():
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=relative_path)
-def test_results_say_on_which_machine_they_were_measured(path):
+def test_results_name_their_machine(path):
     assert names_machine(json.loads(path.read_text(encoding="utf-8")))
 
 
 def names_machine(results: object, deep: int = 3) -> bool:
-    """Whether a table of results, or each part of one that is made of parts, has a machine."""
+    """True if a table of results, or each of its parts, names a machine."""
     if not isinstance(results, dict) or not deep:
         return False
     if results.keys() & {"machine", "machines"}:
@@ -84,7 +84,7 @@ def names_machine(results: object, deep: int = 3) -> bool:
     return bool(results) and all(names_machine(part, deep - 1) for part in results.values())
 
 
-def test_every_result_has_its_script():
-    """It is named by the script that writes it, or by the page that compares it with another."""
+def test_every_result_is_named_by_a_script_or_page():
+    """A result is named by the script that writes it, or by the page that compares it."""
     sources = "".join(p.read_text(encoding="utf-8") for p in [*(ROOT / "benchmarks").glob("*.py"), *PAGES])
     assert [path.name for path in RESULTS if path.name not in sources] == []

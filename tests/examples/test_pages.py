@@ -1,4 +1,4 @@
-"""Python on the pages of docs/ works as it stands there."""
+"""Python code on the pages of docs/ runs."""
 
 import os
 import re
@@ -122,6 +122,6 @@ def test_page(page, tmp_path):
     PAGES[page](tmp_path)
 
 
-def test_every_page_with_python_is_run():
+def test_every_page_with_python_is_tested():
     with_python = {p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md") if "```python" in p.read_text()}
     assert with_python == set(PAGES)

@@ -1,4 +1,4 @@
-"""What the README shows works as it stands there, at a small size."""
+"""Code of the README runs, at a small size."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Gradients compared with central differences of whole equilibria."""
+"""Comparison of gradients with central differences of equilibria."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from supple.gradients.inputs import input_derivative, parse_inputs, replace_inpu
 
 
 class Loss:
-    """L = Σ w · x + ½ c |x|² with weights that favour nothing."""
+    """L = Σ w · x + ½ c |x|² with random weights."""
 
     def __init__(self, vertices: int, seed: int = 0) -> None:
         self.w = np.random.default_rng(seed).normal(size=(vertices, 3))
@@ -24,7 +24,7 @@ class Loss:
 
 
 def scalars_of(material: supple.materials.Material) -> dict[str, float]:
-    """The numbers that an equilibrium depends on, away from the ends of their ranges."""
+    """Scalar inputs of an equilibrium, away from the bounds of their ranges."""
     scalars = {}
     for p in material.parameters:
         if p.kind == "scalar" and p.name not in ("yield_strain", "creep", "max_plastic_strain"):
@@ -34,7 +34,7 @@ def scalars_of(material: supple.materials.Material) -> dict[str, float]:
 
 
 def exact(scene: supple.Scene, start: np.ndarray | None = None, solver: str = "newton") -> np.ndarray:
-    """The positions of an equilibrium, to rounding."""
+    """Positions of an equilibrium, exact to rounding."""
     result = supple.equilibrium(scene, solver=solver, initial=start, tolerance=1e-6, position_tolerance=None)
     return supple.gradient(result, np.zeros_like(result.positions)).positions
 
@@ -46,8 +46,8 @@ def check(
     step: float = 1e-3,
     solver: str = "newton",
 ) -> supple.gradients.Gradient:
-    """Every input alone and all together: along a direction in which each adds about as much to the slope, so
-    that an error of one of them shows."""
+    """Check every input alone and all together, along a direction with about equal contributions to the
+    slope, so that an error in any input shows."""
     pairs = parse_inputs(scene, given)
     inputs = [each for each, _ in pairs]
     values = [np.asarray(value, float) for _, value in pairs]

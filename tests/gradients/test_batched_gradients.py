@@ -1,4 +1,4 @@
-"""Gradients of many equilibria through one problem are those of each by itself."""
+"""Gradients of many equilibria through one problem equal single gradients."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from supple.gradients.adjoint_system import System
 
 
 def varied():
-    """A bar between two pins under three conditions, the last of which needs a problem of its own."""
+    """A bar between two pins under three conditions; the last one needs a separate problem."""
     scene = supple.Scene(gravity=(0, -3, 1))
     stiff = supple.NeoHookean(young=900.0, poisson=0.3)
     body = scene.add_solid(supple.block((3, 1, 1), size=(1, 0.5, 0.4)), stiff, density=20)
@@ -41,7 +41,7 @@ def weights(x):
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_each_is_its_own(device, request):
+def test_gradients_equal_single_ones(device, request):
     if device == "cuda":
         request.getfixturevalue("fake_device")
     body, scene, variations = varied()
@@ -53,7 +53,7 @@ def test_each_is_its_own(device, request):
     assert np.ptp(gradients, axis=0).min() > 0
 
 
-def test_they_come_as_results_do_and_each_may_have_its_own_loss():
+def test_gradients_are_lazy_with_separate_losses():
     _, scene, variations = varied()
     requests = []
 
@@ -74,7 +74,7 @@ def test_they_come_as_results_do_and_each_may_have_its_own_loss():
         next(gradients)
 
 
-def test_those_before_an_error_come_first():
+def test_gradients_before_an_error_are_returned():
     _, scene, variations = varied()
     results = list(supple.equilibria(scene, variations, tolerance=1e-6))
     ones = np.ones_like(results[0].positions)
@@ -90,8 +90,8 @@ def test_those_before_an_error_come_first():
 
 
 @pytest.mark.parametrize("at_once", [1, 2, None])
-def test_several_bodies_and_rollers_at_once(at_once, monkeypatch):
-    """Whatever the group, which is seen to be solved for as one."""
+def test_several_bodies_and_rollers_in_groups(at_once, monkeypatch):
+    """Each group is solved as one, whatever its size."""
     scene = supple.Scene(gravity=(0, -3, 1))
     stiff = supple.NeoHookean(young=900.0, poisson=0.3)
     first = scene.add_solid(supple.block((3, 1, 1), size=(1, 0.5, 0.4)), stiff, density=20, name="first")
@@ -130,8 +130,8 @@ def test_several_bodies_and_rollers_at_once(at_once, monkeypatch):
         np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
 
 
-def test_those_that_are_not_stable_are_marked():
-    """A straight column under too large a load among others, and a state that is far from balance."""
+def test_unstable_results_are_marked():
+    """A straight column under too large a load among others, and a state far from equilibrium."""
     scene = supple.Scene(gravity=(0, 0, 0))
     mesh = supple.block((12, 1, 1), size=(1, 0.05, 0.05))
     body = scene.add_solid(mesh, supple.StVK(young=1e5, poisson=0.0))
@@ -140,7 +140,7 @@ def test_those_that_are_not_stable_are_marked():
     scene.pin(hand)
 
     def state(load, off=0.0):
-        """By a solver that stays on the straight line of its start, balanced to rounding there."""
+        """Result of a solver that keeps the straight line of its start, balanced to rounding."""
         x = mesh.points * (1 - load, 1, 1)
         x = x + off * np.random.default_rng(0).normal(size=x.shape) * (mesh.points[:, :1] % 1 > 0)
         one = supple.Variation(pins={hand: supple.Translate((-load, 0, 0))}, initial=x)
@@ -159,7 +159,7 @@ def test_those_that_are_not_stable_are_marked():
 @pytest.mark.parametrize(
     ("loss", "read_value", "message"), [(3, len, "one for each"), (len, 3, "transform is a")]
 )
-def test_what_cannot_be_is_refused_at_the_call(loss, read_value, message):
+def test_wrong_losses_are_refused_at_the_call(loss, read_value, message):
     with pytest.raises(TypeError, match=message):
         supple.gradients.gradients([], loss, read_value)
 
@@ -168,12 +168,12 @@ def test_what_cannot_be_is_refused_at_the_call(loss, read_value, message):
     ("results", "message"),
     [(3, "results are a list"), ([1, 2], r"results\[0\] must be a result of supple, got 1")],
 )
-def test_what_are_no_results_is_reported(results, message):
+def test_invalid_results_are_refused(results, message):
     with pytest.raises(TypeError, match=message):
         list(supple.gradients.gradients(results, lambda x: x, lambda result: result))
 
 
-def test_what_results_raise_is_raised():
+def test_errors_of_the_result_iterator_are_raised():
     def results():
         yield shaped()
         raise supple.gradients.NoGradientError("there are no more")
@@ -185,7 +185,7 @@ def test_what_results_raise_is_raised():
 
 
 def shaped(stretch=1.0, stiffness=1e3):
-    """A block, longer by a little, on a spring."""
+    """A block with variable length on a spring."""
     mesh = supple.block(2)
     points = np.asarray(mesh.points) * (1, 1, stretch)
     scene = supple.Scene(gravity=(0, -9.8, 0))
@@ -198,8 +198,8 @@ def shaped(stretch=1.0, stiffness=1e3):
 
 
 @pytest.mark.parametrize("other", [{"stretch": 1.00005}, {"stiffness": 1.0005e3}], ids=str)
-def test_those_of_other_shapes_and_springs_are_their_own(other):
-    """However little they differ, so that those before would be nearly balanced in their place."""
+def test_shapes_and_springs_are_distinguished(other):
+    """Slightly different results are not confused, although one nearly balances in place of the other."""
     one, two = shaped(), shaped(**other)
     results = [one, one, two, two, two, two]
     gradients = list(

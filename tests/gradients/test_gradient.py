@@ -1,4 +1,4 @@
-"""Derivatives of equilibria, by all that they depend on, against central differences of whole solves."""
+"""Derivatives of equilibria by all inputs against central differences of solves."""
 
 import os
 import pickle
@@ -23,18 +23,18 @@ def pulled_bar(kind, cells=(2, 1, 1)):
 
 
 SELECTED = [*HAND_WRITTEN, "ogden", "holzapfel_gasser_ogden", "muscle", "plastic_stvk"]
-TRIED = list(MATERIALS) if "SUPPLE_EVERY_MATERIAL" in os.environ else SELECTED
-"""Those that are ψ alone have the same kernels, whose compilation takes minutes for all of them."""
+TESTED_MATERIALS = list(MATERIALS) if "SUPPLE_EVERY_MATERIAL" in os.environ else SELECTED
+"""Materials with ψ only share their kernels' structure, whose compilation takes minutes for all of them."""
 
 
-@pytest.mark.parametrize("name", TRIED)
+@pytest.mark.parametrize("name", TESTED_MATERIALS)
 def test_parameters_of_materials(name):
     kind = material(name)
     scene, _ = pulled_bar(kind)
     check(scene, scalars_of(kind))
 
 
-def test_whatever_acts_on_a_solid():
+def test_loads_pins_density_and_rest_shape_of_a_solid():
     scene, body = pulled_bar(material("stable_neo_hookean"))
     n = len(body.points)
     right = body.where(face(0, 1))
@@ -50,8 +50,8 @@ def test_whatever_acts_on_a_solid():
         check(scene, given)
 
 
-def test_forces_per_volume_change_with_the_rest_shape():
-    """Against scenes that are made again from other meshes, and with what PyTorch and JAX give back."""
+def test_forces_per_volume_depend_on_the_rest_shape():
+    """The references are scenes with other meshes, and the derivatives of PyTorch and JAX."""
     rng = np.random.default_rng(6)
     mesh = supple.block((2, 1, 1), size=(1, 0.5, 0.4))
     tip = mesh.points[mesh.tets].mean(axis=1)[:, 0] > 0.5
@@ -78,7 +78,7 @@ def test_forces_per_volume_change_with_the_rest_shape():
     check(scene, {"rest": mesh.points})
 
 
-def test_elements_have_their_own_parameters():
+def test_parameters_by_element():
     scene, body = pulled_bar(material("neo_hookean"))
     rng = np.random.default_rng(4)
     m = body.mesh.n_cells
@@ -86,7 +86,7 @@ def test_elements_have_their_own_parameters():
     check(scene, {"mu": 300.0, "lam": rng.uniform(400, 800, m)})
 
 
-def test_sums_over_elements_are_those_of_the_body():
+def test_body_gradient_is_the_sum_over_elements():
     scene, body = pulled_bar(material("corotated"))
     result = supple.equilibrium(scene)
     own = supple.gradient(result, Loss(len(body.points)).gradient).body(body)
@@ -116,7 +116,7 @@ def test_activation_and_fibers_of_muscles():
 
 
 class Soft(supple.materials.Material):
-    """A material of which only ψ is written."""
+    """A material that defines only ψ."""
 
     mu: supple.materials.Pa
     kappa: supple.materials.Pa
@@ -126,7 +126,7 @@ class Soft(supple.materials.Material):
         return 0.5 * self.mu * (I1 * J ** (-2 / 3) - 3) + self.kappa * (J - 1) ** 2 * self.power
 
 
-def test_materials_that_are_psi_only():
+def test_materials_with_psi_only():
     scene, body = pulled_bar(Soft(mu=400.0, kappa=600.0))
     check(scene, {"mu": 400.0, "kappa": np.linspace(500, 700, body.mesh.n_cells), "power": 2.5})
 
@@ -145,7 +145,7 @@ def test_rollers_and_rails():
     )
 
 
-def test_several_bodies_with_all_kinds_of_ties():
+def test_several_bodies_with_all_ties():
     scene = supple.Scene(gravity=(0, -2, 0))
     top = scene.add_solid(supple.block(1, origin=(0, 1, 0)), material("corotated"), density=10, name="top")
     below = scene.add_solid(supple.block(1), material("corotated", young=2e3), density=5, name="below")
@@ -210,7 +210,7 @@ def test_cloth_under_pressure():
 
 
 @pytest.mark.parametrize("friction", [0.0, 5.0])
-def test_what_is_in_contact_with_a_plane_is_constrained_there(friction):
+def test_contact_with_a_plane_acts_as_constraint(friction):
     scene = supple.Scene(gravity=(0, -3, 0))
     body = scene.add_solid(supple.block((2, 2, 1)), material("corotated"), density=20)
     scene.pin(body.where(face(1, 1)), motion=supple.Translate((0.02, -0.1, 0.01)), name="hand")
@@ -239,7 +239,7 @@ def test_friction_of_sliding_vertices_is_refused(friction):
 
 
 @pytest.mark.parametrize("kind", ["body", "keep_offset", "own places", "springs"])
-def test_ties_that_depend_on_the_rest_shape_refuse_its_gradient(kind):
+def test_ties_computed_from_the_rest_shape_refuse_its_gradient(kind):
     scene = supple.Scene(gravity=(0, -2, 0))
     top = scene.add_solid(supple.block(1, origin=(0, 1, 0)), material("corotated"), density=10, name="top")
     below = scene.add_solid(supple.block(1), material("corotated", young=2e3), density=5, name="below")
@@ -258,7 +258,7 @@ def test_ties_that_depend_on_the_rest_shape_refuse_its_gradient(kind):
         result.rest  # noqa: B018
 
 
-def test_numbers_that_motions_are_made_of():
+def test_parameters_of_motions():
     scene, _ = pulled_bar(material("corotated"))
     loss = Loss(12)
 
@@ -282,7 +282,7 @@ def test_numbers_that_motions_are_made_of():
         result.motion("hnad", turn, (0, 0, 0, 0))
 
 
-def test_an_unconverged_result_is_polished():
+def test_unconverged_result_is_polished():
     scene = twisted(material("neo_hookean"), cells=3, stretch=0.3)
     loss = Loss(64)
     unconverged = supple.equilibrium(
@@ -300,7 +300,7 @@ def test_an_unconverged_result_is_polished():
     assert "multilevel CG" in text
 
 
-def test_float32_is_good_enough_to_start_from():
+def test_float32_is_accurate_enough_as_start():
     scene = cantilever(material("corotated"), cells=2)
     loss = Loss(27)
     single = supple.gradient(supple.equilibrium(scene, precision="float32"), loss.gradient)
@@ -308,7 +308,7 @@ def test_float32_is_good_enough_to_start_from():
     np.testing.assert_allclose(single.gravity, double.gravity, rtol=1e-7)
 
 
-def test_nothing_holds_the_body():
+def test_unsupported_body_is_refused():
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(supple.block(2), material("corotated"))
     result = supple.equilibrium(scene)
@@ -328,7 +328,7 @@ def column(load):
     return scene
 
 
-def test_an_unstable_state_is_said_to_be_so():
+def test_unstable_state_is_reported():
     scene = column(0.1)
     straight = column(0.0).bodies[0].points * (0.9, 1, 1)
     start = supple.equilibrium(
@@ -343,7 +343,7 @@ def test_an_unstable_state_is_said_to_be_so():
     assert supple.gradient(supple.equilibrium(column(0.001)), np.ones_like(straight)).report.stable
 
 
-def test_a_step_of_time():
+def test_time_step_gradient():
     scene = cantilever(material("neo_hookean"), cells=2)
     scene.quasistatic = False
     rng = np.random.default_rng(0)
@@ -371,7 +371,7 @@ def test_a_step_of_time():
     assert gradient.body(scene.bodies[0]).density == pytest.approx(slope(0 * dx, 0 * dv, 1, 1e-3), rel=1e-6)
 
 
-def test_variations_have_their_own_gravity_and_materials():
+def test_variations_have_separate_gravity_and_materials():
     scene = cantilever(material("corotated"), cells=2)
     body = scene.bodies[0]
     varied = supple.Variation(gravity=(0, 5, 0), materials={body: material("corotated", young=2e3)})
@@ -384,7 +384,7 @@ def test_variations_have_their_own_gravity_and_materials():
     assert a.body(body).density == pytest.approx(b.body(twin.bodies[0]).density, rel=1e-7)
 
 
-def test_what_makes_no_sense_is_refused():
+def test_wrong_calls_are_refused():
     scene = cantilever(material("corotated"), cells=1)
     body, result = scene.bodies[0], supple.equilibrium(scene)
     with pytest.raises(TypeError, match=r"gradient\(\) takes what"):
@@ -404,7 +404,7 @@ def test_what_makes_no_sense_is_refused():
 
 
 @pytest.mark.parametrize("integrator", ["bdf2", "trapezoidal"])
-def test_the_start_of_a_step_of_second_order_is_refused(integrator):
+def test_start_of_a_second_order_step_is_refused(integrator):
     scene = cantilever(material("corotated"), cells=1)
     (frame,) = supple.simulate(
         scene, quasistatic=False, frames=1, dt=0.01, integrator=integrator, tolerance=1e-8
@@ -415,7 +415,7 @@ def test_the_start_of_a_step_of_second_order_is_refused(integrator):
         gradient.initial_velocities  # noqa: B018
 
 
-def test_reports_are_plain():
+def test_reports_are_plain_data():
     scene = cantilever(material("corotated"), cells=1)
     result = supple.gradient(supple.equilibrium(scene), np.ones((8, 3)))
     assert result.report.to_dict()["stable"] is True
@@ -424,7 +424,7 @@ def test_reports_are_plain():
 
 @pytest.mark.parametrize("steps", [1, 3])
 def test_plastic_flow_of_earlier_load_steps_is_refused(steps):
-    """In one step the Hessian is the algorithmic tangent; what flowed in earlier ones depends on the path."""
+    """For one step the Hessian is the algorithmic tangent; flow of earlier steps depends on the path."""
     scale = np.random.default_rng(1).normal(size=supple.block(2).points.shape)
 
     def solved(yield_stress):

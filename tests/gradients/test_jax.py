@@ -1,4 +1,4 @@
-"""Equilibria in JAX."""
+"""Derivatives of equilibria in JAX."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def bar():
     return scene, body
 
 
-def test_second_derivatives_are_refused_with_a_sentence():
+def test_second_derivatives_are_refused():
     scene, _ = bar()
 
     def value(young):
@@ -36,7 +36,7 @@ def test_second_derivatives_are_refused_with_a_sentence():
             twice(1e3)
 
 
-def test_grad_is_what_gradient_says():
+def test_grad_equals_gradient():
     scene, body = bar()
     loss = Loss(len(body.points))
 
@@ -67,7 +67,7 @@ def test_vmap():
     np.testing.assert_allclose(slopes, [jax.grad(lowest)(young) for young in youngs], rtol=1e-7)
 
 
-def test_vmap_in_vmap_with_what_is_the_same_for_all():
+def test_nested_vmap_with_shared_arguments():
     scene, body = bar()
     loss = Loss(len(body.points))
 
@@ -85,7 +85,7 @@ def test_vmap_in_vmap_with_what_is_the_same_for_all():
             np.testing.assert_allclose(nested[1][i, j], expected[1], rtol=1e-6)
 
 
-def test_what_fails_is_nan_and_says_why():
+def test_failed_solve_is_nan_with_a_reason():
     scene, _ = bar()
     why = []
 

@@ -29,7 +29,7 @@ def total(scene, weights, **start):
 
 
 @pytest.mark.parametrize(("substeps", "checkpoints"), [(1, 2), (2, 100)])
-def test_everything_that_a_motion_depends_on(substeps, checkpoints):
+def test_all_inputs_of_a_motion(substeps, checkpoints):
     scene = swinging(substeps=substeps)
     body = scene.bodies[0]
     X, pinned = body.points, scene.pins[0].on.indices
@@ -65,7 +65,7 @@ def test_everything_that_a_motion_depends_on(substeps, checkpoints):
     assert gradient.parameters[body, "density"] == pytest.approx(slope(1e-3, density=1.0), rel=1e-6)
 
 
-def test_what_cannot_be_differentiated_is_refused():
+def test_wind_is_refused():
     scene = swinging()
     scene.add_wind((1, 0, 0))
     with pytest.raises(supple.gradients.NoGradientError, match="wind"):

@@ -1,4 +1,4 @@
-"""Equilibria in PyTorch."""
+"""Derivatives of equilibria in PyTorch."""
 
 import numpy as np
 import pytest
@@ -35,8 +35,8 @@ def test_gradcheck():
 
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("power", [1, 2])
-def test_second_derivatives_are_refused_with_a_sentence(many, power):
-    """Also of losses that are linear in positions, whose gradients need no graph."""
+def test_second_derivatives_are_refused(many, power):
+    """Losses that are linear in positions are included, whose gradients need no graph."""
     scene, _ = bar()
     solve = supple.torch.equilibria if many else supple.torch.equilibrium
     young = tensor([1e3, 2e3] if many else 1e3)
@@ -48,7 +48,7 @@ def test_second_derivatives_are_refused_with_a_sentence(many, power):
         torch.autograd.grad(slope.sum(), young)
 
 
-def test_it_is_what_gradient_says():
+def test_backward_equals_gradient():
     scene, body = bar()
     gravity, density, rest = tensor((0, -3, 1)), tensor(20.0), tensor(body.points)
     x = supple.torch.equilibrium(scene, gravity=gravity, density=density, rest=rest, tolerance=1e-6)
@@ -62,7 +62,7 @@ def test_it_is_what_gradient_says():
 
 
 @pytest.mark.parametrize("inputs", [("gravity", "young", "pins"), ("density", "rest", "gravity")])
-def test_many_at_once_are_each_by_itself(inputs):
+def test_equilibria_equal_single_equilibria(inputs):
     scene, body = bar()
     rng, batch_size = np.random.default_rng(0), 3
     wall = body.where(face(0, 0)).points
@@ -96,7 +96,7 @@ def test_many_at_once_are_each_by_itself(inputs):
             np.testing.assert_allclose(given[name].grad[k], expected, rtol=1e-6, atol=atol)
 
 
-def test_many_say_what_is_wrong():
+def test_errors_of_equilibria_are_raised():
     scene, _ = bar()
     with pytest.raises(ValueError, match=r"leading axis of copies; got gravity: \(3,\), young of"):
         supple.torch.equilibria(scene, gravity=tensor((0, -3, 1)), young=tensor(1e3))
@@ -115,7 +115,7 @@ def test_float32_tensors_and_tensors_without_gradients():
     assert gravity.grad is None
 
 
-def test_an_optimizer_finds_the_modulus():
+def test_optimizer_finds_the_modulus():
     scene, _ = bar()
     seen = torch.as_tensor(supple.equilibrium(scene, tolerance=1e-8).positions)
     log = torch.tensor(np.log(2e3), requires_grad=True)

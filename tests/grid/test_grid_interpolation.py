@@ -1,4 +1,4 @@
-"""Transfers between vertices and the nodes of a grid: what they keep."""
+"""Conservation properties of transfers between vertices and grid nodes."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ RNG = np.random.default_rng(4)
 
 
 def sample_points(count=200, away=0.0, spacing=0.3):
-    """At random in cells, not right next to their faces."""
+    """Random points in cells, away from their faces."""
     cells = RNG.integers(-5, 5, (count, 3))
     return (
         cells + RNG.uniform(2 * MIN_FACE_DISTANCE, 1 - 2 * MIN_FACE_DISTANCE, (count, 3)) + ORIGIN
@@ -22,7 +22,7 @@ def sample_points(count=200, away=0.0, spacing=0.3):
 
 @pytest.mark.parametrize("away", [0.0, 300.0])
 def test_affine_motions_are_exact(away):
-    """Interpolated as they are, with their gradients; and there and back with them."""
+    """Positions and gradients survive interpolation and the round trip."""
     x = sample_points(away=away)
     at = interpolate(x, 0.3)
     A, b = RNG.normal(size=(3, 3)), RNG.normal(size=3)
@@ -38,7 +38,7 @@ def test_affine_motions_are_exact(away):
 
 
 def test_mass_and_momentum_are_conserved():
-    """Also where vertices lie on nodes, edges and faces of cells."""
+    """Vertices may lie on nodes, edges and faces of cells."""
     x = np.concatenate([sample_points(), (RNG.integers(-3, 3, (50, 3)) + ORIGIN) * 0.3])
     at = interpolate(x, 0.3)
     mass, v = RNG.uniform(0.1, 1, len(x)), RNG.normal(size=(len(x), 3))
@@ -51,8 +51,8 @@ def test_mass_and_momentum_are_conserved():
     np.testing.assert_allclose(mass @ back, mass @ v, atol=1e-10)
 
 
-def test_angular_momentum_is_that_of_vertices_and_of_their_gradients():
-    """Σ m x × v + Σ m w (xᵢ - x) × C (xᵢ - x), for which APIC is made."""
+def test_angular_momentum_is_conserved():
+    """Σ m x × v + Σ m w (xᵢ - x) × C (xᵢ - x), which APIC conserves."""
     x = sample_points()
     at = interpolate(x, 0.3)
     mass, v = RNG.uniform(0.1, 1, len(x)), RNG.normal(size=(len(x), 3))
@@ -69,8 +69,8 @@ def test_bodies_too_distant_for_a_grid_are_refused():
 
 
 @pytest.mark.parametrize("spacing", [0.12, 0.4, 3.0])
-def test_elements_deform_as_the_mesh_does(spacing):
-    """F from nodes is F from the vertices that they move; an element has at most 32 of them, each once."""
+def test_elements_deform_as_in_the_mesh(spacing):
+    """F from nodes equals F from the moved vertices; an element has at most 32 distinct nodes."""
     mesh = block(cells=(2, 2, 2), size=(1, 0.7, 0.5))
     material = Corotated(young=1e4, poisson=0.3)
     term = TetElasticity.from_mesh(mesh.points, mesh.cells, material)

@@ -1,4 +1,4 @@
-"""Motions of bodies that a grid carries [PXPBD section 5.5]."""
+"""Motions of bodies on a background grid [PXPBD section 5.5]."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ BLENDED = supple.BPXPBD(zeta=0.5, iterations=20)
 
 
 def falling(gap=0.1, contact=None, count=1, **options):
-    """Blocks above each other and a plane."""
+    """Stacked blocks above a plane."""
     scene = supple.Scene(quasistatic=False, dt=0.01, contact=contact or supple.Contact("grid"), **options)
     for k in range(count):
         mesh = supple.block(cells=(2, 2, 2), size=(1, 1, 1)).translated((0.1 * k, gap + 1.2 * k, 0.07 * k))
@@ -26,7 +26,7 @@ def free(velocities, **options):
     return scene, velocities(scene.bodies[0].points)
 
 
-def test_a_body_without_contact_falls_as_backward_euler_has_it_fall():
+def test_free_fall_follows_backward_euler():
     scene = falling()
     frames = list(supple.simulate(scene, solver=BLENDED, frames=3))
     v = -9.81 * 0.01 * np.arange(1, 4)
@@ -40,8 +40,8 @@ def test_a_body_without_contact_falls_as_backward_euler_has_it_fall():
 
 @pytest.mark.parametrize("solver", [BLENDED, supple.Newton()], ids=lambda s: s.name)
 def test_momentum_is_conserved(solver):
-    """Linear momentum to rounding where methods end in balance, and by blending, whose displacements are
-    those of forces that cancel, always; angular momentum loses what backward Euler takes."""
+    """Linear momentum is exact to rounding for balanced methods, and always for blending, whose displacements
+    come from cancelling forces; angular momentum decreases by backward Euler's damping."""
     scene, v = free(lambda x: (x - 0.5) @ np.array([[0, -3.0, 0.5], [3, 0.4, 0], [-0.5, 0, 0]]).T + (1, 0, 0))
     mass = supple.scene.build_model(scene).mass
     began = mass @ v, mass @ np.cross(scene.bodies[0].points, v)
@@ -52,7 +52,7 @@ def test_momentum_is_conserved(solver):
     assert np.linalg.norm(rotation - began[1]) < 0.15 * np.linalg.norm(began[1])
 
 
-def test_a_step_is_no_longer_than_a_part_of_a_cell():
+def test_displacement_of_a_step_is_limited_by_the_cell_size():
     scene, v = free(lambda x: np.tile([20.0, 0, 0], (len(x), 1)), contact=supple.Contact("grid", spacing=0.4))
     (frame,) = supple.simulate(scene, solver=BLENDED, frames=1, velocities=v)
     assert frame.report.notes[-1].startswith("2 steps"), "20 m/s for 10 ms are half a cell"
@@ -62,8 +62,8 @@ def test_a_step_is_no_longer_than_a_part_of_a_cell():
 @pytest.mark.parametrize(
     "solver", [BLENDED, supple.Newton(), supple.PBNG(iterations=20)], ids=lambda s: s.name
 )
-def test_it_lands_on_a_plane(solver):
-    """No vertex enters it, and it carries the weight in the end."""
+def test_body_lands_on_a_plane(solver):
+    """No vertex penetrates the plane, which finally carries the weight."""
     scene = falling(gap=0.05, damping=0.2)
     scene.add_obstacle(supple.Plane(), name="floor")
     options = {"tolerance": 1e-5} if isinstance(solver, supple.Newton) else {}
@@ -80,7 +80,7 @@ def test_it_lands_on_a_plane(solver):
 
 
 def test_friction_on_a_slope():
-    """Enough friction holds a block, as far as nodes say; without it, the block slides."""
+    """Sufficient friction at nodes holds a block; without it, the block slides."""
     tilt = np.radians(20)
     away = {}
     for mu in (0.0, 0.6):
@@ -93,7 +93,7 @@ def test_friction_on_a_slope():
 
 
 def test_bodies_on_one_grid_do_not_pass_each_other():
-    """Two that fall on each other, and not a vertex of one is in the other."""
+    """No vertex of a falling body ends inside the other."""
     scene = falling(gap=0.02, count=2, damping=0.01)
     scene.add_obstacle(supple.Plane())
     low, high = scene.bodies
@@ -104,14 +104,14 @@ def test_bodies_on_one_grid_do_not_pass_each_other():
 
 
 def inside(points, corners, cells):
-    """Whether any point is in one of the tetrahedra."""
+    """True if any point is in one of the tetrahedra."""
     a = corners[cells]
     edges = np.swapaxes(a[:, 1:] - a[:, :1], 1, 2)
     part = np.linalg.solve(edges[None], (points[:, None] - a[None, :, 0])[..., None])[..., 0]
     return bool(((part > 1e-9).all(axis=2) & (part.sum(axis=2) < 1 - 1e-9)).any())
 
 
-def test_pins_go_where_they_should():
+def test_pins_reach_their_targets():
     scene = falling(gravity=(0, 0, 0), contact=supple.Contact("grid", spacing=0.3))
     (body,) = scene.bodies
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
@@ -123,7 +123,7 @@ def test_pins_go_where_they_should():
     assert np.abs(frame.positions - body.points).max() > 0.2
 
 
-def test_a_motion_goes_on_from_a_state():
+def test_motion_resumed_from_state_is_identical():
     scene = falling(gap=0.02)
     scene.add_obstacle(supple.Plane())
     uninterrupted = list(supple.simulate(scene, solver=BLENDED, frames=6))
@@ -135,7 +135,7 @@ def test_a_motion_goes_on_from_a_state():
         np.testing.assert_array_equal(one.velocities, other.velocities)
 
 
-def test_what_no_grid_carries_is_refused():
+def test_unsupported_scenes_are_refused():
     scene = falling()
     with pytest.raises(supple.SceneError, match="is for motions"):
         supple.equilibrium(scene)
@@ -179,7 +179,7 @@ iterations = 10
 """
 
 
-def test_scene_files_know_grids(tmp_path):
+def test_scene_files_select_grid_contact(tmp_path):
     path = tmp_path / "fall.toml"
     path.write_text(FILE)
     file = supple.load_scene(path)
@@ -188,8 +188,8 @@ def test_scene_files_know_grids(tmp_path):
     assert "on a grid" in frame.report.notes[-1]
 
 
-def test_saved_frames_are_evaluated_as_those_of_the_motion(tmp_path):
-    """With the forces of the mesh, and no inertia of vertices, which nodes have."""
+def test_saved_frames_evaluate_as_the_motion(tmp_path):
+    """Forces are those of the mesh, and inertia is that of nodes."""
     path = tmp_path / "fall.toml"
     path.write_text(FILE)
     arguments = ["run", str(path), "--output", str(tmp_path / "out"), "--no-picture", "--quiet"]
@@ -202,7 +202,7 @@ def test_saved_frames_are_evaluated_as_those_of_the_motion(tmp_path):
 
 
 def stiff(floor):
-    """A bar that sweeps alone do not bring to rest, pinned at one end or on the floor."""
+    """A bar on which sweeps alone do not converge, pinned at one end or on the floor."""
     scene = supple.Scene(quasistatic=False, dt=0.02, contact=supple.Contact("grid", spacing=0.1))
     steel = supple.StableNeoHookean(young=1e7, poisson=0.3)
     body = scene.add_solid(supple.block((4, 1, 1), size=(1, 0.2, 0.2)), steel, density=1000)
@@ -214,7 +214,7 @@ def stiff(floor):
 
 
 @pytest.mark.parametrize(("floor", "precision"), [(False, "float64"), (False, "float32"), (True, "float64")])
-def test_the_default_arrives_by_newton_steps_where_newton_does(floor, precision):
+def test_default_solver_converges_to_newtons_motion(floor, precision):
     tolerance = {"float64": 1e-10, "float32": 1e-3}[precision]
     begin = supple.Hybrid(max_predicted_sweeps=0 if precision == "float32" else 250)
     (frame,) = supple.simulate(stiff(floor), solver=begin, frames=1, tolerance=tolerance, precision=precision)
@@ -225,7 +225,7 @@ def test_the_default_arrives_by_newton_steps_where_newton_does(floor, precision)
     np.testing.assert_allclose(frame.positions, exact.positions, atol=max(1e-9, 0.1 * tolerance) * moved)
 
 
-def test_what_knows_vertices_only_is_refused(tmp_path):
+def test_vertex_only_features_are_refused(tmp_path):
     """Rules of second order, comparisons, gradients and the live page."""
     for rule in ("bdf2", "trapezoidal"):
         with pytest.raises(ValueError, match=f"a grid carries move by backward Euler, not by {rule}"):
@@ -243,7 +243,7 @@ def test_what_knows_vertices_only_is_refused(tmp_path):
         Simulation(supple.load_scene(path))
 
 
-def test_a_mesh_that_is_coarser_than_its_grid_is_warned_about(caplog, tmp_path):
+def test_mesh_coarser_than_its_grid_is_reported(caplog, tmp_path):
     def of(cells, **options):
         scene = falling(count=1, contact=supple.Contact("grid", **options))
         mesh = supple.block(cells=cells, size=(1, 1, 1)).translated((0.1, 1.2, 0.07))

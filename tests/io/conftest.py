@@ -1,4 +1,4 @@
-"""A folder of results, as runs leave it."""
+"""A results folder, as runs leave it."""
 
 import pytest
 from exports import DT, FRAMES, NAMES, SCENE, positions

@@ -1,4 +1,4 @@
-"""Frames of two bodies that are exported, and what is read back of them."""
+"""Exported frames of two bodies, and readers of the written files."""
 
 import meshio
 import numpy as np
@@ -25,7 +25,7 @@ def make_scene():
 
 
 def seamed(corners):
-    """(t, 3, 2) texture coordinates with a seam: triangles on either side of x = 0 have their own."""
+    """Texture coordinates (t, 3, 2) with a seam at x = 0, where each side has its own."""
     side = corners[:, :, 0].mean(axis=1, keepdims=True) > 0
     return np.stack([corners[:, :, 1] + side, corners[:, :, 2] / 3], axis=2)
 
@@ -40,7 +40,7 @@ REST = np.concatenate([body.points for body in SCENE.bodies])
 
 
 def positions(index):
-    """Turned, moved and a little stretched; volumes become (1 + index / 10) of those at rest."""
+    """Rotated, translated and slightly stretched; volumes become (1 + index / 10) of those at rest."""
     turn = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1 + index / 10]])
     return REST @ turn.T + [index, 0, np.pi]
 
@@ -54,7 +54,7 @@ def boundary_points(index):
 
 
 def read_surface(path):
-    """Points and triangles as they are numbered in a file; meshio cannot read textured OBJ files."""
+    """Points and triangles with the numbering of a file; meshio cannot read textured OBJ files."""
     if path.suffix == ".ply":
         grid = meshio.read(path)
         return grid.points, grid.cells_dict["triangle"]

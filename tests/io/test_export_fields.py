@@ -1,4 +1,4 @@
-"""Exports with fields of evaluations: those of `evaluate`, in every format that has room for them."""
+"""Exported fields equal those of `evaluate`, in every format with fields."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def evaluated(frames):
 
 @pytest.fixture(scope="module")
 def moved():
-    """A scene of two bodies, one of which is pinned, with frames under a load that grows."""
+    """A scene of two bodies, one of them pinned, with frames under a growing load."""
     scene = make_scene()
     cube, ball = scene.bodies
     scene.pin(cube.where(lambda X: X[:, 0] <= 0))
@@ -80,7 +80,7 @@ def test_usd_has_the_fields_of_evaluate(moved, tmp_path):
         first = last
 
 
-def test_results_and_positions_have_fields_too(moved, tmp_path):
+def test_results_and_positions_export_fields(moved, tmp_path):
     scene, frames = moved
     (result,) = supple.equilibria(scene, [supple.Variation(gravity=(0, -2, 0))])
     path = save_frames(scene, [result], "npz", tmp_path, fields="net_force")["npz"]
@@ -91,7 +91,7 @@ def test_results_and_positions_have_fields_too(moved, tmp_path):
         np.testing.assert_allclose(saved["net_force"][1], frames[1].evaluate().net_force, atol=1e-9)
 
 
-def test_fields_that_nobody_can_write_are_refused(moved, tmp_path):
+def test_unsupported_fields_are_refused(moved, tmp_path):
     scene, frames = moved
     with pytest.raises(ResultsError, match="obj, glb cannot hold fields; usd, npz, zarr, vtu can"):
         save_frames(scene, frames, "obj,glb", tmp_path, fields="cauchy")
@@ -103,7 +103,7 @@ def test_fields_that_nobody_can_write_are_refused(moved, tmp_path):
 
 
 def test_vtu_has_the_folds_and_threads_of_cloth(tmp_path):
-    """And NaN on solids next to it."""
+    """Solids in the same file have NaN."""
     from supple.io.frames import write_vtu
     from supple.io.saved_bodies import joined
 

@@ -1,4 +1,4 @@
-"""glTF, read by its own specification and by VTK."""
+"""glTF files, checked against the specification and with VTK."""
 
 import json
 import struct
@@ -25,7 +25,7 @@ from supple.io import save_frames
 from supple.io.frame_export import export_frames
 
 
-def test_gltf_shows_the_last_shape_of_every_body_where_animations_are_unknown(results):
+def test_static_gltf_readers_see_the_last_frame(results):
     scene = trimesh.load(export_frames(results, "glb")["glb"], process=False)
     assert sorted(scene.graph.nodes_geometry) == sorted(NAMES)
     volumes = {name: mesh.volume for name, mesh in scene.geometry.items()}
@@ -63,7 +63,7 @@ def test_gltf_is_animated_through_all_frames(results):
     np.testing.assert_allclose(between, 0.75 * first + 0.25 * second, atol=1e-5)
 
 
-def test_gltf_moves_in_another_reader(results):
+def test_gltf_animation_in_vtk(results):
     reader = vtkGLTFReader()
     reader.SetFileName(str(export_frames(results, "glb")["glb"]))
     reader.ApplyDeformationsToGeometryOn()
@@ -98,7 +98,7 @@ def test_gltf_of_one_frame_is_not_animated(tmp_path):
 
 
 @pytest.mark.parametrize("limit", ["MAX_TARGETS", "MAX_BYTES"])
-def test_gltf_of_very_many_frames_has_some_of_them(tmp_path, monkeypatch, caplog, limit):
+def test_long_gltf_animations_are_subsampled(tmp_path, monkeypatch, caplog, limit):
     few = {"MAX_TARGETS": 4, "MAX_BYTES": 4 * 24 * 300}[limit]
     monkeypatch.setattr(f"supple.io.formats.glb.{limit}", few)
     shapes = (positions(index) for index in range(1, 101))
@@ -120,7 +120,7 @@ WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3}
 
 
 class GLTF:
-    """A reader of binary glTF 2.0 that trusts nothing."""
+    """A strict reader of binary glTF 2.0."""
 
     def __init__(self, path):
         content = path.read_bytes()
@@ -146,8 +146,8 @@ class GLTF:
         return np.frombuffer(data, COMPONENTS[accessor["componentType"]]).reshape(-1, width)
 
     def check(self):
-        """What the standard asks for: finite numbers, bounds of positions and times, indices in range, unit
-        normals, as many targets as weights."""
+        """Check the standard's requirements: finite numbers, bounds of positions and times, indices in range,
+        unit normals, as many targets as weights."""
         tree = self.tree
         assert tree["asset"]["version"] == "2.0"
         assert tree["scenes"][tree["scene"]]["nodes"] == list(range(len(tree["nodes"])))
@@ -184,7 +184,7 @@ class GLTF:
         return self.values(self.tree["animations"][0]["samplers"][0]["input"])[:, 0]
 
     def shape(self, body, time):
-        """Positions and normals of the corners of a body at a time [s], and triangles."""
+        """Positions and normals of the corners of a body at a time [s], and its triangles."""
         (primitive,) = self.tree["meshes"][body]["primitives"]
         weights = self.values(self.tree["animations"][0]["samplers"][0]["output"])
         weights = weights.reshape(len(self.times()), -1)

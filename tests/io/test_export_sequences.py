@@ -1,4 +1,4 @@
-"""Surfaces, point caches and arrays for every frame, reopened with other libraries."""
+"""Surfaces, point caches and arrays of every frame, reopened with other libraries."""
 
 import struct
 

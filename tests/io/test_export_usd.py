@@ -1,4 +1,4 @@
-"""USD, reopened with Pixar's own library."""
+"""USD files, reopened with Pixar's library."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_usd_opens_with_its_units_times_and_prims(results):
     np.testing.assert_allclose(uv.Get(), BALL.skin.uv.reshape(-1, 2), atol=1e-6)
 
 
-def test_usd_volumes_are_right_handed_by_usds_own_check(results):
+def test_usd_volumes_are_right_handed(results):
     usd, geometry = (pytest.importorskip(f"pxr.{name}") for name in ("Usd", "UsdGeom"))
     stage = usd.Stage.Open(str(export_frames(results, "usd")["usd"]))
     volumes = [geometry.TetMesh(prim) for prim in stage.Traverse() if prim.IsA(geometry.TetMesh)]

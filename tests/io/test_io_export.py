@@ -1,4 +1,4 @@
-"""Exports of any format: what is refused, replaced and kept."""
+"""Exports of any format: refusals, replacement and existing files."""
 
 import weakref
 
@@ -13,19 +13,19 @@ from supple.io.formats.interface import Format
 from supple.io.frame_export import export_frames
 
 
-def test_an_unfinished_run_gives_its_complete_frames(results):
+def test_unfinished_run_exports_its_complete_frames(results):
     (results / "frame_0003.npz").unlink()
     with np.load(export_frames(results, "npz")["npz"]) as arrays:
         assert arrays["index"].tolist() == [0, 1, 2]
 
 
-def test_results_without_their_start_begin_with_frame_1(results):
+def test_results_without_start_begin_with_frame_1(results):
     (results / "frame_0000.npz").unlink()
     with np.load(export_frames(results, "npz")["npz"]) as arrays:
         assert arrays["index"].tolist() == [1, 2, 3]
 
 
-def test_a_second_export_replaces_the_first(results):
+def test_second_export_replaces_the_first(results):
     every = ",".join(FORMATS)
     export_frames(results, every)
     (results / "frame_0002.npz").unlink()
@@ -43,7 +43,7 @@ def test_clearing_results_clears_exports(results):
     assert [path.name for path in results.rglob("*") if path.is_file()] == ["notes.txt"]
 
 
-def test_frames_are_written_as_they_come_and_released(tmp_path):
+def test_frames_are_written_lazily_and_released(tmp_path):
     alive, most = [], 0
 
     def frames():
@@ -60,14 +60,14 @@ def test_frames_are_written_as_they_come_and_released(tmp_path):
     assert len(list((tmp_path / "new" / "folder" / "ply").iterdir())) == 18
 
 
-def test_results_and_arrays_are_frames_too(tmp_path):
+def test_results_and_arrays_are_exported_as_frames(tmp_path):
     still = supple.Result(positions(1), None, None)
     with np.load(save_frames(SCENE, [still, positions(2)], "npz", tmp_path, dt=0.5)["npz"]) as arrays:
         np.testing.assert_array_equal(arrays["positions"], [REST, positions(1), positions(2)])
         assert arrays["time"].tolist() == [0.0, 0.5, 1.0]
 
 
-def test_the_start_has_pins_where_their_motion_begins(tmp_path):
+def test_start_has_pins_at_the_beginning_of_their_motion(tmp_path):
     scene = make_scene()
     path = supple.Keyframes.path([0, 1], [(0, 2, 0), (0, 0, 0)])
     scene.pin(scene.bodies[0].where([3]), motion=path)
@@ -77,7 +77,7 @@ def test_the_start_has_pins_where_their_motion_begins(tmp_path):
     assert np.count_nonzero(moved) == 1
 
 
-def test_the_start_may_be_given_and_is_not_written_before_later_frames(tmp_path):
+def test_given_start_is_not_written_before_later_frames(tmp_path):
     with np.load(save_frames(SCENE, [REST], "npz", tmp_path, initial=positions(2))["npz"]) as arrays:
         np.testing.assert_array_equal(arrays["positions"], [positions(2), REST])
     later = supple.Frame(REST, None, None, None, 7, 7 * DT)
@@ -88,7 +88,7 @@ def test_the_start_may_be_given_and_is_not_written_before_later_frames(tmp_path)
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_failure_half_way_leaves_what_was_there(name, results):
+def test_interrupted_export_keeps_the_old_files(name, results):
     path = export_frames(results, name)[name]
     old = snapshot(path)
 
@@ -135,13 +135,13 @@ def test_folders_without_frames_are_refused(tmp_path, results):
         save_frames(SCENE, [REST], "npz", results / "report.json")
 
 
-def test_a_missing_package_is_named_with_its_extra():
+def test_missing_package_is_named_with_its_extra():
     absent = Format("usd", "", "", None, "no_such_package.core", "usd")
     with pytest.raises(ResultsError, match=r"needs the package no_such_package: pip install 'supple\[usd\]'"):
         absent.refuse_missing_package()
 
 
-def test_names_become_valid_and_stay_distinct():
+def test_names_are_sanitized_and_stay_distinct():
     assert interface.distinct(["a/b", "a:b", "A_b", "..", ""], interface.file_name) == [
         "a_b",
         "a_b_2",

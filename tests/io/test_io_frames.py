@@ -52,7 +52,7 @@ def test_vtu_opens_in_meshio(tmp_path, frame, rest):
     np.testing.assert_array_equal(grid.cells_dict["tetra"], block(2).tets)
 
 
-def test_pvd_names_every_frame_with_its_time(tmp_path, frame, rest):
+def test_pvd_lists_every_frame_with_its_time(tmp_path, frame, rest):
     for index in (1, 2):
         write_frame(tmp_path, SavedFrame(frame.positions, frame.velocities, index, index / 3), rest)
     write_pvd(tmp_path, [1 / 3, 2 / 3])
@@ -63,7 +63,7 @@ def test_pvd_names_every_frame_with_its_time(tmp_path, frame, rest):
     assert reader.read()[0].n_points == len(frame.positions)
 
 
-def test_a_file_is_replaced_only_when_all_is_written(tmp_path):
+def test_interrupted_write_keeps_the_old_file(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
 

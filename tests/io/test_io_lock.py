@@ -1,4 +1,4 @@
-"""One process at a time writes to a folder."""
+"""Locks: one process at a time writes to a folder."""
 
 import os
 import signal
@@ -30,14 +30,14 @@ def holder(tmp_path):
         process.kill()
 
 
-def test_the_second_process_learns_who_the_first_is(tmp_path, holder):
+def test_error_names_the_process_with_the_lock(tmp_path, holder):
     sentence = rf"is being written by process {holder.pid} on \S+, since 2"
     with pytest.raises(ResultsError, match=sentence), hold_lock(tmp_path):
         pass
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
-def test_the_lock_of_a_killed_process_is_gone(tmp_path, holder):
+def test_lock_of_a_killed_process_is_released(tmp_path, holder):
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     assert (tmp_path / LOCK_NAME).exists()
@@ -46,7 +46,7 @@ def test_the_lock_of_a_killed_process_is_gone(tmp_path, holder):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_lock_ends_with_its_block_even_after_a_failure(tmp_path):
+def test_lock_is_released_after_a_failure(tmp_path):
     with pytest.raises(KeyboardInterrupt), hold_lock(tmp_path):
         raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
@@ -58,14 +58,14 @@ def test_a_lock_ends_with_its_block_even_after_a_failure(tmp_path):
         pass
 
 
-def test_a_run_removes_what_a_killed_one_left_unfinished(tmp_path):
+def test_run_removes_unfinished_files_of_a_killed_process(tmp_path):
     (tmp_path / ".unfinished_4711_frame_0001.npz").touch()
     (tmp_path / ".unfinished_4711_positions.zarr").mkdir()
     with ResultsFolder(tmp_path).hold_lock():
         assert [file.name for file in tmp_path.iterdir()] == [LOCK_NAME]
 
 
-def test_a_file_system_without_locks_is_used_with_a_warning(tmp_path, monkeypatch, caplog):
+def test_file_system_without_locks_is_used_with_a_warning(tmp_path, monkeypatch, caplog):
     def refuse(descriptor):
         raise OSError(38, "Function not implemented")
 

@@ -1,4 +1,4 @@
-"""Files that are complete whenever they exist, and what is said where they cannot be."""
+"""Atomic replacement of files and folders, and its error messages."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from supple.io import replace_file as module
 from supple.io.replace_file import is_abandoned, replacing, replacing_folder, restore_replaced, temporary_path
 
 
-def test_a_folder_in_the_way_is_named_and_nothing_is_left(tmp_path):
+def test_existing_folder_is_named_and_nothing_is_left(tmp_path):
     film = tmp_path / "film.mp4"
     film.mkdir()
     with pytest.raises(OSError, match=r"film\.mp4'$") as caught, replacing(film) as temporary_path:
@@ -21,40 +21,41 @@ def test_a_folder_in_the_way_is_named_and_nothing_is_left(tmp_path):
     assert os.listdir(tmp_path) == ["film.mp4"]
 
 
-def test_a_missing_folder_is_named(tmp_path):
+def test_missing_folder_is_named(tmp_path):
     path = tmp_path / "missing" / "film.mp4"
     with pytest.raises(FileNotFoundError) as caught, replacing(path) as temporary_path:
         temporary_path.write_text("frames")
     assert caught.value.filename == str(path)
 
 
-def test_files_in_a_folder_are_named(tmp_path):
+def test_failed_files_in_a_folder_are_named(tmp_path):
     path = tmp_path / "frames.zarr"
     with pytest.raises(FileNotFoundError) as caught, replacing_folder(path) as temporary_path:
         (temporary_path / "chunk").write_text("numbers")
     assert caught.value.filename == str(path / "chunk")
 
 
-def test_other_files_keep_their_names(tmp_path):
+def test_errors_of_other_files_keep_their_names(tmp_path):
     with pytest.raises(FileNotFoundError) as caught, replacing(tmp_path / "film.mp4"):
         (tmp_path / "mesh.obj").read_text()
     assert caught.value.filename == str(tmp_path / "mesh.obj")
 
 
-def test_names_are_nobody_else_s(tmp_path):
-    """Two processes of the same number on two machines may write the same file of a shared disk, and two
-    threads of one process as well."""
+def test_temporary_names_are_unique(tmp_path):
+    """Processes with equal ids on two machines, and threads of one process, may write the same file."""
     first, second = temporary_path(tmp_path / "a.json"), temporary_path(tmp_path / "a.json")
     assert first != second
     assert str(os.getpid()) in first.name
     assert not is_abandoned(first)
-    assert not is_abandoned(tmp_path / ".unfinished_4711_a.json"), "of an earlier version: nobody knows"
+    assert not is_abandoned(tmp_path / ".unfinished_4711_a.json"), (
+        "of an earlier version, with unknown process"
+    )
     assert is_abandoned(first.with_name(first.name.replace(f"_{os.getpid()}_", "_999999999_")))
 
 
 @pytest.mark.parametrize("moment", [1, 2])
-def test_a_folder_is_old_or_new_whenever_it_ends(tmp_path, monkeypatch, moment):
-    """Interrupted before the first or before the second change of names."""
+def test_interrupted_folder_replacement_keeps_the_old_folder(tmp_path, monkeypatch, moment):
+    """The interrupt comes before the first or the second rename."""
     path = tmp_path / "set"
     path.mkdir()
     (path / "old").touch()
@@ -79,7 +80,7 @@ def test_a_folder_is_old_or_new_whenever_it_ends(tmp_path, monkeypatch, moment):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL is of POSIX")
-def test_a_folder_comes_back_after_a_kill_between_both_names(tmp_path):
+def test_folder_is_restored_after_a_kill_between_renames(tmp_path):
     path, other = tmp_path / "set", tmp_path / "my_set"
     path.mkdir()
     (path / "old").touch()
@@ -110,7 +111,7 @@ with replacing.replacing_folder(Path(sys.argv[1])) as folder:
     assert not list(tmp_path.glob(".replaced*"))
 
 
-def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
+def test_failed_folder_replacement_keeps_the_old_folder(tmp_path, monkeypatch):
     path = tmp_path / "set"
     path.mkdir()
     (path / "old").touch()

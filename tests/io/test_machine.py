@@ -1,4 +1,4 @@
-"""What bug reports say of the machine."""
+"""Description of the machine for bug reports."""
 
 import sys
 from importlib.metadata import version

@@ -1,4 +1,4 @@
-"""Small compiled functions on packs for the tests of this folder."""
+"""Small compiled functions on packs for the tests of kernels."""
 
 import math
 

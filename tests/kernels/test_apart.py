@@ -1,4 +1,4 @@
-"""Classes of the same name compute each what they say, not what the first of them does."""
+"""Material classes with equal names have separate compiled kernels."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from supple.materials import Isotropic
 
 
 def neo_hookean(factor, called):
-    """The neo-Hookean material with a shear modulus that is multiplied."""
+    """Neo-Hookean material with a scaled shear modulus."""
 
     def psi(self, I1, J):
         mu = factor * self.mu
@@ -25,7 +25,7 @@ def after_three_sweeps(kind):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("called", ["NeoHookean", "Edited"])
-def test_a_class_of_a_known_name_computes_what_its_psi_says(called):
+def test_classes_with_equal_names_compute_their_own_psi(called):
     first = supple.NeoHookean if called == "NeoHookean" else neo_hookean(1.0, called)
     before = after_three_sweeps(first)
     stiffer, otherwise_called = (neo_hookean(4.0, name) for name in (called, f"{called}ButStiffer"))
@@ -35,7 +35,7 @@ def test_a_class_of_a_known_name_computes_what_its_psi_says(called):
     np.testing.assert_array_equal(after_three_sweeps(first), before)
 
 
-def test_the_second_of_a_name_has_a_number():
+def test_second_class_of_a_name_gets_a_number():
     materials = [neo_hookean(1.0, "Twice") for _ in range(3)]
     assert [kind.__name__ for kind in materials] == ["Twice", "Twice_2", "Twice_3"]
     assert supple.NeoHookean.__name__ == "NeoHookean"

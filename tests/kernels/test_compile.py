@@ -1,4 +1,4 @@
-"""Compiled kernels are kept on disk, found again by later processes, and announced when they are made."""
+"""Compiled kernels are cached on disk, reused by later processes, and announced when compiled."""
 
 import json
 import os
@@ -38,7 +38,7 @@ print(json.dumps(compiled.seconds))
 
 
 def printed_by(script, kernel_folder):
-    """What a script in a process of its own prints, and its log."""
+    """Parsed output of a script in a new process, and its log."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(kernel_folder), "HOME": str(kernel_folder)}
     command = [sys.executable, "-c", script]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
@@ -49,7 +49,7 @@ needs_xdg = pytest.mark.skipif(sys.platform != "linux", reason="the cache is mov
 
 
 @needs_xdg
-def test_a_second_process_compiles_nothing(tmp_path):
+def test_second_process_compiles_nothing(tmp_path):
     seconds, log = printed_by(SOLVE, tmp_path)
     assert seconds > 0
     assert "LOG compiling iterations (once on this machine, then cached)" in log
@@ -74,8 +74,8 @@ print(json.dumps(found))
 
 
 @needs_xdg
-def test_what_was_compiled_and_what_is_cached_give_the_same_bits(tmp_path):
-    """With every solver: a process that compiles must not call what another one has inlined."""
+def test_compiled_and_cached_kernels_are_bitwise_equal(tmp_path):
+    """Every solver: a compiling process must not call functions that a caching one inlines."""
     compiled, loaded = (printed_by(MOVE, tmp_path)[0] for _ in range(2))
     assert [name for name in compiled if compiled[name] != loaded[name]] == []
 
@@ -88,8 +88,8 @@ class Mine(supple.materials.LinearElastic):
 
 
 @needs_xdg
-def test_a_material_of_a_script_is_compiled_once_and_does_not_spoil_the_cache(tmp_path):
-    """The index of a kernel names the classes it was compiled for; another program has no such class."""
+def test_material_of_a_script_is_compiled_once_and_keeps_the_cache_valid(tmp_path):
+    """The index of a kernel contains its material class, which other programs cannot import."""
     assert printed_by(SOLVE, tmp_path)[0] > 0
     assert printed_by(OWN_MATERIAL, tmp_path)[0] > 0
     assert printed_by(OWN_MATERIAL, tmp_path)[0] == 0
@@ -144,7 +144,7 @@ if __name__ == "__main__":
 
 
 def run_file(path, text, *arguments):
-    """What a script in a file prints, with a cache next to it, and its log."""
+    """Output of a script file with a cache next to it, and its log."""
     path.write_text(text)
     environment = {**os.environ, "XDG_CACHE_HOME": str(path.parent / "cache")}
     command = [sys.executable, str(path), *arguments]
@@ -157,7 +157,7 @@ def measured(path, text, *arguments):
 
 
 @needs_xdg
-def test_classes_of_users_are_known_by_what_they_compute(tmp_path):
+def test_custom_classes_are_identified_by_their_computations(tmp_path):
     script = tmp_path / "script.py"
     assert measured(script, LOCAL_MATERIAL) == (True, 3.0)
     assert measured(script, LOCAL_MATERIAL) == (False, 3.0)
@@ -172,8 +172,8 @@ def test_classes_of_users_are_known_by_what_they_compute(tmp_path):
 
 
 @needs_xdg
-def test_texts_that_are_unrolled_are_part_of_what_a_class_computes(tmp_path):
-    """So are implementations that are chosen by type."""
+def test_unrolled_code_is_part_of_the_class_identity(tmp_path):
+    """Implementations chosen by type are part of it, too."""
     three = "@device_function\ndef three(x):\n    return 3.0 * x\n"
     assert three in LOCAL_MATERIAL
     unrolled = LOCAL_MATERIAL.replace(
@@ -193,7 +193,7 @@ def test_texts_that_are_unrolled_are_part_of_what_a_class_computes(tmp_path):
 
 
 @needs_xdg
-def test_a_damaged_file_is_rebuilt(tmp_path):
+def test_damaged_cache_file_is_rebuilt(tmp_path):
     script = tmp_path / "script.py"
     assert measured(script, LOCAL_MATERIAL) == (True, 3.0)
     (cached_file,) = (tmp_path / "cache").rglob("density.*.nbc")
@@ -203,7 +203,7 @@ def test_a_damaged_file_is_rebuilt(tmp_path):
 
 
 @needs_xdg
-def test_the_log_says_what_cannot_be_cached(tmp_path):
+def test_log_names_uncacheable_kernels(tmp_path):
     text = LOCAL_MATERIAL.replace(
         "class Mine", "class Kind(__import__('enum').Enum):\n    ONE = 1\n\nclass Mine"
     )
@@ -216,14 +216,14 @@ def test_the_log_says_what_cannot_be_cached(tmp_path):
 
 
 @needs_xdg
-def test_a_material_can_print(tmp_path):
-    """Which takes something of Python that is not part of the machine code."""
+def test_material_may_print(tmp_path):
+    """Printing needs a Python object outside of the machine code."""
     text = LOCAL_MATERIAL.replace("    return FACTOR", "    print('seen', 1)\n    return FACTOR")
     for _ in range(2):
         assert run_file(tmp_path / "script.py", text)[0].startswith("seen 1\n")
 
 
-def test_a_function_of_kernels_can_be_called_from_python_as_well():
+def test_kernel_functions_can_be_called_from_python():
     @kernel
     def corner(x, out):
         out[0] = det(x)
@@ -234,7 +234,7 @@ def test_a_function_of_kernels_can_be_called_from_python_as_well():
 
 
 @needs_xdg
-def test_folders_of_other_sources_are_removed_when_nobody_has_used_them_for_a_month(tmp_path):
+def test_unused_cache_folders_of_other_sources_are_removed_after_a_month(tmp_path):
     kernels = tmp_path / "supple" / "kernels"
     for name, days in [("old", 31), ("recent", 29)]:
         (kernels / name / "inside").mkdir(parents=True)
@@ -260,7 +260,7 @@ with compilation""",
 @pytest.mark.parametrize(
     ("setting", "silent"), [("", False), ("SUPPLE_QUIET", True), ("level", True), ("log", True)]
 )
-def test_a_terminal_gets_one_message(tmp_path, setting, silent):
+def test_terminal_gets_one_message(tmp_path, setting, silent):
     script = NOTE
     if setting == "level":
         script = "import logging; logging.getLogger('supple').setLevel('WARNING')" + script
@@ -276,19 +276,19 @@ def test_a_terminal_gets_one_message(tmp_path, setting, silent):
     )
     os.set_blocking(screen, False)
     os.write(stderr, b"end")
-    said = os.read(screen, 10_000).decode()
-    assert said.count("supple: compiling kernels (once on this machine, then cached) ...") == (not silent)
+    message = os.read(screen, 10_000).decode()
+    assert message.count("supple: compiling kernels (once on this machine, then cached) ...") == (not silent)
 
 
 @needs_xdg
-def test_nothing_is_said_where_stderr_is_no_terminal(tmp_path):
+def test_no_message_without_a_terminal(tmp_path):
     seconds, log = printed_by(NOTE, tmp_path)
     assert seconds > 0
     assert log == ""
 
 
 def command(kernel_folder, *arguments):
-    """A run of `supple compile` with a cache of its own."""
+    """Run of `supple compile` with a separate cache."""
     code = "from supple.cli import main; main()"
     environment = {**os.environ, "XDG_CACHE_HOME": str(kernel_folder), "HOME": str(kernel_folder)}
     return subprocess.run(
@@ -301,7 +301,7 @@ def command(kernel_folder, *arguments):
 
 
 @needs_xdg
-def test_what_has_been_compiled_ahead_is_not_compiled_again(tmp_path):
+def test_precompiled_kernels_are_not_compiled_again(tmp_path):
     chosen = "--material", "linear_elastic", "--solver", "pbng", "--precision", "float64,float32"
     run = command(tmp_path, *chosen, "--workers", "2")
     assert run.returncode == 0, run.stderr
@@ -319,15 +319,15 @@ def test_what_has_been_compiled_ahead_is_not_compiled_again(tmp_path):
         ("--device", "gpu", "device must be 'cpu' or 'cuda', got 'gpu'"),
     ],
 )
-def test_mistakes_are_refused_before_anything_is_compiled(tmp_path, option, value, sentence):
+def test_mistakes_are_refused_before_compiling(tmp_path, option, value, sentence):
     run = command(tmp_path, option, value)
     assert run.returncode == 2
     assert sentence in run.stderr
 
 
 @needs_xdg
-def test_kernels_work_where_nothing_can_be_cached(tmp_path):
-    """A file stands where the cache folder should be."""
+def test_kernels_work_without_a_cache(tmp_path):
+    """The cache path is a file instead of a folder."""
     nowhere = tmp_path / "file"
     nowhere.write_text("")
     for _ in range(2):  # nor found in another place that would not notice edits
@@ -356,7 +356,7 @@ def kernel_cache(tmp_path_factory):
 
 
 @needs_xdg
-def test_kernels_are_cached_where_only_the_user_can_write(kernel_cache):
+def test_kernels_are_cached_in_private_folders_only(kernel_cache):
     folders = [
         kernel_cache,
         *kernel_cache.glob("supple"),
@@ -379,8 +379,8 @@ def test_kernels_are_cached_where_only_the_user_can_write(kernel_cache):
         ("supple/kernels/*/*.nbc", "owner"),
     ],
 )
-def test_kernels_that_others_could_have_written_are_not_run(tmp_path, kernel_cache, shared, how):
-    """A kept kernel is a pickle, which is a program."""
+def test_kernels_writable_by_others_are_not_loaded(tmp_path, kernel_cache, shared, how):
+    """A cached kernel is a pickle, which can run arbitrary code."""
     cache_folder, mark = tmp_path / "cache", tmp_path / "planted"
     shutil.copytree(kernel_cache, cache_folder)
     kernels = sorted(cache_folder.rglob("*.nbc"))
@@ -412,14 +412,14 @@ def test_kernels_that_others_could_have_written_are_not_run(tmp_path, kernel_cac
 
 
 @needs_xdg
-def test_a_generous_umask_opens_no_cache(tmp_path):
+def test_cache_is_private_with_a_permissive_umask(tmp_path):
     script = "import os; os.umask(0)\n" + COLOR
     assert printed_by(script, tmp_path / "cache")[0] > 0
     assert printed_by(script, tmp_path / "cache") == (0, "")
 
 
-def test_the_cache_has_a_folder_for_each_state_of_the_sources(tmp_path):
-    """Numba does not notice an edit in what a kernel calls; the folder's name must."""
+def test_cache_folder_depends_on_the_sources(tmp_path):
+    """Numba does not notice edits in functions that a kernel calls, so the folder name must."""
     shutil.copytree(
         Path(supple.__file__).parent, tmp_path / "supple", ignore=shutil.ignore_patterns("__pycache__")
     )

@@ -1,4 +1,4 @@
-"""The host's side of CUDA on a card that the CPU stands in for: memory, launches, kept kernels, refusals."""
+"""Host side of CUDA on a fake driver: memory, launches, cached kernels and error messages."""
 
 import gc
 from collections import Counter
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("fake_device")
 
 
 def pulled(mirror, array):
-    """What the card has of an array, without changing the array."""
+    """Contents of an array on the device, without changes to the host array."""
     before = array.copy()
     mirror.download(array)
     device_array = array.copy()
@@ -40,7 +40,7 @@ class Pair(NamedTuple):
     b: Any
 
 
-def test_arrays_are_copied_once_and_moved_when_that_is_said(fake_device):  # noqa: F811
+def test_arrays_are_allocated_once_and_copied_on_request(fake_device):  # noqa: F811
     mirror, array = new_mirror(), np.arange(12.0).reshape(3, 4)
     assert array not in mirror
     mirror.upload(array)  # of what is not there nothing moves
@@ -55,7 +55,7 @@ def test_arrays_are_copied_once_and_moved_when_that_is_said(fake_device):  # noq
     np.testing.assert_array_equal(pulled(mirror, array), -1)
 
 
-def test_arrays_that_are_cleared_do_not_move(fake_device):  # noqa: F811
+def test_cleared_arrays_are_not_copied(fake_device):  # noqa: F811
     mirror, array = new_mirror(), np.ones((5, 2), np.float32)
     mirror.clear(array)
     assert fake_device.moved == 0
@@ -65,7 +65,7 @@ def test_arrays_that_are_cleared_do_not_move(fake_device):  # noqa: F811
     np.testing.assert_array_equal(pulled(mirror, array), 0)
 
 
-def test_strided_arrays_arrive_complete():
+def test_strided_arrays_are_copied_completely():
     mirror, array = new_mirror(), np.arange(24.0).reshape(4, 6)[:, ::2]
     mirror.upload_all((array,))
     copy = mirror.duplicate(np.ascontiguousarray(array), 0, 4)
@@ -73,7 +73,7 @@ def test_strided_arrays_arrive_complete():
     assert mirror._entry(array)[0].nbytes == array.size * 8
 
 
-def test_rows_are_assigned_and_duplicated_on_the_card(fake_device):  # noqa: F811
+def test_rows_are_assigned_and_duplicated_on_the_device(fake_device):  # noqa: F811
     mirror, target, source = new_mirror(), np.zeros((6, 4)), np.arange(24.0).reshape(6, 4)
     mirror.upload_all((target, source))
     moved = fake_device.moved
@@ -90,7 +90,7 @@ def test_rows_are_assigned_and_duplicated_on_the_card(fake_device):  # noqa: F81
     np.testing.assert_array_equal(device_array, source[1:3].ravel())
 
 
-def test_memory_goes_with_the_arrays_it_mirrors(fake_device):  # noqa: F811
+def test_device_memory_is_freed_with_its_array(fake_device):  # noqa: F811
     from supple.kernels.cuda import free_memory, release_memory
 
     mirror, array, empty = new_mirror(), np.ones(1000), np.empty((0, 4))
@@ -102,12 +102,12 @@ def test_memory_goes_with_the_arrays_it_mirrors(fake_device):  # noqa: F811
     gc.collect()
     assert not fake_device.allocations
     assert free_memory() == before + 8000
-    assert fake_device.reserved == 8000  # the pool keeps it for whoever comes next
+    assert fake_device.reserved == 8000  # the pool keeps it for later allocations
     release_memory()
     assert fake_device.reserved == 0
 
 
-def test_numbers_and_tuples_become_what_kernels_take():
+def test_numbers_and_tuples_are_flattened_to_kernel_arguments():
     mirror, array = new_mirror(), np.zeros((2, 3), np.int32)
     fields: list = []
     types: list = []
@@ -120,7 +120,7 @@ def test_numbers_and_tuples_become_what_kernels_take():
     assert other != types  # brackets in other places are other types
 
 
-def test_few_tuples_are_cached():
+def test_tuple_cache_has_a_limit():
     from supple.kernels.cuda.device_memory import MAX_CACHED_TUPLES
 
     mirror, tuples = new_mirror(), [(k, float(k)) for k in range(3 * MAX_CACHED_TUPLES)]
@@ -147,7 +147,7 @@ def records_of(n, batch_size=1):
     return u, drift
 
 
-def test_a_kernel_runs_on_the_card_and_compiles_once(fake_device):  # noqa: F811
+def test_kernel_runs_on_the_device_and_compiles_once(fake_device):  # noqa: F811
     from supple.kernels.cuda import Arrivals
 
     mirror, arrivals, (u, drift) = new_mirror(), Arrivals(), records_of(50)
@@ -163,8 +163,8 @@ def test_a_kernel_runs_on_the_card_and_compiles_once(fake_device):  # noqa: F811
     assert fake_device.compiled == 2 * ["on_records"]
 
 
-def test_arrivals_survive_their_32_bits():
-    """Blocks compare with what the host has counted; both begin again at 2³²."""
+def test_arrival_counters_survive_the_overflow_of_32_bits():
+    """Blocks compare with the count of the host; both start again at 2³²."""
     from supple.kernels.cuda import Arrivals
 
     mirror, arrivals, (u, drift) = new_mirror(), Arrivals(), records_of(5)
@@ -176,8 +176,8 @@ def test_arrivals_survive_their_32_bits():
 
 
 @pytest.mark.parametrize("batch_size", [2, 9])
-def test_only_active_members_are_worked_on(batch_size, fake_device):  # noqa: F811
-    """Also where there are more of them than rows fit on the card."""
+def test_only_active_members_are_processed(batch_size, fake_device):  # noqa: F811
+    """Their number may exceed the rows that fit on the device."""
     from supple.kernels.cuda import Arrivals
 
     mirror, (u, drift) = new_mirror(), records_of(7, batch_size)
@@ -192,7 +192,7 @@ def test_only_active_members_are_worked_on(batch_size, fake_device):  # noqa: F8
 
 
 @pytest.mark.parametrize("widest", [None, 1, 5, 6, 13, 48, 1000])
-def test_few_items_are_spread_over_the_card(widest, fake_device):  # noqa: F811
+def test_few_items_are_spread_over_the_device(widest, fake_device):  # noqa: F811
     from supple.kernels.cuda import LOW_LATENCY, Arrivals
 
     displace(new_mirror(), Arrivals(), *records_of(3), widest=widest)
@@ -232,25 +232,25 @@ def test_kernels_are_cached_on_disk_for_other_processes(fake_device, tmp_path, m
     assert launch_as_a_new_process() == (2, 2)
 
 
-def test_without_a_card_there_is_a_sentence(fake_device):  # noqa: F811
+def test_missing_device_is_refused(fake_device):  # noqa: F811
     fake_device.present = False
     with pytest.raises(DeviceError, match=r"none was found \(Error at driver init: libcuda.so cannot"):
         supple.equilibrium(cantilever(material("corotated"), cells=1), device="cuda")
 
 
-def test_without_the_package_there_is_a_sentence(monkeypatch):
+def test_missing_numba_cuda_is_refused(monkeypatch):
     monkeypatch.setattr("supple.kernels.devices.find_spec", lambda name: None)
     with pytest.raises(DeviceError, match="needs numba-cuda: pip install"):
         check_device("cuda")
 
 
-def test_without_memory_pools_there_is_a_sentence(fake_device):  # noqa: F811
+def test_missing_memory_pools_are_refused(fake_device):  # noqa: F811
     fake_device.pools = False
     with pytest.raises(DeviceError, match="no memory pools"):
         new_mirror().upload_all((np.ones(3),))
 
 
-def test_too_little_memory_is_a_sentence(fake_device):  # noqa: F811
+def test_too_little_device_memory_is_refused(fake_device):  # noqa: F811
     fake_device.total = 3 << 20
     with pytest.raises(DeviceError, match=r"no room for another 4 MiB \(3 MiB are free\); use precision"):
         new_mirror().upload_all((np.ones(1 << 19),))
@@ -259,7 +259,7 @@ def test_too_little_memory_is_a_sentence(fake_device):  # noqa: F811
         supple.equilibrium(cantilever(material("corotated"), cells=3), device="cuda")
 
 
-def test_a_card_that_stops_answering_is_a_sentence(fake_device):  # noqa: F811
+def test_unresponsive_device_is_reported(fake_device):  # noqa: F811
     from supple.kernels.cuda import Arrivals, synchronise
 
     mirror, (u, drift) = new_mirror(), records_of(3)
@@ -274,7 +274,7 @@ def test_a_card_that_stops_answering_is_a_sentence(fake_device):  # noqa: F811
     fake_device.failing = None
 
 
-def test_the_card_has_a_name():
+def test_device_has_a_name():
     from supple.kernels.cuda import multiprocessors, require_device
 
     assert require_device() == "a fake card"
@@ -283,8 +283,8 @@ def test_the_card_has_a_name():
 
 @pytest.mark.parametrize("items", [0, 1, 5, 37])
 @pytest.mark.parametrize(("batch_size", "rows"), [(1, 1), (3, 3), (5, 2)])
-def test_threads_of_a_grid_do_everything_once(items, batch_size, rows, monkeypatch):
-    """Every lane of every item of every copy, whatever the size of the grid."""
+def test_grid_threads_process_every_item_once(items, batch_size, rows, monkeypatch):
+    """Every lane of every item of every batch member, for any grid size."""
     from supple.kernels.cuda import thread_grid as grid
     from supple.kernels.parallel.thread_team import first_item, next_item
 

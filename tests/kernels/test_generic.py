@@ -1,4 +1,4 @@
-"""Functions chosen by the class of their first argument: alike in Python and in compiled code."""
+"""Functions that dispatch on the class of their first argument, in Python and in compiled code."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class Disk(NamedTuple):
 
 
 class Tile(Square):
-    """A subclass without an implementation of its own."""
+    """A subclass that inherits its implementation."""
 
     __slots__ = ()
 
@@ -49,12 +49,12 @@ def compiled_area(shape, scale):
 
 
 @pytest.mark.parametrize(("shape", "expected"), [(Square(2.0), 36.0), (Disk(1.0), 27.0), (Tile(1.0), 9.0)])
-def test_python_and_compiled_code_choose_equally(shape, expected):
+def test_python_and_compiled_code_dispatch_equally(shape, expected):
     assert area(shape, 3.0) == expected
     assert compiled_area(shape, 3.0) == expected
 
 
-def test_a_class_without_implementation_is_named():
+def test_class_without_implementation_is_named():
     with pytest.raises(TypeError, match=r"area\(\) has no implementation for Line; add one with @area\.of"):
         area(Line(1.0), 1.0)
     with pytest.raises((TypeError, TypingError), match=r"area\(\) has no implementation for Line"):

@@ -1,4 +1,4 @@
-"""Loads, stores, gathers and scatters put every number where it belongs."""
+"""Loads, stores, gathers and scatters of packs address the right records."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_load_and_store_round_trip(dtype):
     np.testing.assert_array_equal(out, x)
 
 
-def test_gather_takes_the_records_named_in_the_slot(dtype):
+def test_gather_reads_the_records_of_a_slot(dtype):
     x = records(dtype)
     ids = np.random.default_rng(1).integers(0, VERTICES, (5, 2, lanes_of(dtype))).astype(np.int32)
     out = np.empty((5, 3, lanes_of(dtype)), dtype)
@@ -34,7 +34,7 @@ def test_gather_takes_the_records_named_in_the_slot(dtype):
     np.testing.assert_array_equal(out, x[ids[:, 1], :3].transpose(0, 2, 1))
 
 
-def test_scatter_writes_the_named_records_and_no_others(dtype):
+def test_scatter_writes_only_the_named_records(dtype):
     x, lanes = records(dtype), lanes_of(dtype)
     chosen = np.random.default_rng(2).permutation(VERTICES)[: 4 * lanes]
     out = np.full_like(x, 9)

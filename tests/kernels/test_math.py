@@ -1,4 +1,4 @@
-"""exp, log and inverse cube root of packs against NumPy's, over all magnitudes."""
+"""exp, log and inverse cube root of packs against NumPy over all magnitudes."""
 
 import math
 
@@ -11,7 +11,7 @@ from supple.kernels import device_function, inverse_cube_root, lanes_of, load, s
 
 @device_function
 def functions(x):
-    """As kernels have them, which let sums be reordered."""
+    """Compiled with reassociation of sums, as in kernels."""
     return math.exp(x), math.log(x), inverse_cube_root(x)
 
 
@@ -33,7 +33,7 @@ def all_three(values, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_they_are_exact_to_a_few_units_in_the_last_place(dtype):
+def test_results_are_exact_to_a_few_units_in_the_last_place(dtype):
     random, eps = np.random.default_rng(0), np.finfo(dtype).eps
     most = 0.97 * np.log(np.finfo(dtype).max)
     values = np.concatenate([random.uniform(-most, most, 4000), random.normal(size=4000)])
@@ -49,7 +49,7 @@ def test_they_are_exact_to_a_few_units_in_the_last_place(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_what_is_not_finite_is_as_in_numpy(dtype):
+def test_non_finite_results_equal_those_of_numpy(dtype):
     with np.errstate(all="ignore"):
         x, exp, log, root = all_three(
             [0.0, -0.0, 1.0, -1.0, -1e-30, np.inf, -np.inf, np.nan, 1e4, -1e4], dtype

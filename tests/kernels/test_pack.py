@@ -1,4 +1,4 @@
-"""Packs against NumPy: the same numbers, lane by lane, in both precisions."""
+"""Packs against NumPy, lane by lane, in both precisions."""
 
 import math
 
@@ -35,7 +35,7 @@ def close(actual, expected, ulps=4):
     np.testing.assert_allclose(actual, expected.astype(float), rtol=ulps * eps, atol=ulps * eps)
 
 
-def test_a_pack_fills_a_register():
+def test_pack_fills_a_register():
     assert (lanes_of(np.float32), lanes_of(np.float64)) == (16, 8)
 
 
@@ -47,7 +47,7 @@ def test_arithmetic(dtype):
         close(out[:, field], expected)
 
 
-def test_numbers_meet_packs_in_the_precision_of_the_pack(dtype):
+def test_numbers_are_converted_to_the_precision_of_the_pack(dtype):
     """2 + x, x - 0.1, 0.1 * x, x / 3, 1 / x, and a float64 argument."""
     x = data(dtype, 1, 0.5, 2.0)
     out = np.empty((ROWS, 6, lanes_of(dtype)), dtype)
@@ -59,7 +59,7 @@ def test_numbers_meet_packs_in_the_precision_of_the_pack(dtype):
 
 
 def test_literals_do_not_widen():
-    """0.1 in float32 is not 0.1: adding it and subtracting float32(0.1) must leave exactly nothing."""
+    """Adding the literal 0.1 to a float32 pack and subtracting float32(0.1) leaves exactly 0."""
     x = np.zeros((1, 1, 16), np.float32)
     assert typed_add(x) == "Pack(float32, 16)"
     out = np.empty((1, 6, 16), np.float32)
@@ -78,7 +78,7 @@ def test_functions(dtype):
 
 
 def test_comparisons_select_lane_by_lane(dtype):
-    """Values that are equal in some lanes tell < from <=."""
+    """Values equal in some lanes distinguish < from <=."""
     x = data(dtype, 2)
     x[:, 1, ::2] = x[:, 0, ::2]
     out = np.empty((ROWS, 5, lanes_of(dtype)), dtype)
@@ -88,7 +88,7 @@ def test_comparisons_select_lane_by_lane(dtype):
         np.testing.assert_array_equal(out[:, field], np.where(mask, a, 7))
 
 
-def test_nan_is_never_less_nor_greater_and_survives_arithmetic(dtype):
+def test_nan_compares_false_and_propagates(dtype):
     x = data(dtype, 2)
     x[0, 0, 3] = np.nan
     out = np.empty((ROWS, 5, lanes_of(dtype)), dtype)
@@ -99,8 +99,8 @@ def test_nan_is_never_less_nor_greater_and_survives_arithmetic(dtype):
     assert np.isfinite(np.delete(out[0], 3, axis=1)).all()
 
 
-def test_infinities_remain(dtype):
-    """1/0 and log 0 must stay visible: the sweep rejects steps by them."""
+def test_infinities_propagate(dtype):
+    """The sweep rejects steps by the infinities of 1/0 and log 0."""
     x = np.zeros((1, 1, lanes_of(dtype)), dtype)
     out = np.empty((1, 6, lanes_of(dtype)), dtype)
     add_literals(x, 0.0, out)
@@ -141,7 +141,7 @@ def test_lane_sum_adds_in_the_order_of_the_lanes():
 
 
 def test_lanes_are_independent(dtype):
-    """A chain of operations gives in each lane what it gives on that lane's number alone."""
+    """Each lane of a chain of operations equals the chain on the lane's number alone."""
     x = data(dtype, 2, 0.5, 2.0)
     out = np.empty((ROWS, 1, lanes_of(dtype)), dtype)
     lane_by_lane(x, out)

@@ -1,4 +1,4 @@
-"""Drivers: every item once, whoever does it, and no phase before the one before is over."""
+"""Parallel loops process every item once, and no phase begins before its predecessor has ended."""
 
 from typing import Any, NamedTuple
 
@@ -12,14 +12,14 @@ from supple.kernels.parallel.thread_team import CHUNK_ITEMS
 from supple.ordering import ListedColors, color_bounds, each_color
 
 TEAMS = [1, 2, 3, 8, "lanes"]
-"""Numbers of threads, and a device that does lane after lane."""
+"""Numbers of threads, and a lane-by-lane device."""
 
 SIZES = [0, 1, 2, CHUNK_ITEMS - 1, CHUNK_ITEMS, CHUNK_ITEMS + 1, 5 * CHUNK_ITEMS + 3]
 
 
 class Count(NamedTuple):
-    """done[item] += 1, by the first of the threads at a place; and early[item], how many items of `before`
-    are not done yet."""
+    """done[item] += 1, by the first thread at a place; early[item]: number of unfinished items of
+    `before`."""
 
     done: Any
     before: Any
@@ -65,7 +65,7 @@ def mark_rows(team, first, last, work):
 
 
 class Order(NamedTuple):
-    """seen[batch]: how many batches of the color before were done when it was."""
+    """seen[batch]: number of finished batches of the previous color at the start of this one."""
 
     color: Any
     done: Any
@@ -106,7 +106,7 @@ def nothing(n):
 @pytest.mark.parametrize("team", TEAMS)
 @pytest.mark.parametrize("count", SIZES)
 @pytest.mark.parametrize("first", [0, 3])
-def test_every_item_once(team, count, first):
+def test_every_item_is_processed_once(team, count, first):
     done = nothing(first + count + 2)
     on(team, count_items, 1, first, first + count, Count(done, nothing(0), nothing(len(done))))
     np.testing.assert_array_equal(np.flatnonzero(done), np.arange(first, first + count))
@@ -114,7 +114,7 @@ def test_every_item_once(team, count, first):
 
 
 @pytest.mark.parametrize("team", TEAMS)
-def test_a_phase_begins_when_the_one_before_is_over(team):
+def test_phases_begin_after_their_predecessor(team):
     first, last = 200, 400
     done, early = nothing(last), nothing(last)
     work = Count(done, nothing(0), early), Count(done, np.arange(first), early)
@@ -128,7 +128,7 @@ def test_a_phase_begins_when_the_one_before_is_over(team):
 @pytest.mark.parametrize("team", TEAMS)
 @pytest.mark.parametrize("count", [0, 1, TILE_ROWS - 1, TILE_ROWS, TILE_ROWS + 1, 5 * TILE_ROWS])
 @pytest.mark.parametrize("first", [0, 7])
-def test_every_row_once(team, count, first):
+def test_every_row_is_processed_once(team, count, first):
     done = nothing(first + count + 2)
     on(team, mark_rows, 1, first, first + count, Mark(done))
     np.testing.assert_array_equal(np.flatnonzero(done), np.arange(first, first + count))
@@ -138,8 +138,8 @@ def test_every_row_once(team, count, first):
 @pytest.mark.parametrize("team", TEAMS)
 @pytest.mark.parametrize("color_order", [False, True])
 @pytest.mark.parametrize("sizes", [[], [1], [0], [3, 0, 20], [40, 1, 17, 9]])
-def test_colors_follow_each_other(team, color_order, sizes):
-    """In batches as they are and in those of a list, which has room for more colors; twice."""
+def test_colors_are_processed_in_order(team, color_order, sizes):
+    """Batches in their own order and in that of a list, which has capacity for more colors; twice."""
     start, n, sweeps = np.cumsum([0, *sizes]), sum(sizes), 2
     order = np.random.default_rng(0).permutation(n) if color_order else np.arange(n)
     color = nothing(n)

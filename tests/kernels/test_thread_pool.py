@@ -1,4 +1,4 @@
-"""Threads share the chunks of a phase: each is done once, and a phase starts when the one before is over."""
+"""Threads share the chunks of a phase: each chunk runs once, and phases start after their predecessor."""
 
 import os
 import threading
@@ -23,7 +23,7 @@ PHASES, CHUNKS = 40, 57
 
 @njit(nogil=True)
 def count_chunks(done, early, counters):
-    """done[phase, chunk] += 1, and early counts the chunks that begin before the last phase is complete."""
+    """done[phase, chunk] += 1; early counts chunks that begin before the previous phase is complete."""
     for phase in range(len(done)):
         chunk = claim_chunk(counters, phase, done.shape[1])
         while chunk >= 0:
@@ -37,7 +37,7 @@ def count_chunks(done, early, counters):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_every_chunk_is_done_exactly_once_and_in_its_phase(threads):
+def test_every_chunk_runs_once_in_its_phase(threads):
     done, early = np.zeros((PHASES, CHUNKS), np.int64), np.zeros(PHASES, np.int64)
     counters = counters_for(PHASES)
     run(count_chunks, threads, done, early, counters)
@@ -55,8 +55,8 @@ def claim_all(done, counters):
         chunk = claim_chunk(counters, 0, len(done))
 
 
-def test_no_chunk_is_lost_or_taken_twice_in_a_rush():
-    """Chunks without work, so that threads meet at the counters all the time."""
+def test_concurrent_claims_lose_and_repeat_no_chunk():
+    """Chunks without work make threads meet at the counters all the time."""
     done = np.zeros(5_000_000, np.int8)
     counters = counters_for(1)
     claim_all(done[:0], counters_for(1))
@@ -85,7 +85,7 @@ def test_all_threads_call_the_kernel():
     assert threading.get_ident() in {thread for _, thread in seen}
 
 
-def test_solves_in_several_python_threads_do_not_disturb_each_other():
+def test_concurrent_solves_in_python_threads_are_independent():
     results = [np.zeros((PHASES, CHUNKS), np.int64) for _ in range(4)]
 
     def work(done):
@@ -101,7 +101,7 @@ def test_solves_in_several_python_threads_do_not_disturb_each_other():
         np.testing.assert_array_equal(done, 1)
 
 
-def test_an_error_in_a_thread_is_raised():
+def test_errors_in_threads_are_raised():
     def kernel():
         if threading.current_thread() is not threading.main_thread():
             raise ZeroDivisionError
@@ -110,7 +110,7 @@ def test_an_error_in_a_thread_is_raised():
         run(kernel, 2)
 
 
-def test_the_environment_sets_the_number_of_threads(monkeypatch):
+def test_environment_sets_the_number_of_threads(monkeypatch):
     monkeypatch.setenv("SUPPLE_THREADS", "5")
     assert default_threads() == 5
     monkeypatch.delenv("SUPPLE_THREADS")
@@ -118,20 +118,20 @@ def test_the_environment_sets_the_number_of_threads(monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "two", "1.5"])
-def test_a_wrong_number_of_threads_is_refused(monkeypatch, wrong):
+def test_wrong_number_of_threads_is_refused(monkeypatch, wrong):
     monkeypatch.setenv("SUPPLE_THREADS", wrong)
     with pytest.raises(ValueError, match=r"SUPPLE_THREADS must be a whole number of threads, at least 1"):
         default_threads()
 
 
 def groups(tmp_path, memberships, files):
-    """A folder with control groups, and the file that says which of them a process is in."""
-    mount, said = tmp_path / "cgroup", tmp_path / "memberships"
-    said.write_text(memberships)
+    """A folder with control groups, and the file with the groups of a process."""
+    mount, path = tmp_path / "cgroup", tmp_path / "memberships"
+    path.write_text(memberships)
     for name, text in files.items():
         (mount / name).parent.mkdir(parents=True, exist_ok=True)
         (mount / name).write_text(text)
-    return said, mount
+    return path, mount
 
 
 @pytest.mark.parametrize(
@@ -156,11 +156,11 @@ def groups(tmp_path, memberships, files):
         ("nonsense\n", {"cpu.max": "nonsense"}, None),
     ],
 )
-def test_the_quota_of_a_container_is_read(tmp_path, memberships, files, quota):
+def test_container_quota_is_read(tmp_path, memberships, files, quota):
     assert cpu_quota(*groups(tmp_path, memberships, files)) == quota
 
 
-def test_where_there_are_no_control_groups_there_is_no_quota(tmp_path):
+def test_no_quota_without_control_groups(tmp_path):
     assert cpu_quota(tmp_path / "missing", tmp_path) is None
 
 

@@ -1,4 +1,5 @@
-"""The assembled Hessian against differences of forces, and its filter against NumPy, element by element."""
+"""The assembled Hessian against differences of forces, and its projection against NumPy element by
+element."""
 
 import numpy as np
 import pytest
@@ -23,13 +24,13 @@ from supple.problem import Problem
 from supple.scene import build_model
 from supple.terms import TetElasticity
 
-ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
+EACH_MATERIAL = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 UNIT = np.vstack([np.zeros(3), np.eye(3)])
 
 
 def deformed(name):
-    """Deformation gradients: random, inverted, with equal stretches, nearly flat, and rigid ones."""
+    """Deformation gradients: random, inverted, with equal stretches, nearly flat, and rigid."""
     plain = [deformations(8), rotations(2), stretches((1.2, 1.2, 0.7), 4), stretches((1, 1, 1.3), 4)]
     if HAND_WRITTEN[name].barrier:
         return np.concatenate(plain)
@@ -38,7 +39,7 @@ def deformed(name):
 
 
 def separate(name, gradients, precision="float64"):
-    """A problem of one tetrahedron for each of some deformation gradients."""
+    """A problem with one separate tetrahedron per deformation gradient."""
     points = np.concatenate([UNIT + np.array([3.0 * k, 0, 0]) for k in range(len(gradients))])
     tets = np.arange(len(points)).reshape(-1, 4)
     scene = supple.Scene(gravity=(0, 0, 0))
@@ -56,15 +57,15 @@ def second_derivatives(kind, F):
 
 
 def expected_blocks(term, C):
-    """(12, 12) V Bᵀ C B of a tetrahedron, B the derivative of F by the corners."""
+    """V Bᵀ C B (12, 12) of a tetrahedron, with B the derivative of F by the corners."""
     B = np.einsum("aj,ik->ijak", term.gradients[0], np.eye(3)).reshape(9, 12)
     return term.volume[0] * B.T @ C @ B
 
 
-@ANY
+@EACH_MATERIAL
 @pytest.mark.parametrize("kind", ["exact", "projected"])
-def test_every_element_against_numpy(name, kind):
-    """The positive part is the nearest positive semi-definite matrix: the negative eigenvalues are 0."""
+def test_element_blocks_equal_numpy(name, kind):
+    """The positive part is the nearest positive semi-definite matrix: negative eigenvalues become 0."""
     gradients = deformed(name)
     problem = separate(name, gradients)
     assembly = Assembly(problem)
@@ -83,7 +84,7 @@ def test_every_element_against_numpy(name, kind):
         )
 
 
-@ANY
+@EACH_MATERIAL
 def test_exact_hessian_is_the_derivative_of_the_forces(name):
     problem = perturbed(Problem(build_model(tied_blocks(material(name), material(name))), "float64"), 0.02)
     assembly = Assembly(problem)
@@ -101,7 +102,7 @@ def test_exact_hessian_is_the_derivative_of_the_forces(name):
 
 @pytest.mark.parametrize("kind", ["exact", "projected", "bound"])
 def test_precisions_agree(kind):
-    """Of the problem and of the matrix."""
+    """Both the precision of the problem and that of the matrix."""
     model = build_model(twisted(material("stable_neo_hookean")))
     matrices = []
     for precision, of_matrix in (("float64", "float64"), ("float32", "float64"), ("float32", "float32")):
@@ -114,7 +115,7 @@ def test_precisions_agree(kind):
     np.testing.assert_allclose(matrices[2] / size, matrices[0] / size, atol=1e-5)
 
 
-def test_threads_change_nothing():
+def test_matrix_is_independent_of_threads():
     problem = perturbed(Problem(build_model(cantilever(material("corotated"), cells=8)), "float64"), 0.01)
     matrices = []
     for threads in (1, 2, 3):
@@ -124,8 +125,8 @@ def test_threads_change_nothing():
     np.testing.assert_array_equal(matrices[0], matrices[2])
 
 
-def test_the_pattern_is_that_of_the_stencils():
-    """Of different widths, with corners in no row, and a row that is in none."""
+def test_sparsity_pattern_equals_that_of_the_stencils():
+    """Stencils of different widths, with unused corners and one vertex without stencil."""
     random = np.random.default_rng(0)
     stencils = [random.permuted(np.tile(np.arange(-1, 29), (20, 1)), axis=1)[:, :k] for k in (2, 3, 4)]
     pattern = make_pattern(stencils, 30, threads=2)
@@ -145,7 +146,7 @@ def test_the_pattern_is_that_of_the_stencils():
         np.testing.assert_array_equal(pattern.indices[slots[present]], stencil[e, b])
 
 
-def test_the_curve_passes_every_point_once_and_mostly_neighbors():
+def test_space_filling_curve_visits_every_point_once_and_mostly_neighbors():
     line = np.arange(8.0)
     points = np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3)[
         np.random.default_rng(0).permutation(512)

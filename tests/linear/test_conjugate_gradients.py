@@ -1,4 +1,4 @@
-"""Conjugate gradients against a dense solve, and what they say when they cannot solve."""
+"""Conjugate gradients against a dense solve, and failures on other systems."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ LIMIT = 10_000
 
 @pytest.fixture(scope="module")
 def system():
-    """The Hessian at rest of a block that sticks out of a wall, and its weight."""
+    """Rest Hessian of a block that sticks out of a wall, and its weight."""
     problem = Problem(build_model(cantilever(material("corotated"), cells=5)), "float64")
     assembly = Assembly(problem)
     problem.balance()
@@ -26,8 +26,8 @@ def system():
 
 
 @pytest.mark.parametrize("accuracy", np.logspace(-1, -10, 40))
-def test_accuracy_is_reached(system, accuracy):
-    """Whatever the number of iterations, also where it fills whole bursts."""
+def test_requested_accuracy_is_reached(system, accuracy):
+    """The number of iterations may be a multiple of the burst length."""
     _, H, b = system
     x, reached = conjugate_gradients(H, b, accuracy, LIMIT, threads=2)
     assert reached
@@ -39,20 +39,20 @@ def test_more_than_one_burst_is_needed(system):
     assert not conjugate_gradients(H, b, 1e-10, BURST_ITERATIONS, threads=1)[1]
 
 
-def test_threads_change_nothing(system):
+def test_solution_is_independent_of_threads(system):
     _, H, b = system
     one, two = (conjugate_gradients(H, b, 1e-8, LIMIT, threads)[0] for threads in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
-def test_indefinite_systems_are_noticed(system):
+def test_indefinite_systems_are_detected(system):
     _, H, b = system
     shifted = bsr_matrix(H - 0.5 * H.diagonal().min() * eye(len(b)), blocksize=(3, 3))
     assert np.linalg.eigvalsh(shifted.toarray()).min() < 0
     assert not conjugate_gradients(shifted, b, 1e-8, LIMIT, threads=1)[1]
 
 
-def test_automatic_hands_hard_systems_over(system, monkeypatch):
+def test_automatic_choice_leaves_hard_systems_to_factorization(system, monkeypatch):
     assembly, H, b = system
     monkeypatch.setattr(solvers, "PATIENCE", 5)
     automatic = Automatic(assembly)

@@ -1,4 +1,5 @@
-"""The multilevel preconditioner: symmetric, positive definite, and good on what is long, thin or stiff."""
+"""The multilevel preconditioner: symmetric, positive definite, and effective for long, thin and stiff
+bodies."""
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from supple.scene import build_model
 
 
 def bar(across, contrast=1.0, size=(2.0, 0.1, 0.1), cells=None):
-    """A cantilever 20 times as long as wide, one half of its cross-section stiffer by the contrast."""
+    """A cantilever of aspect ratio 20 with one half of its cross-section stiffer by the contrast."""
     mesh = supple.block(cells or (20 * across, across, across), size)
     middle = mesh.points[mesh.tets].mean(axis=1)[:, 1] > 0.5 * size[1]
     scene = supple.Scene(gravity=(0, -9.8, 0))
@@ -29,7 +30,7 @@ def plate():
 
 
 def loose():
-    """Two blocks that nothing holds, one of them a single tetrahedron."""
+    """Two free blocks, one of them a single tetrahedron."""
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(supple.block(3), material("corotated"))
     tet = supple.TetMesh(np.vstack([np.zeros(3), np.eye(3)]) + 5, np.array([[0, 1, 2, 3]]))
@@ -48,7 +49,7 @@ MODELS = {
     "loose": loose,
 }
 
-ANY = pytest.mark.parametrize("name", MODELS)
+EACH_MODEL = pytest.mark.parametrize("name", MODELS)
 
 
 def system(model, precision="float64", noise=0.0, inertia=None):
@@ -63,9 +64,9 @@ def system(model, precision="float64", noise=0.0, inertia=None):
     return assembly, assembly.restrict(problem.states.net).astype(float)
 
 
-@ANY
+@EACH_MODEL
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_it_is_symmetric_and_positive_definite(name, precision):
+def test_preconditioner_is_symmetric_and_positive_definite(name, precision):
     assembly, _ = system(MODELS[name](), noise=1e-3)
     M = Multilevel(assembly, precision).at(assembly.hessian("projected"), assembly.positions)
     vectors = np.random.default_rng(0).standard_normal((8, assembly.size))
@@ -78,8 +79,8 @@ def test_it_is_symmetric_and_positive_definite(name, precision):
     )
 
 
-@ANY
-def test_conjugate_gradients_find_what_a_factorization_finds(name):
+@EACH_MODEL
+def test_preconditioned_cg_equals_a_factorization(name):
     assembly, b = system(MODELS[name](), noise=1e-3, inertia=1.0 if name == "loose" else None)
     H = assembly.hessian("projected")
     solution = pcg(H, b, Multilevel(assembly).at(H, assembly.positions), 1e-12)
@@ -92,8 +93,7 @@ def test_conjugate_gradients_find_what_a_factorization_finds(name):
 
 
 def test_separate_bodies_are_solved_as_single_bodies():
-    """Bars of other stiffnesses, side by side: what is left of each is reported, however little energy it
-    has."""
+    """The residuals of bars with different stiffnesses are reported separately, whatever their energy."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     moduli = [(1e6, 0.3), (1e9, 0.4999), (1e11, 0.3), (1e3, 0.3)]
     for k, (young, poisson) in enumerate(moduli):
@@ -117,7 +117,7 @@ def test_separate_bodies_are_solved_as_single_bodies():
 
 
 def test_iterations_hardly_grow_with_the_mesh():
-    """By 1.5 for ten times as many vertices, on a bar whose bending is all there is to find."""
+    """At most 1.5 times as many for ten times the vertices, on a bending bar."""
     counts = []
     for across in (3, 7):
         assembly, b = system(bar(across))
@@ -126,8 +126,8 @@ def test_iterations_hardly_grow_with_the_mesh():
     assert counts[1] <= 1.5 * counts[0]
 
 
-def test_it_knows_where_the_body_is_now():
-    """A bar that has been turned by a quarter takes as many iterations as one that has not."""
+def test_preconditioner_uses_present_positions():
+    """A bar after a quarter turn takes as many iterations as before."""
     counts = []
     for turned in (False, True):
         assembly, b = system(bar(3))
@@ -141,7 +141,7 @@ def test_it_knows_where_the_body_is_now():
     assert abs(counts[0] - counts[1]) <= 1
 
 
-def test_threads_change_nothing():
+def test_solution_is_independent_of_threads():
     assembly, b = system(bar(3))
     H, hierarchy = assembly.hessian("exact"), Multilevel(assembly)
     solutions = []
@@ -153,11 +153,11 @@ def test_threads_change_nothing():
 
 
 def shifted(H, part):
-    """H less a part of its mean diagonal."""
+    """H minus a part of its mean diagonal."""
     return bsr_matrix(H - part * H.diagonal().mean() * eye(H.shape[0]), blocksize=(3, 3))
 
 
-def test_what_is_not_positive_definite_is_reported():
+def test_indefinite_matrix_is_reported():
     assembly, _ = system(build_model(cantilever(material("corotated"), cells=4)))
     H = assembly.hessian("exact")
     hierarchy = Multilevel(assembly)
@@ -165,8 +165,8 @@ def test_what_is_not_positive_definite_is_reported():
         hierarchy.at(shifted(H, 2.0), assembly.positions)
 
 
-def test_a_direction_of_negative_curvature_is_detected():
-    """With a preconditioner that is still positive definite."""
+def test_direction_of_negative_curvature_is_detected():
+    """The preconditioner is still positive definite."""
     assembly, b = system(build_model(cantilever(material("corotated"), cells=4)))
     H = assembly.hessian("exact")
     M = Multilevel(assembly).at(H, assembly.positions)
@@ -178,7 +178,7 @@ def test_a_direction_of_negative_curvature_is_detected():
     assert np.isfinite(x).all()
 
 
-def test_nothing_to_solve():
+def test_zero_right_hand_side_needs_no_iteration():
     assembly, b = system(build_model(cantilever(material("corotated"))))
     H = assembly.hessian("exact")
     M = Multilevel(assembly).at(H, assembly.positions)

@@ -1,4 +1,4 @@
-"""Small scenes to be lived in, and solvers that misbehave."""
+"""Small scenes for the live page, and misbehaving solvers."""
 
 import logging
 import threading
@@ -49,7 +49,7 @@ where = { side = "x-" }
 """
 
 LOOSE = SWING.split("[[pin]]")[0]
-"""Nothing holds it, so there is no equilibrium."""
+"""An unsupported block, which has no equilibrium."""
 
 
 def scene_file(folder: Path, text: str = BLOCK) -> supple.scene.SceneFile:
@@ -74,7 +74,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class Exploding(Solver):
-    """Makes everything NaN."""
+    """Solver that makes all positions NaN."""
 
     name: ClassVar[str] = "exploding"
     iterations: int | None = None
@@ -88,7 +88,7 @@ class Exploding(Solver):
 
 @dataclass(frozen=True)
 class Waiting(Solver):
-    """Says that it compiles, and takes as long for an iteration as a test wants."""
+    """Solver that announces compilation, and takes as long for an iteration as a test requests."""
 
     name: ClassVar[str] = "waiting"
     solves_systems: ClassVar[bool] = True  # so that its iterations can be interrupted one by one

@@ -1,4 +1,4 @@
-"""Where the page is served, and what the command says when it cannot be."""
+"""Addresses of the live page, and errors of the command about them."""
 
 import re
 import socket
@@ -19,14 +19,14 @@ def taken():
         yield server.getsockname()[1]
 
 
-def test_a_taken_port_leads_to_the_next_free_one(taken):
+def test_occupied_port_leads_to_the_next_free_one(taken):
     port = free_port("127.0.0.1", taken)
     assert taken < port < taken + 100
     with socket.create_server(("127.0.0.1", port)):
         pass
 
 
-def test_addresses_where_one_cannot_serve_are_refused():
+def test_unusable_addresses_are_refused():
     with pytest.raises(ValueError, match=r"cannot serve at 192\.0\.2\.1"):
         free_port("192.0.2.1", 8080)  # an address that no machine has
     with pytest.raises(ValueError, match="between 1 and 65535"):
@@ -50,7 +50,7 @@ def test_only_this_machine_is_local(host, local):
         (["scene.toml", "--host", "192.0.2.1"], "cannot serve at"),
     ],
 )
-def test_the_command_refuses_with_a_sentence(tmp_path, monkeypatch, arguments, sentence):
+def test_command_refuses_bad_arguments(tmp_path, monkeypatch, arguments, sentence):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scene.toml").write_text(BLOCK)
     result = CliRunner().invoke(app, ["view", *arguments])
@@ -58,7 +58,7 @@ def test_the_command_refuses_with_a_sentence(tmp_path, monkeypatch, arguments, s
     assert sentence in " ".join(result.output.split())
 
 
-def test_the_command_names_the_extra_that_is_missing(tmp_path, monkeypatch):
+def test_command_names_the_missing_extra(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     (tmp_path / "scene.toml").write_text(BLOCK)
     result = CliRunner().invoke(app, ["view", str(tmp_path / "scene.toml")])
@@ -66,7 +66,7 @@ def test_the_command_names_the_extra_that_is_missing(tmp_path, monkeypatch):
     assert "pip install 'supple[view]'" in " ".join(result.output.split())
 
 
-def test_the_command_makes_the_folder_and_opens_the_address_with_its_token(tmp_path, monkeypatch):
+def test_command_makes_the_folder_and_opens_the_address_with_its_token(tmp_path, monkeypatch):
     pytest.importorskip("viser", reason="the live page needs viser: pip install 'supple[view]'")
     opened, output = [], tmp_path / "new" / "folder"
     monkeypatch.setattr(sys.modules["supple.cli.commands.view"], "_wait", lambda: None)

@@ -1,11 +1,11 @@
-"""Cloth on the live page: fabrics in their precision, what cannot replace them, and what is saved."""
+"""Cloth on the live page: precision of fabrics, unsupported materials, and saved scenes."""
 
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from fabrics import invented
+from fabrics import invented_fabric
 from live_scenes import simulation
 
 import supple
@@ -32,13 +32,13 @@ velocity = [2, 8, 1]
 
 @pytest.fixture
 def flag(tmp_path):
-    (tmp_path / "twill.json").write_text(json.dumps(invented()), encoding="utf-8")
+    (tmp_path / "twill.json").write_text(json.dumps(invented_fabric()), encoding="utf-8")
     made = simulation(tmp_path, FLAG)
     made.prepare()
     return made
 
 
-def test_fabrics_move_in_the_precision_that_they_need(flag):
+def test_fabrics_use_float64(flag):
     assert flag.settings.precision == "float64"
     before = flag.tracks[0].positions
     for _ in range(3):
@@ -47,7 +47,7 @@ def test_fabrics_move_in_the_precision_that_they_need(flag):
     assert 1e-5 < moved < 0.06
 
 
-def test_wind_blows_as_in_simulate(flag):
+def test_wind_equals_that_of_simulate(flag):
     *_, last = supple.simulate(flag.file, solver="pbng", dt=0.01, frames=3, max_iterations=20, tolerance=None)
     flag.change(replace(flag.settings, solvers=(supple.PBNG(),), sweeps=20))
     flag.prepare()
@@ -64,7 +64,7 @@ def test_wind_blows_as_in_simulate(flag):
         ({"materials": (supple.StVK(young=1e5, poisson=0.3),)}, "flag is cloth of a fabric, twill"),
     ],
 )
-def test_what_fabrics_cannot_be_is_said_and_undone(flag, change, sentence):
+def test_unsupported_fabric_settings_are_refused_and_undone(flag, change, sentence):
     before = flag.settings
     flag.change(replace(before, **change))
     with pytest.raises(ValueError, match=sentence):
@@ -74,7 +74,7 @@ def test_what_fabrics_cannot_be_is_said_and_undone(flag, change, sentence):
     flag.update()
 
 
-def test_a_fabric_may_be_stiffer_but_files_cannot_say_so(flag, tmp_path):
+def test_stiffened_fabric_cannot_be_saved(flag, tmp_path):
     pytest.importorskip("tomli_w", reason="saving needs tomli-w: pip install 'supple[view]'")
     (soft,) = flag.settings.materials
     stiff = change_material(soft, "FabricMembrane", {"stiffness": "3"})

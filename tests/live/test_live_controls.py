@@ -1,4 +1,4 @@
-"""What a user types and chooses is kept, also while the session is busy."""
+"""Values of controls are kept, also while the session is busy."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ TYPING_DELAY = 60
 
 
 class Control:
-    """One that only stores its value."""
+    """A control that only stores its value."""
 
     def __init__(self, value, **rest):
         self.value, self._callbacks = value, []
@@ -26,14 +26,14 @@ class Control:
         self._callbacks.append(callback)
 
     def set(self, value):
-        """What a user does: viser takes the value, and calls back."""
+        """Set the value as a user does: viser stores it, and calls back."""
         self.value = value
         for callback in self._callbacks:
             asyncio.run(callback(SimpleNamespace(client="somebody", target=self)))
 
 
 class Gui:
-    """Stands for viser's. Of controls with the same label the first is found."""
+    """Stub of viser's GUI; of controls with equal labels, the first is found."""
 
     def __init__(self):
         self.controls = {}
@@ -63,7 +63,7 @@ class Gui:
 
 @pytest.fixture
 def session(tmp_path):
-    """It obeys nothing until it is started."""
+    """A session that executes no command until its start."""
     made = Session(scene_file(tmp_path, BLOCK + '[solver]\nmethod = "pbng"\n'))
     yield made
     made.close()
@@ -91,7 +91,7 @@ def until(condition):
         time.sleep(0.02)
 
 
-def test_what_was_chosen_is_not_taken_back_by_a_session_that_has_not_obeyed_yet(session, gui, controls):
+def test_pending_choices_stay_in_the_controls(session, gui, controls):
     gui["ν"].set(0.4)
     controls.follow(session.snapshot)
     assert gui["ν"].value == 0.4
@@ -106,7 +106,7 @@ def test_what_was_chosen_is_not_taken_back_by_a_session_that_has_not_obeyed_yet(
     assert gui["ν"].value == 0.4
 
 
-def test_what_a_session_refuses_is_taken_back(session, gui, controls):
+def test_refused_choices_are_reset(session, gui, controls):
     gui["Solver"].set("block_xpbd")
     gui["Material"].set("stvk")
     session.start()
@@ -115,7 +115,7 @@ def test_what_a_session_refuses_is_taken_back(session, gui, controls):
     assert (gui["Solver"].value, gui["Material"].value) == ("pbng", "corotated")
 
 
-def test_numbers_and_options_stay_as_they_were_typed(session, gui, controls, refusals):
+def test_typed_text_of_numbers_and_options_is_kept(session, gui, controls, refusals):
     gui["E [Pa]"].set("2e4")
     gui["Options"].set("omega=1.50 , tied_groups=false")
     gui["Time step [s]"].set("2.5e-2")
@@ -132,7 +132,7 @@ def test_numbers_and_options_stay_as_they_were_typed(session, gui, controls, ref
     assert not refusals
 
 
-def test_a_long_number_is_not_rounded_by_changing_another(session, gui, controls):
+def test_long_number_is_not_rounded_by_another_change(session, gui, controls):
     gui["E [Pa]"].set("12345.6789")
     until(lambda: session._last_command)
     gui["ν"].set(0.25)
@@ -141,15 +141,15 @@ def test_a_long_number_is_not_rounded_by_changing_another(session, gui, controls
     assert session.snapshot.settings.materials[0] == supple.Corotated(young=12345.6789, poisson=0.25)
 
 
-def test_a_bad_number_is_replaced_when_the_page_shows_others(session, gui, controls, refusals):
+def test_bad_number_is_replaced_for_other_displayed_values(session, gui, controls, refusals):
     gui["Time step [s]"].set("soon")
     until(lambda: refusals)
     controls.show(session.snapshot.settings)
     assert gui["Time step [s]"].value == "0.25"
 
 
-def test_a_pin_stays_where_it_was_typed_to_be(session, gui):
-    """Turns have several names: 100° about y is also 180°, 80°, 180° about x, y, z."""
+def test_typed_rotation_of_pins_is_kept(session, gui):
+    """Euler angles are not unique: 100° about y equals 180°, 80°, 180° about x, y, z."""
     folder = PinFolder(gui, session)
     gui["Stretch y"].set(2.0)
     gui["Turn [°]"].set((0.0, 100.0, 0.0))

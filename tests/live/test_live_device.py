@@ -1,4 +1,4 @@
-"""A live scene on a device, for which the CPU stands in lane by lane."""
+"""Live scenes on a fake device."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def after_updates(folder, text, device, solver):
 
 @pytest.mark.parametrize("text", [BLOCK, SWING])
 @pytest.mark.parametrize("solver", [supple.PBNG(), supple.Newton()])
-def test_it_is_the_same_as_on_the_cpu(tmp_path, fake_device, text, solver):  # noqa: F811
+def test_device_updates_equal_those_of_the_cpu(tmp_path, fake_device, text, solver):  # noqa: F811
     text = text.replace("[4, 4, 4]", "[2, 2, 2]").replace("[3, 3, 3]", "[2, 2, 2]")
     on_host, on_device = (after_updates(tmp_path, text, device, solver) for device in ("cpu", "cuda"))
     assert fake_device.launched
@@ -40,7 +40,7 @@ def test_it_is_the_same_as_on_the_cpu(tmp_path, fake_device, text, solver):  # n
 
 
 @pytest.mark.parametrize(("device", "sentence"), [("gpu", "device must be"), ("cuda", "use device='cpu'")])
-def test_a_device_that_is_not_there_is_refused(tmp_path, monkeypatch, device, sentence):
+def test_missing_device_is_refused(tmp_path, monkeypatch, device, sentence):
     monkeypatch.setattr("supple.kernels.devices.find_spec", lambda name: None)
     path = scene_file(tmp_path).path
     result = CliRunner().invoke(app, ["view", str(path), "--device", device])

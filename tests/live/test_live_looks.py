@@ -1,4 +1,4 @@
-"""What the page makes of numbers: plots, colors, words."""
+"""Displayed numbers of the live page: plots, colors and status text."""
 
 import io
 import json
@@ -33,7 +33,7 @@ def snapshot(tmp_path):
     return snapshot_of(Simulation(scene_file(tmp_path)), 0, 0, "Playing <fast>.", True, 12.0)
 
 
-def test_curves_share_the_updates_that_all_solvers_took_part_in():
+def test_curves_share_the_updates_of_all_solvers():
     first, second = np.array([[1, 1e-1], [2, 1e-2], [3, 0.0]]), np.array([[2, 1.0], [3, np.inf]])
     updates, one, other = _columns([first, second])
     np.testing.assert_array_equal(updates, [2, 3])
@@ -41,7 +41,7 @@ def test_curves_share_the_updates_that_all_solvers_took_part_in():
     np.testing.assert_allclose(other, [0, 0])
 
 
-def test_painted_surfaces_are_read_back_as_they_were_meant(snapshot):
+def test_encoded_surfaces_have_their_colors(snapshot):
     trimesh = pytest.importorskip("trimesh")
     surface = surface_of(snapshot.model)
     corners = surface.corners(snapshot.shapes[0].positions)
@@ -68,7 +68,8 @@ def test_categories_are_not_blended(snapshot):
 
 
 def stored_colors(data):
-    """(c, 3) from the binary part of a GLB file: a header of 12 bytes, then two chunks with headers of 8."""
+    """Colors (c, 3) of the binary part of a GLB file: a header of 12 bytes, then two chunks with headers of
+    8."""
     length = int.from_bytes(data[12:16], "little")
     tree, binary = json.loads(data[20 : 20 + length]), data[20 + length + 8 :]
     accessor = tree["accessors"][tree["meshes"][0]["primitives"][0]["attributes"]["COLOR_0"]]
@@ -83,7 +84,7 @@ def test_linear_light_has_the_values_of_the_standard():
     )
 
 
-def test_the_color_bar_only_grows_and_does_not_show_rounding():
+def test_color_bar_only_grows_and_hides_rounding():
     scale = Scale(FIELDS["displacement"], smallest=0.01)
     scale.colors(np.zeros(4))
     assert scale.limits is None
@@ -95,7 +96,7 @@ def test_the_color_bar_only_grows_and_does_not_show_rounding():
     assert "0.5" in legend(scale)
 
 
-def test_words_from_elsewhere_cannot_become_markup(snapshot):
+def test_status_escapes_markup(snapshot):
     html = status(snapshot, Notice("error", "<script>alert(1)</script>"))
     assert "<script>" not in html
     assert "<fast>" not in html
@@ -103,14 +104,14 @@ def test_words_from_elsewhere_cannot_become_markup(snapshot):
 
 
 @pytest.mark.parametrize("method", SOLVERS)
-def test_every_solver_and_acceleration_can_be_chosen_and_displayed(method):
+def test_every_solver_and_acceleration_can_be_selected(method):
     for acceleration in accelerations(method):
         solver = make_solver(method, acceleration)
         assert solver.name == method
         assert make_solver(method, acceleration, options_text(solver)) == solver
 
 
-def test_options_are_typed_as_words():
+def test_options_are_parsed():
     assert options_text(make_solver("pbng", "anderson", "omega=1.2 window=5")) == "window=5"
     solver = make_solver("pbng", "sor", "omega=1.2, tied_groups=false")
     assert solver == supple.PBNG(acceleration=supple.solvers.SOR(omega=1.2), tied_groups=False)
@@ -119,7 +120,7 @@ def test_options_are_typed_as_words():
 
 
 @pytest.mark.parametrize("text", ["", "soft", "nan", "inf", "1e5 Pa"])
-def test_what_is_no_number_is_refused(text):
+def test_invalid_numbers_are_refused(text):
     with pytest.raises(ValueError, match="E must be a number"):
         parse_number(text, "E")
 
@@ -128,7 +129,7 @@ def test_what_is_no_number_is_refused(text):
     "wrong",
     [{"dt": 0.0}, {"dt": np.inf}, {"sweeps": 0}, {"precision": "half"}, {"tolerance": 1.0}, {"solvers": ()}],
 )
-def test_settings_without_meaning_are_refused(tmp_path, wrong):
+def test_meaningless_settings_are_refused(tmp_path, wrong):
     settings = file_settings(scene_file(tmp_path))
     with pytest.raises(ValueError, match=r"must|one solver"):
         replace(settings, **wrong)
@@ -140,8 +141,8 @@ def brightness(color):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_no_body_vanishes_in_front_of_the_background(name):
-    """White on white, as a body without strain was."""
+def test_bodies_contrast_with_the_background(name):
+    """A body without strain was once white on white."""
     shades = sorted(map(brightness, FIELDS[name].colors))
     light, dark = brightness(BACKGROUND_COLORS["light"]), brightness(BACKGROUND_COLORS["dark"])
     assert (shades[-1] + 0.05) / (light + 0.05) > 1.4 or name in ("ordering", "body")

@@ -1,4 +1,4 @@
-"""Obstacles and rigid bodies of a live scene, which move as in a run and where hands put them."""
+"""Obstacles and rigid bodies of live scenes, with prescribed and manual motion."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ motion = [{ translate = { offset = [0, -0.1, 0] } }]
 """
 
 
-def test_obstacles_move_as_their_motions_have_them_and_where_hands_put_them(tmp_path):
+def test_obstacles_follow_their_motion_and_manual_offsets(tmp_path):
     live = simulation(tmp_path, PRESSED, precision="float64", tolerance=1e-7, solvers=(supple.PBNG(),))
     relax(live)
     while live.time < 1.0:
@@ -57,13 +57,13 @@ mass = 20
 """
 
 
-def test_a_rigid_body_falls_and_comes_to_rest_as_in_a_run(tmp_path):
+def test_rigid_body_falls_and_rests_as_in_simulate(tmp_path):
     live = simulation(tmp_path, DROPPED, precision="float64", solvers=(supple.PBNG(),), sweeps=60)
     first = live.tracks[0]
     for _ in range(10):
         live.update()
     live.needs_preparation = True
-    live.prepare()  # a solver that is built anew goes on from there
+    live.prepare()  # a rebuilt solver continues from there
     for _ in range(10):
         live.update()
     model = first.model_of(live.model)

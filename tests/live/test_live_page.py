@@ -1,4 +1,4 @@
-"""The page in a real Chromium."""
+"""The live page in a real Chromium."""
 
 import io
 import shutil
@@ -28,7 +28,7 @@ FLAGS = [
     "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 VIEW = {"x": 0, "y": 150, "width": 650, "height": 550}
-"""Where the body is, left of the panel and below notifications."""
+"""Region of the body in the picture, left of the panel and below notifications."""
 
 TYPING_DELAY = 90
 
@@ -43,7 +43,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory):
-    """A session and its page; tests reset what they change."""
+    """A session and its page; tests reset their changes."""
     folder = tmp_path_factory.mktemp("live")
     session = Session(scene_file(folder))
     page = Page(session, LOCAL, free_port(LOCAL, 8300), folder)
@@ -81,7 +81,7 @@ def pixels(tab):
 
 
 def covered(tab):
-    """The part of the view whose color is clearly bluer than the neutral background: the body."""
+    """Part of the view with the color of the body, clearly bluer than the neutral background."""
     image = pixels(tab)
     return float(np.mean(image[..., 2] - image[..., 0] > 20))
 
@@ -91,14 +91,14 @@ def control(tab, label):
     return tab.locator("label", has_text=label).locator("xpath=../../..").locator("input").last
 
 
-def test_the_canvas_draws_the_body(tab):
+def test_canvas_draws_the_body(tab):
     assert tab.title() == "Live block"
     image = pixels(tab)
     assert 0.05 < covered(tab) < 0.8
     assert len(np.unique(image.reshape(-1, 3), axis=0)) > 100, "shaded, not flat"
 
 
-def test_play_moves_the_body_and_reset_brings_it_back(tab, live):
+def test_play_moves_the_body_and_reset_restores_it(tab, live):
     session, before = live[0], pixels(tab)
     tab.get_by_role("button", name="Play").click()
     tab.get_by_text("In balance.").wait_for(timeout=TYPING_DELAY * 1000)
@@ -109,7 +109,7 @@ def test_play_moves_the_body_and_reset_brings_it_back(tab, live):
     until(lambda: np.abs(pixels(tab) - before).max(axis=2).mean() < 1, "the picture is as before")
 
 
-def test_a_slider_changes_the_result(tab, live):
+def test_slider_changes_the_result(tab, live):
     session = live[0]
     tab.get_by_role("button", name="Play").click()
     until(lambda: session.snapshot.status == "In balance.", "the session rests")
@@ -151,7 +151,7 @@ def lifted(session, vertices, before):
     return float((session.snapshot.shapes[0].positions - before)[vertices, 1].mean())
 
 
-def test_a_bad_number_shows_a_message_and_changes_nothing(tab, live):
+def test_bad_number_shows_a_message_and_changes_nothing(tab, live):
     session, settings = live[0], live[0].snapshot.settings
     field = control(tab, "E [Pa]")
     field.fill("soft")
@@ -167,8 +167,8 @@ def test_a_bad_number_shows_a_message_and_changes_nothing(tab, live):
     assert field.input_value() == "2e4"
 
 
-def test_a_message_goes_away_with_the_option_that_it_is_about(tab, live):
-    """Also while the session is busy and shows nothing new."""
+def test_message_disappears_with_its_option(tab, live):
+    """The session is busy meanwhile and sends no update."""
     free = threading.Event()
     live[0].ask(lambda simulation: free.wait(3 * TYPING_DELAY))
     field = tab.locator("label", has_text="Options").first.locator("xpath=../../..").locator("input").last
@@ -179,7 +179,7 @@ def test_a_message_goes_away_with_the_option_that_it_is_about(tab, live):
     free.set()
 
 
-def test_the_scroll_bar_hides_no_button(tab):
+def test_scroll_bar_hides_no_button(tab):
     button = tab.get_by_role("button", name="Reset").bounding_box()
     bars = tab.locator(".mantine-ScrollArea-scrollbar[data-orientation=vertical]")
     edges = [box["x"] for box in (bar.bounding_box() for bar in bars.all()) if box]
@@ -187,7 +187,7 @@ def test_the_scroll_bar_hides_no_button(tab):
     assert button["x"] + button["width"] <= min(edges)
 
 
-def test_a_scene_and_a_picture_are_saved(tab, live):
+def test_scene_and_picture_are_saved(tab, live):
     folder = live[2]
     tab.get_by_text("Save", exact=True).click()
     tab.get_by_role("button", name="Scene file").click()
@@ -196,7 +196,7 @@ def test_a_scene_and_a_picture_are_saved(tab, live):
     until(lambda: list(folder.glob("*_live_*.png")), "there is a picture")
 
 
-def test_two_tabs_show_the_same_and_one_may_close(browser, tab, live):
+def test_two_tabs_show_the_same_scene(browser, tab, live):
     session, url, _ = live
     second = opened(browser, url)
     control(second, "Time step").fill("0.125")
@@ -208,7 +208,7 @@ def test_two_tabs_show_the_same_and_one_may_close(browser, tab, live):
     tab.get_by_role("button", name="Reset").click()
 
 
-def test_the_page_answers_while_the_session_is_busy(tab, live):
+def test_page_answers_during_a_long_update(tab, live):
     session, free = live[0], threading.Event()
     session.ask(lambda simulation: free.wait(TYPING_DELAY))
     field = control(tab, "E [Pa]")

@@ -1,4 +1,4 @@
-"""The page has a control for each declared parameter, and shows those of the material of a body."""
+"""Controls for declared parameters of materials."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def file(tmp_path):
     return scene_file(tmp_path)
 
 
-def test_controls_are_those_that_the_material_declares(file):
+def test_controls_match_the_declared_parameters(file):
     gui, settings = Gui(), file_settings(file)
     folder = MaterialFolder(gui, ["block"])
     folder.show(settings)
@@ -55,7 +55,7 @@ def test_controls_are_those_that_the_material_declares(file):
             folder.read(settings)
 
 
-def test_such_a_material_is_saved_as_a_scene_file_has_it(file, tmp_path):
+def test_custom_material_is_saved_in_the_form_of_scene_files(file, tmp_path):
     simulation = Simulation(file)
     made = Fibers.example(fiber=(0, 3, 4), activation=0.25)
     simulation.change(replace(simulation.settings, materials=(made,)))
@@ -65,8 +65,8 @@ def test_such_a_material_is_saved_as_a_scene_file_has_it(file, tmp_path):
 
 
 @pytest.mark.parametrize("name", MATERIALS)
-def test_sliders_begin_within_their_range(name):
-    """The page would not open: a slider whose value is out of its range is refused."""
+def test_sliders_start_within_their_range(name):
+    """viser refuses a slider with a value outside its range."""
 
     class Strict:
         def add_text(self, *given, hint):

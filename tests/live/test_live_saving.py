@@ -1,4 +1,4 @@
-"""A saved live scene is loaded again and shows the same."""
+"""Saved live scenes load with the same state."""
 
 import tomllib
 from dataclasses import replace
@@ -36,12 +36,12 @@ def reloaded(live, folder):
     return Simulation(supple.load_scene(save_scene(live, folder)))
 
 
-def test_it_starts_where_it_was_saved(live, tmp_path):
+def test_saved_positions_are_the_start(live, tmp_path):
     again = reloaded(live, tmp_path)
     np.testing.assert_allclose(again.tracks[0].positions, live.tracks[0].positions, atol=1e-14)
 
 
-def test_pins_stay_where_they_were_whatever_the_time(live, tmp_path):
+def test_saved_pins_have_constant_targets(live, tmp_path):
     turn = Rotation.from_rotvec([0.1, 0.4, -0.2])
     live.place(0, Placement(np.array([-0.3, 0.4, 0.6]), turn, np.array([1.0, 1.3, 0.7])))
     again = reloaded(live, tmp_path)
@@ -49,7 +49,7 @@ def test_pins_stay_where_they_were_whatever_the_time(live, tmp_path):
         np.testing.assert_allclose(again.pins.prescribed(time), live.pins.prescribed(live.time), atol=1e-12)
 
 
-def test_what_hands_hold_becomes_pins(live, tmp_path):
+def test_grabbed_vertices_become_pins(live, tmp_path):
     middle = int(np.argmin(np.linalg.norm(live.model.rest - [0.5, 1, 0.5], axis=1)))
     live.grab(middle, 0.3, "hand")
     live.drag([0, 0.2, 0], "hand")
@@ -59,7 +59,7 @@ def test_what_hands_hold_becomes_pins(live, tmp_path):
 
 
 @pytest.mark.parametrize("quasistatic", [False, True])
-def test_loads_stay_as_they_were_and_nothing_else_of_time_is_saved(tmp_path, quasistatic):
+def test_loads_are_saved_at_their_present_values(tmp_path, quasistatic):
     text = (
         SWING.replace("dt = 0.02", "dt = 0.04\nsubsteps = 2\ndamping = 0.1\nintegrator = 'bdf2'")
         .replace("density = 100", "density = 100\nvelocity = [0, 1, 0]")
@@ -98,13 +98,13 @@ def test_settings_are_saved(live, tmp_path):
     assert (settings.dt, settings.tolerance, settings.quasistatic) == (0.01, 1e-6, False)
 
 
-def test_nothing_is_overwritten(live, tmp_path):
+def test_saved_files_are_never_overwritten(live, tmp_path):
     first, second = save_scene(live, tmp_path), save_scene(live, tmp_path)
     assert (first.name, second.name) == ("block_live_1.toml", "block_live_2.toml")
     assert first.with_suffix(".npz").exists()
 
 
-def test_mesh_files_are_located_from_another_folder(tmp_path):
+def test_mesh_file_paths_are_adapted_to_the_folder(tmp_path):
     supple.meshes.save_mesh(supple.block((2, 2, 2)), tmp_path / "cube.vtu")
     text = BLOCK.replace("{ block = { cells = [4, 4, 4] } }", '{ file = "cube.vtu" }')
     live, elsewhere = Simulation(scene_file(tmp_path, text)), tmp_path / "saved"
@@ -123,21 +123,21 @@ def test_positions_of_another_mesh_are_refused(live, tmp_path):
 
 
 @pytest.mark.parametrize(("young", "poisson"), [(1000, 0.3), (1e5, 0.4995), (0.7, -0.2), (123456789, 0.0)])
-def test_a_material_is_saved_as_it_was_typed(live, tmp_path, young, poisson):
-    """From the Lamé parameters of E = 1000, ν = 0.3 comes E = 1000.0000000000001."""
+def test_material_is_saved_with_typed_parameters(live, tmp_path, young, poisson):
+    """The Lamé parameters of E = 1000, ν = 0.3 convert back to E = 1000.0000000000001."""
     live.change(replace(live.settings, materials=(supple.NeoHookean(young=young, poisson=poisson),)))
     saved = tomllib.loads(save_scene(live, tmp_path).read_text(encoding="utf-8"))
     assert saved["solid"][0]["material"] == {"neo_hookean": {"young": young, "poisson": poisson}}
 
 
-def test_a_material_of_lame_parameters_is_saved_as_exactly_as_numbers_can(live, tmp_path):
+def test_lame_parameters_are_saved_exactly(live, tmp_path):
     material = supple.NeoHookean.from_lame(1 / 3, np.pi)
     live.change(replace(live.settings, materials=(material,)))
     (setting,) = file_settings(supple.load_scene(save_scene(live, tmp_path))).materials
     np.testing.assert_allclose(setting, material, rtol=1e-14)
 
 
-def test_a_motion_goes_on_with_the_velocities_it_was_saved_with(tmp_path):
+def test_saved_motion_continues_with_its_velocities(tmp_path):
     live = Simulation(scene_file(tmp_path, SWING), None)
     live.prepare()
     for _ in range(5):
@@ -160,7 +160,7 @@ def test_velocities_of_another_mesh_are_refused(live, tmp_path):
         Simulation(supple.load_scene(path))
 
 
-def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
+def test_run_starts_with_saved_velocities(tmp_path):
     live = Simulation(scene_file(tmp_path, SWING))
     live.prepare()
     live.update()
@@ -176,7 +176,7 @@ def test_a_run_begins_with_the_velocities_that_were_saved(tmp_path):
     ("text", "value", "is_unchanged"),
     [("$MM/b.mesh", "{folder}/meshes", True), ("$MM/b.mesh", "meshes", False), ("~/b.mesh", "", True)],
 )
-def test_paths_of_variables_and_of_home_folders_stay_true(tmp_path, monkeypatch, text, value, is_unchanged):
+def test_paths_with_variables_and_home_folders_stay_valid(tmp_path, monkeypatch, text, value, is_unchanged):
     meshes = tmp_path / "meshes"
     meshes.mkdir()
     supple.meshes.save_mesh(supple.block(2), meshes / "b.mesh")
@@ -191,8 +191,8 @@ def test_paths_of_variables_and_of_home_folders_stay_true(tmp_path, monkeypatch,
     assert supple.load_scene(path).scene.bodies[0].mesh.n_tets == file.scene.bodies[0].mesh.n_tets
 
 
-def test_pictures_show_cloth_as_thick_as_the_file_says(tmp_path, monkeypatch):
-    """Seen by what is requested: nothing is drawn."""
+def test_saved_pictures_have_the_cloth_thickness_of_the_file(tmp_path, monkeypatch):
+    """The test checks the request, without drawing."""
     thicknesses = []
     monkeypatch.setattr("supple.view.picture", lambda *_, **options: thicknesses.append(options["thickness"]))
     session = Session(scene_file(tmp_path, BLOCK + "[view]\nthickness = 3\n"))

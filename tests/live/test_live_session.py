@@ -1,4 +1,4 @@
-"""The thread: it obeys, it tells, and it survives."""
+"""The session thread: commands, notices and recovery from errors."""
 
 import time
 from dataclasses import replace
@@ -12,12 +12,12 @@ from supple.live import Session
 from supple.live.save import save_scene
 
 TYPING_DELAY = 60
-"""Seconds that something may take; kernels may have to be compiled."""
+"""Timeout [s] of an action; kernels may have to be compiled."""
 
 
 @pytest.fixture
 def begin(tmp_path):
-    """Starts a session, and ends it after the test."""
+    """Start a session that ends after the test."""
     sessions = []
 
     def start(*text):
@@ -35,7 +35,7 @@ def begin(tmp_path):
 
 
 def until(session, condition):
-    """The first snapshot that fulfils a condition."""
+    """First snapshot that satisfies a condition."""
     snapshot, end = session.snapshot, time.monotonic() + TYPING_DELAY
     while not condition(snapshot):
         assert time.monotonic() < end, f"{snapshot.status} {session.notices}"
@@ -43,7 +43,7 @@ def until(session, condition):
     return snapshot
 
 
-def test_it_plays_until_all_forces_balance_and_pauses_on_request(begin):
+def test_session_plays_to_equilibrium_and_pauses_on_request(begin):
     session = begin()
     session.play()
     resting = until(session, lambda s: s.status == "In balance.")
@@ -53,7 +53,7 @@ def test_it_plays_until_all_forces_balance_and_pauses_on_request(begin):
     assert not until(session, lambda s: s.status == "Paused.").playing
 
 
-def test_a_step_is_one_update(begin):
+def test_step_is_one_update(begin):
     session = begin()
     session.step()
     session.step()
@@ -74,7 +74,7 @@ def test_reset_returns_to_the_start(begin):
     assert after.time == 0
 
 
-def test_a_solver_that_diverges_is_reported_and_the_session_goes_on(begin):
+def test_diverging_solver_is_reported_and_the_session_survives(begin):
     session = begin()
     valid_settings = session.snapshot.settings
     session.change(replace(valid_settings, solvers=(Exploding(),)))
@@ -98,7 +98,7 @@ def test_refused_settings_are_reported_and_undone(begin):
     until(session, lambda s: s.updates == 1)
 
 
-def test_an_unforeseen_error_is_reported_too(begin, caplog):
+def test_unexpected_error_is_reported(begin, caplog):
     session = begin()
     session.ask(lambda simulation: simulation.no_such_thing)
     until(session, lambda s: bool(session.notices))
@@ -108,7 +108,7 @@ def test_an_unforeseen_error_is_reported_too(begin, caplog):
     until(session, lambda s: s.updates == 1)
 
 
-def test_compilation_is_announced_and_a_long_update_can_be_interrupted(begin):
+def test_compilation_is_announced_and_long_updates_can_be_interrupted(begin):
     Waiting.go_on.clear()
     Waiting.advances.clear()
     session = begin()
@@ -123,7 +123,7 @@ def test_compilation_is_announced_and_a_long_update_can_be_interrupted(begin):
     assert len(Waiting.advances) < 50
 
 
-def test_grabbing_moves_the_body_while_it_plays(begin):
+def test_grabbed_vertex_moves_during_playing(begin):
     session = begin()
     session.play()
     until(session, lambda s: s.status == "In balance.")
@@ -137,7 +137,7 @@ def test_grabbing_moves_the_body_while_it_plays(begin):
     until(session, lambda s: not len(s.grabbed))
 
 
-def test_it_follows_a_change_of_solver_and_precision(begin):
+def test_session_follows_changes_of_solver_and_precision(begin):
     session = begin()
     settings = replace(session.snapshot.settings, solvers=(supple.PBNG(), supple.XPBD()), precision="float64")
     session.change(settings)
@@ -146,7 +146,7 @@ def test_it_follows_a_change_of_solver_and_precision(begin):
     assert [shape.label for shape in snapshot.shapes] == ["pbng", "xpbd"]
 
 
-def test_a_scene_of_python_lives_too_and_pins_have_their_names(tmp_path):
+def test_python_scenes_are_accepted_and_pins_have_names(tmp_path):
     scene = supple.Scene(quasistatic=False)
     one = scene.add_solid(supple.block(1), supple.Corotated(young=1e4, poisson=0.3), name="one")
     scene.pin(one.where(lambda X: X[:, 0] <= 0), name="wall")
@@ -171,6 +171,6 @@ def test_a_scene_of_python_lives_too_and_pins_have_their_names(tmp_path):
 
 
 @pytest.mark.parametrize("scene", ["block.toml", None, 3])
-def test_what_is_no_scene_is_refused(scene):
+def test_invalid_scenes_are_refused(scene):
     with pytest.raises(TypeError, match="a scene is needed"):
         Session(scene)

@@ -1,4 +1,4 @@
-"""What a live scene becomes, update by update, against what the library finds for the same scene."""
+"""Updates of a live scene against the library's results for the same scene."""
 
 from dataclasses import replace
 
@@ -19,12 +19,12 @@ def equilibrium(scene):
     return supple.equilibrium(scene, tolerance=1e-9).positions
 
 
-def test_it_settles_where_the_equilibrium_is(tmp_path):
+def test_live_scene_converges_to_the_equilibrium(tmp_path):
     live = simulation(tmp_path, **EXACT)
     np.testing.assert_allclose(relax(live), equilibrium(live.file.scene), atol=1e-7)
 
 
-def test_a_dynamic_update_is_a_frame_of_simulate(tmp_path):
+def test_dynamic_update_is_a_frame_of_simulate(tmp_path):
     solver = supple.PBNG()
     live = simulation(tmp_path, SWING, precision="float64", solvers=(solver,), sweeps=7)
     frames = supple.simulate(live.file.scene, solver=solver, frames=5, max_iterations=7)
@@ -45,7 +45,7 @@ def test_parameters_vary_as_in_simulate(tmp_path):
         np.testing.assert_allclose(live.tracks[0].positions, frame.positions, atol=1e-12)
 
 
-def test_nothing_rests_while_a_parameter_varies(tmp_path):
+def test_updates_continue_while_a_parameter_varies(tmp_path):
     live = simulation(tmp_path, BLOCK + VARIES, dt=0.02, **EXACT)
     relax(live)
     assert live.time > 0.1
@@ -62,7 +62,7 @@ TOSSED = (
 )
 
 
-def test_what_a_scene_says_of_time_is_lived(tmp_path):
+def test_time_settings_of_the_scene_are_used(tmp_path):
     """An update is one of the substeps."""
     solver = supple.PBNG()
     live = simulation(tmp_path, TOSSED, precision="float64", solvers=(solver,), sweeps=7)
@@ -76,7 +76,7 @@ def test_what_a_scene_says_of_time_is_lived(tmp_path):
     assert live.tracks[0].velocities[:, 1].max() > 1
 
 
-def test_loads_that_vary_wake_what_rests(tmp_path):
+def test_varying_loads_wake_resting_bodies(tmp_path):
     text = BLOCK + "\n[[force]]\nforce = [0, -90, 0]\nramp = { times = [10, 11], fractions = [0, 1] }\n"
     live = simulation(tmp_path, text, **EXACT)
     relax(live)
@@ -88,7 +88,7 @@ def test_loads_that_vary_wake_what_rests(tmp_path):
     assert np.abs(live.tracks[0].positions - still).max() > 1e-3
 
 
-def test_a_material_changes_while_it_runs(tmp_path):
+def test_material_can_change_during_updates(tmp_path):
     live = simulation(tmp_path, **EXACT)
     before = relax(live).copy()
     soft = supple.StableNeoHookean(young=1e4, poisson=0.45)
@@ -100,7 +100,7 @@ def test_a_material_changes_while_it_runs(tmp_path):
     assert np.abs(after - before).max() > 1e-3
 
 
-def test_a_pin_placed_by_hand_goes_to_its_target_whatever_its_motion_does(tmp_path):
+def test_manually_placed_pin_overrides_its_motion(tmp_path):
     live = simulation(tmp_path, **EXACT)
     relax(live)
     pins = live.pins.sets[1]
@@ -115,7 +115,7 @@ def test_a_pin_placed_by_hand_goes_to_its_target_whatever_its_motion_does(tmp_pa
     np.testing.assert_allclose(relax(live), equilibrium(live.file.scene), atol=1e-7)
 
 
-def test_what_is_grabbed_follows_the_hand_and_returns_when_let_go(tmp_path):
+def test_grabbed_vertices_follow_the_hand_and_return_after_release(tmp_path):
     live = simulation(tmp_path, **EXACT)
     before = relax(live).copy()
     corner = int(np.argmin(np.linalg.norm(live.model.rest - [0.5, 1, 0.5], axis=1)))
@@ -130,7 +130,7 @@ def test_what_is_grabbed_follows_the_hand_and_returns_when_let_go(tmp_path):
     np.testing.assert_allclose(relax(live), before, atol=1e-6)
 
 
-def test_two_hands_hold_different_parts_and_what_stays_pinned_stays(tmp_path):
+def test_two_hands_hold_separate_vertices(tmp_path):
     live = simulation(tmp_path)
     free = np.flatnonzero(live.model.free)
     live.grab(free[0], 0.0, "left")
@@ -143,13 +143,13 @@ def test_two_hands_hold_different_parts_and_what_stays_pinned_stays(tmp_path):
     assert not len(live.pins.grabbed)
 
 
-def test_a_pinned_vertex_cannot_be_grabbed(tmp_path):
+def test_pinned_vertex_cannot_be_grabbed(tmp_path):
     live = simulation(tmp_path)
     with pytest.raises(ValueError, match="pinned already"):
         live.grab(int(live.model.pinned[0]), 0.0, None)
 
 
-def test_two_solvers_go_through_the_same_motion(tmp_path):
+def test_two_solvers_follow_the_same_motion(tmp_path):
     solvers = supple.PBNG(), supple.Newton()
     live = simulation(tmp_path, precision="float64", tolerance=1e-6, solvers=solvers)
     relax(live, 2000)
@@ -161,7 +161,7 @@ def test_two_solvers_go_through_the_same_motion(tmp_path):
     ]
 
 
-def test_a_second_solver_starts_where_the_first_is(tmp_path):
+def test_added_solver_starts_at_the_state_of_the_first(tmp_path):
     live = simulation(tmp_path)
     live.update()
     live.change(replace(live.settings, solvers=(supple.PBNG(), supple.XPBD())))
@@ -169,7 +169,7 @@ def test_a_second_solver_starts_where_the_first_is(tmp_path):
     np.testing.assert_array_equal(live.tracks[0].positions, live.tracks[1].positions)
 
 
-def test_settings_that_cannot_be_used_are_undone(tmp_path):
+def test_unusable_settings_are_undone(tmp_path):
     live = simulation(tmp_path, LOOSE)
     valid_settings = live.settings
     live.change(replace(valid_settings, quasistatic=True))
@@ -181,7 +181,7 @@ def test_settings_that_cannot_be_used_are_undone(tmp_path):
     assert live.updates == 1
 
 
-def test_a_solver_that_diverges_leaves_the_last_good_state(tmp_path):
+def test_diverging_solver_keeps_the_last_good_state(tmp_path):
     live = simulation(tmp_path)
     live.update()
     good, time = live.tracks[0].positions.copy(), live.time
@@ -197,7 +197,7 @@ def test_a_solver_that_diverges_leaves_the_last_good_state(tmp_path):
     assert np.isfinite(live.tracks[0].positions).all()
 
 
-def test_it_rests_only_while_nothing_moves(tmp_path):
+def test_scene_rests_only_without_moving_pins(tmp_path):
     live = simulation(tmp_path)
     relax(live)
     assert live.rest()
@@ -205,8 +205,8 @@ def test_it_rests_only_while_nothing_moves(tmp_path):
     assert not live.rest()
 
 
-def test_a_body_that_explodes_slowly_goes_back_to_its_last_valid_state(tmp_path):
-    """XPBD lets this one grow by some percent per update; no single one looks bad."""
+def test_slow_explosion_returns_to_the_last_valid_state(tmp_path):
+    """XPBD lets this body grow by some percent per update, so that no single update fails."""
     text = SWING.replace("dt = 0.02", "dt = 0.03333")
     watery = supple.StableNeoHookean(young=50, poisson=0.499)
     live = simulation(tmp_path, text, solvers=(supple.XPBD(),), materials=(watery,), sweeps=5)
@@ -227,7 +227,7 @@ def test_a_body_that_explodes_slowly_goes_back_to_its_last_valid_state(tmp_path)
     assert [number for number, _ in live.tracks[0].history] == list(range(1, live.updates + 1))
 
 
-def test_what_falls_or_is_stretched_has_not_exploded(tmp_path):
+def test_falling_and_stretched_bodies_have_not_exploded(tmp_path):
     live = simulation(tmp_path, LOOSE)
     model, rest, none = live.model, live.model.rest, np.empty((0, 3))
     assert extent_ratio(model, rest - 1e6, none) == pytest.approx(1)
@@ -235,7 +235,7 @@ def test_what_falls_or_is_stretched_has_not_exploded(tmp_path):
     assert extent_ratio(model, rest * [50, 1, 1], np.array([[0, 0, 0], [50, 0, 0]])) == pytest.approx(1)
 
 
-def test_all_solvers_go_back_to_the_same_moment(tmp_path):
+def test_all_solvers_return_to_the_same_time(tmp_path):
     live = simulation(tmp_path, solvers=(supple.PBNG(), supple.PBNG()))
     live.update()
     good, time = live.tracks[0].positions, live.time
@@ -248,8 +248,8 @@ def test_all_solvers_go_back_to_the_same_moment(tmp_path):
     assert live.time == time
 
 
-def test_a_refused_material_of_the_same_numbers_is_undone(tmp_path):
-    """Materials are tuples: those of different classes are equal where their Lamé parameters are."""
+def test_refused_material_with_equal_numbers_is_undone(tmp_path):
+    """Materials are tuples: different classes with equal Lamé parameters compare equal."""
     live = simulation(
         tmp_path, solvers=(supple.BlockXPBD(),), materials=(supple.Corotated(young=1e4, poisson=0.3),)
     )
@@ -264,20 +264,20 @@ def test_a_refused_material_of_the_same_numbers_is_undone(tmp_path):
     live.update()
 
 
-def test_it_begins_with_the_settings_that_it_is_given(tmp_path):
+def test_initial_settings_are_used(tmp_path):
     live = simulation(tmp_path, materials=(supple.NeoHookean(young=2e4, poisson=0.2),))
     assert type(live.model.terms[0].material) is supple.NeoHookean
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("young", [1e300, 1e-300])
-def test_a_stiffness_beyond_the_precision_is_refused_by_its_name(tmp_path, precision, young):
+def test_stiffness_beyond_the_precision_is_refused_by_name(tmp_path, precision, young):
     live = simulation(tmp_path)
     with pytest.raises(ValueError, match=rf"[Yy]oung.* must lie .*, got {young:g}".replace("+", r"\+")):
         replace(live.settings, precision=precision, materials=(supple.Corotated(young=young, poisson=0.3),))
 
 
-def test_infinite_forces_are_blamed_on_a_barrier_only_where_there_is_one(tmp_path):
+def test_infinite_forces_are_attributed_to_barriers_only_if_present(tmp_path):
     for material, cause in (
         (supple.Corotated, "too large for float32"),
         (supple.materials.LogNeoHookean, "barrier"),
@@ -307,7 +307,7 @@ motion = [{ translate = { offset = [0.2, 0, 0] } }]
 """A block whose end is pulled, with two faces that stay in their planes."""
 
 
-def test_rollers_stay_in_their_planes_also_where_a_hand_drags_them(tmp_path):
+def test_grabbed_rollers_stay_in_their_planes(tmp_path):
     live = simulation(tmp_path, ROLLING, **EXACT)
     np.testing.assert_allclose(relax(live), equilibrium(live.file.scene), atol=1e-7)
     rest = live.model.rest
@@ -324,7 +324,7 @@ def test_rollers_stay_in_their_planes_also_where_a_hand_drags_them(tmp_path):
         live.grab(pinned, radius=1e-3, hand="right")
 
 
-def test_a_scene_with_rollers_that_hands_hold_can_be_saved(tmp_path):
+def test_scene_with_grabbed_rollers_can_be_saved(tmp_path):
     from supple.live.save import save_scene
 
     live = simulation(tmp_path, ROLLING, **EXACT)

@@ -1,4 +1,4 @@
-"""Steps of a motion on the page: those of `supple run`, to the bit."""
+"""Steps of a motion on the live page are bitwise those of `supple run`."""
 
 from dataclasses import replace
 
@@ -34,19 +34,19 @@ friction = 0.3
 [[wind]]
 velocity = [1, 0, 2]
 """
-FEW = '[solver]\nmethod = "pbng"\niterations = 40\n'
+FEW_SWEEPS = '[solver]\nmethod = "pbng"\niterations = 40\n'
 CREEPING = SWING.replace(
     "stable_neo_hookean = { young = 1e4, poisson = 0.4 }",
     "plastic_hencky = { young = 1e4, poisson = 0.3, yield_stress = 60 }",
 )
 
 SCENES = {
-    "sweeps": CLOTH + FEW,
+    "sweeps": CLOTH + FEW_SWEEPS,
     "tolerance": CLOTH,
     "stop": CLOTH + "[stop]\ntolerance = 1e-3\nmax_iterations = 30\n",
-    "bdf2": CLOTH.split("[[obstacle]]")[0].replace("damping", 'integrator = "bdf2"\ndamping') + FEW,
-    "barrier": CLOTH + '[contact]\nmethod = "barrier"\n' + FEW,
-    "plastic": CREEPING + FEW,
+    "bdf2": CLOTH.split("[[obstacle]]")[0].replace("damping", 'integrator = "bdf2"\ndamping') + FEW_SWEEPS,
+    "barrier": CLOTH + '[contact]\nmethod = "barrier"\n' + FEW_SWEEPS,
+    "plastic": CREEPING + FEW_SWEEPS,
 }
 
 
@@ -56,8 +56,8 @@ def frames_of(file, precision, count=25):
 
 @pytest.mark.parametrize("name", SCENES)
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_an_update_is_a_frame_of_a_run(tmp_path, name, precision):
-    """With nothing chosen on the page: its solver, its limits, its integrator."""
+def test_update_is_a_frame_of_a_run(tmp_path, name, precision):
+    """Default solver, limits and integrator of the page."""
     live = simulation(tmp_path, SCENES[name], precision=precision)
     for frame in frames_of(live.file, precision, 25 if name != "barrier" else 6):
         assert live.update()
@@ -66,8 +66,8 @@ def test_an_update_is_a_frame_of_a_run(tmp_path, name, precision):
     assert live.tracks[0].report.iterations == frame.report.iterations
 
 
-def test_pausing_changes_nothing(tmp_path):
-    """The page puts pins where they are while it is paused."""
+def test_pausing_does_not_change_the_motion(tmp_path):
+    """A paused page places the pins at their present targets."""
     live = simulation(tmp_path, SCENES["bdf2"])
     *_, last = frames_of(live.file, live.settings.precision, 8)
     for _ in range(8):
@@ -76,7 +76,7 @@ def test_pausing_changes_nothing(tmp_path):
     np.testing.assert_array_equal(live.tracks[0].positions, last.positions)
 
 
-def test_a_step_that_is_given_up_has_not_happened(tmp_path):
+def test_abandoned_step_is_undone(tmp_path):
     requests = []
 
     def on_the_way():
@@ -96,7 +96,7 @@ def test_a_step_that_is_given_up_has_not_happened(tmp_path):
     np.testing.assert_array_equal(live.tracks[0].positions, last.positions)
 
 
-def test_what_has_flowed_stays_so_where_a_hand_grabs(tmp_path):
+def test_plastic_strains_survive_grabbing(tmp_path):
     live = simulation(tmp_path, SCENES["plastic"], precision="float64")
     for _ in range(8):
         live.update()
@@ -113,7 +113,7 @@ def test_what_has_flowed_stays_so_where_a_hand_grabs(tmp_path):
     live.update()
 
 
-def test_chosen_sweeps_are_made_and_their_lag_is_reported(tmp_path):
+def test_chosen_sweeps_are_done_and_their_lag_is_reported(tmp_path):
     live = simulation(tmp_path, SCENES["sweeps"], sweeps=1)
     for _ in range(6):
         live.update()
@@ -126,7 +126,7 @@ def test_chosen_sweeps_are_made_and_their_lag_is_reported(tmp_path):
     assert "slower than" not in status(replace(snapshot, updates_per_second=50.0), None)
 
 
-def test_a_solver_that_cannot_make_the_steps_is_refused_and_undone(tmp_path):
+def test_solver_without_the_integrator_is_refused_and_undone(tmp_path):
     live = simulation(tmp_path, SCENES["bdf2"])
     valid_settings = live.settings
     live.change(replace(valid_settings, solvers=(supple.PBD(),)))

@@ -1,4 +1,4 @@
-"""Who may use the page: a raw client claims to be a browser that comes from somewhere."""
+"""Access control of the live page, tested with a raw client that sends chosen headers."""
 
 import http.client
 import re
@@ -18,7 +18,7 @@ PROXY = "https://box.example.org"
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """One which pages of PROXY may use."""
+    """A page that admits pages of PROXY."""
     pytest.importorskip("viser", reason="the live page needs viser: pip install 'supple[view]'")
     from supple.live.page import Page
     from supple.live.session import Session
@@ -37,8 +37,8 @@ def get_page(page):
 
 
 def knock(page, host, origin, query=None, **headers):
-    """The status that opening a WebSocket gives, and how many bytes came over it first. Whatever the name of
-    the host, it leads here."""
+    """Status of opening a WebSocket, and the number of bytes received first; every host name resolves to this
+    machine."""
     import viser
     from websockets.exceptions import InvalidStatus
     from websockets.sync.client import connect
@@ -58,7 +58,7 @@ def knock(page, host, origin, query=None, **headers):
 
 
 def fetch(page, *headers, path=None):
-    """Status and text of the page, requested with these headers and no others."""
+    """Status and text of the page, requested with exactly these headers."""
     response = http_status(page, *headers, path=path)
     return response.status, response.read().decode()
 
@@ -73,7 +73,7 @@ def http_status(page, *headers, path=None):
     return connection.getresponse()
 
 
-def test_those_who_opened_the_page_are_served(page):
+def test_pages_opened_from_the_server_are_served(page):
     for host in (
         get_page(page),
         f"localhost:{page.server.get_port()}",
@@ -85,11 +85,11 @@ def test_those_who_opened_the_page_are_served(page):
         assert (status, received > 100) == (101, True), host
 
 
-def test_a_program_without_an_origin_is_served(page):
+def test_client_without_origin_is_served(page):
     assert knock(page, get_page(page), None)[0] == 101
 
 
-def test_what_was_allowed_is_served_with_either_host(page):
+def test_allowed_origin_is_served_with_either_host(page):
     assert knock(page, get_page(page), PROXY)[0] == 101
     assert knock(page, "box.example.org", PROXY)[0] == 101
 
@@ -106,13 +106,13 @@ def test_what_was_allowed_is_served_with_either_host(page):
         "file://",
     ],
 )
-def test_pages_from_elsewhere_are_refused(page, origin):
+def test_foreign_pages_are_refused(page, origin):
     assert knock(page, get_page(page), origin) == (403, 0)
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8500", "box"])
-def test_names_that_lead_here_by_a_foreign_name_server_are_refused(page, host):
-    """With DNS rebinding the page is of one origin with its host, which is not ours."""
+def test_foreign_host_names_are_refused(page, host):
+    """With DNS rebinding, origin and host agree but are not ours."""
     assert knock(page, host, f"http://{host}") == (403, 0)
     status, text = fetch(page, ("Host", host))
     assert status == 403
@@ -120,11 +120,11 @@ def test_names_that_lead_here_by_a_foreign_name_server_are_refused(page, host):
 
 
 @pytest.mark.parametrize("host", ["a@localhost", "localhost:x", "[::1", "localhost/", ""])
-def test_hosts_that_are_none_are_refused(page, host):
+def test_invalid_hosts_are_refused(page, host):
     assert fetch(page, ("Host", host))[0] == 403
 
 
-def test_the_page_itself_is_refused_too(page):
+def test_page_itself_is_refused_too(page):
     assert fetch(page, ("Host", get_page(page)))[0] == 200
     assert fetch(page, ("Host", get_page(page)), ("Origin", FOREIGN))[0] == 403
     assert fetch(page)[0] == 403
@@ -132,8 +132,8 @@ def test_the_page_itself_is_refused_too(page):
 
 
 @pytest.mark.parametrize("query", ["", "?token=", "?token=guessed", "?token=%ff", "?other=1"])
-def test_who_does_not_know_the_token_is_refused(page, query):
-    """Also a program of this machine, which sends no Origin; and every file of the page."""
+def test_missing_token_is_refused(page, query):
+    """Programs on this machine without an Origin need it too, for every file of the page."""
     assert knock(page, get_page(page), None, query) == (403, 0)
     assert knock(page, get_page(page), f"http://{get_page(page)}", query) == (403, 0)
     for path in ("/", "/index.html", "/assets/none.js", "/none"):
@@ -143,7 +143,7 @@ def test_who_does_not_know_the_token_is_refused(page, query):
         assert page.query.removeprefix("?token=") not in text
 
 
-def test_a_browser_keeps_the_token_as_a_cookie(page):
+def test_token_is_kept_as_a_cookie(page):
     """viser's client opens its WebSocket without the query of the page."""
     cookie = http_status(page, ("Host", get_page(page))).getheader("Set-Cookie")
     token_pair, *attributes = cookie.split("; ")
@@ -162,7 +162,7 @@ def test_a_browser_keeps_the_token_as_a_cookie(page):
     assert knock(page, get_page(page), FOREIGN, "", Cookie=token_pair) == (403, 0)
 
 
-def test_every_page_has_a_token_of_its_own():
+def test_every_page_has_a_unique_token():
     tokens = {access_rules(LOCAL).token for _ in range(20)}
     assert len(tokens) == 20
     assert min(map(len, tokens)) >= 32
@@ -170,12 +170,12 @@ def test_every_page_has_a_token_of_its_own():
 
 
 @pytest.mark.parametrize("path", ["/" + 3000 * "a", "/%00", "/../../etc/passwd", "/" + 40 * "a/"])
-def test_paths_of_no_file_give_404(page, path):
+def test_missing_files_give_404(page, path):
     assert fetch(page, ("Host", get_page(page)), path=f"{path}{page.query}")[0] == 404
 
 
 @pytest.mark.parametrize("sent", [b"\xc1", b"", "text", b"\x81\xa4type\xa4None"])
-def test_a_message_that_cannot_be_read_is_reported_in_one_line(page, caplog, capfd, sent):
+def test_unreadable_message_is_reported_in_one_line(page, caplog, capfd, sent):
     import viser
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
@@ -197,8 +197,8 @@ def test_a_message_that_cannot_be_read_is_reported_in_one_line(page, caplog, cap
 
 
 @pytest.mark.parametrize("action", ["Close", "close", "__init__", "Snapshot", "", None, 3, ["Play"]])
-def test_nothing_but_the_buttons_can_be_called(page, caplog, action):
-    """ "Close" would end the session for everybody."""
+def test_only_button_actions_can_be_called(page, caplog, action):
+    """ "Close" would end the session for all visitors."""
     page._run(action)
     assert "which is none of Play, Pause, Step, Reset" in caplog.text
     before = page._session.snapshot.version
@@ -207,37 +207,37 @@ def test_nothing_but_the_buttons_can_be_called(page, caplog, action):
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
-def test_the_tab_has_the_title_of_the_scene(page, encoding):
+def test_tab_has_the_title_of_the_scene(page, encoding):
     status, text = fetch(page, ("Host", get_page(page)), ("Accept-Encoding", encoding))
     assert status == 200
     assert re.findall("<title>(.*?)</title>", text) == ["Live block"]
     assert text.rstrip().endswith("</html>")
 
 
-def test_a_server_that_goes_past_the_door_is_not_left_open():
-    """As another version of viser might."""
+def test_unguarded_server_is_refused():
+    """Another version of viser might bypass the guard."""
     with pytest.raises(RuntimeError, match="cannot guard"), guard_server(access_rules(LOCAL), "title"):
         pass
 
 
-def test_the_host_that_was_chosen_is_allowed():
+def test_chosen_host_is_allowed():
     assert access_rules("Box").refusal(["box:8080"], ["http://box:8080"]) is None
     assert access_rules("").refusal([""], []) is not None
 
 
 @pytest.mark.parametrize("origin", ["http://box:8080/", "HTTP://BOX:8080", "http://box:8080"])
-def test_origins_are_compared_as_browsers_write_them(origin):
+def test_origins_are_normalized(origin):
     assert access_rules(LOCAL, [origin]).refusal(["localhost:8080"], ["http://box:8080"]) is None
 
 
-def test_a_usual_port_goes_without_saying():
+def test_default_port_of_an_origin_is_optional():
     assert access_rules(LOCAL, ["https://box:443"]).refusal(["box"], ["https://box"]) is None
 
 
 @pytest.mark.parametrize(
     "origin", ["*", "null", "box:8080", "https://", "http://box/page", "http://box:port"]
 )
-def test_what_is_no_origin_is_refused_with_a_sentence(tmp_path, origin):
+def test_invalid_origins_are_refused(tmp_path, origin):
     file = scene_file(tmp_path)
     result = CliRunner().invoke(app, ["view", str(file.path), "--allow-origin", origin])
     assert result.exit_code == 2

@@ -1,4 +1,4 @@
-"""The wind of the live page: sliders, what they do to cloth, and what is saved."""
+"""Wind on the live page: sliders, effect on cloth, and saved scenes."""
 
 import math
 from dataclasses import replace
@@ -35,7 +35,7 @@ BREEZE = "[[wind]]\nvelocity = [0, 0, 3]\ndrag = 1.5\n"
 
 
 def blown_to(live, steps=5):
-    """Where the lower edge is then [m], towards z, from its place."""
+    """Displacement of the lower edge [m] along z."""
     live.prepare()
     for _ in range(steps):
         live.update()
@@ -61,7 +61,7 @@ def test_cloth_without_wind_hangs_in_a_vacuum_until_the_slider_moves(tmp_path):
     assert blown_to(live)[2] < -1e-3
 
 
-def test_the_slider_blows_as_the_scene_that_has_this_wind(tmp_path):
+def test_wind_slider_equals_a_scene_with_this_wind(tmp_path):
     live = simulation(tmp_path, CURTAIN + BREEZE)
     gui, _ = controls_of(live)
     assert gui["Speed [m/s]"].value == pytest.approx(3)
@@ -72,7 +72,7 @@ def test_the_slider_blows_as_the_scene_that_has_this_wind(tmp_path):
     np.testing.assert_allclose(blown_to(live), blown_to(windy), atol=1e-9)
 
 
-def test_directions_are_those_of_cameras_and_stay_when_the_wind_dies_down(tmp_path):
+def test_wind_directions_have_camera_angles_and_survive_zero_speed(tmp_path):
     live = simulation(tmp_path, CURTAIN)
     gui, settings = controls_of(live)
     gui["Speed [m/s]"].set(2.0)
@@ -87,7 +87,7 @@ def test_directions_are_those_of_cameras_and_stay_when_the_wind_dies_down(tmp_pa
     assert gui["Towards [°]"].value == pytest.approx(0)
 
 
-def test_each_of_two_winds_has_its_turn(tmp_path):
+def test_two_winds_are_edited_separately(tmp_path):
     live = simulation(tmp_path, CURTAIN + BREEZE + BREEZE)
     gui, _ = controls_of(live)
     gui["Which wind"].set("2")
@@ -95,7 +95,7 @@ def test_each_of_two_winds_has_its_turn(tmp_path):
     np.testing.assert_allclose(live.settings.winds, [(0, 0, 3), (0, 0, 1)], atol=1e-12)
 
 
-def test_solids_without_wind_and_equilibria_have_none(tmp_path):
+def test_solids_and_equilibria_have_no_wind_controls(tmp_path):
     live = simulation(tmp_path, SWING)
     assert live.settings.winds == ()
     gui, _ = controls_of(live)
@@ -105,7 +105,7 @@ def test_solids_without_wind_and_equilibria_have_none(tmp_path):
     assert gui["Speed [m/s]"].disabled
 
 
-def test_what_is_saved_blows_as_it_did(tmp_path):
+def test_saved_wind_is_loaded(tmp_path):
     pytest.importorskip("tomli_w", reason="saving needs tomli-w: pip install 'supple[view]'")
     for text in (CURTAIN, CURTAIN + BREEZE):
         live = simulation(tmp_path, text)

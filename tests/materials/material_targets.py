@@ -1,8 +1,8 @@
-"""Every function of a material at once, on the three targets: compiled scalars, packs, plain Python.
+"""All functions of a material on three targets: compiled scalars, packs, plain Python.
 
-A row of results is ψ (1 number), P (9), δP along D (9) and A(g, h) (9), for g and h the first rows of D.
-Run as a script, this file reads {"material": [class, mu, lam], "F": ..., "D": ...} from its input and writes
-the rows as plain Python computes them.
+A row of results is ψ (1 number), P (9), δP along D (9) and A(g, h) (9), with g and h the first rows of D. Run
+as a script, this file reads {"material": [class, mu, lam], "F": ..., "D": ...} from its input and writes the
+rows of plain Python.
 """
 
 import json
@@ -106,7 +106,7 @@ def _responses_on_packs(material, F, g, out):
 
 
 def responses_by_packs(material, F, g, dtype):
-    """ψ, P g and the block of a vertex, 13 numbers."""
+    """ψ, P g and the block of a vertex: 13 numbers."""
     lanes = lanes_of(dtype)
     out = np.empty((len(F) // lanes, 13, lanes), dtype)
     _responses_on_packs(material, _in_packs(F, dtype), _in_packs(g, dtype), out)

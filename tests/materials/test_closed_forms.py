@@ -1,7 +1,7 @@
-"""Stresses in closed form: uniaxial, biaxial, sheared and volumetric, of every material, both precisions.
+"""Stresses of every material in closed form: uniaxial, biaxial, sheared and volumetric, in both precisions.
 
-What is compared is what kernels compute in packs. The closed forms are the textbooks' stresses of each
-material in principal stretches; nothing of supple is in them.
+The tested stresses are those of kernels on packs; the closed forms are the textbooks' stresses in principal
+stretches, independent of supple.
 """
 
 import json
@@ -92,7 +92,7 @@ def holzapfel(kind, s):
 
 
 def yielding(kind, s):
-    """Hencky's stress, with the deviator of the strain returned to the yield surface."""
+    """Hencky stress whose deviatoric strain is returned to the yield surface."""
     strain = np.log(s)
     deviator = strain - strain.mean()
     mises = np.sqrt(6) * MU * np.linalg.norm(deviator)
@@ -137,7 +137,7 @@ STRETCHES = {
     "none equal": [(1.4, 0.8, 1.1), (0.75, 1.2, 0.9)],
 }
 
-BEYOND = [name for name in MATERIALS if name not in PRINCIPAL]
+WITHOUT_CLOSED_FORM = [name for name in MATERIALS if name not in PRINCIPAL]
 
 
 def kind_of(name):
@@ -159,7 +159,7 @@ def test_principal_stresses(name, precision):
 
 
 @pytest.mark.parametrize("name", [n for n in PRINCIPAL if MATERIALS[n].isotropic and MATERIALS[n].objective])
-def test_simple_shear_is_the_same_in_the_frame_of_its_stretches(name):
+def test_simple_shear_equals_its_principal_stresses(name):
     """F = I + γ e₁ e₂ᵀ has the stretches λ, 1/λ, 1 with λ - 1/λ = γ; Rivlin's relation: σ₁₁ - σ₂₂ = γ σ₁₂."""
     kind, shear = kind_of(name), 0.6
     F = np.eye(3)
@@ -173,7 +173,7 @@ def test_simple_shear_is_the_same_in_the_frame_of_its_stretches(name):
 
 
 def test_every_material_has_a_closed_form():
-    assert set(BEYOND) <= {"plastic_stvk", "woven_stvk"}, "write it down in PRINCIPAL"
+    assert set(WITHOUT_CLOSED_FORM) <= {"plastic_stvk", "woven_stvk"}, "write it down in PRINCIPAL"
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_every_material_has_a_closed_form():
         (1.7, 5.03, 0),
     ],
 )
-def test_curves_of_muscle_are_those_of_blemker(x, passive, active):
+def test_muscle_curves_equal_those_of_blemker(x, passive, active):
     """Slopes of PXPBD eq. 7 and 8, whose constants have four digits: 0.0076·6.6 = 0.0502, 1.33·3 = 3.99."""
     base = material("muscle", strength=1.0, young=1e-6)
     F = np.diag([x, 1, 1]).reshape(1, 9)
@@ -205,7 +205,7 @@ def test_curves_of_muscle_are_those_of_blemker(x, passive, active):
     assert fiber_stress(0.5) - fiber_stress(0.0) == pytest.approx(0.5 * active, abs=1e-6)
 
 
-def test_stresses_are_those_of_felupe():
+def test_stresses_equal_those_of_felupe():
     """Four materials under arbitrary F; see benchmarks/felupe_stresses.py."""
     output = json.loads((Path(__file__).parent / "felupe.json").read_text(encoding="utf-8"))
     assert len(output["materials"]) == 4

@@ -1,4 +1,4 @@
-"""A material with a direction and an activation per element, from outside the package, at every door."""
+"""A material from outside the package with a direction and an activation per element, in every interface."""
 
 import json
 import tomllib
@@ -35,7 +35,7 @@ def random_directions(seed=0, count=MESH.n_tets):
 
 
 def varied(seed=0):
-    """All types of values: uniform and by element."""
+    """Parameters of all types, uniform and by element."""
     activation = np.random.default_rng(seed).uniform(0, 0.5, MESH.n_tets)
     return Fibers(shear=1e3, stiffness=2e3, fiber=random_directions(seed), activation=activation)
 
@@ -50,7 +50,7 @@ def scene_of(material, mesh=MESH):
 F = np.eye(3) + 0.3 * np.random.default_rng(1).normal(size=(3, 3))
 
 
-def test_its_derivatives():
+def test_derivatives_of_the_declared_material():
     kind = Fibers(shear=1e3, stiffness=2e3, fiber=(1, 2, -1), activation=0.3)
     D, eps = np.random.default_rng(2).normal(size=(3, 3)), 1e-6
 
@@ -68,7 +68,7 @@ def test_its_derivatives():
 
 
 @pytest.mark.parametrize("kind", ["uniform", "by element"])
-def test_newton_and_pbng_find_the_same(kind):
+def test_newton_and_pbng_find_the_same_equilibrium(kind):
     material = varied() if kind == "by element" else Fibers.example(activation=0.3, fiber=(1, 1, 0))
     newton = supple.equilibrium(scene_of(material), solver=supple.Newton(), tolerance=1e-9)
     pbng = supple.equilibrium(scene_of(material), tolerance=1e-8)
@@ -78,8 +78,8 @@ def test_newton_and_pbng_find_the_same(kind):
     assert np.abs(newton.positions - MESH.points).max() > 0.05
 
 
-def test_forces_of_elements_are_those_of_their_own_parameters():
-    """Net forces with parameters by element against sums over elements, each with a uniform material."""
+def test_forces_use_parameters_by_element():
+    """Net forces equal sums over elements, each with a uniform material."""
     material = varied()
     scene = scene_of(material)
     problem = Problem(supple.scene.build_model(scene), "float64")
@@ -99,7 +99,7 @@ def test_forces_of_elements_are_those_of_their_own_parameters():
     np.testing.assert_allclose(forces[free], expected[free], rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
-def test_rotating_the_body_with_its_fibers_turns_the_result():
+def test_result_rotates_with_body_and_fibers():
     mesh = MESH.with_data(cell_data={"fiber": random_directions(), "a": varied().activation})
     axis, angle = (1, 2, 3), 0.7
     turned = mesh.rotated(axis, angle)
@@ -142,7 +142,7 @@ def file(tmp_path):
     return path
 
 
-def test_a_scene_file(file):
+def test_scene_file_with_the_declared_material(file):
     import jsonschema
 
     loaded = load_scene(file)
@@ -158,7 +158,11 @@ def test_a_scene_file(file):
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('{ field = "a" }', "1.0", r"fibers.activation: got 1.0; it should be less than 1. how much shorter"),
+        (
+            '{ field = "a" }',
+            "1.0",
+            r"fibers.activation: got 1.0; it should be less than 1. relative shortening",
+        ),
         ('{ field = "a" }', '{ field = "b" }', r"material: the mesh has no data named 'b'; it has a, fiber"),
         ('{ field = "a" }', "{ feld = 1 }", r"activation.feld: unknown key"),
         ('{ field = "fiber" }', "[0, 0, 0]", r"material: fiber is a direction and must not be zero"),
@@ -168,7 +172,7 @@ def test_a_scene_file(file):
         ("shear = 1e3", "young = 1e3", r"fibers.young: unknown key"),
     ],
 )
-def test_mistakes_in_a_scene_file_are_sentences(file, old, new, sentence):
+def test_mistakes_in_a_scene_file_are_reported(file, old, new, sentence):
     file.write_text(SCENE.replace(old, new), encoding="utf-8")
     with pytest.raises(supple.scene.SceneFileError, match=sentence):
         load_scene(file)
@@ -194,7 +198,7 @@ def test_inspect_and_list(file):
 
 
 def test_variations():
-    """Equilibria of variations against those of scenes of their own."""
+    """Equilibria of variations equal those of separate scenes."""
     scene = scene_of(varied())
     (body,) = scene.bodies
     others = [varied(seed) for seed in (3, 4)]
@@ -210,8 +214,8 @@ def test_variations():
 
 
 @pytest.mark.parametrize("uniform", [True, False])
-def test_an_activation_in_time_needs_no_new_kernel(uniform):
-    """Parameters change from solve to solve: no array is made again, nothing is compiled."""
+def test_varying_activation_needs_no_new_kernel(uniform):
+    """Parameters change between solves without new arrays or compilation."""
 
     def material(activation):
         values = activation if uniform else np.full(MESH.n_tets, activation)
@@ -247,19 +251,19 @@ def test_an_activation_in_time_needs_no_new_kernel(uniform):
 
 
 @pytest.mark.parametrize("solver", ["xpbd", "bpxpbd", "fpxpbd", "gpbd", "block_xpbd"])
-def test_methods_that_need_more_of_a_material_say_so(solver):
+def test_unsupported_methods_refuse_the_material(solver):
     with pytest.raises(ValueError, match=rf"^{solver} .* Fibers .* pbng"):
         supple.equilibrium(scene_of(varied()), solver=solver, max_iterations=1)
 
 
-def test_a_membrane_whose_fibers_are_across_is_refused():
+def test_membrane_with_transverse_fibers_is_refused():
     from supple.terms import TriangleElasticity
 
     with pytest.raises(ValueError, match="fiber of Fibers must lie in the sheet"):
         TriangleElasticity.from_mesh(MESH.points, MESH.surface, Fibers.example(), 0.01)
 
 
-def test_the_hessian_is_the_derivative_of_the_forces():
+def test_hessian_is_the_derivative_of_the_forces():
     problem = Problem(supple.scene.build_model(scene_of(varied())), "float64")
     x = MESH.points @ F.T
     step, eps = np.random.default_rng(0).normal(size=x.shape) * problem.model.free[:, None], 1e-6
@@ -275,8 +279,8 @@ def test_the_hessian_is_the_derivative_of_the_forces():
     np.testing.assert_allclose((H @ step[free].ravel()).reshape(-1, 3), slope[free], rtol=1e-5, atol=1e-2)
 
 
-def test_results_and_frames_have_the_fibers_as_they_are_now(file, tmp_path):
-    """The directions in the files of a run, and in what is exported from it, are F a, of unit length."""
+def test_results_and_frames_have_the_deformed_fibers(file, tmp_path):
+    """Directions in files of a run and in exports are F a, of unit length."""
     import pyvista
 
     runner = CliRunner()
@@ -297,7 +301,7 @@ def test_results_and_frames_have_the_fibers_as_they_are_now(file, tmp_path):
         np.testing.assert_allclose(grid.cell_data["a"], varied().activation)
 
 
-def test_a_name_is_taken_once_and_only_by_materials():
+def test_material_names_are_unique():
     with pytest.raises(ValueError, match="there is already a material 'corotated', Corotated"):
         supple.materials.register_material("corotated", Fibers)
     with pytest.raises(TypeError, match=r"subclass of supple\.materials\.Material"):
@@ -306,7 +310,7 @@ def test_a_name_is_taken_once_and_only_by_materials():
         supple.materials.register_material("a b", Fibers)
 
 
-def test_bodies_of_it_side_by_side_keep_their_own_parameters():
+def test_bodies_keep_separate_parameters():
     one, other = Fibers.example(activation=0.3), Fibers.example(fiber=(0, 1, 0))
     scene = cantilever(one)
     body = scene.add_solid(supple.block(3, origin=(3, 0, 0)), other, density=2)

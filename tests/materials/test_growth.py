@@ -14,7 +14,7 @@ MATERIAL_NAMES = ["gent", "muscle"]
 
 
 def cube(kind, *fixed_axes, cells=1):
-    """A unit cube on three planes of symmetry, and constrained along further axes at the other ends."""
+    """A unit cube on three planes of symmetry, optionally constrained at the opposite faces."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.5, frames=3)
     body = scene.add_solid(supple.block(cells), kind, density=1.0)
     for axis in range(3):
@@ -26,7 +26,7 @@ def cube(kind, *fixed_axes, cells=1):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", ["stvk", "gent"])
-def test_what_swells_freely_has_no_stress(name, precision):
+def test_free_swelling_has_no_stress(name, precision):
     scene, body = cube(supple.materials.prestrained(material(name), swelling=0.2))
     result = supple.equilibrium(scene, solver="pbng", tolerance=1e-6, precision=precision)
     np.testing.assert_allclose(
@@ -53,12 +53,12 @@ def test_every_solver_finds_the_rest_shape(solver):
 
 
 def _neighbors(body):
-    """The vertices at (1, 0, 0) and (0, 1, 0) of the unit cube."""
+    """Vertices at (1, 0, 0) and (0, 1, 0) of the unit cube."""
     return [int(np.flatnonzero((body.points == x).all(axis=1))[0]) for x in ((1, 0, 0), (0, 1, 0))]
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_a_clamped_bar_that_swells_is_pressed(precision):
+def test_swelling_clamped_bar_is_compressed(precision):
     """ν = 0: P = θ² P₀(1/θ) with P₀(λ) = E λ (λ² - 1)/2."""
     swelling, young = 0.1, 1e3
     scene, _ = cube(supple.materials.prestrained(supple.StVK(young=young, poisson=0.0), swelling=swelling), 0)
@@ -72,7 +72,7 @@ def test_a_clamped_bar_that_swells_is_pressed(precision):
 
 
 def test_small_swelling_is_thermal_stress():
-    """-E α ΔT/(1 - 2ν) where nothing may move."""
+    """-E α ΔT/(1 - 2ν) for full confinement."""
     scene, _ = cube(
         supple.materials.prestrained(supple.StVK(young=1e3, poisson=0.3), swelling=1e-5), 0, 1, 2, cells=2
     )
@@ -80,7 +80,7 @@ def test_small_swelling_is_thermal_stress():
     np.testing.assert_allclose(evaluation.pressure, 1e3 * 1e-5 / (1 - 0.6), rtol=1e-3)
 
 
-def test_swelling_may_vary_in_time_and_from_element_to_element():
+def test_swelling_may_vary_in_time_and_by_element():
     body = supple.block(1)
     kind = supple.materials.prestrained(material("stvk"), swelling=np.full(body.n_tets, 0.2))
     scene, body = cube(kind)
@@ -91,7 +91,7 @@ def test_swelling_may_vary_in_time_and_from_element_to_element():
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", MATERIAL_NAMES)
-def test_forces_are_those_of_the_energy(name, precision):
+def test_forces_are_derivatives_of_the_energy(name, precision):
     random = np.random.default_rng(0)
     shape = np.eye(3) + 0.1 * random.uniform(-1, 1, (3, 3))
     model = build_model(cantilever(supple.materials.prestrained(material(name), 0.1, shape), cells=1))
@@ -109,7 +109,7 @@ def test_forces_are_those_of_the_energy(name, precision):
     assert slope == pytest.approx(-(net * way).sum(), rel=1e-6 if precision == "float64" else 1e-3)
 
 
-def test_materials_with_rest_shapes_are_sent_to_other_processes():
+def test_materials_with_rest_shapes_can_be_pickled():
     kind = supple.materials.prestrained(material("gent"), 0.1, np.diag([1, 2, 3.0]))
     again = pickle.loads(pickle.dumps(kind))
     assert again == kind
@@ -141,12 +141,12 @@ def test_materials_with_rest_shapes_are_sent_to_other_processes():
         ),
     ],
 )
-def test_bad_input_is_reported(make, error, sentence):
+def test_bad_input_is_refused(make, error, sentence):
     with pytest.raises(error, match=sentence):
         make()
 
 
-def test_scene_files_have_them(tmp_path):
+def test_scene_files_with_swelling(tmp_path):
     path = tmp_path / "gel.toml"
     text = """
         gravity = [0, 0, 0]

@@ -1,4 +1,4 @@
-"""The same physics on every target: compiled scalars, SIMD packs, plain Python, CUDA threads."""
+"""Equal physics on every target: compiled scalars, SIMD packs, plain Python, CUDA threads."""
 
 import json
 import os
@@ -26,7 +26,7 @@ BY_LAME = [name for name, kind in HAND_WRITTEN.items() if kind._fields == ("mu",
 
 
 def inputs(name):
-    """(F, D), 48 of each; inverted and singular F too where the material allows them."""
+    """48 pairs (F, D), with inverted and singular F for materials that allow them."""
     F = deformations(48)
     if not MATERIALS[name].barrier:
         F[16:24] = deformations(8, inverted=True)
@@ -38,7 +38,7 @@ def inputs(name):
 
 @pytest.fixture(scope="module")
 def plain_python():
-    """Results of all materials in a process where nothing is compiled."""
+    """Results of all materials in a process without compilation."""
     results = {}
     kind = material("corotated")
     for names in ([name for name in FINITE if name in BY_LAME], BARRIERS):
@@ -80,7 +80,7 @@ def test_packs_of_float32_agree_to_rounding(name):
 
 @pytest.mark.parametrize("name", [name for name, kind in MATERIALS.items() if hasattr(kind, "psi")])
 def test_responses_in_packs_of_float32_agree_with_plain_python(name):
-    """What PBNG asks of the materials of which only ψ is written."""
+    """The functions that PBNG needs of materials with only ψ."""
     kind = material(name)
     F = np.array([f for f in deformations(64) if np.linalg.det(f) > 0.3])[:32].reshape(32, 9)
     g = deformations(32, seed=9)[:, 0]
@@ -121,7 +121,7 @@ json.dump(results, sys.stdout)
 
 
 def cuda_environment():
-    """The environment of a process that can run CUDA kernels: on a GPU, else in Numba's simulator."""
+    """Environment of a process with CUDA kernels: a GPU, or else Numba's simulator."""
     check = "from numba import cuda; import sys; sys.exit(0 if cuda.is_available() else 3)"
     environment = {
         **os.environ,
@@ -135,7 +135,7 @@ def cuda_environment():
 
 
 def test_cuda_threads_agree_with_compiled_scalars():
-    """Eight deformations of each material, in one process since the simulator must be chosen at its start."""
+    """Eight deformations of each material in one process, since the simulator must be chosen at its start."""
     environment = cuda_environment()
     given = {
         name: inputs(name)[0][12:20].tolist()

@@ -1,4 +1,4 @@
-"""What every material must satisfy, over the list of all of them."""
+"""Properties of all materials."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ BY_YOUNG_AND_POISSON = [name for name, kind in MATERIALS.items() if issubclass(k
 
 OBJECTIVE = [name for name, kind in MATERIALS.items() if kind.objective]
 
-ANY = pytest.mark.parametrize("name", MATERIALS)
+EACH_MATERIAL = pytest.mark.parametrize("name", MATERIALS)
 
 # Each material with deformation gradients for which it is smooth.
 STATES = [(name, False) for name in MATERIALS] + [(name, True) for name in FINITE]
@@ -82,8 +82,8 @@ def test_stress_differential_is_the_derivative_of_the_stress(name, inverted):
 
 @pytest.mark.parametrize("name", FINITE)
 @pytest.mark.parametrize("values", NEARLY_CANCELLING, ids=str)
-def test_derivatives_are_exact_where_stretches_nearly_cancel(name, values):
-    """The steps of the differences are small next to σ₂ + σ₃, over which the rotation turns by its all."""
+def test_derivatives_are_exact_for_nearly_cancelling_stretches(name, values):
+    """Difference steps are small against σ₂ + σ₃, the scale over which the rotation changes."""
     kind, h = material(name), 1e-4 * (values[1] + values[2])
     for F, D in zip(stretches(values, 8), rotations(8, seed=7), strict=True):
         slope = (psi(kind, flat(F + h * D)) - psi(kind, flat(F - h * D))) / (2 * h)
@@ -93,9 +93,9 @@ def test_derivatives_are_exact_where_stretches_nearly_cancel(name, values):
         np.testing.assert_allclose(exact, slopes, atol=1e-5 * np.abs(exact).max())
 
 
-@ANY
-def test_those_that_say_so_are_quadratic(name):
-    """Second derivatives are then the same everywhere, and only then."""
+@EACH_MATERIAL
+def test_quadratic_materials_have_constant_second_derivatives(name):
+    """Other materials do not."""
     kind = material(name)
     at_rest = tangent(kind, np.eye(3))
     same = [np.allclose(tangent(kind, F), at_rest, rtol=1e-9) for F in deformations(4)]
@@ -110,7 +110,7 @@ def test_second_derivative_is_symmetric(name, inverted):
 
 
 def poissons(states):
-    """Each state with several ν, where there is one."""
+    """Each state with several ν, if the material has one."""
     return [
         (*state, poisson)
         for state in states
@@ -141,7 +141,7 @@ def test_hessian_bound_is_positive_definite_for_singular_matrices(name, values):
 
 @pytest.mark.parametrize(("name", "poisson"), poissons([(name,) for name in MATERIALS]))
 def test_hessian_bound_is_above_the_exact_block_of_a_vertex(name, poisson):
-    """A step with a Hessian that is too small overshoots."""
+    """A step with too small a Hessian overshoots."""
     kind = material(name, poisson=poisson)
     for F in deformations(8, seed=3):
         exact, above = tangent(kind, F), bound(kind, F)
@@ -157,7 +157,7 @@ def test_hessian_bound_of_linear_elasticity_is_exact():
 
 
 @pytest.mark.parametrize("name", ["neo_hookean", "log_neo_hookean"])
-def test_hessian_bound_of_one_vertex_is_exact_where_the_energy_is_convex_in_the_volume(name):
+def test_hessian_bound_of_one_vertex_is_exact_for_energies_convex_in_the_volume(name):
     kind = material(name)
     for F in deformations(5):
         for g in rotations(3)[:, 0]:
@@ -165,18 +165,18 @@ def test_hessian_bound_of_one_vertex_is_exact_where_the_energy_is_convex_in_the_
             np.testing.assert_allclose(above, exact, atol=1e-9 * np.abs(exact).max())
 
 
-@ANY
-def test_hessian_bound_is_not_far_above_at_rest(name):
-    """Twice the exact Hessian halves the speed of a sweep."""
+@EACH_MATERIAL
+def test_hessian_bound_is_close_at_rest(name):
+    """Twice the exact Hessian would halve the convergence rate of a sweep."""
     kind = material(name)
     for g in rotations(5)[:, 0]:
         exact, above = (np.trace(block(C(kind, np.eye(3)), g, g)) for C in (tangent, bound))
         assert above < (1.7 if kind.isotropic else 4.5) * exact
 
 
-@ANY
-def test_the_stiffest_is_about_the_largest_eigenvalue(name):
-    """Fibers included: B-PXPBD is stable because of it."""
+@EACH_MATERIAL
+def test_stiffness_bound_is_close_to_the_largest_eigenvalue(name):
+    """Fibers are included, on which the stability of B-PXPBD depends."""
     kind = material(name, activation=1.0)
     least = {True: 1 - 1e-9, False: 0.7}
     for F in (np.eye(3), *deformations(8, seed=3)):
@@ -185,7 +185,7 @@ def test_the_stiffest_is_about_the_largest_eigenvalue(name):
 
 
 @pytest.mark.parametrize(("name", "inverted"), [state for state in STATES if state[0] in DERIVED])
-def test_response_of_a_vertex_is_its_traction_and_its_own_block_lifted_where_that_is_soft(name, inverted):
+def test_vertex_response_is_traction_and_lifted_diagonal_block(name, inverted):
     kind = material(name)
     for F, g in zip(deformations(8, inverted=inverted), rotations(8, seed=5)[:, 0], strict=True):
         f, A, _ = vertex_response(kind, flat(F), tuple(g))
@@ -208,7 +208,7 @@ def test_rotating_the_body_changes_no_energy(name):
 
 
 @pytest.mark.parametrize("name", [name for name in MATERIALS if name not in OBJECTIVE])
-def test_what_is_for_small_rotations_only_says_so(name):
+def test_non_objective_materials_resist_rotation(name):
     assert psi(material(name), flat(rotations(1)[0])) > 0.01 * YOUNG
 
 
@@ -216,11 +216,11 @@ FLOWED = {
     "plastic_stvk": {"plastic_strain": np.diag([0.3, -0.1, 0.0])},
     "plastic_hencky": {"plastic_shape": np.diag([1.3, 1 / 1.3, 1.0])},
 }
-"""What makes plastic materials differ from direction to direction."""
+"""History values that make plastic materials anisotropic."""
 
 
-@ANY
-def test_materials_are_isotropic_if_they_say_so(name):
+@EACH_MATERIAL
+def test_isotropic_materials_are_isotropic(name):
     kind = material(name)
     if evolving(type(kind)):
         kind = type(kind).example(**FLOWED[name])
@@ -234,14 +234,14 @@ def test_materials_are_isotropic_if_they_say_so(name):
         assert psi(kind, flat(turned)) == pytest.approx(psi(kind, flat(F)), rel=1e-10)
 
 
-@ANY
+@EACH_MATERIAL
 def test_rest_has_no_energy_and_no_stress(name):
     kind = material(name)
     assert psi(kind, flat(np.eye(3))) == pytest.approx(0, abs=1e-12 * YOUNG)
     np.testing.assert_allclose(P(kind, np.eye(3)), 0, atol=1e-12 * YOUNG)
 
 
-@ANY
+@EACH_MATERIAL
 def test_energy_is_positive_away_from_rest(name):
     for F in deformations(20, seed=4):
         assert psi(material(name), flat(F)) > 0
@@ -250,7 +250,7 @@ def test_energy_is_positive_away_from_rest(name):
 @pytest.mark.parametrize("name", BY_YOUNG_AND_POISSON)
 @pytest.mark.parametrize(("young", "poisson"), [(1e3, 0.3), (2e5, 0.0), (1.0, 0.49), (1e9, -0.4)])
 def test_linearization_at_rest_is_linear_elasticity(name, young, poisson):
-    """Hooke's law in its E, ν form: E ε = (1 + ν) σ - ν tr(σ) I, and rotations are free."""
+    """Hooke's law in its E, ν form: E ε = (1 + ν) σ - ν tr(σ) I; rotations cost no energy."""
     C = tangent(material(name, young, poisson), np.eye(3))
     for D in deformations(5, seed=6):
         strain = 0.5 * (D + D.T)
@@ -278,8 +278,8 @@ def test_singular_and_inverted_matrices_have_finite_energy_and_stress(name, valu
 @pytest.mark.parametrize(
     "values", [*CORNERS[:4], (3, 0, 0), (2, 1, 0.5), (1, 1, -0.2), (1.5, 1, -0.3)], ids=str
 )
-def test_corotated_energy_is_that_of_the_principal_stretches(values):
-    """ψ = μ Σ (σᵢ - 1)² + λ/2 (J - 1)², also where the rotation is not unique."""
+def test_corotated_energy_equals_that_of_the_principal_stretches(values):
+    """ψ = μ Σ (σᵢ - 1)² + λ/2 (J - 1)², also for non-unique rotations."""
     kind = material("corotated")
     s = np.array(values, float)
     expected = kind.mu * np.sum((s - 1) ** 2) + 0.5 * kind.lam * (np.prod(s) - 1) ** 2
@@ -290,7 +290,7 @@ def test_corotated_energy_is_that_of_the_principal_stretches(values):
 @pytest.mark.parametrize("name", ["log_neo_hookean", "gent", "ogden"])
 @pytest.mark.parametrize("values", [(1, 1, 0), (1, 1, -0.5), (0, 0, 0)], ids=str)
 def test_barriers_are_not_finite_for_singular_and_inverted_matrices(name, values):
-    """In compiled code; what is not finite is rejected by the solvers."""
+    """In compiled code, whose non-finite results the solvers reject."""
     import material_targets
 
     F = np.diag(np.array(values, float)).reshape(1, 9)
@@ -300,7 +300,7 @@ def test_barriers_are_not_finite_for_singular_and_inverted_matrices(name, values
 
 
 def energy_or_infinity(kind, F):
-    """Of compiled code, which knows no exceptions."""
+    """Energy of compiled code, which has no exceptions."""
     try:
         return psi(kind, flat(F))
     except OverflowError:
@@ -334,7 +334,7 @@ def test_limited_steps_never_invert(name):
 
 
 @pytest.mark.parametrize("name", BARRIERS)
-def test_within_its_confinement_a_vertex_may_go_anywhere(name):
+def test_vertex_steps_within_the_confinement_are_safe(name):
     kind = material(name)
     random = np.random.default_rng(9)
     near = 0

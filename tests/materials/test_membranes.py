@@ -1,8 +1,19 @@
-"""Materials of sheets: what all materials must satisfy, and what is known of plane stress and of weaves."""
+"""Materials of sheets: the properties of all materials, plane stress, and weaves."""
 
 import numpy as np
 import pytest
-from problems import BIAS, POISSON, YOUNG, deformations, flat, material, matrix, rotations, sheet, stretches
+from problems import (
+    BIAS_WEAVE,
+    POISSON,
+    YOUNG,
+    deformations,
+    flat,
+    material,
+    matrix,
+    rotations,
+    sheet,
+    stretches,
+)
 from scipy.optimize import minimize_scalar
 from test_materials import P, block, bound, tangent
 
@@ -18,13 +29,14 @@ from supple.materials import (
 )
 from supple.terms import TetElasticity, TriangleElasticity
 
-MEMBRANE_MATERIALS = {name: material(name) for name in MEMBRANES} | {"bias": BIAS}
-ANY = pytest.mark.parametrize("name", MEMBRANE_MATERIALS)
+MEMBRANE_MATERIALS = {name: material(name) for name in MEMBRANES} | {"bias": BIAS_WEAVE}
+EACH_MATERIAL = pytest.mark.parametrize("name", MEMBRANE_MATERIALS)
 ISOTROPIC = {"plane_stress_stvk": "stvk", "plane_stress_neo_hookean": "neo_hookean"}
 
 
 def sheets(count=8, seed=0):
-    """Gradients T + n n₀ᵀ of sheets in the plane z = 0, turned any way, with stretches from 0.6 to 1.8."""
+    """Gradients T + n n₀ᵀ of arbitrarily rotated sheets in the plane z = 0, with stretches from 0.6 to
+    1.8."""
     random = np.random.default_rng(seed)
     F = np.zeros((count, 3, 3))
     F[:, 2, 2] = 1
@@ -39,7 +51,7 @@ def project_to_plane(count=5):
     return np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
 
 
-@ANY
+@EACH_MATERIAL
 def test_derivatives(name):
     kind, h = MEMBRANE_MATERIALS[name], 1e-5
     size = np.abs(tangent(kind, np.eye(3))).max()
@@ -51,7 +63,7 @@ def test_derivatives(name):
         np.testing.assert_allclose(exact, slopes, rtol=1e-6, atol=1e-6 * size)
 
 
-@ANY
+@EACH_MATERIAL
 def test_rest_has_no_energy_and_rotation_costs_none(name):
     kind = MEMBRANE_MATERIALS[name]
     size = np.abs(tangent(kind, np.eye(3))).max()
@@ -62,14 +74,14 @@ def test_rest_has_no_energy_and_rotation_costs_none(name):
         assert psi(kind, flat(Q @ F)) == pytest.approx(psi(kind, flat(F)), rel=1e-9)
 
 
-@ANY
-def test_the_stiffest_is_about_the_largest_eigenvalue(name):
+@EACH_MATERIAL
+def test_stiffness_bound_is_close_to_the_largest_eigenvalue(name):
     for F in (np.eye(3), *sheets(seed=3)):
         largest = np.linalg.eigvalsh(tangent(MEMBRANE_MATERIALS[name], F))[-1]
         assert 0.7 * largest < stiffest(MEMBRANE_MATERIALS[name], flat(F)) < 5 * largest
 
 
-@ANY
+@EACH_MATERIAL
 def test_bounds_are_positive_definite_and_above_the_exact_block(name):
     kind = MEMBRANE_MATERIALS[name]
     for F in sheets(seed=3):
@@ -81,7 +93,7 @@ def test_bounds_are_positive_definite_and_above_the_exact_block(name):
             assert margin > -1e-9 * np.abs(exact).max()
 
 
-@ANY
+@EACH_MATERIAL
 @pytest.mark.parametrize("values", [(1, 0, 1), (0, 0, 1), (3, 0, 1)], ids=str)
 def test_collapsed_sheets_have_finite_energies_and_positive_bounds(name, values):
     kind = MEMBRANE_MATERIALS[name]
@@ -94,8 +106,8 @@ def test_collapsed_sheets_have_finite_energies_and_positive_bounds(name, values)
 
 @pytest.mark.parametrize("name", ISOTROPIC)
 @pytest.mark.parametrize("stretch", [(1.2, 1.0), (1.5, 1.3), (0.8, 1.1), (1.3, 1.3)])
-def test_energy_is_the_least_over_all_thicknesses(name, stretch):
-    """Against a search with the material of solids."""
+def test_energy_is_minimal_over_all_thicknesses(name, stretch):
+    """The reference is a search with the material of solids."""
     solid = material(ISOTROPIC[name])
     minimum = minimize_scalar(
         lambda t: psi(solid, flat(np.diag([*stretch, t]))), bounds=(0.1, 2), options={"xatol": 1e-10}
@@ -105,8 +117,8 @@ def test_energy_is_the_least_over_all_thicknesses(name, stretch):
 
 
 @pytest.mark.parametrize("name", [name for name in MEMBRANES if name.startswith("plane")])
-def test_a_pulled_strip_has_youngs_modulus_and_poissons_ratio(name):
-    """Where nothing holds its sides; at constant thickness it would be stiffer by 1/(1 - ν²)."""
+def test_pulled_strip_has_youngs_modulus_and_poissons_ratio(name):
+    """Its sides are free; at constant thickness it would be stiffer by 1/(1 - ν²)."""
     kind, e = material(name), 1e-5
     minimum = minimize_scalar(
         lambda t: psi(kind, flat(np.diag([1 + e, 1 + t, 1.0]))), bracket=(-e, e), tol=1e-12
@@ -115,7 +127,7 @@ def test_a_pulled_strip_has_youngs_modulus_and_poissons_ratio(name):
     assert P(kind, np.diag([1 + e, 1 + minimum.x, 1.0]))[0, 0] / e == pytest.approx(YOUNG, rel=1e-3)
 
 
-def test_a_balloon_of_nearly_incompressible_rubber():
+def test_balloon_of_nearly_incompressible_rubber():
     """μ/2 (2 s² + s⁻⁴ - 3), the closed form for ν = ½."""
     kind = material("plane_stress_neo_hookean", poisson=0.49999)
     for s in (1.1, 1.5, 3.0):
@@ -124,25 +136,25 @@ def test_a_balloon_of_nearly_incompressible_rubber():
         )
 
 
-def test_a_weave_has_two_moduli_and_two_ratios():
-    a = np.array(BIAS.direction)
+def test_weave_has_two_moduli_and_two_ratios():
+    a = np.array(BIAS_WEAVE.direction)
     b = np.array([-a[1], a[0], 0])
     frame, e = np.array([a, b, [0, 0, 1]]).T, 1e-6
     for k, modulus, ratio in (
-        (0, BIAS.young_weft, BIAS.poisson_weft),
-        (1, BIAS.young_warp, BIAS.poisson_warp),
+        (0, BIAS_WEAVE.young_weft, BIAS_WEAVE.poisson_weft),
+        (1, BIAS_WEAVE.young_warp, BIAS_WEAVE.poisson_warp),
     ):
         strain = np.full(2, -ratio * e)
         strain[k] = e
         F = frame @ np.diag([*(1 + strain), 1]) @ frame.T
-        sigma = frame.T @ P(BIAS, F) @ frame
+        sigma = frame.T @ P(BIAS_WEAVE, F) @ frame
         assert sigma[k, k] == pytest.approx(modulus * e, rel=1e-4)
         assert abs(sigma[1 - k, 1 - k]) < 1e-4 * modulus * e
     sheared = np.eye(3) + e * np.outer(a, b)
-    assert a @ P(BIAS, sheared) @ b == pytest.approx(BIAS.shear_modulus * e, rel=1e-4)
+    assert a @ P(BIAS_WEAVE, sheared) @ b == pytest.approx(BIAS_WEAVE.shear_modulus * e, rel=1e-4)
 
 
-def test_an_even_weave_is_isotropic():
+def test_balanced_weave_is_isotropic():
     plain = material("plane_stress_stvk")
     even = supple.materials.WovenStVK(
         young_weft=YOUNG,
@@ -157,7 +169,7 @@ def test_an_even_weave_is_isotropic():
 
 
 @pytest.mark.parametrize("name", MEMBRANES)
-def test_parameters_survive(name):
+def test_parameters_round_trip(name):
     kind = MEMBRANE_MATERIALS[name]
     for key, value in kind.given().items():
         np.testing.assert_allclose(value, type(kind).example().given()[key] if "orth" in name else value)
@@ -165,11 +177,11 @@ def test_parameters_survive(name):
     np.testing.assert_allclose(np.hstack(again), np.hstack(kind), rtol=1e-12)
 
 
-def test_ratios_that_contradict_each_other_are_refused():
+def test_inconsistent_poisson_ratios_are_refused():
     with pytest.raises(ValueError, match=r"poisson_warp must be .* = 0.05, .*got 0.2"):
-        BIAS.example(young_weft=4e5, young_warp=1e5, poisson_weft=0.2, poisson_warp=0.2)
+        BIAS_WEAVE.example(young_weft=4e5, young_warp=1e5, poisson_weft=0.2, poisson_warp=0.2)
     with pytest.raises(ValueError, match="less than 1"):
-        BIAS.example(poisson_weft=1.2, poisson_warp=1.2)
+        BIAS_WEAVE.example(poisson_weft=1.2, poisson_warp=1.2)
 
 
 @pytest.mark.parametrize("name", MEMBRANES)
@@ -181,11 +193,11 @@ def test_solids_refuse_materials_of_sheets(name):
 
 def test_directions_are_projected_into_the_sheet():
     points, triangles = sheet(2)
-    tilted = BIAS.example(direction=(1, 0, 1))
+    tilted = BIAS_WEAVE.example(direction=(1, 0, 1))
     term = TriangleElasticity.from_mesh(points, triangles, tilted, 1e-3)
     np.testing.assert_allclose(term.material.direction, (1, 0, 0), atol=1e-15)
     with pytest.raises(ValueError, match="right angles to triangle 0"):
-        TriangleElasticity.from_mesh(points, triangles, BIAS.example(direction=(0, 0, 1)), 1e-3)
+        TriangleElasticity.from_mesh(points, triangles, BIAS_WEAVE.example(direction=(0, 0, 1)), 1e-3)
 
 
 def test_lists_of_materials():
@@ -195,7 +207,7 @@ def test_lists_of_materials():
     assert "corotated" in membrane_materials()
 
 
-def test_a_weave_is_given_by_membrane_stiffnesses_and_its_thickness():
+def test_weave_from_membrane_stiffnesses_and_thickness():
     kind = supple.materials.WovenStVK
     made = kind.from_membrane(weft=2500, warp=3500, shear=60, thickness=3e-4, poisson_weft=0.2)
     assert made.young_weft * 3e-4 == pytest.approx(2500)

@@ -1,4 +1,4 @@
-"""What materials are made with, moduli of Young and Poisson or Lamé's, and how they are kept."""
+"""Elastic moduli as arguments: Young's modulus and Poisson's ratio, Lamé parameters, and other pairs."""
 
 import copy
 import json
@@ -24,7 +24,7 @@ moduli = st.floats(1e-3, 1e12), st.floats(-0.99, 0.499)
 @pytest.mark.parametrize("name", BY_YOUNG_AND_POISSON)
 @given(young=moduli[0], poisson=moduli[1])
 @settings(max_examples=30, deadline=None)
-def test_young_and_poisson_survive_the_way_through_lame(name, young, poisson):
+def test_young_and_poisson_round_trip_through_lame(name, young, poisson):
     kind = MATERIALS[name](young=young, poisson=poisson)
     assert kind.young == pytest.approx(young, rel=1e-9)
     assert kind.poisson == pytest.approx(poisson, abs=1e-9)
@@ -57,7 +57,7 @@ def test_wrong_lame_parameters_are_refused(mu, lam):
         MATERIALS["corotated"].from_lame(mu, lam)
 
 
-def test_parameters_may_vary_from_element_to_element():
+def test_parameters_may_vary_by_element():
     young = np.array([1e3, 2e3, 3e3])
     kind = material("neo_hookean", young=young)
     assert kind.mu.shape == kind.lam.shape == (3,)
@@ -75,7 +75,7 @@ def test_parameters_are_keyword_only_and_printed():
 
 
 @pytest.mark.parametrize("name", MATERIALS)
-def test_materials_can_be_copied_and_sent_to_other_processes(name):
+def test_materials_can_be_copied_and_pickled(name):
     kind = material(name)
     for other in (pickle.loads(pickle.dumps(kind)), copy.deepcopy(kind), copy.copy(kind)):
         assert type(other) is type(kind)
@@ -86,7 +86,7 @@ LAWS = MATERIALS | MEMBRANES
 E, NU = 3e5, 0.31
 MU, LAM = E / (2 * (1 + NU)), E * NU / ((1 + NU) * (1 - 2 * NU))
 KAPPA = LAM + 2 / 3 * MU
-SAME = [
+EQUIVALENT_MODULI = [
     {"young": E, "poisson": NU},
     {"E": E, "nu": NU},
     {"mu": MU, "lam": LAM},
@@ -96,12 +96,12 @@ SAME = [
 ]
 """Pairs of moduli of one solid."""
 
-SEVERAL = {"mooney_rivlin": "c10 + c01", "ogden": "mu1 alpha1", "arruda_boyce": "locking"}
-"""Laws in which several parameters make up the shear modulus at rest."""
+COMPOSITE_SHEAR_LAWS = {"mooney_rivlin": "c10 + c01", "ogden": "mu1 alpha1", "arruda_boyce": "locking"}
+"""Laws whose shear modulus at rest depends on several parameters."""
 
 
 def other_parameters(kind):
-    """Example values of parameters that are no elastic moduli."""
+    """Example values of parameters other than elastic moduli."""
     own = own_moduli(kind)
     return {p.name: p.example for p in kind.parameters if p.default is None and p.name not in own}
 
@@ -111,14 +111,14 @@ def flat(made):
 
 
 @pytest.mark.parametrize("name", [name for name, kind in LAWS.items() if kind.isotropic])
-def test_every_isotropic_law_takes_every_pair_of_moduli_of_a_solid(name):
+def test_every_isotropic_law_takes_every_pair_of_moduli(name):
     kind = LAWS[name]
-    if name in SEVERAL:
+    if name in COMPOSITE_SHEAR_LAWS:
         assert kind.example(kappa=KAPPA).bulk_modulus == KAPPA
-        with pytest.raises(TypeError, match=f"modulus at rest is .*{re.escape(SEVERAL[name])}"):
+        with pytest.raises(TypeError, match=f"modulus at rest is .*{re.escape(COMPOSITE_SHEAR_LAWS[name])}"):
             kind.example(young=E, poisson=NU)
         return
-    made = [kind(**pair, **other_parameters(kind)) for pair in SAME]
+    made = [kind(**pair, **other_parameters(kind)) for pair in EQUIVALENT_MODULI]
     for one in made[1:]:
         np.testing.assert_allclose(flat(one), flat(made[0]), rtol=1e-12)
         assert type(one) is kind
@@ -145,7 +145,7 @@ def test_laws_of_a_pair_have_the_moduli_at_rest(name):
 @pytest.mark.parametrize(
     "pair", [{"young": 1e5, "mu": 1e4}, {"lam": 1e4, "kappa": 1e5}, {"lam": 1e4}, {"nu": 0.3, "kappa": 1e5}]
 )
-def test_other_pairs_are_refused_with_those_that_are_accepted(name, pair):
+def test_refusal_of_other_pairs_names_accepted_ones(name, pair):
     kind = LAWS[name]
     with pytest.raises(
         TypeError, match=rf"^{kind.__name__} needs young and poisson, mu and lam, or shear_mod"
@@ -193,7 +193,7 @@ def test_scene_files_take_the_same_pairs(name, tmp_path):
         return load_scene(path).scene.bodies[0].material
 
     if own:
-        for pair in SAME:
+        for pair in EQUIVALENT_MODULI:
             given = pair | other_parameters(kind)
             assert made(given) == kind(**given)
     else:
@@ -201,5 +201,5 @@ def test_scene_files_take_the_same_pairs(name, tmp_path):
             made(other_parameters(kind) | {"E": E, "nu": NU})
 
 
-def test_a_preset_may_be_changed_by_aliases():
+def test_presets_accept_aliases_of_parameters():
     assert preset("skin", E=1e5).material == supple.NeoHookean(young=1e5, poisson=0.49)

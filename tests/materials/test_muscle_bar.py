@@ -1,4 +1,4 @@
-"""A bar of muscle between two walls: what it pulls with, by its length and its activation."""
+"""A muscle bar between two walls: force by length and activation."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def pulled(*given, **limits):
 
 @pytest.mark.parametrize("length", [0.55, 0.8, 1.0, 1.2, 1.45])
 @pytest.mark.parametrize("optimal", [1.0, 1.1])
-def test_force_and_length_are_the_closed_form_of_one_fiber(length, optimal):
+def test_force_and_length_match_the_closed_form_of_one_fiber(length, optimal):
     scene, body = bar(length, optimal)
     for activation in (0.0, 0.5, 1.0):
         stress = pulled(scene, body, activation, tolerance=1e-8)
@@ -25,7 +25,7 @@ def test_force_and_length_are_the_closed_form_of_one_fiber(length, optimal):
         )
 
 
-def test_isometric_force_rises_with_activation_as_its_strength_says():
+def test_isometric_force_is_proportional_to_activation():
     scene, body = bar()
     for activation in (0.0, 0.25, 0.5, 1.0):
         stress = pulled(scene, body, activation, tolerance=1e-8)
@@ -33,7 +33,7 @@ def test_isometric_force_rises_with_activation_as_its_strength_says():
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_solvers_find_it(solver):
+def test_solvers_find_the_closed_form(solver):
     scene, body = bar(1.2)
     stress = pulled(scene, body, 1.0, SOLVERS[solver], tolerance=1e-4, max_iterations=20_000)
     assert -stress[0] == pytest.approx(force(1.2, 1.0), rel=2e-3)
@@ -49,9 +49,9 @@ def test_solvers_find_it(solver):
         ("bpxpbd", 0.02, 400, 1e-3),
     ],
 )
-def test_a_bar_falls_and_is_lifted_as_newton_says(solver, dt, iterations, error):
-    """In GPBD an element's displacement keeps what it has across the strains of later iterations: 4 % here,
-    10 % in steps four times as long, whatever the number of iterations."""
+def test_falling_and_lifted_bar_follows_newton(solver, dt, iterations, error):
+    """In GPBD an element's displacement includes components across the strains of later iterations: 4 % here,
+    10 % in steps four times as long, for any number of iterations."""
     expected = falling("newton", dt, tolerance=1e-8)
     positions = falling(SOLVERS[solver], dt, tolerance=None, max_iterations=iterations)
     lowest = expected.min()
@@ -61,8 +61,7 @@ def test_a_bar_falls_and_is_lifted_as_newton_says(solver, dt, iterations, error)
 
 
 def spindle(solver, size, **limits):
-    """A light spindle of so many metres, pinned at its ends, that is activated in 0.1 s, in steps of 1/30
-    s."""
+    """A light spindle of `length` [m], pinned at its ends and activated in 0.1 s, in steps of 1/30 s."""
     shape = supple.ball(resolution=2)
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=1 / 30, frames=6)
     kind = supple.materials.Muscle(young=2e4, poisson=0.4, strength=3e5, fiber=(1, 0, 0), activation=1.0)
@@ -74,7 +73,7 @@ def spindle(solver, size, **limits):
     return last
 
 
-def test_bpxpbd_is_stable_where_no_blend_for_all_elements_is():
+def test_bpxpbd_is_stable_without_a_stable_uniform_blend():
     """Fibers make a vertex update of such elements 10⁴ to 10⁶ times as stiff as inertia."""
     large = spindle(supple.BPXPBD(), 1.0, tolerance=None, max_iterations=400)
     expected = spindle("newton", 1.0, tolerance=1e-8).positions

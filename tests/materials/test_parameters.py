@@ -1,4 +1,4 @@
-"""What materials declare of their parameters, over all of them."""
+"""Declared parameters of all materials."""
 
 import copy
 import pickle
@@ -9,7 +9,7 @@ import pytest
 from supple.materials import MATERIALS, Material, Parameter
 
 COUPLED = ("ogden", "transverse_stvk", "orthotropic_stvk")
-"""Materials whose parameters have to suit each other, so that none goes to its own bounds alone."""
+"""Materials with coupled parameters, none of which can reach its own bounds alone."""
 
 DECLARED = [(name, p) for name, kind in MATERIALS.items() for p in kind.parameters]
 
@@ -19,12 +19,12 @@ def named(case):
 
 
 def numbers(made):
-    """All of a material in a row."""
+    """All parameters of a material in one array."""
     return np.hstack(tuple(made)).tolist()
 
 
 @pytest.mark.parametrize("name", MATERIALS)
-def test_examples_are_materials_that_give_back_their_parameters(name):
+def test_examples_return_their_parameters(name):
     kind = MATERIALS[name]
     made = kind.example()
     assert numbers(kind(**made.given())) == pytest.approx(numbers(made), rel=1e-12)
@@ -35,7 +35,7 @@ def test_examples_are_materials_that_give_back_their_parameters(name):
 
 
 @pytest.mark.parametrize("case", DECLARED, ids=named)
-def test_open_bounds_are_excluded_and_closed_ones_are_not(case):
+def test_open_bounds_are_excluded_and_closed_ones_included(case):
     name, p = case
     kind = MATERIALS[name]
     for bound in (p.above, p.below):
@@ -54,14 +54,14 @@ def test_open_bounds_are_excluded_and_closed_ones_are_not(case):
 
 @pytest.mark.parametrize("case", DECLARED, ids=named)
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, "1", None, [], [[1.0]], True, 1e200])
-def test_what_is_no_number_is_refused_by_name(case, wrong):
+def test_invalid_numbers_are_refused_by_name(case, wrong):
     name, p = case
     with pytest.raises((ValueError, TypeError), match=p.name):
         MATERIALS[name].example(**{p.name: wrong})
 
 
 @pytest.mark.parametrize("name", MATERIALS)
-def test_unknown_and_missing_parameters_are_reported_by_name(name):
+def test_unknown_and_missing_parameters_are_refused_by_name(name):
     kind = MATERIALS[name]
     first = kind.parameters[0].name
     given = kind.example().given()
@@ -72,7 +72,7 @@ def test_unknown_and_missing_parameters_are_reported_by_name(name):
 
 
 @pytest.mark.parametrize("name", MATERIALS)
-def test_equality_and_hash_are_of_class_and_values(name):
+def test_equality_and_hash_depend_on_class_and_values(name):
     kind = MATERIALS[name]
     one, other = kind.example(), kind.example()
     assert one == other
@@ -89,7 +89,7 @@ def test_equality_and_hash_are_of_class_and_values(name):
 
 
 class Everything(Material):
-    """One of each kind."""
+    """A material with one parameter of each kind."""
 
     __slots__ = ()
     parameters = (
@@ -100,7 +100,7 @@ class Everything(Material):
     )
 
 
-def test_each_kind_is_stored_as_kernels_see_it():
+def test_each_kind_is_stored_for_kernels():
     T = np.arange(9.0).reshape(3, 3)
     S = T + T.T
     made = Everything(way=(0, 3, 4), stretch=T, growth=S)
@@ -147,14 +147,14 @@ def test_wrong_values_of_each_kind_are_refused(given, sentence):
         ({"above": 0, "example": -1}, "a must be positive"),
     ],
 )
-def test_a_wrong_declaration_is_refused(wrong, sentence):
+def test_wrong_declaration_is_refused(wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         Parameter(**({"name": "a", "meaning": "something"} | wrong))
 
 
 @pytest.mark.parametrize("name", MATERIALS)
 def test_declarations_can_be_compared_and_hashed(name):
-    """The live page has one control for what several materials declare alike."""
+    """The live page has one control for equal declarations of several materials."""
     parameters = MATERIALS[name].parameters
     assert len({*parameters}) == len(parameters)
     assert all(parameters.count(p) == 1 for p in parameters)

@@ -18,7 +18,7 @@ def metal(**changes):
 
 
 def driven(kind, path, precision="float64"):
-    """The von Mises stress of τ, its sign, and ᾱ of a block whose F is diag(e^a, e^-a, 1) for a in a path."""
+    """The von Mises stress of τ, its sign, and ᾱ of a block with F = diag(e^a, e^-a, 1) for a in a path."""
     model = build_model(cantilever(kind, cells=1))
     problem, stresses = Problem(model, precision), []
     for a in path:
@@ -33,9 +33,9 @@ def driven(kind, path, precision="float64"):
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_a_cycle_of_pure_shear_is_the_closed_form(precision):
-    """The strain is (a, -a, 0), so q = 2√3 μ a: elastic to q = σ_y, then q = σ_y + H ᾱ with
-    ᾱ = (2√3 μ a - σ_y)/(3μ + H); back, elastic over 2 (σ_y + H ᾱ), and on along the mirrored line."""
+def test_cycle_of_pure_shear_matches_the_closed_form(precision):
+    """The strain is (a, -a, 0), so q = 2√3 μ a: elastic to q = σ_y, then q = σ_y + H ᾱ with ᾱ = (2√3 μ a -
+    σ_y)/(3μ + H); back, elastic over 2 (σ_y + H ᾱ), and on along the mirrored line."""
     H, y, root = 200.0, 40.0, np.sqrt(3)
     forth = np.linspace(0, 0.1, 26)
     back = np.linspace(0.1, -0.1, 51)
@@ -53,7 +53,7 @@ def test_a_cycle_of_pure_shear_is_the_closed_form(precision):
     assert flowed[-1] > 2 * top > 0
 
 
-def test_below_the_yield_stress_it_is_hencky():
+def test_hencky_below_the_yield_stress():
     strong, elastic = metal(yield_stress=1e9), material("hencky", young=1e3, poisson=0.3)
     forces = []
     for kind in (strong, elastic):
@@ -66,7 +66,7 @@ def test_below_the_yield_stress_it_is_hencky():
     np.testing.assert_allclose(*forces, atol=1e-9 * np.abs(forces[0]).max())
 
 
-def test_forces_are_those_of_the_energy_where_it_flows_again():
+def test_forces_are_derivatives_of_the_energy_during_flow():
     random = np.random.default_rng(1)
     model = build_model(cantilever(metal(), cells=1))
     problem = Problem(model, "float64")
@@ -85,7 +85,7 @@ def test_forces_are_those_of_the_energy_where_it_flows_again():
 
 
 @pytest.mark.parametrize("kind", ["plastic_stvk", "plastic_hencky"])
-def test_plastic_strains_are_a_field_of_files(kind, tmp_path):
+def test_files_have_plastic_strains(kind, tmp_path):
     plastic = metal() if kind == "plastic_hencky" else supple.materials.PlasticStVK(
         young=1e3, poisson=0.3, yield_strain=0.01, creep=50.0
     )  # fmt: skip
@@ -103,8 +103,8 @@ def test_plastic_strains_are_a_field_of_files(kind, tmp_path):
     np.testing.assert_array_equal(next(iter(again)).evaluate().plastic_strain, last)
 
 
-def test_pbd_flows_as_the_paper_has_it():
-    """PBCM's own solver and material: a bar that is twisted and let go keeps a part of the twist."""
+def test_pbd_flow_follows_the_paper():
+    """PBCM's solver and material: a twisted and released bar keeps a part of the twist."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.02, frames=10)
     kind = supple.materials.PlasticStVK(young=1e4, poisson=0.3, yield_strain=0.02, creep=20.0)
     bar = scene.add_solid(supple.block((4, 1, 1), size=(4, 1, 1)), kind, density=10)
@@ -120,7 +120,7 @@ E, NU, Y = 1e6, 0.3, 1e4
 
 
 def pulled(hardening, motion=None, **about):
-    """A block in uniaxial stress along x, pulled by a motion of its end face, or not."""
+    """A block in uniaxial stress along x, optionally pulled by a motion of its end face."""
     scene = supple.Scene(gravity=(0, 0, 0), **about)
     kind = supple.materials.PlasticHencky(young=E, poisson=NU, yield_stress=Y, hardening=hardening)
     body = scene.add_solid(supple.block(1), kind)
@@ -148,8 +148,8 @@ def cauchy(tau):
 
 
 @pytest.mark.parametrize("hardening", [0.0, E / 10])
-def test_stresses_of_a_cycle_are_those_of_return_mapping_in_every_frame(hardening):
-    """Radial loading, for which implicit return mapping is exact whatever the steps."""
+def test_stresses_of_a_cycle_equal_return_mapping_in_every_frame(hardening):
+    """Under radial loading implicit return mapping is exact for any steps."""
 
     def stretch(t):
         return 0.05 * np.interp(t, [0, 1, 3], [0, 1, -1])
@@ -162,7 +162,7 @@ def test_stresses_of_a_cycle_are_those_of_return_mapping_in_every_frame(hardenin
     assert alpha[-1] > 0.1
 
 
-def test_an_equilibrium_flows_also_under_forces_and_keeps_what_has_flowed():
+def test_equilibrium_under_forces_keeps_its_plastic_strain():
     """P = τ e^(-ε) in uniaxial stress, with ε = τ/E + (τ - σ_y)/H."""
     scene, body = pulled(E / 10)
     end = body.where(face(0, 1))
@@ -176,8 +176,8 @@ def test_an_equilibrium_flows_also_under_forces_and_keeps_what_has_flowed():
     assert relaxed.positions[end.vertices, 0] == pytest.approx(np.exp(0.02), rel=1e-6)
 
 
-def test_shorter_steps_change_what_turns_on_its_way_by_the_first_order():
-    """Pulled, then sheared: the direction of flow turns within steps."""
+def test_rotating_flow_direction_converges_to_first_order():
+    """The block is pulled and then sheared, so that the flow direction turns within steps."""
 
     def path(X, t):
         return X * [1 + 0.03 * min(t, 1), 1, 1] + 0.05 * max(t - 1, 0) * X[:, [1]] * [1, 0, 0]
@@ -204,6 +204,6 @@ def test_shorter_steps_change_what_turns_on_its_way_by_the_first_order():
         ({"plastic_shape": np.zeros((3, 3))}, "positive determinant"),
     ],
 )
-def test_bad_input_is_reported(changes, sentence):
+def test_bad_input_is_refused(changes, sentence):
     with pytest.raises(ValueError, match=sentence):
         metal(**changes)

@@ -1,4 +1,4 @@
-"""Preset materials: what their sources say of them, from Python, scene files and the command line."""
+"""Preset materials against their sources, in Python, scene files and the command line."""
 
 import json
 
@@ -15,7 +15,7 @@ from supple.scene import load_scene
 
 
 def pulled(kind, stretch):
-    """Nominal stress [Pa] at a stretch along x, with sides that are free."""
+    """Nominal stress [Pa] at a stretch along x with free sides."""
 
     def at(side):
         return stress(kind, (stretch, 0.0, 0.0, 0.0, side, 0.0, 0.0, 0.0, side))
@@ -25,7 +25,7 @@ def pulled(kind, stretch):
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_each_is_a_material_with_a_source_that_is_valid_at_rest(name):
+def test_presets_have_a_source_and_are_valid_at_rest(name):
     entry = preset(name)
     assert entry == presets()[name]
     assert isinstance(entry.material, PRESETS[name].kind)
@@ -38,17 +38,17 @@ def test_each_is_a_material_with_a_source_that_is_valid_at_rest(name):
     ("name", "psi"),
     [("ecoflex_0030", 10), ("ecoflex_0050", 12), ("dragon_skin_10", 22), ("dragon_skin_30", 86)],
 )
-def test_silicones_have_the_stress_of_their_datasheet_at_twice_their_length(name, psi):
+def test_silicones_have_the_datasheet_stress_at_stretch_two(name, psi):
     assert pulled(preset(name).material, 2.0) == pytest.approx(psi * 6894.757, rel=0.02)
 
 
 @pytest.mark.parametrize(("stretch", "megapascals"), [(1.61, 0.41), (2.17, 0.58), (4.03, 1.21), (6.16, 2.67)])
-def test_treloars_rubber_is_about_what_he_measured(stretch, megapascals):
-    """Against his uniaxial data of 1944 as Steinmann et al. 2012 have them."""
+def test_treloars_rubber_is_close_to_his_measurements(stretch, megapascals):
+    """His uniaxial data of 1944 as in Steinmann et al. 2012."""
     assert pulled(preset("rubber_treloar").material, stretch) == pytest.approx(1e6 * megapascals, rel=0.15)
 
 
-def test_parameters_may_be_changed_and_names_mistaken():
+def test_parameters_may_be_changed_and_names_are_suggested():
     assert preset("artery_media", fiber=(0, 0, 1)).material.fiber == (0, 0, 1)
     assert preset("Ecoflex_0030", E=1e5).material.young == pytest.approx(1e5)
     assert preset("Ecoflex_0030").name == "ecoflex_0030"
@@ -56,7 +56,7 @@ def test_parameters_may_be_changed_and_names_mistaken():
         preset("ecoflex_0031")
 
 
-def test_bodies_take_a_preset_as_material_with_its_density():
+def test_preset_as_material_sets_the_density():
     silicone, mesh = preset("dragon_skin_30"), supple.block((2, 1, 1))
     scene = supple.Scene()
     assert scene.add_solid(mesh, silicone).density == silicone.density
@@ -81,7 +81,7 @@ where = { side = "x-" }
 """
 
 
-def test_a_scene_file_and_the_list(tmp_path):
+def test_presets_in_scene_files_and_the_list(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(SCENE, encoding="utf-8")
     assert load_scene(path).scene.bodies[0].material == preset("dragon_skin_30").material
@@ -93,7 +93,7 @@ def test_a_scene_file_and_the_list(tmp_path):
     assert "Holzapfel" in next(e for e in entries if e["name"] == "artery_media")["description"]
 
 
-def test_a_scene_file_may_change_parameters_and_has_the_density(tmp_path):
+def test_scene_file_preset_has_density_and_changed_parameters(tmp_path):
     path = tmp_path / "scene.toml"
 
     def made(table):
@@ -124,7 +124,7 @@ def test_a_scene_file_may_change_parameters_and_has_the_density(tmp_path):
             made(table)
 
 
-def test_rubber_keeps_its_volume_nearly():
+def test_rubber_is_nearly_incompressible():
     kind = preset("rubber_treloar").material
     P = np.array(stress(kind, (1.001, 0, 0, 0, 1.001, 0, 0, 0, 1.001)))
     assert P[0] == pytest.approx(kind.bulk_modulus * 0.003, rel=0.01)

@@ -1,4 +1,4 @@
-"""Materials of which only ψ is written: their derivatives, what they refuse, and what they say."""
+"""Materials that define only ψ: derived functions, refusals and warnings."""
 
 import math
 import warnings
@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from problems import cantilever, deformations, flat, material, matrix, rotations, twisted
-from twins import TWINS, Corotated, LinearElastic, NeoHookean, StretchedCorotated
+from psi_only_materials import PSI_ONLY, Corotated, LinearElastic, NeoHookean, StretchedCorotated
 
 import supple
 from supple.algebra.matrix3 import dot, matvec
@@ -31,10 +31,10 @@ YOUNG, POISSON = 1e3, 0.3
 def derived_class(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if name == "linear_elastic" else "error")
-        return TWINS[name](young=YOUNG, poisson=POISSON)
+        return PSI_ONLY[name](young=YOUNG, poisson=POISSON)
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", PSI_ONLY)
 @pytest.mark.parametrize("inverted", [False, True])
 def test_derived_functions_agree_with_formulas_to_rounding(name, inverted):
     one, other = material(name), derived_class(name)
@@ -48,14 +48,14 @@ def test_derived_functions_agree_with_formulas_to_rounding(name, inverted):
     assert shear_modulus(other) == pytest.approx(one.mu, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_what_is_derived_is_what_formulas_declare(name):
-    kind, derived = type(material(name)), TWINS[name]
+@pytest.mark.parametrize("name", PSI_ONLY)
+def test_derived_properties_equal_declared_ones(name):
+    kind, derived = type(material(name)), PSI_ONLY[name]
     assert (derived.barrier, derived.objective) == (kind.barrier, kind.objective)
     assert derived.isotropic == (kind.isotropic and kind.objective)
 
 
-def test_stretches_give_the_same_as_invariants():
+def test_stretches_and_invariants_agree():
     one, other = (kind(young=YOUNG, poisson=POISSON) for kind in (Corotated, StretchedCorotated))
     for F, D in zip(deformations(8), rotations(8, seed=4), strict=True):
         for function, given in ((psi, ()), (stress, ()), (stress_differential, (flat(D),))):
@@ -66,7 +66,7 @@ def test_stretches_give_the_same_as_invariants():
 @pytest.mark.parametrize(
     "values", [(1, 1, 1), (1.3, 1.3, 0.8), (1.3, 1.3 + 1e-9, 0.8), (1.2, 1.2 - 1e-5, 1.2 + 1e-5)]
 )
-def test_stretches_may_agree_or_nearly_so(values):
+def test_stretches_may_be_equal_or_nearly_equal(values):
     kind = material("ogden")
     F, h = np.diag(np.array(values, float)), 1e-5
     for D in rotations(4, seed=4):
@@ -75,8 +75,8 @@ def test_stretches_may_agree_or_nearly_so(values):
         np.testing.assert_allclose(differential, slope / (2 * h), atol=1e-6 * YOUNG)
 
 
-def test_pbng_finds_what_it_finds_with_formulas():
-    """A block, twisted far: the same rest, in about as many sweeps."""
+def test_pbng_result_equals_that_of_formulas():
+    """A strongly twisted block: equal equilibrium in about as many sweeps."""
     results = {}
     for kind in (material("neo_hookean"), NeoHookean(young=YOUNG, poisson=POISSON)):
         scene = twisted(kind, cells=3)
@@ -103,8 +103,8 @@ SOLVERS = ["hybrid", "newton", "gpbd", "xpbd", "bpxpbd", "pbd"]
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_solvers_take_a_material_of_which_only_psi_is_written(solver):
-    """Against PBNG: those that reach the rest are there, the others have come closer to it."""
+def test_solvers_take_a_psi_only_material(solver):
+    """Against PBNG: converging solvers are close, the others have approached the equilibrium."""
     scene = cantilever(Gent(mu=400.0, kappa=800.0), cells=2, gravity=5)
     rest = supple.scene.build_model(scene).rest
     expected = supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-8).positions
@@ -114,7 +114,7 @@ def test_solvers_take_a_material_of_which_only_psi_is_written(solver):
     assert error < {"hybrid": 1e-4, "newton": 1e-4, "pbd": 1.0}.get(solver, 0.6) * way
 
 
-def test_a_solve_in_float32_agrees():
+def test_float32_solve_agrees():
     scene = cantilever(Gent(mu=400.0, kappa=800.0), cells=2, gravity=5)
     fine, coarse = (
         supple.equilibrium(scene, solver=supple.PBNG(), tolerance=1e-4, precision=p)
@@ -209,7 +209,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("kind", "sentence"), WRONG)
-def test_an_energy_that_cannot_be_right_is_reported(kind, sentence):
+def test_invalid_energies_are_reported(kind, sentence):
     with pytest.warns(UserWarning, match=sentence):
         made = kind.example()
     scene = cantilever(made, cells=1)
@@ -218,7 +218,7 @@ def test_an_energy_that_cannot_be_right_is_reported(kind, sentence):
     ) or (kind is Doubled and supple.inspect(scene)["bodies"][0]["findings"])
 
 
-def test_a_good_one_is_not(recwarn):
+def test_valid_energy_is_not_reported(recwarn):
     assert findings(Gent(mu=1e3, kappa=np.full(4, 2e3))) == []
     assert not recwarn.list
 
@@ -241,12 +241,12 @@ def density(**functions):
         (lambda self, F: self.mu * F[1][1], r"a number has no parts, and \[1\].*nine numbers, row by row"),
     ],
 )
-def test_what_cannot_be_differentiated_is_refused(psi, sentence):
+def test_non_differentiable_psi_is_refused(psi, sentence):
     with pytest.raises(TraceError, match=sentence):
         density(psi=psi)(mu=1.0)
 
 
-def test_a_parameter_of_another_kind_is_reported():
+def test_parameters_of_other_kinds_are_refused():
     kind = type("Listed", (Material,), {"__annotations__": {"c": list}, "psi": lambda self, I1: I1})
     with pytest.raises(
         TypeError, match="no parameter 'c'; it is annotated as list, and parameters are supple"
@@ -281,8 +281,8 @@ def test_psi_may_be_written_with_numpy():
 
 @pytest.mark.filterwarnings("ignore:.*at rest")
 @pytest.mark.parametrize("rate", [-900.0, -60.0, 0.5, 60.0, 900.0])
-def test_what_saturates_is_finite(rate):
-    """tanh and its stress, P = 2 k (1 - tanh²) F, where exponentials overflow."""
+def test_saturating_functions_are_finite(rate):
+    """tanh and its stress, P = 2 k (1 - tanh²) F, with arguments of overflowing exponentials."""
     kind = density(psi=lambda self, I1: self.mu * math.tanh(rate * (I1 - 2)))(mu=1.0)
     for F in deformations(4):
         x = rate * (np.sum(F * F) - 2)
@@ -293,7 +293,7 @@ def test_what_saturates_is_finite(rate):
 
 
 @pytest.mark.parametrize("psi", [lambda self: 0.0, lambda self, I4: 0.0, lambda self, F, J: 0.0])
-def test_a_function_of_anything_else_is_refused_when_the_class_is_made(psi):
+def test_wrong_arguments_of_psi_are_refused_at_class_creation(psi):
     with pytest.raises(TraceError, match="psi is a function of F, of stretches, or of some of I1, I2 and J"):
         density(psi=psi)
 
@@ -308,13 +308,13 @@ def own(factor):
     return Own
 
 
-def test_kernels_are_cached_by_what_psi_computes():
-    """Classes that compute the same share kernels on disk, in every process; others do not."""
+def test_kernels_are_cached_by_the_computation_of_psi():
+    """Classes with equal computations share kernels on disk in every process."""
     assert identity(own(1.5)) == identity(own(1.5))
     assert identity(own(1.5)) != identity(own(2.5))
 
 
-def test_matrices_of_derived_materials_are_symmetric_in_python_too():
+def test_matrices_of_derived_materials_are_symmetric_in_python():
     kind = Gent(mu=1e3, kappa=2e3)
     for F in deformations(3):
         cauchy = matrix(stress(kind, flat(F))) @ F.T

@@ -20,7 +20,7 @@ KIND = supple.MooneyRivlin(c10=C10, c01=C01, bulk_modulus=1e7)
 
 
 def cauchy(F):
-    """σ = P Fᵀ at a deformation that keeps the volume."""
+    """σ = P Fᵀ of a volume-preserving deformation."""
     P = np.array(stress(KIND, tuple(np.asarray(F, float).ravel().tolist()))).reshape(3, 3)
     return P @ np.asarray(F, float).T
 
@@ -32,8 +32,8 @@ def integral(f, low, high):
     return 0.5 * (high - low) * sum(weight * f(abscissa) for weight, abscissa in zip(w, at, strict=True))
 
 
-def test_a_twisted_cylinder_lengthens():
-    """Held at its length it needs the torque π a⁴ ψ (c₁ + c₂) and the thrust π a⁴ ψ²/2 (c₁ + 2 c₂) [Rivlin
+def test_twisted_cylinder_lengthens():
+    """At constant length it needs the torque π a⁴ ψ (c₁ + c₂) and the thrust π a⁴ ψ²/2 (c₁ + 2 c₂) [Rivlin
     1948]; the pressure follows from dσᵣᵣ/dr = (σ_θθ - σᵣᵣ)/r."""
     radius, twist = 0.7, 1.1
 
@@ -50,9 +50,9 @@ def test_a_twisted_cylinder_lengthens():
 
 
 @pytest.mark.parametrize("stretch", [1.3, 3.0])
-def test_a_thick_sphere_needs_the_pressure_of_its_closed_form(stretch):
+def test_pressure_of_a_thick_sphere_matches_the_closed_form(stretch):
     """p = 4 c₁ [1/λ + 1/(4 λ⁴)] - 4 c₂ [λ - 1/(2 λ²)] from the inner to the outer wall [Green and Zerna
-    1954], where 1 + (λ³ - 1) R³ is the same everywhere."""
+    1954], with 1 + (λ³ - 1) R³ constant."""
     A, B = 1.0, 1.6
     volume_change = (stretch**3 - 1) * A**3
     inner, outer = stretch * A, (B**3 + volume_change) ** (1 / 3)
@@ -69,8 +69,8 @@ def test_a_thick_sphere_needs_the_pressure_of_its_closed_form(stretch):
     assert integral(slope, inner, outer) == pytest.approx(expected, rel=1e-7)
 
 
-def test_the_energy_of_a_radius_tends_to_the_closed_forms():
-    """With the bulk modulus, as its reciprocal."""
+def test_radial_solutions_converge_to_the_closed_forms():
+    """The error is proportional to the reciprocal of the bulk modulus."""
     for bulk in (1e3, 1e5):
         actual, exact = torsion(0.7, 1.1, bulk * (C10 + C01)), closed_torsion(0.7, 1.1)
         np.testing.assert_allclose((actual.torque, actual.thrust), exact, rtol=2 / bulk)
@@ -81,7 +81,7 @@ def test_the_energy_of_a_radius_tends_to_the_closed_forms():
 BULK = 10 * (C10 + C01)
 
 
-def test_a_mesh_of_a_cylinder_is_twisted_as_the_closed_form_says():
+def test_twisted_cylinder_mesh_converges_to_the_closed_form():
     """Torque and thrust, Poynting's effect, at second order in the size of cells."""
     radius, length, twist = 0.5, 0.5, 1.2
     exact = torsion(radius, twist, BULK)
@@ -96,7 +96,7 @@ def test_a_mesh_of_a_cylinder_is_twisted_as_the_closed_form_says():
     assert np.all(fine < 0.3 * coarse)
 
 
-def test_a_mesh_of_a_hollow_sphere_is_inflated_as_the_closed_form_says():
+def test_inflated_hollow_sphere_mesh_converges_to_the_closed_form():
     inner, outer, stretch = 1.0, 1.6, 1.3
     pressure = inflation(inner, outer, stretch, BULK)
     errors = []
@@ -109,8 +109,8 @@ def test_a_mesh_of_a_hollow_sphere_is_inflated_as_the_closed_form_says():
 
 
 def wall_moved(resolution):
-    """By how much the wall of a hollow ball moves outwards under pressure, and by how much it should [m]:
-    u(a) = p a/E ((1 - 2ν) a³ + (1 + ν) b³/2)/(b³ - a³)."""
+    """Computed and exact outward displacement [m] of the wall of a hollow ball under pressure: u(a) = p a/E
+    ((1 - 2ν) a³ + (1 + ν) b³/2)/(b³ - a³)."""
     ball = supple.ball(radius=1.0, resolution=resolution)
     shell = ball.extract_cells(np.linalg.norm(ball.points[ball.tets].mean(axis=1), axis=1) > 0.5)
     scene = supple.Scene(gravity=(0, 0, 0))
@@ -125,7 +125,7 @@ def wall_moved(resolution):
     return displacement.mean(), 100 * a / 1e5 * (0.4 * a**3 + 1.3 / 2) / (1 - a**3)
 
 
-def test_a_hollow_ball_under_pressure_comes_to_be_lames():
+def test_hollow_ball_under_pressure_converges_to_lame():
     errors = [1 - actual / expected for actual, expected in map(wall_moved, (4, 8))]
     assert 0 < errors[1] < 0.12
     assert errors[1] < 0.5 * errors[0]

@@ -1,4 +1,4 @@
-"""The meshes that property tests run over, and what makes one conforming."""
+"""Meshes of property tests, and checks of conformity."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ SHAPES = {
 
 
 def face_counts(mesh: TetMesh) -> np.ndarray:
-    """In how many tets each triangle of the mesh occurs."""
+    """Number of tets of each triangle of the mesh."""
     faces = np.concatenate([np.delete(mesh.tets, corner, axis=1) for corner in range(4)])
     return np.unique(np.sort(faces, axis=1), axis=0, return_counts=True)[1]
 

@@ -1,4 +1,4 @@
-"""Coarser surfaces: how many vertices are left, that nothing is missing, and where the others are bound."""
+"""Coarsened surfaces: vertex counts, completeness, and binding of removed vertices."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ CURVED = {
     "sphere": supple.meshes.sphere(0.5, 8),
     "pillow": supple.meshes.pillow(16),
 }
-EVERY = pytest.mark.parametrize("name", [*SHEETS, *CURVED])
+EACH_SURFACE = pytest.mark.parametrize("name", [*SHEETS, *CURVED])
 
 
 def coarse(mesh, first=()):
@@ -28,8 +28,8 @@ def coarse(mesh, first=()):
     return coarsen_surface(mesh.points, mesh.triangles, before)
 
 
-@EVERY
-def test_about_a_quarter_of_the_vertices_is_left(name):
+@EACH_SURFACE
+def test_about_a_quarter_of_the_vertices_is_kept(name):
     mesh = (SHEETS | CURVED)[name]
     coarsened = coarse(mesh)
     assert 3 < mesh.n_vertices / len(coarsened.vertices) < 6.5
@@ -48,9 +48,9 @@ def test_sheets_have_no_holes_and_keep_their_border(name):
     assert areas(mesh.points[coarsened.vertices], coarsened.triangles).sum() == pytest.approx(area, rel=0.05)
 
 
-@EVERY
-def test_every_vertex_is_bound_where_it_is(name):
-    """Linear functions of the place are what the corners say, within the plane of their triangle."""
+@EACH_SURFACE
+def test_vertices_are_bound_at_their_positions(name):
+    """Binding reproduces linear functions within the plane of a triangle."""
     mesh = (SHEETS | CURVED)[name]
     coarsened = coarse(mesh)
     assert len(np.unique(coarsened.bound)) == len(coarsened.bound) == mesh.n_vertices
@@ -62,8 +62,8 @@ def test_every_vertex_is_bound_where_it_is(name):
     np.testing.assert_allclose(away[np.isin(coarsened.bound, coarsened.vertices)], 0, atol=1e-12)
 
 
-def test_both_sides_of_a_pillow_stay_separate():
-    """Though they begin in the same place: only near the seam a vertex may have a corner on the other."""
+def test_sides_of_a_pillow_stay_separate():
+    """Both sides start at the same place; only near the seam a vertex may have corners on the other side."""
     mesh = CURVED["pillow"]
     mesh = supple.TriMesh(mesh.points * [1, 0, 1], mesh.triangles)
     coarsened = coarse(mesh)
@@ -76,21 +76,21 @@ def test_both_sides_of_a_pillow_stay_separate():
     assert (product < 0).any(axis=1).mean() < 0.1
 
 
-def test_reserved_vertices_come_first():
+def test_reserved_vertices_are_kept():
     mesh = SHEETS["parallel"]
     chosen = [30, 311, 500]
     assert np.isin(chosen, coarse(mesh, chosen).vertices).all()
 
 
-def test_corners_remain():
+def test_corners_are_kept():
     mesh = SHEETS["alternating"]
     corners = np.flatnonzero(((mesh.points[:, :2] == 0) | (mesh.points[:, :2] == 1)).all(axis=1))
     assert len(corners) == 4
     assert np.isin(corners, coarse(mesh).vertices).all()
 
 
-def test_other_vertices_do_not_matter():
-    """Of a scene with solids, say."""
+def test_vertices_outside_the_surface_are_ignored():
+    """For example those of solids in the same scene."""
     mesh = SHEETS["equilateral"]
     expected = coarse(mesh)
     points = np.concatenate([np.ones((5, 3)), mesh.points, np.ones((3, 3))])
@@ -99,6 +99,6 @@ def test_other_vertices_do_not_matter():
     np.testing.assert_array_equal(surface.triangles, expected.triangles)
 
 
-def test_a_surface_of_one_triangle_has_no_coarser_one():
+def test_single_triangle_has_no_coarser_surface():
     surface = coarsen_surface(np.eye(3), np.array([[0, 1, 2]]), np.zeros(3, bool))
     assert len(surface.vertices) == len(surface.triangles) == len(surface.bound) == 0

@@ -1,4 +1,4 @@
-"""Fibers that run from one end of a body to the other."""
+"""Fiber directions between two ends of a body."""
 
 import numpy as np
 import pytest
@@ -9,15 +9,15 @@ from supple.scene import load_scene
 from supple.scene.selections import side
 
 
-def test_in_a_bar_they_are_straight():
+def test_fibers_of_a_bar_are_straight():
     mesh = supple.block((4, 2, 2), size=(2, 1, 1))
     np.testing.assert_allclose(
         fibers_between(mesh, side("x-"), side("x+")), np.tile([1, 0, 0], (mesh.n_tets, 1)), atol=1e-9
     )
 
 
-def test_in_a_bent_bar_they_bend():
-    """A quarter of a ring: fibers go around its axis, nearly everywhere and better in finer meshes."""
+def test_fibers_of_a_bent_bar_are_curved():
+    """A quarter of a ring: fibers go around its axis, and errors decrease in finer meshes."""
     errors = []
     for cells in ((8, 2, 2), (16, 4, 4)):
         straight = supple.block(cells, size=(1, 0.5, 0.5))
@@ -45,12 +45,12 @@ def test_in_a_bent_bar_they_bend():
         (np.ones(3, bool), side("x+"), "origin of fibers: a mask has one value for each of"),
     ],
 )
-def test_mistakes_are_sentences(start, end, sentence):
+def test_mistakes_are_reported(start, end, sentence):
     with pytest.raises(supple.meshes.MeshError, match=sentence):
         fibers_between(supple.block(2), start, end)
 
 
-def test_what_hangs_on_neither_end_has_no_direction():
+def test_component_without_an_end_has_no_direction():
     separated = supple.meshes.merge([supple.block(1), supple.block(1, origin=(0.2, 3, 0), size=(0.5, 1, 1))])
     with pytest.raises(supple.meshes.MeshError, match="tetrahedra have no direction"):
         fibers_between(separated, side("x-"), side("x+"))
@@ -70,7 +70,7 @@ where = { side = "x-" }
 """
 
 
-def test_a_scene_file_and_a_function(tmp_path):
+def test_fibers_in_a_scene_file_and_a_function(tmp_path):
     path = tmp_path / "muscle.toml"
     path.write_text(SCENE, encoding="utf-8")
     body = load_scene(path).scene.bodies[0]

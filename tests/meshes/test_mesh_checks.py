@@ -1,3 +1,5 @@
+"""Checks and repair of tetrahedral meshes."""
+
 import numpy as np
 import pytest
 
@@ -61,7 +63,7 @@ def test_bad_mesh_is_refused_with_a_reason(name):
         TetMesh(points, tets)
 
 
-def test_a_mesh_error_is_a_value_error():
+def test_mesh_error_is_a_value_error():
     assert issubclass(MeshError, ValueError)
 
 
@@ -83,19 +85,19 @@ def test_slivers_are_allowed_at_any_scale(scale):
 
 
 @pytest.mark.parametrize(("size", "origin"), [(1e-9, 1.0), (1e-3, 1e6), (1.0, 1e9), (1e5, 1e11)])
-def test_small_meshes_may_lie_away_from_the_origin(size, origin):
+def test_small_meshes_may_be_far_from_the_origin(size, origin):
     assert TetMesh(CORNER * size + origin, TET).volume == pytest.approx(size**3 / 6, rel=1e-2)
 
 
 @pytest.mark.parametrize("kind", [TetMesh, TriMesh])
 @pytest.mark.parametrize("factor", [0, np.nan, np.inf, [1, 0, 1], [1, 2]])
-def test_factors_that_leave_no_shape_are_refused(kind, factor):
+def test_collapsing_factors_are_refused(kind, factor):
     mesh = TetMesh(CORNER, TET) if kind is TetMesh else TriMesh(CORNER, [[0, 1, 2]])
     with pytest.raises(MeshError, match="scale must be"):
         mesh.scaled(factor)
 
 
-def test_integral_floats_and_lists_are_taken():
+def test_integral_floats_and_lists_are_accepted():
     assert TetMesh(CORNER.tolist(), np.array(TET, float)).tets.tolist() == TET
 
 
@@ -119,6 +121,6 @@ def test_repair_removes_unused_vertices():
     assert points[np.unique(tets)].tolist() == mesh.points.tolist()
 
 
-def test_repair_cannot_help_flat_tets():
+def test_repair_refuses_flat_tets():
     with pytest.raises(MeshError, match="flat"):
         TetMesh(FLAT, TET, repair=True)

@@ -1,4 +1,4 @@
-"""Mesh files that claim, or inflate to, more than they can have are refused before memory is taken."""
+"""Mesh files with oversized counts or compressed data are refused before memory is allocated."""
 
 import base64
 import os
@@ -14,11 +14,11 @@ import pytest
 from supple.meshes import block, load_mesh, load_surface, save_mesh
 from supple.meshes.checks import MeshError
 
-MOST = 400e6
-"""Bytes that reading a small file may take at the most."""
+MAX_READ_BYTES = 400e6
+"""Maximum memory for reading a small file."""
 
 
-def refused(path, sentence, most=MOST):
+def refused(path, sentence, most=MAX_READ_BYTES):
     tracemalloc.start()
     try:
         with pytest.raises(MeshError, match=sentence) as caught:
@@ -30,7 +30,7 @@ def refused(path, sentence, most=MOST):
 
 
 def bomb(size, claimed, blocks=1):
-    """A compressed data array of VTU of zeros, in base64: header and blocks."""
+    """Compressed data array of VTU with zeros, in base64: header and blocks."""
     parts = [zlib.compress(bytes(size), 9)] * blocks
     header = np.array([blocks, claimed, 0, *map(len, parts)], "<u4").tobytes()
     return (base64.b64encode(header) + base64.b64encode(b"".join(parts))).decode()
@@ -47,15 +47,15 @@ def vtu(points, count):
 
 
 @pytest.mark.parametrize("claimed", [2**30, 2**15], ids=["honest", "lying"])
-def test_vtu_blocks_that_inflate_to_a_gigabyte(tmp_path, claimed):
+def test_vtu_decompression_bombs_are_refused(tmp_path, claimed):
     path = tmp_path / "bomb.vtu"
     path.write_text(vtu(bomb(2**28, claimed, blocks=4), 2**30 // 24))
     assert path.stat().st_size < 2e6
     refused(path, "claims 4.29 GB, more than 200 times" if claimed > 2**20 else "larger than the 0.0328 MB")
 
 
-def test_vtu_blocks_appended_as_they_are(tmp_path):
-    """What ParaView writes."""
+def test_appended_vtu_decompression_bombs_are_refused(tmp_path):
+    """The format that ParaView writes."""
     part = zlib.compress(bytes(2**29), 9)
     data = np.array([1, 2**15, 0, len(part)], "<u4").tobytes() + part
     head = vtu("", 2**29 // 24).replace('format="binary"', 'format="appended" offset="0"')
@@ -67,7 +67,7 @@ def test_vtu_blocks_appended_as_they_are(tmp_path):
 
 @pytest.mark.parametrize("compression", ["zlib", "lzma", None])
 @pytest.mark.parametrize("kind", [None, "UInt64"])
-def test_vtu_files_of_others_are_read(tmp_path, compression, kind):
+def test_foreign_vtu_files_are_read(tmp_path, compression, kind):
     mesh, path = block(3), tmp_path / "block.vtu"
     content = meshio.Mesh(
         mesh.points, [("tetra", mesh.tets)], cell_data={"a": [np.arange(mesh.n_tets) * 0.5]}
@@ -89,7 +89,7 @@ def test_vtu_files_of_paraview_are_read(tmp_path):
         np.testing.assert_allclose(load_mesh(path).points, mesh.points, atol=1e-7)
 
 
-def test_regular_blocks_are_far_from_the_limit(tmp_path, monkeypatch):
+def test_regular_blocks_are_far_below_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr("supple.meshes.files.vtu.LEAST_BUDGET", 0)
     monkeypatch.setattr("supple.meshes.files.vtu.INFLATION", 50)
     save_mesh(block(30), tmp_path / "block.vtu", cell_data={"same": np.zeros(135000)})
@@ -98,7 +98,7 @@ def test_regular_blocks_are_far_from_the_limit(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("version", ["2.2", "4.0", "4.1"])
 @pytest.mark.parametrize("binary", [False, True])
-def test_numbers_of_gmsh_nodes_far_beyond_their_count(tmp_path, version, binary):
+def test_gmsh_node_numbers_far_beyond_their_count(tmp_path, version, binary):
     mesh, path = block(2), tmp_path / "block.msh"
     content = meshio.Mesh(mesh.points, [("tetra", mesh.tets)])
     writer = {"2.2": meshio.gmsh._gmsh22, "4.0": meshio.gmsh._gmsh40, "4.1": meshio.gmsh._gmsh41}[version]
@@ -128,7 +128,7 @@ def test_numbers_of_gmsh_nodes_far_beyond_their_count(tmp_path, version, binary)
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no named pipes in folders")
 @pytest.mark.parametrize("name", ["a.vtu", "a.msh", "a.mesh", "a.node", "a.stl", "a.obj"])
-def test_pipes_and_folders_are_no_mesh_files(tmp_path, name):
+def test_pipes_and_folders_are_refused_as_mesh_files(tmp_path, name):
     for make, kind in ((os.mkfifo, "a pipe"), (os.mkdir, "a folder")):
         make(tmp_path / name)
         with pytest.raises(MeshError, match=f"{name} is {kind}; only regular files are read"):
@@ -139,7 +139,7 @@ def test_pipes_and_folders_are_no_mesh_files(tmp_path, name):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no named pipes in folders")
-def test_the_other_file_of_tetgen_may_be_no_pipe_either(tmp_path):
+def test_second_file_of_tetgen_may_be_no_pipe_either(tmp_path):
     save_mesh(block(1), tmp_path / "a.node")
     (tmp_path / "a.ele").unlink()
     os.mkfifo(tmp_path / "a.ele")
@@ -159,7 +159,7 @@ WRITERS = {
 
 
 def written(path, binary):
-    """The bytes of a small mesh, with data where meshio can write and read them."""
+    """Bytes of a small mesh, with data if meshio can write and read them."""
     mesh = block(2)
     data = {"u": np.arange(81.0).reshape(27, 3)} if binary or path.suffix == ".vtk" else {}
     content = meshio.Mesh(mesh.points, [("tetra", mesh.tets)], point_data=data)
@@ -169,7 +169,7 @@ def written(path, binary):
 
 
 def survives(path):
-    """A file is read or refused, and takes little memory either way."""
+    """Check that a file is read or refused, with little memory in either case."""
     tracemalloc.start()
     try:
         with suppress(MeshError):
@@ -182,8 +182,8 @@ def survives(path):
 
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("binary", [False, True])
-def test_counts_far_beyond_the_file(tmp_path, name, binary):
-    """Each whole number in a line of text by one far too large; in binary files, those of sizes, too."""
+def test_oversized_counts_are_read_or_refused(tmp_path, name, binary):
+    """Each integer in a line of text, and each size in binary files, is replaced by a far too large one."""
     path = tmp_path / name
     data = written(path, binary)
     matches = [*re.finditer(rb"(?<=[ \n])\d+(?=[ \n])", data)][:40]
@@ -209,7 +209,7 @@ def test_counts_far_beyond_the_file(tmp_path, name, binary):
         ("4.1.msh", b"$Nodes\n1 27", b"$Nodes\n1 %d"),
     ],
 )
-def test_claims_of_text_files_are_reported(tmp_path, name, old, new):
+def test_oversized_counts_of_text_files_are_refused(tmp_path, name, old, new):
     path = tmp_path / name
     data = written(path, False)
     assert old in data
@@ -217,7 +217,7 @@ def test_claims_of_text_files_are_reported(tmp_path, name, old, new):
     refused(path, r"claims [\d,]+ bytes or more of data, and has [\d,]+ bytes in all", 50e6)
 
 
-def test_structured_grids_are_refused_before_they_are_made(tmp_path):
+def test_structured_grids_are_refused_before_generation(tmp_path):
     for version in ("3.0", "5.1"):
         path = tmp_path / f"{version}.vtk"
         path.write_text(
@@ -229,7 +229,7 @@ def test_structured_grids_are_refused_before_they_are_made(tmp_path):
 
 @pytest.mark.parametrize("kind", ["ply", "off", "stl"])
 @pytest.mark.parametrize("binary", [False, True])
-def test_counts_of_surface_files(tmp_path, kind, binary):
+def test_oversized_counts_of_surface_files_are_refused(tmp_path, kind, binary):
     import trimesh
 
     options = {"encoding": "binary" if binary else "ascii"} if kind == "ply" else {}

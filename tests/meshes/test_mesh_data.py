@@ -1,4 +1,4 @@
-"""Data of cells and vertices: read, kept, turned, taken apart, put together and written."""
+"""Cell and vertex data: files, transformations, selections and merges."""
 
 import itertools
 import pickle
@@ -49,7 +49,7 @@ def test_files_keep_data(mesh, tmp_path, suffix):
         np.testing.assert_allclose(loaded.point_data[name], values, err_msg=name)
 
 
-def test_regions_of_medit_files_are_read_and_preserved(tmp_path):
+def test_medit_regions_are_read_and_preserved(tmp_path):
     regions = np.arange(PLAIN.n_tets) % 2 + 5
     content = meshio.Mesh(PLAIN.points, [("tetra", PLAIN.tets)], cell_data={"medit:ref": [regions]})
     meshio.medit.write(str(tmp_path / "a.mesh"), content)
@@ -60,7 +60,7 @@ def test_regions_of_medit_files_are_read_and_preserved(tmp_path):
     np.testing.assert_array_equal(load_mesh(tmp_path / "b.mesh").cell_data["medit:ref"], regions)
 
 
-def test_data_of_other_cells_are_left_out(tmp_path):
+def test_data_of_other_cells_are_ignored(tmp_path):
     cells = [("triangle", PLAIN.surface), ("tetra", PLAIN.tets[:4]), ("tetra", PLAIN.tets[4:])]
     counts = [len(ids) for _, ids in cells]
     first = np.cumsum([0, *counts])
@@ -70,7 +70,7 @@ def test_data_of_other_cells_are_left_out(tmp_path):
     np.testing.assert_array_equal(mesh, np.arange(counts[0], first[-1]))
 
 
-def test_vectors_and_tensors_turn_with_the_mesh(mesh):
+def test_vectors_and_tensors_rotate_with_the_mesh(mesh):
     turned = mesh.rotated((1, 2, 3), 0.7, center=(5, 0, 0))
     R = Rotation.from_rotvec(0.7 * np.array([1, 2, 3]) / np.sqrt(14)).as_matrix()
     expected = {**mesh.cell_data, "fiber": mesh.cell_data["fiber"] @ R.T, "T": R @ mesh.cell_data["T"] @ R.T}
@@ -86,7 +86,7 @@ def test_translation_and_scaling_keep_data(mesh):
     assert_same(moved.point_data, mesh.point_data, atol=1e-12)
 
 
-def test_a_fiber_stays_along_the_line_that_it_was_drawn_on(mesh):
+def test_fiber_stays_along_its_material_line(mesh):
     """Under any affine map the direction between two material points is that of the mapped points."""
     A = np.array([[2.0, 0.3, 0], [0, 0.5, 0.1], [0.2, 0, 1]])
     edge = PLAIN.points[PLAIN.tets[:, 1]] - PLAIN.points[PLAIN.tets[:, 0]]
@@ -101,7 +101,7 @@ def test_a_fiber_stays_along_the_line_that_it_was_drawn_on(mesh):
     np.testing.assert_allclose(gradients, np.broadcast_to(A, gradients.shape), atol=1e-12)
 
 
-def test_a_reflection_reflects(mesh):
+def test_reflection_reflects_vectors(mesh):
     mirror = np.diag([-1.0, 1, 1])
     reflected = mesh.transformed(mirror)
     np.testing.assert_allclose(reflected.cell_data["fiber"], mesh.cell_data["fiber"] @ mirror, atol=1e-15)
@@ -162,13 +162,13 @@ def test_merged_meshes_keep_their_data(mesh):
         merge([])
 
 
-def test_vertices_that_are_dropped_take_their_data_with_them():
+def test_removed_vertices_lose_their_data():
     points = np.vstack([[[9.0, 9, 9]], PLAIN.points])
     mesh = supple.TetMesh(points, PLAIN.tets + 1, repair=True, point_data={"x": points[:, 0]})
     np.testing.assert_array_equal(mesh.point_data["x"], mesh.points[:, 0])
 
 
-def test_a_field_is_of_cells_or_the_mean_of_vertices(mesh):
+def test_field_is_cell_data_or_the_mean_of_vertices(mesh):
     assert mesh.field("a") is mesh.cell_data["a"]
     heat = mesh.with_data(point_data={"x": mesh.points[:, 0]}).field("x")
     np.testing.assert_allclose(heat, mesh.points[mesh.tets].mean(axis=1)[:, 0])
@@ -176,7 +176,7 @@ def test_a_field_is_of_cells_or_the_mean_of_vertices(mesh):
         mesh.field("b")
 
 
-def test_data_are_constant_and_pickled(mesh):
+def test_data_are_immutable_and_pickled(mesh):
     given = np.ones(mesh.n_tets)
     other = mesh.with_data(cell_data={"mine": given})
     given[:] = 2

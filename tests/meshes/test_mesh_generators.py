@@ -1,3 +1,5 @@
+"""Generated meshes: sizes, shapes and volumes."""
+
 from math import pi
 
 import numpy as np
@@ -7,7 +9,7 @@ from mesh_shapes import SHAPES, enclosed_volume
 from supple.meshes import MeshError, ball, block, torus
 
 
-def test_the_papers_block():
+def test_block_of_the_paper():
     mesh = block(cells=(31, 31, 31))
     assert (mesh.n_vertices, mesh.n_tets) == (32_768, 148_955)
 
@@ -25,11 +27,11 @@ def test_block_vertices_are_ordered_by_x_then_y_then_z():
     assert np.lexsort(points.T[::-1]).tolist() == list(range(len(points)))
 
 
-def test_one_number_stands_for_three():
+def test_single_number_is_used_for_all_axes():
     assert block(2, size=3).points.tolist() == block((2, 2, 2), size=(3, 3, 3)).points.tolist()
 
 
-def test_bar_is_long_in_x():
+def test_bar_is_longest_in_x():
     mesh = block((40, 10, 10), size=(4, 1, 1))
     assert mesh.size.tolist() == [4, 1, 1]
     assert mesh.n_tets == 5 * 40 * 10 * 10
@@ -56,7 +58,7 @@ def test_torus_surface_lies_on_the_torus():
 
 
 def test_torus_has_a_hole():
-    """Euler's V - E + F is 0 for the surface of a ring and 2 for that of a ball."""
+    """Euler's V - E + F is 0 for the surface of a torus and 2 for that of a ball."""
     for mesh, euler in ((torus(), 0), (ball(), 2)):
         edges = 3 * len(mesh.surface) // 2
         assert len(mesh.surface_vertices) - edges + len(mesh.surface) == euler
@@ -78,7 +80,7 @@ def test_volume_converges_quadratically(make, exact):
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_tets_do_not_overlap(name):
-    """Generators may repair orientation; a folded mesh would then have more volume than its surface holds."""
+    """A folded mesh with repaired orientation would have more volume than its surface encloses."""
     mesh = SHAPES[name]()
     assert mesh.volumes.min() > 0
     assert mesh.volume == pytest.approx(enclosed_volume(mesh), rel=1e-12)

@@ -1,8 +1,8 @@
-"""Closest points of bodies: exact, also on the faces, edges and vertices between cells."""
+"""Closest points of bodies, exact also on faces, edges and vertices between cells."""
 
 import numpy as np
 import pytest
-from data import data
+from real_meshes import real_mesh
 
 from supple.meshes import ball, block, load_mesh, sheet, sphere
 from supple.meshes.proximity_queries import closest_in_body, closest_on_triangles, containing_tets
@@ -10,13 +10,13 @@ from supple.meshes.proximity_queries import closest_in_body, closest_on_triangle
 MESHES = {
     "ball": lambda: ball(1.0, 5),
     "block": lambda: block((7, 5, 3)).rotated((1, 2, 3), 0.3),
-    "slivers": lambda: load_mesh(data("bunny.mesh")),
+    "slivers": lambda: load_mesh(real_mesh("bunny.mesh")),
 }
 
 
 @pytest.mark.parametrize("corners", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", MESHES)
-def test_points_of_the_body_are_their_own_closest_points(name, corners):
+def test_interior_points_are_their_own_closest_points(name, corners):
     mesh, rng = MESHES[name](), np.random.default_rng(corners)
     tets = mesh.tets[rng.integers(0, mesh.n_tets, 5000)]
     weights = np.pad(rng.dirichlet(np.ones(corners), len(tets)), ((0, 0), (0, 4 - corners)))
@@ -28,7 +28,7 @@ def test_points_of_the_body_are_their_own_closest_points(name, corners):
 
 
 def distances_to(points, mesh):
-    """(k,) [m] of points from their closest points."""
+    """Distances (k,) [m] of points from their closest points."""
     vertices, weights = closest_in_body(points, mesh)
     assert weights.min() >= 0
     np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-12)
@@ -44,8 +44,8 @@ CLOTH = {
 
 @pytest.mark.parametrize("name", [*MESHES, *CLOTH])
 @pytest.mark.parametrize(("size", "where"), [(1.0, 0.0), (1e-6, 0.0), (1e6, 0.0), (1.0, 1e5)])
-def test_closest_points_are_those_of_vtk(name, size, where):
-    """Inside, outside and far away; VTK looks at the surface only, so that what is inside is left out."""
+def test_closest_points_equal_those_of_vtk(name, size, where):
+    """Points on both sides and far away; VTK uses the surface only, so interior points are excluded."""
     pyvista = pytest.importorskip("pyvista")
     mesh = (MESHES | CLOTH)[name]().scaled(size).translated((where, 0, 0))
     rng = np.random.default_rng(3)
@@ -67,8 +67,8 @@ def test_closest_points_are_those_of_vtk(name, size, where):
     assert (np.abs(distances - expected)[outside] <= rounding[outside]).all()
 
 
-def test_points_far_from_all_and_in_the_middle_of_a_sphere():
-    """Where boxes tell nothing, as all of the surface is equally far."""
+def test_closest_points_from_afar_and_from_the_center_of_a_sphere():
+    """Bounding boxes exclude little, since all of the surface is about equally far."""
     mesh = sphere(1.0, 12)
     radii = np.linalg.norm(mesh.points, axis=1)
     middle = np.zeros((300, 3)) + 1e-9 * np.random.default_rng(0).normal(size=(300, 3))
@@ -78,7 +78,7 @@ def test_points_far_from_all_and_in_the_middle_of_a_sphere():
     assert np.abs(distances_to(distant, mesh) + 1 - np.linalg.norm(distant, axis=1)).max() < 1e-2
 
 
-def test_chunk_size_changes_nothing(monkeypatch):
+def test_closest_points_are_independent_of_chunk_size(monkeypatch):
     mesh = block((7, 5, 3))
     points = np.random.default_rng(0).normal(size=(500, 3)) * 2
     expected = closest_in_body(points, mesh)
@@ -88,7 +88,7 @@ def test_chunk_size_changes_nothing(monkeypatch):
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_triangles_without_area_are_edges_or_points():
+def test_degenerate_triangles_act_as_edges_or_points():
     vertices = np.array([[0, 0, 0], [1, 0, 0], [2, 0, 0], [5, 5, 5]], float)
     points = np.array([[0.5, 1, 0], [3, 0, 0], [-1, 0, 0], [5, 5, 6]])
     triangle, weights = closest_on_triangles(points, vertices, np.array([[0, 1, 2], [3, 3, 3]]))
@@ -96,7 +96,7 @@ def test_triangles_without_area_are_edges_or_points():
     np.testing.assert_allclose(closest, [[0.5, 0, 0], [2, 0, 0], [0, 0, 0], [5, 5, 5]], atol=1e-15)
 
 
-def test_tetrahedra_without_volume_contain_nothing():
+def test_degenerate_tetrahedra_contain_nothing():
     vertices = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0]], float)
     tets = np.array([[0, 1, 2, 4], [0, 1, 2, 3]])
     containing, _ = containing_tets(np.array([[0.2, 0.2, 0.0], [0.2, 0.2, 0.2], [2, 2, 2]]), vertices, tets)

@@ -1,4 +1,4 @@
-"""Surfaces for cloth: generated ones, what is wrong with others, and their rest shapes."""
+"""Surfaces for cloth: generators, checks, and rest shapes."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from supple.meshes.edges import Edges
 from supple.meshes.generators.sheets import PATTERNS, SHEETS
 from supple.meshes.proximity_queries import closest_in_body
 
-MADE = {
+GENERATOR_ARGUMENTS = {
     "sheet": {"cells": (5, 4), "size": (1, 2)},
     "disc": {"radius": 0.3, "resolution": 4},
     "tube": {"radius": 0.2, "length": 0.7, "cells": (8, 5)},
@@ -20,10 +20,10 @@ MADE = {
 
 @pytest.mark.parametrize("kind", SHEETS)
 def test_generated_surfaces_are_valid(kind):
-    mesh = getattr(supple.meshes, kind)(**MADE[kind])
+    mesh = getattr(supple.meshes, kind)(**GENERATOR_ARGUMENTS[kind])
     assert list(find_problems(mesh)) == []
     assert mesh.n_components == 1
-    vertices, triangles = SHEETS[kind](**MADE[kind])
+    vertices, triangles = SHEETS[kind](**GENERATOR_ARGUMENTS[kind])
     assert mesh.n_triangles == triangles
     assert mesh.n_vertices == vertices or kind == "pillow"
 
@@ -42,13 +42,13 @@ def test_sheets_lie_in_their_plane_with_coordinates_as_uv(pattern, plane):
     np.testing.assert_allclose(mesh.field("u"), np.tile(np.eye(3)[first], (mesh.n_triangles, 1)), atol=1e-12)
 
 
-def test_equilateral_sheets_are_so_inside():
+def test_equilateral_sheets_have_equilateral_interiors():
     mesh = supple.sheet(20, (1, 20 * np.sqrt(0.75) / 20), "equilateral")
     assert np.quantile(mesh.quality, 0.2) > 0.999
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_tubes_and_spheres_have_their_size_and_outside(pattern):
+def test_tubes_and_spheres_have_their_size_and_orientation(pattern):
     tube = supple.meshes.tube(0.5, 2.0, (64, 20), pattern)
     assert tube.area == pytest.approx(2 * np.pi, rel=2e-3)
     middle = tube.points[tube.triangles].mean(axis=1) * [0, 1, 1]
@@ -80,7 +80,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_cloth_is_said_in_a_sentence(name):
+def test_invalid_cloth_is_refused(name):
     points, triangles, sentence = WRONG[name]
     scene = supple.Scene()
     with pytest.raises(supple.SceneError, match=sentence):
@@ -89,15 +89,15 @@ def test_what_cannot_be_cloth_is_said_in_a_sentence(name):
 
 
 def all_wrong(uv=None):
-    """A surface with each kind of mistake: a degenerate triangle, one that uses a vertex twice, a vertex
-    without triangles, an edge of three triangles and neighbors that face opposite ways."""
+    """A surface with every mistake: a degenerate triangle, a triangle with a repeated vertex, an unused
+    vertex, an edge of three triangles, and neighbors with opposite orientations."""
     points = [*POINTS, [2, 0, 0], [9, 9, 9]]
     triangles = [[0, 1, 2], [0, 3, 2], [0, 2, 4], [3, 3, 4], [1, 0, 5], [3, 2, 4]]
     return supple.TriMesh(points, triangles, uv)
 
 
 @pytest.mark.parametrize("uv", ["missing", "flipped"])
-def test_all_that_is_wrong_is_said_at_once(uv):
+def test_all_mistakes_are_reported_at_once(uv):
     flipped = np.tile([[0.0, 0], [1, 0], [0, 1]], (6, 1, 1))
     flipped[0] = flipped[0, ::-1]
     mesh = all_wrong(None if uv == "missing" else flipped)
@@ -110,7 +110,7 @@ def test_all_that_is_wrong_is_said_at_once(uv):
             thickness=np.nan,
             rest="uv",
         )
-    said = str(error.value)
+    message = str(error.value)
     for part in (
         "1 of 6 triangles use a vertex twice: 3.",
         "1 of 6 triangles are degenerate: 4.",
@@ -123,8 +123,8 @@ def test_all_that_is_wrong_is_said_at_once(uv):
         {"missing": "no uv coordinates", "flipped": "turned over in the flat rest shape"}[uv],
         "Bending must be for example",
     ):
-        assert said.lower().count(part.lower()) == 1, part
-    assert "\n" not in said
+        assert message.lower().count(part.lower()) == 1, part
+    assert "\n" not in message
 
 
 def test_patterns_must_not_fold_over():
@@ -138,7 +138,7 @@ def test_patterns_must_not_fold_over():
 
 
 @pytest.mark.parametrize("wrong", [np.zeros((3, 2)), "pattern", supple.block(1), [[np.nan, 0]] * 9])
-def test_other_rest_shapes_are_refused(wrong):
+def test_invalid_rest_shapes_are_refused(wrong):
     with pytest.raises(supple.SceneError, match="rest shape must be"):
         supple.Scene().add_cloth(supple.sheet(2), supple.StVK(young=1e5, poisson=0.3), rest=wrong)
 
@@ -151,7 +151,7 @@ def test_closest_points_of_surfaces():
     np.testing.assert_allclose(closest, np.clip(points, 0, 1) * [1, 1, 0], atol=1e-12)
 
 
-def test_data_of_surfaces_turn_and_come_back_from_files(tmp_path):
+def test_surface_data_are_rotated_and_read_back(tmp_path):
     mesh = supple.sheet(3).with_data({"fiber": np.tile([1.0, 0, 0], (18, 1))}, {"heat": np.arange(16.0)})
     turned = mesh.rotated((0, 0, 1), np.pi / 2)
     np.testing.assert_allclose(turned.cell_data["fiber"], np.tile([0, 1.0, 0], (18, 1)), atol=1e-12)
@@ -167,7 +167,7 @@ def test_data_of_surfaces_turn_and_come_back_from_files(tmp_path):
 
 
 def twisted_band(half_turns, joined=True, around=12, across=2):
-    """A band that is closed after some half turns; joined: its ends have the same vertices."""
+    """A band with some half turns; joined: its ends share vertices."""
     turn, along = np.linspace(0, 2 * np.pi, around + 1), np.linspace(-0.1, 0.1, across + 1)
     a, s = (part.ravel() for part in np.meshgrid(turn, along, indexing="ij"))
     radius = 0.5 + s * np.cos(half_turns * a / 2)
@@ -188,16 +188,16 @@ def twisted_band(half_turns, joined=True, around=12, across=2):
 
 
 @pytest.mark.parametrize("half_turns", [0, 1, 2, 3])
-def test_bands_of_one_side_differ_from_those_of_two(half_turns):
+def test_one_sided_bands_are_distinguished(half_turns):
     mesh = twisted_band(half_turns)
-    said = list(find_problems(mesh))
+    message = list(find_problems(mesh))
     assert Edges(mesh.triangles).one_sided == bool(half_turns % 2)
-    assert ("one side only" in " ".join(said)) == bool(half_turns % 2)
-    assert len(said) == half_turns % 2
+    assert ("one side only" in " ".join(message)) == bool(half_turns % 2)
+    assert len(message) == half_turns % 2
     assert list(find_problems(twisted_band(half_turns, joined=False))) == []
 
 
-def test_a_moebius_strip_is_cut_and_sewn():
+def test_moebius_strip_is_cut_and_sewn():
     mesh = twisted_band(1, joined=False)
     scene = supple.Scene()
     band = scene.add_cloth(

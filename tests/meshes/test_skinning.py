@@ -1,11 +1,11 @@
-"""Detailed surfaces on coarse bodies: what they reproduce exactly, and how smoothly they follow."""
+"""Detailed surfaces embedded in coarse bodies: exactness and smoothness."""
 
 import logging
 from time import perf_counter
 
 import numpy as np
 import pytest
-from data import data
+from real_meshes import real_mesh
 from scipy.spatial.transform import Rotation
 
 import supple
@@ -50,7 +50,7 @@ def bent(points):
     )
 
 
-def test_rest_is_reproduced(embedding):
+def test_rest_positions_are_reproduced(embedding):
     np.testing.assert_allclose(embedding.deform(COARSE.points), embedding.surface.points, atol=1e-14)
 
 
@@ -66,7 +66,7 @@ def test_affine_maps_are_exact_inside(embedding):
     np.testing.assert_allclose(moved[inside], expected[inside], atol=1e-13)
 
 
-def test_what_is_inside_and_outside():
+def test_points_are_classified_as_inside_or_outside():
     made = surfaces()
     assert not supple.embed(made["inside"], COARSE).outside.any()
     outside = supple.embed(made["outside"], COARSE)
@@ -78,7 +78,7 @@ def test_what_is_inside_and_outside():
 
 
 def test_offsets_stay_normal_and_keep_their_length():
-    """A flat plate stretched in its plane: points above it rise neither nor sink [PBCM section 5]."""
+    """Points above a flat plate stretched in its plane keep their height [PBCM section 5]."""
     plate = supple.block((6, 1, 6), size=(1, 0.1, 1))
     above = TriMesh([[0.3, 0.15, 0.4], [0.6, 0.13, 0.4], [0.4, 0.12, 0.7]], [[0, 1, 2]])
     stretched = plate.points * [2, 1, 0.5]
@@ -89,8 +89,8 @@ def test_offsets_stay_normal_and_keep_their_length():
 
 
 @pytest.mark.parametrize("radius", [0.7, 0.98, 1.05])
-def test_points_that_are_close_stay_close(radius):
-    """Along circles the map is continuous: halving the steps halves the largest step of the image."""
+def test_embedding_is_continuous(radius):
+    """Along circles, halving the steps halves the largest step of the image."""
 
     def largest_step(count):
         turn = np.linspace(0, 2 * np.pi, count)
@@ -147,7 +147,7 @@ def scene():
     return scene
 
 
-def test_the_surface_of_a_scene_has_skins_where_there_are_some(scene):
+def test_surface_of_a_scene_contains_its_skins(scene):
     positions = np.concatenate([bent(body.points) for body in scene.bodies])
     points, triangles, body = supple.visible_surface(scene, positions)
     block, ball = scene.bodies
@@ -182,10 +182,10 @@ def test_only_surfaces_are_render_surfaces():
         supple.Scene().add_solid(COARSE, supple.Corotated(young=1, poisson=0), render="ball.obj")
 
 
-def test_the_armadillo_follows_a_coarse_mesh_quickly():
+def test_armadillo_follows_a_coarse_mesh_quickly():
     import meshio
 
-    content = meshio.obj.read(str(data("armadillo.obj")))
+    content = meshio.obj.read(str(real_mesh("armadillo.obj")))
     armadillo = TriMesh(content.points, content.cells_dict["triangle"])
     low, size = armadillo.points.min(axis=0), armadillo.size
     cage = supple.block(

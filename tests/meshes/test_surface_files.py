@@ -1,10 +1,10 @@
-"""Surfaces from files, and what makes one closed."""
+"""Surfaces from files, and checks that they are closed."""
 
 import meshio
 import numpy as np
 import pytest
 import trimesh
-from data import data
+from real_meshes import real_mesh
 
 from supple.meshes import MeshError, TriMesh, ball, block, load_surface
 from supple.meshes.files.surface_files import SURFACES
@@ -16,7 +16,7 @@ def surface(mesh=None):
 
 
 @pytest.mark.parametrize("suffix", [*SURFACES, ".STL"])
-def test_surfaces_come_back_closed_and_without_the_vertices_inside(suffix, tmp_path):
+def test_loaded_surfaces_are_closed_without_interior_vertices(suffix, tmp_path):
     given, path = surface(), tmp_path / f"ball{suffix}"
     path.write_bytes(as_bytes(trimesh.Trimesh(given.points, given.triangles, process=False), suffix))
     loaded = load_surface(path)
@@ -33,7 +33,7 @@ def as_bytes(mesh, suffix):
 
 
 @pytest.mark.parametrize("binary", [True, False])
-def test_stl_of_both_kinds(binary, tmp_path):
+def test_stl_in_text_and_binary(binary, tmp_path):
     given, path = surface(), tmp_path / "ball.stl"
     meshio.Mesh(given.points, [("triangle", given.triangles)]).write(path, "stl", binary=binary)
     assert path.read_bytes().startswith(b"solid") != binary
@@ -43,8 +43,9 @@ def test_stl_of_both_kinds(binary, tmp_path):
     assert loaded.enclosed_volume == pytest.approx(given.enclosed_volume, rel=1e-5)
 
 
-def test_objects_as_modelling_programs_write_them(tmp_path):
-    """Quadrilaterals, texture coordinates that double vertices, normals, groups, materials, counting back."""
+def test_obj_features_of_modeling_programs(tmp_path):
+    """Quadrilaterals, texture coordinates that double vertices, normals, groups, materials, negative
+    indices."""
     path = tmp_path / "cube.obj"
     path.write_text(
         "mtllib none.mtl\no cube\nvt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\nvn 0 0 1\n"
@@ -60,7 +61,7 @@ def test_objects_as_modelling_programs_write_them(tmp_path):
 
 @pytest.mark.parametrize("suffix", SURFACES)
 @pytest.mark.parametrize("content", [b"", b"solid nonsense\n1 2 3\n", bytes(range(256))])
-def test_what_is_no_surface_is_refused(suffix, content, tmp_path, capfd):
+def test_invalid_surface_files_are_refused(suffix, content, tmp_path, capfd):
     path = tmp_path / f"broken{suffix}"
     path.write_bytes(content)
     with pytest.raises(MeshError, match=rf"broken\{suffix}"):
@@ -75,7 +76,7 @@ def test_nan_is_refused(tmp_path):
         load_surface(path)
 
 
-def test_missing_files_and_other_suffixes(tmp_path):
+def test_missing_files_and_unknown_suffixes(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no surface file .*a\.obj"):
         load_surface(tmp_path / "a.obj")
     with pytest.raises(
@@ -96,12 +97,12 @@ def test_missing_files_and_other_suffixes(tmp_path):
         (np.eye(3)[:, :2], [[0, 1, 2]], r"points must have shape \(n, 3\)"),
     ],
 )
-def test_surfaces_that_are_none(points, triangles, sentence):
+def test_invalid_surfaces_are_refused(points, triangles, sentence):
     with pytest.raises(MeshError, match=sentence):
         TriMesh(points, triangles)
 
 
-def test_open_surfaces_say_where():
+def test_open_surface_error_names_a_position():
     given = surface(block(2))
     with pytest.raises(MeshError, match=r"not closed: 3 of \d+ edges .* for example at \("):
         TriMesh(given.points, given.triangles[1:]).refuse_open()
@@ -116,15 +117,15 @@ def test_transforms():
     np.testing.assert_allclose(given.translated((1, 0, 0)).points[:, 0], given.points[:, 0] + 1)
 
 
-def test_the_armadillo_is_closed():
-    armadillo = load_surface(data("armadillo.obj"))
+def test_armadillo_is_closed():
+    armadillo = load_surface(real_mesh("armadillo.obj"))
     armadillo.refuse_open()
     assert (armadillo.n_vertices, armadillo.n_triangles) == (43_243, 86_482)
     assert armadillo.enclosed_volume == pytest.approx(0.0686, rel=1e-2)
 
 
 def test_texture_coordinates_survive_seams(tmp_path):
-    """Two triangles that share an edge, on which their texture has a seam."""
+    """Two triangles share an edge with a texture seam."""
     path, points = tmp_path / "seam.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\n"
     texture = "vt 0 0\nvt 0.4 0\nvt 0 0.4\nvt 0.6 0\nvt 0.6 1\nvt 1 1\n"
     path.write_text(points + texture + "f 1/1 2/2 3/3\nf 2/4 4/6 3/5\n")

@@ -1,3 +1,5 @@
+"""Properties and transformations of tetrahedral meshes."""
+
 import numpy as np
 import pytest
 from mesh_shapes import SHAPES
@@ -57,7 +59,7 @@ def test_masses_sum_to_density_times_volume(name):
     assert masses.sum() == pytest.approx(250 * mesh.volume, rel=1e-12)
 
 
-def test_masses_with_a_density_for_every_tet():
+def test_masses_with_density_by_tet():
     masses = two_tets().masses([1, 3])
     assert masses[:4] == pytest.approx([1 / 24] * 4)
     assert masses[4:] == pytest.approx([3 / 24] * 4)
@@ -69,12 +71,12 @@ def test_density_must_be_positive(density):
         two_tets().masses(density)
 
 
-def test_density_has_one_value_or_one_for_every_tet():
+def test_density_is_one_value_or_one_per_tet():
     with pytest.raises(ValueError, match="each of the 2 tets"):
         two_tets().masses([1, 2, 3])
 
 
-def test_components_are_labelled():
+def test_components_are_labeled():
     mesh = two_tets()
     assert mesh.n_components == 2
     assert mesh.components.tolist() == [0] * 4 + [1] * 4
@@ -98,7 +100,7 @@ def test_worst_names_the_flattest_tet_first():
     assert mesh.worst(2).tolist() == [1, 2]
 
 
-def test_moves_keep_shape():
+def test_rigid_motions_keep_shape():
     mesh = block((2, 3, 1), size=(1, 2, 3))
     assert mesh.translated((1, 2, 3)).points == pytest.approx(mesh.points + np.array([1, 2, 3]))
     assert mesh.scaled(2).volume == pytest.approx(8 * mesh.volume)
@@ -127,12 +129,12 @@ def test_reflection_keeps_volumes_positive():
         (lambda mesh: mesh.transformed(np.eye(4)), "matrix must have shape"),
     ],
 )
-def test_impossible_moves_are_refused(move, message):
+def test_impossible_transformations_are_refused(move, message):
     with pytest.raises(MeshError, match=message):
         move(block(1))
 
 
-def test_repr_says_what_it_is():
+def test_repr_shows_counts_and_size():
     text = repr(block((31, 31, 31), size=(1, 2, 0.5)))
     assert text == "TetMesh(32,768 vertices, 148,955 tets, 1 component, 1 × 2 × 0.5 m)"
     assert "2 components" in repr(two_tets())

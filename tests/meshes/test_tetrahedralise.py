@@ -1,4 +1,4 @@
-"""Filling surfaces with tetrahedra: size, shape, memory and mistakes."""
+"""Tetrahedralization of surfaces: size, quality, cache and errors."""
 
 import logging
 import os
@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from data import data
+from real_meshes import real_mesh
 
 from supple.meshes import MeshError, TriMesh, ball, block, load_mesh, load_surface, tetrahedralize
 from supple.meshes.generators import tetrahedralize as filling
@@ -40,12 +40,12 @@ def coarse(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(filling, "cache_folder", lambda: folder)
-        said = []
-        mesh = tetrahedralize(sphere(), 0.5, progress=lambda *counts: said.append(counts))
-        return mesh, folder, said
+        progress = []
+        mesh = tetrahedralize(sphere(), 0.5, progress=lambda *counts: progress.append(counts))
+        return mesh, folder, progress
 
 
-def test_the_inside_is_filled_with_good_tetrahedra_of_the_requested_size(coarse):
+def test_filled_surface_has_good_tetrahedra_of_the_requested_size(coarse):
     mesh, _, _ = coarse
     assert mesh.volume == pytest.approx(sphere().enclosed_volume, rel=0.05)
     assert np.abs(np.linalg.norm(mesh.points[mesh.surface_vertices], axis=1) - 1).max() < 0.1
@@ -56,25 +56,25 @@ def test_the_inside_is_filled_with_good_tetrahedra_of_the_requested_size(coarse)
 
 
 def test_progress_is_reported(coarse):
-    _, _, said = coarse
-    assert said == [(1, 2), (2, 2)]
+    _, _, progress = coarse
+    assert progress == [(1, 2), (2, 2)]
 
 
 def test_stages_are_logged(cache, caplog):
     with caplog.at_level(logging.INFO, "supple.meshes"):
         tetrahedralize(sphere(), 0.6)
-    said = caplog.messages
-    assert said[0].startswith("simplifying 720 triangles to ")
-    assert said[1].startswith("tetrahedralizing ")
-    assert any("pass 0: " in sentence for sentence in said)
+    message = caplog.messages
+    assert message[0].startswith("simplifying 720 triangles to ")
+    assert message[1].startswith("tetrahedralizing ")
+    assert any("pass 0: " in sentence for sentence in message)
 
 
-def test_the_same_surface_is_filled_once(coarse, monkeypatch, no_filling):
+def test_same_surface_is_filled_once(coarse, monkeypatch, no_filling):
     mesh, folder, _ = coarse
     monkeypatch.setattr(filling, "cache_folder", lambda: folder)
-    said = []
-    again = tetrahedralize(sphere(), 0.5, progress=lambda *counts: said.append(counts))
-    assert said == [(2, 2)]
+    message = []
+    again = tetrahedralize(sphere(), 0.5, progress=lambda *counts: message.append(counts))
+    assert message == [(2, 2)]
     np.testing.assert_array_equal(again.points, mesh.points)
     np.testing.assert_array_equal(again.tets, mesh.tets)
     for surface, length in ((sphere(), 0.51), (sphere().translated((0, 0, 1e-9)), 0.5)):
@@ -82,7 +82,7 @@ def test_the_same_surface_is_filled_once(coarse, monkeypatch, no_filling):
             tetrahedralize(surface, length)
 
 
-def test_a_damaged_cache_is_replaced(coarse, monkeypatch, cache):
+def test_damaged_cache_is_replaced(coarse, monkeypatch, cache):
     mesh, folder, _ = coarse
     (file,) = folder.iterdir()
     cache.mkdir()
@@ -94,7 +94,7 @@ def test_a_damaged_cache_is_replaced(coarse, monkeypatch, cache):
         np.testing.assert_array_equal(saved["tets"], mesh.tets)
 
 
-def test_a_cache_that_cannot_be_written_is_no_obstacle(coarse, monkeypatch, tmp_path, caplog):
+def test_unwritable_cache_is_ignored(coarse, monkeypatch, tmp_path, caplog):
     mesh, _, _ = coarse
     (tmp_path / "file").touch()
     monkeypatch.setattr(filling, "cache_folder", lambda: tmp_path / "file" / "cache")
@@ -104,7 +104,7 @@ def test_a_cache_that_cannot_be_written_is_no_obstacle(coarse, monkeypatch, tmp_
     assert "could not be kept" in caplog.text
 
 
-def test_fine_surfaces_are_made_coarser_first_and_inside_out_ones_are_turned(monkeypatch, cache):
+def test_fine_surfaces_are_coarsened_and_inverted_ones_turned(monkeypatch, cache):
     seen = []
 
     def fill(surface, length, message):
@@ -122,7 +122,7 @@ def test_fine_surfaces_are_made_coarser_first_and_inside_out_ones_are_turned(mon
     assert unchanged.n_triangles == sphere(4).n_triangles
 
 
-def test_volumes_that_do_not_match_are_warned_about(monkeypatch, cache, caplog):
+def test_volume_mismatch_is_warned_about(monkeypatch, cache, caplog):
     mesh = block(2)
     monkeypatch.setattr(filling, "_fill", lambda *_: (mesh.points, mesh.tets))
     with caplog.at_level(logging.WARNING):
@@ -145,12 +145,12 @@ def test_volumes_that_do_not_match_are_warned_about(monkeypatch, cache, caplog):
         (TriMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2], [2, 1, 0]]), 0.5, "encloses no volume"),
     ],
 )
-def test_surfaces_that_cannot_be_filled(surface, length, sentence, cache, no_filling):
+def test_unfillable_surfaces_are_refused(surface, length, sentence, cache, no_filling):
     with pytest.raises(MeshError, match=sentence):
         tetrahedralize(surface, length)
 
 
-def test_many_tetrahedra_are_warned_about(monkeypatch, cache, caplog):
+def test_large_meshes_are_warned_about(monkeypatch, cache, caplog):
     mesh = ball(1.0, 2)
     monkeypatch.setattr(filling, "_fill", lambda *_: (mesh.points, mesh.tets))
     with caplog.at_level(logging.WARNING):
@@ -161,7 +161,7 @@ def test_many_tetrahedra_are_warned_about(monkeypatch, cache, caplog):
     assert "0.07 m would give about 100,000" in caplog.text
 
 
-def test_a_crash_is_a_sentence(monkeypatch, cache, tmp_path):
+def test_crash_of_the_mesher_is_reported(monkeypatch, cache, tmp_path):
     script = tmp_path / "python"
     script.write_text("#!/bin/sh\necho out of luck\nkill -ABRT $$\n")
     script.chmod(0o755)
@@ -170,7 +170,7 @@ def test_a_crash_is_a_sentence(monkeypatch, cache, tmp_path):
         tetrahedralize(sphere(), 0.5)
 
 
-def test_an_interruption_ends_the_process(monkeypatch, cache, tmp_path):
+def test_interrupt_ends_the_process(monkeypatch, cache, tmp_path):
     script = tmp_path / "python"
     script.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\necho '#t = 5'\nexec sleep 600\n")
     script.chmod(0o755)
@@ -215,8 +215,8 @@ def test_files_are_named_in_mistakes_and_messages(monkeypatch, cache, tmp_path, 
     assert sizes == [(pytest.approx(0.346, rel=0.02), 0.04)]
 
 
-def test_the_armadillo_is_filled(cache, tmp_path, monkeypatch, caplog):
-    path = data("armadillo.obj")
+def test_armadillo_is_filled(cache, tmp_path, monkeypatch, caplog):
+    path = real_mesh("armadillo.obj")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     with caplog.at_level(logging.INFO, "supple.meshes"):

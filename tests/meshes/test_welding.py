@@ -1,4 +1,4 @@
-"""Pieces made one: seams that hold, with uv and data of each piece."""
+"""Welded pieces: seams, uv and data."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from supple.meshes import MeshError, weld
 
 
 def halves(gap=0.0):
-    """Two sheets side by side along x, their uv in metres."""
+    """Two sheets side by side along x, with uv in meters."""
     one = supple.sheet((2, 3), (0.5, 1.0)).with_data({"piece": np.zeros(12)}, {"row": np.arange(12.0)})
     other = supple.sheet((2, 3), (0.5, 1.0), origin=(0.5 + gap, 0, 0))
     return one, other.with_data({"piece": np.ones(12)})
@@ -26,18 +26,18 @@ def test_two_halves_make_a_sheet(gap):
     supple.Scene().add_cloth(welded, supple.StVK(young=1e5, poisson=0.3), rest="uv")
 
 
-def test_what_is_is_distant_stays_separate():
+def test_distant_pieces_stay_separate():
     assert weld(halves(0.1), 0.005).n_components == 2
     assert weld(halves()[0], 0).n_vertices == 12
 
 
-def test_pieces_without_uv_leave_none():
+def test_pieces_without_uv_give_no_uv():
     one, other = halves()
     bare = supple.TriMesh(other.points, other.triangles)
     assert weld([one, bare], 1e-6).uv is None
 
 
-def test_a_rolled_sheet_is_closed_to_a_tube():
+def test_rolled_sheet_is_closed_to_a_tube():
     flat = supple.sheet((12, 4))
     turn = 2 * np.pi * flat.points[:, 0]
     rolled = supple.TriMesh(
@@ -55,7 +55,7 @@ def _scene(mesh):
     return scene
 
 
-def test_what_would_collapse_is_refused():
+def test_collapsing_weld_is_refused():
     with pytest.raises(MeshError, match=r"within 0\.3 m collapses edges of 24 of 24"):
         weld(halves(), 0.3)
     with pytest.raises(TypeError, match="one TriMesh or a list of them"):
@@ -64,7 +64,7 @@ def test_what_would_collapse_is_refused():
         weld(halves(), -1)
 
 
-def test_scene_files_weld(tmp_path):
+def test_welding_in_scene_files(tmp_path):
     both = weld(halves(0.004), 0)
     lines = [f"v {x} {y} {z}" for x, y, z in both.points.tolist()]
     lines += ["f " + " ".join(str(i + 1) for i in t) for t in both.triangles.tolist()]

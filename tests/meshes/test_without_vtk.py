@@ -1,4 +1,4 @@
-"""What a headless machine without VTK can do: solve, with ties and obstacles."""
+"""Solves with ties and obstacles on a headless machine without VTK."""
 
 import subprocess
 import sys
@@ -60,7 +60,7 @@ print("converged", np.abs(skin.deform(low.mesh.points) - skin.surface.points).ma
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_works_without_vtk(name):
+def test_solves_work_without_vtk(name):
     done = subprocess.run(
         [sys.executable, "-c", BLOCKED + CASES[name]], capture_output=True, text=True, timeout=300
     )

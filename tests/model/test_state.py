@@ -1,4 +1,4 @@
-"""A motion that goes on from a state is bitwise the motion that never stopped."""
+"""Motions resumed from a state are bitwise those of an uninterrupted run."""
 
 import pickle
 
@@ -31,8 +31,8 @@ CASES = [
 
 @pytest.mark.parametrize("quasistatic", [False, True], ids=["dynamic", "quasistatic"])
 @pytest.mark.parametrize(("solver", "precision"), CASES)
-def test_going_on_from_a_state_is_bitwise_the_same_as_never_having_stopped(solver, precision, quasistatic):
-    """Also through a file, which pickling stands for."""
+def test_resumed_motion_is_bitwise_identical(solver, precision, quasistatic):
+    """Pickling stands for a file."""
     scene = twisted(material("corotated"), cells=4)
     options = {
         "dt": 0.2 if quasistatic else 0.01,
@@ -54,7 +54,7 @@ def test_going_on_from_a_state_is_bitwise_the_same_as_never_having_stopped(solve
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_substeps_that_nobody_observes_go_on_bitwise_too(precision):
+def test_unobserved_substeps_resume_bitwise(precision):
     scene = cantilever(material("stable_neo_hookean"), cells=2)
     options = {"dt": 0.02, "frames": 4, "substeps": 5, "quasistatic": False, "precision": precision}
     solver = XPBD(iterations=3)
@@ -67,7 +67,7 @@ def test_substeps_that_nobody_observes_go_on_bitwise_too(precision):
     )
 
 
-def test_weak_constraints_go_on_bitwise_too():
+def test_weak_constraints_resume_bitwise():
     scene = tied_blocks(material("corotated"), material("corotated"))
     options = {"dt": 0.02, "frames": 3, "quasistatic": False, "max_iterations": 15}
     uninterrupted = list(supple.simulate(scene, solver=PBNGS["anderson"], **options))
@@ -77,7 +77,7 @@ def test_weak_constraints_go_on_bitwise_too():
     assert frames_equal(last, uninterrupted[2])
 
 
-def test_an_equilibrium_is_a_state_to_start_from():
+def test_equilibrium_is_a_valid_initial_state():
     scene = cantilever(material("corotated"))
     result = supple.equilibrium(scene, precision="float32", tolerance=1e-3)
     again = supple.equilibrium(scene, precision="float32", tolerance=1e-3, initial=result.state)
@@ -85,7 +85,7 @@ def test_an_equilibrium_is_a_state_to_start_from():
     assert np.array_equal(again.positions, result.positions)
 
 
-def test_what_happens_to_a_frame_does_not_change_the_motion():
+def test_changes_to_a_frame_do_not_change_the_motion():
     scene = cantilever(material("corotated"))
     options = {"dt": 0.01, "frames": 3, "quasistatic": False, "max_iterations": 5}
     expected = list(supple.simulate(scene, **options))
@@ -104,19 +104,19 @@ def test_what_happens_to_a_frame_does_not_change_the_motion():
     ],
     ids=["another scene", "no vectors", "infinite"],
 )
-def test_what_is_no_state_of_the_scene_is_refused(state, sentence):
+def test_invalid_states_are_refused(state, sentence):
     with pytest.raises(ValueError, match=sentence):
         next(supple.simulate(cantilever(material("corotated")), initial=state, tolerance=1e-4))
 
 
-def test_a_state_has_its_own_velocities():
+def test_state_excludes_separate_velocities():
     scene, still = cantilever(material("corotated")), np.zeros((64, 3))
     with pytest.raises(ValueError, match="give either a state as initial, or velocities"):
         supple.simulate(scene, initial=State(still, still), velocities=still, tolerance=1e-4)
 
 
 def test_velocities_beyond_float32_do_not_end_a_motion():
-    """Unlike what was given, what a motion arrives at is the user's to judge."""
+    """Only input is checked, not the velocities that a motion reaches."""
     scene = cantilever(material("corotated"))
     fast = np.zeros((64, 3))
     fast[-1] = 1e30

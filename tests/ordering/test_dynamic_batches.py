@@ -1,4 +1,4 @@
-"""Colors and batches while stencils come and go: valid, and the same whatever there was before."""
+"""Colors and batches during exchanges of stencils: valid, and independent of earlier stencils."""
 
 import numpy as np
 import pytest
@@ -17,11 +17,11 @@ MODELS = {
     "cantilever": build_model(cantilever(material("corotated"), cells=3)),
     "tied": build_model(tied_blocks(material("corotated"), material("neo_hookean"))),
 }
-EVERY = pytest.mark.parametrize("name", MODELS)
+EACH_MODEL = pytest.mark.parametrize("name", MODELS)
 
 
 def stencils(n, corners):
-    """Any number of tuples of different vertices."""
+    """Tuples of different vertices, in any number."""
     tuples = st.lists(st.integers(0, n - 1), min_size=corners, max_size=corners, unique=True)
     return st.lists(tuples, max_size=30).map(lambda entries: np.array(entries, np.int32).reshape(-1, corners))
 
@@ -33,7 +33,7 @@ def springs(model, pairs, capacity=None):
 
 
 class Lanes:
-    """Runs kernels as a device does, lane after lane."""
+    """Runs kernels lane after lane, as a device."""
 
     def run(self, kernel, phases, *args):
         run_lanewise(kernel, phases, np.zeros(1, np.int32), 1, *args)
@@ -43,7 +43,7 @@ class Lanes:
 
 
 def colors_with(before, new):
-    """(n,) of all vertices."""
+    """Colors (n,) of all vertices."""
     color = before.color.copy()
     vertices, colors = recolor(before, new)
     assert (color[vertices] != colors).all()
@@ -52,7 +52,7 @@ def colors_with(before, new):
 
 
 def one_after_the_other(before, known, new):
-    """In the order of the hashed numbers, a vertex keeps its color or takes the least that is free."""
+    """Sequential reference: in hashed order, a vertex keeps its color or takes the smallest free one."""
     color, tables = before.color.copy(), (*known, *new)
     near = {v: set() for v in range(len(color))}
     for stencil in (set(s.tolist()) - {-1} for table in tables for s in table):
@@ -71,11 +71,11 @@ def lasting(model):
     return static_colors(color_vertices(known, np.flatnonzero(model.free), model.vertices), known)
 
 
-@EVERY
+@EACH_MODEL
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
-def test_colors_stay_valid_while_stencils_come_and_go(name, data):
-    """Of springs, contacts of four vertices, and obstacles against one, in any sequence."""
+def test_colors_stay_valid_during_exchanges(name, data):
+    """Springs, contacts of four vertices and contacts with obstacles are exchanged in any sequence."""
     model = MODELS[name]
     before = lasting(model)
     for _ in range(3):
@@ -94,8 +94,8 @@ def test_colors_stay_valid_while_stencils_come_and_go(name, data):
         np.testing.assert_array_equal(colors_with(before, shuffled), color)
 
 
-def test_a_vertex_keeps_its_color_or_takes_the_least_that_is_free():
-    """On a path 0 1 0 1 0, a further stencil ties its ends: one of them takes color 2, the other stays."""
+def test_vertex_keeps_its_color_or_takes_the_smallest_free_one():
+    """On a path 0 1 0 1 0 a new stencil ties the ends: one takes color 2, the other keeps its color."""
     path = np.column_stack([np.arange(4), np.arange(1, 5)])
     before = static_colors(color_vertices([path], np.arange(5), 5), [path])
     np.testing.assert_array_equal(colors_with(before, [np.array([[0, 1]])]), before.color)
@@ -104,15 +104,15 @@ def test_a_vertex_keeps_its_color_or_takes_the_least_that_is_free():
     np.testing.assert_array_equal(color[1:4], [1, 0, 1])
 
 
-def test_what_does_not_move_needs_no_color():
+def test_pinned_vertices_need_no_color():
     path = np.column_stack([np.arange(4), np.arange(1, 5)])
     before = static_colors(color_vertices([path], np.arange(3), 5), [path])
     new = [np.array([[0, 4], [2, 4]])]
     np.testing.assert_array_equal(colors_with(before, new), [0, 1, 0, -1, -1])
 
 
-def test_any_number_of_colors():
-    """All of 150 vertices share a stencil with each other, and need 150 colors."""
+def test_number_of_colors_is_unlimited():
+    """150 vertices in one clique need 150 colors."""
     pairs = np.array([(a, b) for a in range(150) for b in range(a)], np.int32)
     before = static_colors(np.zeros(150, np.int32), [np.empty((0, 2), np.int32)])
     color = colors_with(before, [pairs])
@@ -122,8 +122,7 @@ def test_any_number_of_colors():
 
 
 def incidence_of(own, width, rows, n):
-    """What every vertex finds in its lanes, sorted: the numbers of all arrays of the rows; but for rows that
-    hold nothing but ids."""
+    """Sorted contents of the lanes of every vertex, without rows that only have ids."""
     incidence = {v: [] for v in range(n + 1)}
     arrays = [a.astype(float) for a in row_arrays(rows)]
     for batch, wide in enumerate(width):
@@ -136,12 +135,12 @@ def incidence_of(own, width, rows, n):
     return {v: sorted(values) for v, values in incidence.items()}
 
 
-@EVERY
+@EACH_MODEL
 @pytest.mark.parametrize("at_once", [None, 4.0], ids=["packs", "shared lanes"])
 @pytest.mark.parametrize("runner", [HOST, Lanes()], ids=["threads", "lanes"])
-def test_vertices_keep_their_incidences(name, at_once, runner):
-    """As if they had been batched there in the first place; and everything is as at first when the stencils
-    are gone."""
+def test_moved_vertices_keep_their_incidences(name, at_once, runner):
+    """Incidences equal those of a static batching, and return to the initial ones without dynamic
+    stencils."""
     model, lanes, dtype = MODELS[name], 32 if at_once else 8, np.dtype("float64")
     n, random = model.vertices, np.random.default_rng(0)
     terms = (*model.terms, springs(model, [], capacity=40))
@@ -165,7 +164,7 @@ def test_vertices_keep_their_incidences(name, at_once, runner):
             np.testing.assert_array_equal(array, values)
 
 
-def test_colors_list_every_batch_that_has_vertices_once():
+def test_color_lists_contain_every_used_batch_once():
     model = MODELS["cantilever"]
     n, random = model.vertices, np.random.default_rng(1)
     layout = DynamicBatches(
@@ -185,8 +184,8 @@ def test_colors_list_every_batch_that_has_vertices_once():
             assert np.isin(term.vertices, ids).sum(axis=1).max() <= 1
 
 
-def test_what_does_not_fit_changes_nothing():
-    """So that the caller can make more room."""
+def test_exchange_beyond_capacity_changes_nothing():
+    """The caller can then enlarge the capacity."""
     model = MODELS["cantilever"]
     layout = DynamicBatches(
         (*model.terms, springs(model, [], capacity=1)), model.free, np.dtype("float64"), 8

@@ -1,9 +1,9 @@
-"""Colors and clusters of elements: what may be done at once, that nothing is lost, how few there are."""
+"""Colors and clusters of elements: independence, completeness and number."""
 
 import numpy as np
 import pytest
-from data import data
 from problems import PRECISIONS, material, tied_blocks
+from real_meshes import real_mesh
 
 import supple
 from supple.kernels import lanes_of
@@ -27,9 +27,9 @@ def stencils(mesh: supple.TetMesh) -> tuple[np.ndarray, int]:
 
 
 def shape(name: str) -> tuple[np.ndarray, int]:
-    """(stencils, number of vertices) of a mesh by name."""
+    """(stencils, number of vertices) of a named mesh."""
     if name.endswith(".mesh"):
-        return stencils(supple.load_mesh(data(name)))
+        return stencils(supple.load_mesh(real_mesh(name)))
     return stencils({"block": lambda: supple.block(10), "ball": lambda: supple.ball(1.0, 4)}[name]())
 
 
@@ -37,7 +37,7 @@ SHAPES = pytest.mark.parametrize("name", ["block", "ball", "octopus-low.mesh", "
 
 
 def shared_vertices(groups: np.ndarray, color: np.ndarray, tets: np.ndarray) -> int:
-    """How often a vertex appears in more than one group of a color."""
+    """Number of vertices that appear in more than one group of a color."""
     group, slot = np.nonzero(groups >= 0)
     corners = tets[groups[group, slot]]
     vertices = np.unique(np.column_stack([np.repeat(group, corners.shape[1]), corners.ravel()]), axis=0)
@@ -53,8 +53,8 @@ def test_elements_of_a_color_share_no_vertex(name):
     assert set(color.tolist()) == set(range(color.max() + 1))
 
 
-def test_there_are_as_many_colors_as_it_takes():
-    """Two hundred pairs that share a vertex, and some that do not."""
+def test_number_of_colors_is_unlimited():
+    """Two hundred pairs share one vertex."""
     star = np.column_stack([np.zeros(200, int), np.arange(1, 201)])
     color = color_elements(np.concatenate([star, [[1, 2], [3, 4]]]), 201)
     np.testing.assert_array_equal(color, [*range(200), 2, 0])
@@ -74,7 +74,7 @@ def test_clusters_are_disjoint_cover_all_and_keep_their_size(name, size):
 
 
 @SHAPES
-def test_the_elements_of_a_cluster_are_connected(name):
+def test_elements_of_a_cluster_are_connected(name):
     """Each is a neighbor of the first one [BNH Algorithm 4]."""
     tets, n = shape(name)
     for cluster in cluster_elements(tets, n, K)[:200]:
@@ -121,7 +121,7 @@ def test_cells_of_a_block_need_eight_colors(cells):
     assert color.max() + 1 == 8
 
 
-def test_cells_of_what_is_no_block_are_refused():
+def test_cells_need_a_block_mesh():
     tets, n = stencils(supple.ball(resolution=3))
     with pytest.raises(ValueError, match='"clusters" is for any'):
         element_groups(tets, n, 1, cells=True)
@@ -129,8 +129,8 @@ def test_cells_of_what_is_no_block_are_refused():
 
 @SHAPES
 @pytest.mark.parametrize("size", [1, K])
-def test_elements_in_the_order_of_their_vertices_are_colored_soundly(name, size):
-    """BNH section 6.2; on meshes of blocks it costs some colors, elsewhere hardly any."""
+def test_elements_in_vertex_order_are_colored_validly(name, size):
+    """BNH section 6.2; the order costs some colors on block meshes, elsewhere hardly any."""
     tets, n = shape(name)
     groups = element_groups(tets, n, size, smallest_last=True)
     np.testing.assert_array_equal(np.sort(groups[groups >= 0]), np.arange(len(tets)))
@@ -140,7 +140,7 @@ def test_elements_in_the_order_of_their_vertices_are_colored_soundly(name, size)
     assert color.max() <= 1.4 * color_groups(plain, tets, n).max()
 
 
-def test_each_element_takes_the_least_color_it_can():
+def test_each_element_takes_the_smallest_free_color():
     """Greedy in the order given [PBNG section 10]: along a chain of edges, two colors."""
     chain = np.column_stack([np.arange(9), np.arange(1, 10)])
     np.testing.assert_array_equal(color_elements(chain, 10), np.arange(9) % 2)
@@ -149,7 +149,7 @@ def test_each_element_takes_the_least_color_it_can():
     np.testing.assert_array_equal(color, [0, 0, 1, 2])
 
 
-def test_neighbors_come_closest_first():
+def test_neighbors_are_sorted_by_distance():
     """The distance is 1 - |shared|/|all| [BNH eq. 15]: first across a face, then an edge, then a corner."""
     tets, n = stencils(supple.block(3))
     start, neighbor, shared = element_graph(tets, n)
@@ -162,14 +162,14 @@ def test_neighbors_come_closest_first():
         assert sorted([*near.tolist(), e]) == touching.tolist()
 
 
-def test_the_first_cluster_starts_where_neighbors_are_fewest_and_closest():
-    """BNH eq. 16: the least sum of distances to unclaimed neighbors; on a chain, one of its ends."""
+def test_first_cluster_starts_at_the_least_sum_of_distances():
+    """BNH eq. 16: the sum over unclaimed neighbors; on a chain, one of its ends."""
     chain = np.column_stack([np.arange(9), np.arange(1, 10)])
     first = cluster_elements(chain, 10, 2)[0]
     assert first.tolist() in ([0, 1], [8, 7])
 
 
-def test_leftovers_form_smaller_clusters():
+def test_remaining_elements_form_smaller_clusters():
     """A chain of seven edges: clusters of three reach one neighbor on each side, the rest shrinks."""
     chain = np.column_stack([np.arange(7), np.arange(1, 8)])
     sizes = (cluster_elements(chain, 8, 3) >= 0).sum(axis=1)
@@ -179,7 +179,7 @@ def test_leftovers_form_smaller_clusters():
 
 
 def test_smallest_degree_last():
-    """Every node has the least degree among itself and those before it [Matula and Beck 1983]."""
+    """Every node has the least degree among itself and its predecessors [Matula and Beck 1983]."""
     start, neighbor, _ = element_graph(*stencils(supple.ball(1.0, 3)))
     order = smallest_degree_last(start, neighbor)
     assert sorted(order.tolist()) == list(range(len(start) - 1))
@@ -193,7 +193,7 @@ def test_smallest_degree_last():
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("size", [1, K])
-def test_batches_hold_every_element_once_and_lanes_are_independent(size, precision):
+def test_batches_contain_every_element_once_in_independent_lanes(size, precision):
     mesh = supple.ball(1.0, 3)
     term = TetElasticity.from_mesh(mesh.points, mesh.tets, material("corotated"))
     n, lanes = len(mesh.points), lanes_of(precision)
@@ -218,8 +218,8 @@ def test_batches_hold_every_element_once_and_lanes_are_independent(size, precisi
 
 
 @pytest.mark.parametrize("size", [1, K])
-def test_weak_constraints_are_ordered_as_well(size):
-    """Constraints that share a vertex, such as interpolated ones, get different colors or one cluster."""
+def test_weak_constraints_are_ordered(size):
+    """Constraints with shared vertices, such as interpolated ones, get different colors or one cluster."""
     model = build_model(tied_blocks(material("corotated"), material("corotated")))
     term = model.terms[-1]
     batches = batch_colored_elements(term, model.vertices, np.dtype("float64"), size)
@@ -228,7 +228,7 @@ def test_weak_constraints_are_ordered_as_well(size):
     )
 
 
-def test_weights_are_ordered_corner_by_corner():
+def test_weights_are_ordered_by_corner():
     mesh = supple.block(2)
     term = TetElasticity.from_mesh(mesh.points, mesh.tets, material("corotated"))
     n = len(mesh.points)

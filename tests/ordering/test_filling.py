@@ -1,4 +1,4 @@
-"""Rows of terms whose stencils come and go: kernels write what the terms' own rows have."""
+"""Rows of exchanged stencils: kernels write the rows of the terms."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def pull_batch(random, count):
 
 
 def frictional(random, count):
-    """Some of which have a vertex twice."""
+    """Frictional contacts, some with a repeated vertex."""
     vertices = stencils(random, count, 6)
     vertices[::3, 5] = vertices[::3, 0]
     numbers = random.normal(size=(count, NUMBERS))
@@ -47,14 +47,14 @@ def frictional_barriers(random, count):
 
 
 TERM_MAKERS = {f.__name__: f for f in (springs, pull_batch, frictional, barriers, frictional_barriers)}
-EVERY = pytest.mark.parametrize("kind", TERM_MAKERS)
+EACH_TERM = pytest.mark.parametrize("kind", TERM_MAKERS)
 PRECISIONS = pytest.mark.parametrize("precision", ["float32", "float64"])
 
 
-@EVERY
+@EACH_TERM
 @PRECISIONS
-def test_incidences_anywhere_are_those_of_the_terms_rows(kind, precision):
-    """Bit by bit; also where there is none."""
+def test_filled_incidences_equal_the_rows_of_terms(kind, precision):
+    """Bitwise, also in lanes without an incidence."""
     random, rows, lanes = np.random.default_rng(1), 12, 8
     term = TERM_MAKERS[kind](random, 20)
     corners = term.vertices.shape[1]
@@ -74,9 +74,9 @@ def test_incidences_anywhere_are_those_of_the_terms_rows(kind, precision):
         np.testing.assert_array_equal(array, values)
 
 
-@EVERY
-def test_elements_are_those_that_there_are(kind):
-    """Whatever there was before."""
+@EACH_TERM
+def test_exchanged_elements_equal_new_batches(kind):
+    """Independent of the previous elements."""
     random, how = np.random.default_rng(2), (np.dtype("float32"), N, 16)
     changing = DynamicElements(TERM_MAKERS[kind](random, 5), *how)
     for count in (37, 40, 11, 0, 20):

@@ -1,4 +1,4 @@
-"""Colors and batches: what may move at once, and that nothing is left out or done twice."""
+"""Colors and batches of vertices: independence and completeness."""
 
 from collections import Counter
 
@@ -26,10 +26,10 @@ _other = _tied.add_solid(supple.block(2, origin=(5, 5, 5)), material("stvk"))  #
 _tied.pin(_other.where(lambda X: X[:, 0] <= 5))
 MODELS["tied beside another"] = build_model(_tied)
 
-EVERY = pytest.mark.parametrize("name", MODELS)
+EACH_MODEL = pytest.mark.parametrize("name", MODELS)
 
 
-@EVERY
+@EACH_MODEL
 def test_vertices_of_a_color_share_no_stencil(name):
     model = MODELS[name]
     color = color_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
@@ -40,15 +40,15 @@ def test_vertices_of_a_color_share_no_stencil(name):
             assert len(set(colors.tolist())) == len(colors)
 
 
-@EVERY
-def test_free_vertices_have_a_color_and_pinned_ones_have_none(name):
+@EACH_MODEL
+def test_exactly_the_free_vertices_are_colored(name):
     model = MODELS[name]
     color = color_vertices([t.vertices for t in model.terms], np.flatnonzero(model.free), model.vertices)
     np.testing.assert_array_equal(color >= 0, model.free)
     assert set(color[model.free].tolist()) == set(range(color.max() + 1))
 
 
-def test_each_vertex_takes_the_least_color_it_can():
+def test_each_vertex_takes_the_smallest_free_color():
     """Greedy in the order given [PBNG section 10]: on a path of edges visited from one end, two colors."""
     path = np.column_stack([np.arange(9), np.arange(1, 10)])
     color = color_vertices([path], np.arange(10), 10)
@@ -57,7 +57,7 @@ def test_each_vertex_takes_the_least_color_it_can():
     np.testing.assert_array_equal(color[:4], [0, 1, 2, 0])
 
 
-def test_the_block_of_the_paper_has_five_colors():
+def test_block_of_the_paper_has_five_colors():
     """PBNG Table 1: 32,768 vertices, 148,955 tets, 5 colors."""
     mesh = supple.block((31, 31, 31))
     assert (len(mesh.points), len(mesh.tets)) == (32_768, 148_955)
@@ -73,9 +73,9 @@ def test_incidence_lists_every_slot_once():
         assert mine == [(e, s) for e in range(3) for s in range(3) if stencils[e, s] == v]
 
 
-@EVERY
+@EACH_MODEL
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_batches_hold_each_free_vertex_once(name, precision):
+def test_batches_contain_each_free_vertex_once(name, precision):
     model, dtype = MODELS[name], np.dtype(precision)
     batches = batch_vertices(model.terms, model.free, dtype)
     assert batches.own.shape[1:] == (1, lanes_of(dtype))
@@ -84,7 +84,7 @@ def test_batches_hold_each_free_vertex_once(name, precision):
     assert set(batches.own[batches.own >= model.vertices].tolist()) <= {model.vertices}
 
 
-@EVERY
+@EACH_MODEL
 def test_batches_do_not_mix_colors(name):
     model = MODELS[name]
     batches = batch_vertices(model.terms, model.free, np.dtype("float64"))
@@ -105,12 +105,12 @@ def tet_incidence(own_of_row, rows, padding):
 
 
 AT_ONCE = [None, 1, 3.5, 10**6]
-"""How many batches are worked on at once: the more, the more lanes share a vertex."""
+"""Numbers of batches in flight: with more of them, more lanes share a vertex."""
 
 
-@EVERY
+@EACH_MODEL
 @pytest.mark.parametrize("at_once", AT_ONCE)
-def test_lanes_share_vertices_as_the_widths_say(name, at_once):
+def test_lanes_share_vertices_by_batch_width(name, at_once):
     model = MODELS[name]
     batches = batch_vertices(model.terms, model.free, np.dtype("float32"), 32, at_once)
     own, width = batches.own[:, 0], batches.width
@@ -120,9 +120,8 @@ def test_lanes_share_vertices_as_the_widths_say(name, at_once):
     np.testing.assert_array_equal(own, np.take_along_axis(own, np.arange(32) % width[:, None], axis=1))
 
 
-def test_widths_follow_from_what_can_be_done_at_once():
-    """One batch after the other should be full; where all run at once, each vertex takes as many lanes as it
-    has visits."""
+def test_widths_follow_from_the_concurrency():
+    """Batches should be full in sequence; if all run at once, each vertex takes a lane per visit."""
     for incidences in ([8], [32], [32, 3]):
         assert best_width(1000, incidences, 32, 1) == 32
         assert best_width(1000, incidences, 32, 10**6) == 32 // max(incidences)
@@ -131,11 +130,11 @@ def test_widths_follow_from_what_can_be_done_at_once():
     assert len(set(widths)) > 2
 
 
-@EVERY
+@EACH_MODEL
 @pytest.mark.parametrize("at_once", AT_ONCE)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_every_incidence_appears_once(name, precision, at_once):
-    """Each free vertex of each tet visits it exactly once, and no lane does anything else."""
+    """Each free vertex of each tet visits it exactly once, and other lanes are idle."""
     model = MODELS[name]
     lanes = None if at_once is None else 32
     batches = batch_vertices(model.terms, model.free, np.dtype(precision), lanes, at_once)
@@ -152,9 +151,9 @@ def test_every_incidence_appears_once(name, precision, at_once):
         assert tet_incidence(own_of_row, rows, model.vertices) == expected
 
 
-@EVERY
-def test_lanes_without_an_incidence_refer_to_their_own_vertex(name):
-    """So that F = I there, and nothing is read that another thread writes."""
+@EACH_MODEL
+def test_empty_lanes_refer_to_their_own_vertex(name):
+    """There F = I, and no lane reads a vertex that another thread writes."""
     model = MODELS[name]
     batches = batch_vertices(model.terms, model.free, np.dtype("float64"))
     rows = batches.terms[0]
@@ -164,7 +163,7 @@ def test_lanes_without_an_incidence_refer_to_their_own_vertex(name):
         np.testing.assert_array_equal(rows.others[:, slot][empty], own_of_row[empty])
 
 
-@EVERY
+@EACH_MODEL
 def test_elements_appear_once_in_order(name):
     model = MODELS[name]
     term = model.terms[0]
@@ -176,7 +175,7 @@ def test_elements_appear_once_in_order(name):
     np.testing.assert_array_equal(np.sort(others, axis=1), np.sort(term.vertices[:, 1:], axis=1))
 
 
-def test_links_are_the_tied_vertices_and_share_no_stencil_within_a_color():
+def test_links_are_the_tied_vertices_without_shared_stencils_in_a_color():
     model = MODELS["tied"]
     links = batch_tied_groups(model.terms, model.free, np.dtype("float64"))
     groups = {
@@ -192,6 +191,6 @@ def test_links_are_the_tied_vertices_and_share_no_stencil_within_a_color():
                 assert len(touching) <= 1
 
 
-def test_a_model_without_ties_has_no_links():
+def test_model_without_ties_has_no_links():
     model = MODELS["cantilever"]
     assert batch_tied_groups(model.terms, model.free, np.dtype("float64")) is None

@@ -1,15 +1,15 @@
-"""Vertices that carry others: what they leave as it is, and what bounds their steps."""
+"""Leader vertices of tied groups: invariance of constraints, and step bounds."""
 
 import numpy as np
 import pytest
-from problems import NOT_MATCHING, hung, tied_blocks
+from problems import NON_MATCHING_TIES, hung, tied_blocks
 from problems import material as of
 from scipy.sparse import csr_array, eye_array
 
 from supple.ordering import TieEquations, batch_tied_groups, eliminate_ties, tie_equations
 from supple.scene import build_model
 
-EVERY = pytest.mark.parametrize("name", NOT_MATCHING)
+EACH_SCENE = pytest.mark.parametrize("name", NON_MATCHING_TIES)
 
 
 def groups_of(links, n):
@@ -22,8 +22,8 @@ def groups_of(links, n):
 
 
 @pytest.mark.parametrize("name", ["hung", "tendon", "layers"])
-def test_what_carries_changes_no_constraint(name):
-    model = build_model(NOT_MATCHING[name]())
+def test_group_steps_change_no_constraint(name):
+    model = build_model(NON_MATCHING_TIES[name]())
     links = batch_tied_groups(model.terms, model.free, np.dtype("float64"))
     C = tie_equations(model.terms, model.free).coefficients
     leaders = 0
@@ -37,10 +37,10 @@ def test_what_carries_changes_no_constraint(name):
     assert leaders == len(tied) - np.linalg.matrix_rank(C.toarray())  # each takes one vertex's freedom
 
 
-@EVERY
-def test_every_motion_that_constraints_allow_is_one_of_leaders(name):
-    """x_a = Σ w_b x_b spans the null space of the constraints, whatever they share."""
-    model = build_model(NOT_MATCHING[name]())
+@EACH_SCENE
+def test_group_steps_span_the_null_space_of_constraints(name):
+    """x_a = Σ w_b x_b spans it for any shared vertices."""
+    model = build_model(NON_MATCHING_TIES[name]())
     ties = tie_equations(model.terms, model.free)
     weights, follows = eliminate_ties(ties)
     assert not follows[weights.indices].any()
@@ -50,7 +50,7 @@ def test_every_motion_that_constraints_allow_is_one_of_leaders(name):
     assert W.shape[1] == C.shape[1] - np.linalg.matrix_rank(C)
 
 
-def test_random_constraints_that_share_vertices():
+def test_random_constraints_with_shared_vertices():
     random = np.random.default_rng(0)
     for _ in range(20):
         C = np.zeros((8, 14))
@@ -63,7 +63,7 @@ def test_random_constraints_that_share_vertices():
         assert follows.sum() == np.linalg.matrix_rank(C)
 
 
-def test_where_a_tie_is_pinned_or_matching():
+def test_groups_of_pinned_and_matching_ties():
     model = build_model(tied_blocks(of("corotated"), of("corotated")))
     weights, _ = eliminate_ties(tie_equations(model.terms, model.free))
     assert set(weights.data.tolist()) == {1.0}

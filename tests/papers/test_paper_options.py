@@ -1,5 +1,5 @@
-"""Every option of the papers is reachable as text, from scene files and from Python, and
-docs/papers/options.md says what it is for."""
+"""Every option of the papers can be set as text, in scene files and in Python, and docs/papers/options.md
+describes its purpose."""
 
 import re
 import tomllib
@@ -62,14 +62,14 @@ where = {{ side = "x-" }}
 
 
 @pytest.mark.parametrize(("typed", "table", "python", "purpose"), ROWS, ids=[row[0] for row in ROWS])
-def test_typed_written_and_made_in_python_they_are_the_same(typed, table, python, purpose, tmp_path):
+def test_options_as_text_table_and_python_are_equal(typed, table, python, purpose, tmp_path):
     made = eval(python, vars(supple.solvers) | vars(supple))
     assert parse_solver(typed) == made
     assert resolve_solver(None, scene_file(tmp_path, table)) == made
     assert len(purpose) > 20
 
 
-def test_the_table_has_every_option_that_the_papers_name():
+def test_table_has_every_option_of_the_papers():
     documented_options = {}
     for typed, *_ in ROWS:
         name, *settings = typed.split(":")
@@ -86,7 +86,7 @@ def test_every_value_of_the_table_is_toml():
 
 
 @pytest.mark.parametrize("typed", ["xpbd:primal_residual=kept", "xpbd:compliant=false", "pbng:hessian=exact"])
-def test_compare_takes_them(typed):
+def test_compare_accepts_every_option(typed):
     scene = supple.Scene(quasistatic=False, dt=0.01)
     body = scene.add_solid(supple.block(1), supple.Corotated(young=1e5, poisson=0.3))
     scene.pin(body.where(lambda X: X[:, 0] <= 0))

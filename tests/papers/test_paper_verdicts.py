@@ -1,4 +1,4 @@
-"""Verdicts follow from the measurements."""
+"""Verdicts on reproduced results follow from the measurements."""
 
 import json
 import re
@@ -68,7 +68,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("key", "parts", "word"), CASES)
-def test_a_verdict_follows_from_measurements(tmp_path, key, parts, word):
+def test_verdict_follows_from_measurements(tmp_path, key, parts, word):
     measurements = Measurements(tmp_path, key, measures=False)
     measurements.values["parts"] = dict(parts)
     assert experiment(key)(measurements).startswith(word)
@@ -76,8 +76,7 @@ def test_a_verdict_follows_from_measurements(tmp_path, key, parts, word):
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.json")), ids=lambda path: path.stem)
 def test_shipped_verdicts_follow_from_shipped_measurements(tmp_path, path):
-    """What the page says of every row follows from what was measured, and every claim that does not hold
-    has a reason."""
+    """The page matches the measurements of every row, and every claim that fails has a reason."""
     known = json.loads(path.read_text(encoding="utf-8"))
     key = path.stem.removesuffix("-cuda")
     device = "cuda" if path.stem.endswith("-cuda") else "cpu"
@@ -92,20 +91,20 @@ def test_shipped_verdicts_follow_from_shipped_measurements(tmp_path, path):
     ("claims_hold", "word"),
     [((True, True), "agrees"), ((True, False), "partly"), ((False, False), "differs")],
 )
-def test_claims_make_the_verdict(tmp_path, claims_hold, word):
+def test_claims_determine_the_verdict(tmp_path, claims_hold, word):
     measurements = Measurements(tmp_path, "pbng-fig3")
-    said = measurements.judge(
+    message = measurements.judge(
         "so it is.", *(Claim(f"number {k}", holds, "why not.") for k, holds in enumerate(claims_hold))
     )
-    assert said.startswith(word)
-    measurements.close(said, 0.0)
+    assert message.startswith(word)
+    measurements.close(message, 0.0)
     page = write_page(tmp_path).read_text(encoding="utf-8")
     for k, holds in enumerate(claims_hold):
         assert f"- {'holds' if holds else 'does not hold'}: number {k}\n" in page
         assert (f"[PBNG Fig. 3](#pbng-fig-3), number {k}: why not." in page) is not holds
 
 
-def test_what_a_gpu_says_is_counted_and_has_its_reasons(tmp_path):
+def test_gpu_verdicts_are_counted_with_reasons(tmp_path):
     for device, claims_hold in (("cpu", (True, True)), ("cuda", (True, False))):
         measurements = Measurements(tmp_path, "gpbd-table5", device=device)
         claims = [Claim(f"number {k}", holds, "why not.") for k, holds in enumerate(claims_hold)]
@@ -119,15 +118,15 @@ def test_what_a_gpu_says_is_counted_and_has_its_reasons(tmp_path):
     assert "\n|all|1|0|0|" in page
 
 
-def test_all_that_does_not_hold_is_in_the_shipped_list():
-    """As many lines with reasons as sections have claims that do not hold, on CPU and GPU."""
+def test_all_failed_claims_are_in_the_shipped_list():
+    """On CPU and GPU there is one line with a reason per failed claim."""
     page = (SHIPPED / "README.md").read_text(encoding="utf-8")
     head, _, sections = page.partition("\n## ")
     entries = re.findall(r"^- \[.*?\]\(#.*\)(?: on the GPU)?, .*: .*\.$", head, flags=re.M)
     assert len(entries) == sections.count("\n- does not hold: ") == len(re.findall("^- ", head, flags=re.M))
 
 
-def test_verdicts_are_brought_up_to_the_criteria_of_today(tmp_path):
+def test_verdicts_are_updated_to_present_criteria(tmp_path):
     measurements = Measurements(tmp_path, "pbng-fig3")
     measurements.part("pbng", lambda: {"200": 1e-9})
     measurements.close("differs: said when criteria were others.", 0.0)
@@ -140,7 +139,7 @@ def test_verdicts_are_brought_up_to_the_criteria_of_today(tmp_path):
     assert judge_again(tmp_path, "pbng-fig12")  # of which nothing is known
 
 
-def test_the_list_of_items_counts_itself():
+def test_counts_of_the_item_list_are_correct():
     text = (SHIPPED / "audit.md").read_text(encoding="utf-8")
     paths = ("there", "differently", "in part", "missing")
     for section in text.split("\n## ")[1:]:
@@ -150,7 +149,7 @@ def test_the_list_of_items_counts_itself():
         assert f"|{paper}, of {len(now)}|{item_counts}|" in text
 
 
-def test_the_list_of_items_names_files_that_are_there():
+def test_list_of_items_names_existing_files():
     text = (SHIPPED / "audit.md").read_text(encoding="utf-8")
     for name in re.findall(r"`([a-z_/]+\.py)`", text):
         assert (Path(supple.__file__).parent / name).is_file(), name
@@ -160,6 +159,6 @@ def test_the_list_of_items_names_files_that_are_there():
         assert (SHIPPED / name).is_file(), name
 
 
-def test_a_ball_is_thrown_back_from_where_it_was_lowest():
+def test_rebound_is_measured_from_the_lowest_position():
     assert rebound([1.0, 0.4, -0.1, 0.2, 0.1]) == pytest.approx(0.3)
     assert rebound([1.0, 0.5, 0.0]) == 0

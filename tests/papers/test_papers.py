@@ -1,4 +1,4 @@
-"""The registry of all figures and tables, measurements that resume after an interruption, and the page."""
+"""Registry of all figures and tables, resumable measurements, and the results page."""
 
 import json
 import tomllib
@@ -13,11 +13,11 @@ from supple_papers.registry import experiment, find_rows, rows, shows, titles
 from supple_papers.results_page import WORDS, row_status, write_page
 
 PAPER_COUNTS = {"pbng": (20, 4), "pbcm": (11, 1), "bnh": (8, 3), "gpbd": (10, 5), "pxpbd": (12, 1)}
-"""How many figures and tables each paper has."""
+"""Numbers of figures and tables of each paper."""
 
 
 @pytest.mark.parametrize("paper", PAPER_COUNTS)
-def test_no_figure_and_no_table_is_left_out(paper):
+def test_registry_has_every_figure_and_table(paper):
     plots, tables = PAPER_COUNTS[paper]
     expected = {f"{paper}-fig{k + 1}" for k in range(plots)} | {
         f"{paper}-table{k + 1}" for k in range(tables)
@@ -25,7 +25,7 @@ def test_no_figure_and_no_table_is_left_out(paper):
     assert {key for key, row in rows().items() if row.paper == paper} == expected
 
 
-def test_every_row_says_what_the_paper_says_and_what_is_done_about_it():
+def test_every_row_has_a_claim_and_a_valid_state():
     for row in rows().values():
         assert row.claim.endswith(".")
         assert row.state in ("shown", "illustration", "impossible")
@@ -34,7 +34,7 @@ def test_every_row_says_what_the_paper_says_and_what_is_done_about_it():
 
 
 @pytest.mark.parametrize("key", [key for key, row in rows().items() if row.state == "shown"])
-def test_every_row_that_is_displayed_has_an_experiment(key):
+def test_every_shown_row_has_an_experiment(key):
     assert callable(experiment(key))
 
 
@@ -45,7 +45,7 @@ def test_rows_are_selected_by_key_and_by_paper():
         find_rows(["pbng-fig99"])
 
 
-def test_a_record_goes_on_where_it_was_interrupted(tmp_path):
+def test_interrupted_record_is_resumed(tmp_path):
     measured = []
 
     def part(name):
@@ -64,7 +64,7 @@ def test_a_record_goes_on_where_it_was_interrupted(tmp_path):
     assert measured == ["first", "second", "second"]
 
 
-def test_other_sizes_and_unreadable_records_start_over(tmp_path):
+def test_other_sizes_and_unreadable_records_restart(tmp_path):
     Measurements(tmp_path, "pbng-fig3").part("a", lambda: 1)
     assert Measurements(tmp_path, "pbng-fig3").part("a", lambda: 2) == 1
     assert Measurements(tmp_path, "pbng-fig3", full=True).part("a", lambda: 2) == 2
@@ -72,7 +72,7 @@ def test_other_sizes_and_unreadable_records_start_over(tmp_path):
     assert Measurements(tmp_path, "pbng-fig3").part("a", lambda: 3) == 3
 
 
-def test_the_page_has_every_row_and_counts_them(tmp_path):
+def test_page_has_and_counts_every_row(tmp_path):
     measurements = Measurements(tmp_path, "pbng-fig3")
     measurements.part("pbng", lambda: {"200": 1e-9})
     measurements.close("agrees: as far as two numbers can.", 0.0)
@@ -88,7 +88,7 @@ def test_the_page_has_every_row_and_counts_them(tmp_path):
     assert counts.split("|")[2] == "1"
 
 
-def test_the_page_leads_to_papers_and_to_what_differs(tmp_path):
+def test_page_links_papers_and_differences(tmp_path):
     measurements = Measurements(tmp_path, "pbcm-fig7")
     measurements.part("words", lambda: "as they are")
     measurements.part("a", lambda: {"x": 1, "y": None})
@@ -107,7 +107,7 @@ def test_the_page_leads_to_papers_and_to_what_differs(tmp_path):
     assert "(#pbcm-position-based-simulation-of-continuous-materials-bender-et-al-2014)" in text
 
 
-def test_what_a_gpu_measured_stands_next_to(tmp_path):
+def test_gpu_verdict_is_shown_next_to_the_cpu_verdict(tmp_path):
     for device, ms in (("cpu", 3.0), ("cuda", 0.5)):
         measurements = Measurements(tmp_path, "bnh-table2", device=device)
         measurements.part("ms", lambda ms=ms: ms)
@@ -125,29 +125,29 @@ def test_curves_and_pictures_are_stored_with_their_records(tmp_path):
     assert "![two curves](pbng-fig3-1.png)" in write_page(tmp_path).read_text(encoding="utf-8")
 
 
-def test_the_shipped_page_is_what_the_shipped_records_say():
+def test_shipped_page_matches_the_shipped_records():
     folder = Path(supple.__file__).parents[2] / "docs" / "papers"
     if not folder.is_dir():
         pytest.skip("no sources here")
-    said = (folder / "README.md").read_text(encoding="utf-8")
+    message = (folder / "README.md").read_text(encoding="utf-8")
     for path in folder.glob("*.json"):
         measurements = json.loads(path.read_text(encoding="utf-8"))
         key = path.stem.removesuffix("-cuda")
         assert key in rows()
         assert row_status(rows()[key], measurements) in WORDS
-        assert measurements["verdict"] in said
+        assert measurements["verdict"] in message
         assert all((folder / name).is_file() for name, _ in measurements.get("pictures", []))
 
 
-def test_numbers_are_brief():
+def test_numbers_are_rounded():
     assert brief({"a": 0.123456, "b": [1, 2], "c": list(range(9)), "d": None}) == (
         "a 0.123, b 1 2, c 9 values, d not finite"
     )
     assert plain({1: (True, "x", float("inf"))}) == {"1": [True, "x", None]}
 
 
-def test_an_experiment_measures_and_is_not_measured_again(tmp_path):
-    """The cheapest of them, end to end."""
+def test_finished_experiment_is_not_repeated(tmp_path):
+    """The cheapest experiment, end to end."""
     measurements = Measurements(tmp_path, "pbcm-fig2")
     verdict = run_row(measurements)
     assert verdict.startswith("agrees")

@@ -1,4 +1,4 @@
-"""The lowest modes of equilibria, against all eigenvalues of their Hessians, and against buckling."""
+"""Lowest modes of equilibria against all eigenvalues of their Hessians, and against buckling."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ MEMBRANE = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
 
 
 def draped(cells=4):
-    """Cloth on two corners, with its wrinkles."""
+    """Cloth with wrinkles, held at two corners."""
     scene = supple.Scene()
     cloth = scene.add_cloth(
         supple.sheet(cells, (1, 1), plane="xz"), MEMBRANE, supple.HingeBending(1e-4), density=0.2
@@ -26,7 +26,7 @@ def draped(cells=4):
 
 
 def sliding():
-    """A block, one side of which may only slide."""
+    """A block with one side on rollers."""
     scene = supple.Scene(gravity=(0, -1, 0))
     body = scene.add_solid(supple.block(3), material("corotated"), density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 0), axes="x")
@@ -35,7 +35,7 @@ def sliding():
 
 
 def spectrum(result):
-    """(k,) all eigenvalues over what is free."""
+    """All eigenvalues (k,) of the free part of the Hessian."""
     problem = make_problem(result.model, True, supple.Backend())
     problem.positions = result.positions
     assembly = Assembly(problem)
@@ -47,7 +47,7 @@ def spectrum(result):
 
 @pytest.mark.parametrize("few", [0, modes.MAX_DENSE_SIZE], ids=["iterated", "all"])
 @pytest.mark.parametrize("make", [draped, sliding])
-def test_they_are_the_smallest_eigenvalues(make, few, monkeypatch):
+def test_lowest_modes_are_the_smallest_eigenvalues(make, few, monkeypatch):
     monkeypatch.setattr(modes, "MAX_DENSE_SIZE", few)
     result = supple.equilibrium(make(), tolerance=1e-6)
     lowest = result.lowest_modes(3)
@@ -61,8 +61,8 @@ def test_they_are_the_smallest_eigenvalues(make, few, monkeypatch):
     assert result.report.error_estimate.stable == (lowest[0].eigenvalue > -1e-9 * expected[-1])
 
 
-def test_a_strip_that_is_compressed_gives_way():
-    """Flat, there is a direction across it along which the energy falls; it is found bent."""
+def test_compressed_strip_buckles():
+    """The flat strip has a transverse direction of negative curvature; the equilibrium is bent."""
     scene = supple.Scene(gravity=(0, 0, 0))
     cloth = scene.add_cloth(supple.sheet((8, 1), (1, 0.125)), MEMBRANE, supple.HingeBending(1e-3))
     scene.pin(cloth.where(lambda X: X[:, 0] <= 0.13))
@@ -79,8 +79,8 @@ def test_a_strip_that_is_compressed_gives_way():
 
 
 @pytest.mark.parametrize("constrained", [True, False])
-def test_soft_modes_are_computed_next_to_stiff_parts(constrained, monkeypatch):
-    """Ten million times as stiff; a body that nothing holds has six directions that cost nothing."""
+def test_soft_modes_are_accurate_next_to_stiff_parts(constrained, monkeypatch):
+    """The stiff part is ten million times stiffer; a free body has six zero modes."""
     scene = supple.Scene(gravity=(0, 0, 0))
     for young in (1e9, 1e2):
         elastic = supple.StableNeoHookean(young=young, poisson=0.3)
@@ -97,7 +97,7 @@ def test_soft_modes_are_computed_next_to_stiff_parts(constrained, monkeypatch):
     assert max(expected) < 100
 
 
-def test_directions_that_did_not_converge_are_reported(monkeypatch):
+def test_unconverged_modes_are_reported(monkeypatch):
     monkeypatch.setattr(modes, "MAX_DENSE_SIZE", 0)
     monkeypatch.setattr(modes, "MAX_ITERATIONS", 1)
     result = supple.equilibrium(sliding(), max_iterations=1)
@@ -106,7 +106,7 @@ def test_directions_that_did_not_converge_are_reported(monkeypatch):
 
 
 def differences(result, h=1e-6):
-    """(k,) eigenvalues of the central differences of forces."""
+    """Eigenvalues (k,) of the central differences of forces."""
     free = np.flatnonzero(result.model.free)
     H = []
     for i in free:
@@ -122,7 +122,7 @@ def differences(result, h=1e-6):
 
 
 @pytest.mark.parametrize("flows", ["plastic", "hencky", "maxwell"])
-def test_inelastic_flow_counts(flows):
+def test_inelastic_flow_is_part_of_the_hessian(flows):
     scene, branches = supple.Scene(gravity=(0, 0, 0)), ()
     if flows == "plastic":
         made_of = supple.materials.PlasticStVK(young=1e4, poisson=0.3, yield_strain=0.02, creep=30)

@@ -1,4 +1,4 @@
-"""What steps leave behind in elements: plastic strains [PBCM section 4.2], and that a state carries them."""
+"""History variables of elements: plastic strains [PBCM section 4.2], and their storage in states."""
 
 import pickle
 
@@ -24,7 +24,7 @@ def plastic(**changes):
 
 
 def flow(F, plastic_strain, dt, yield_strain, creep, most):
-    """What PBCM says of one element, with matrices."""
+    """PBCM's flow rule for one element, with matrices."""
     elastic = 0.5 * (F.T @ F - np.eye(3)) - plastic_strain
     deviator = elastic - np.trace(elastic) / 3 * np.eye(3)
     if np.linalg.norm(deviator) > yield_strain:
@@ -35,7 +35,7 @@ def flow(F, plastic_strain, dt, yield_strain, creep, most):
 
 @pytest.mark.parametrize("most", [1e6, 0.1])
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_an_element_that_is_sheared_to_and_fro_flows_as_the_paper_says(most, precision):
+def test_cyclic_shear_of_an_element_flows_as_in_the_paper(most, precision):
     kind = plastic(max_plastic_strain=most)
     model = build_model(cantilever(kind, cells=1))
     problem = Problem(model, precision)
@@ -55,7 +55,7 @@ def test_an_element_that_is_sheared_to_and_fro_flows_as_the_paper_says(most, pre
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_forces_are_those_of_the_energy_with_plastic_strains(precision):
+def test_forces_with_plastic_strains_are_derivatives_of_the_energy(precision):
     random = np.random.default_rng(0)
     scene = cantilever(plastic(), cells=2)
     model = build_model(scene)
@@ -77,8 +77,8 @@ def test_forces_are_those_of_the_energy_with_plastic_strains(precision):
     assert slope == pytest.approx(-(net * way).sum(), rel=1e-6 if precision == "float64" else 1e-4)
 
 
-def test_strains_that_are_given_are_where_a_body_comes_to_rest():
-    """F with Fᵀ F = I + 2 εₚ costs nothing."""
+def test_initial_plastic_strains_set_the_rest_shape():
+    """F with Fᵀ F = I + 2 εₚ costs no energy."""
     strain = np.diag([0.3, -0.1, 0.0])
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(2), plastic(plastic_strain=strain), density=1.0)
@@ -92,8 +92,8 @@ def test_strains_that_are_given_are_where_a_body_comes_to_rest():
 @pytest.mark.parametrize("quasistatic", [False, True], ids=["dynamic", "quasistatic"])
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", SOLVERS)
-def test_a_motion_goes_on_from_its_state_bit_by_bit(name, precision, quasistatic, tmp_path):
-    """Also through a file, which has the strains that the state has."""
+def test_motion_resumed_from_state_is_bitwise_identical(name, precision, quasistatic, tmp_path):
+    """A file stores the strains of the state, too."""
     if precision not in supple.solvers.SOLVERS[name].precisions:
         pytest.skip(f"{name} does not compute in {precision}")
     scene = twisted(plastic(), cells=3)
@@ -115,9 +115,9 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name, precision, quasistatic
             np.testing.assert_array_equal(*of_both)
 
 
-def test_what_has_flowed_stays_when_the_load_is_gone():
-    """More of it the faster it flows, and less of it the later it begins and where it is limited, as PBCM
-    Fig. 8 has it."""
+def test_plastic_deformation_remains_after_unloading():
+    """It is larger for faster flow, and smaller for a larger yield strain or a lower limit, as in PBCM Fig.
+    8."""
     left = {}
     for name, changes in {
         "a": {}, "faster": {"creep": 40.0}, "later": {"yield_strain": 0.2},
@@ -140,7 +140,7 @@ def test_what_has_flowed_stays_when_the_load_is_gone():
     assert left["a"] > left["limited"] > 0.01
 
 
-def test_batched_steppers_have_histories_of_their_own():
+def test_batched_steppers_have_separate_histories():
     scene = cantilever(plastic(), cells=2)
     scene.quasistatic = False
     options = {"dt": 0.1, "max_iterations": 10}
@@ -159,7 +159,7 @@ def test_batched_steppers_have_histories_of_their_own():
         assert strains[0].any()
 
 
-def test_other_values_of_a_parameter_leave_the_history_as_it_is():
+def test_changed_parameters_keep_the_history():
     model = build_model(tied_blocks(plastic(), material("corotated")))
     problem = Problem(model, "float64")
     strains = np.random.default_rng(0).standard_normal((model.terms[0].vertices.shape[0], 6))
@@ -177,7 +177,7 @@ def test_other_values_of_a_parameter_leave_the_history_as_it_is():
         ({"plastic_strain": np.full((48, 6), np.nan)}, "finite"),
     ],
 )
-def test_a_history_of_something_else_is_refused(history, sentence):
+def test_foreign_history_is_refused(history, sentence):
     scene = cantilever(plastic(), cells=2)
     rest = scene.bodies[0].mesh.points
     with pytest.raises(ValueError, match=sentence):

@@ -67,7 +67,7 @@ def folder(tmp_path_factory):
     return path / "results"
 
 
-def test_a_picture_is_a_file_or_an_image(swing, tmp_path):
+def test_picture_is_a_file_or_an_image(swing, tmp_path):
     scene, frames = swing
     path = supple.render(
         frames[-1], tmp_path / "frame.png", size=SMALL, camera="front", theme="dark", title="A"
@@ -83,8 +83,8 @@ def test_a_picture_is_a_file_or_an_image(swing, tmp_path):
     assert np.ptp(rest) > 50
 
 
-def test_pictures_of_the_residual_know_inertia_and_loads(swing):
-    """A frame that was solved to rounding shows nothing but rounding, though it moves and is loaded."""
+def test_residual_pictures_include_inertia_and_loads(swing):
+    """A moving, loaded frame solved to rounding shows only rounding."""
     scene = cantilever(material("corotated"), cells=2)
     scene.quasistatic, scene.dt, scene.substeps = False, 0.02, 2
     scene.add_force(scene.bodies[0], (0, 0, 3.0), ramp=supple.loads.Ramp((0, 0.1), (0, 1)))
@@ -98,12 +98,12 @@ def test_pictures_of_the_residual_know_inertia_and_loads(swing):
     assert np.nanmax(r) < 1e-9
 
 
-def test_a_field_of_ones_own(swing):
+def test_custom_field(swing):
     height = Field("y [m]", ("#ffffff", "#000000"), lambda model, positions, step: positions[:, 1])
     assert supple.render(swing[1][0], size=SMALL, field=height).shape == (240, 320, 3)
 
 
-def test_a_film_of_frames_as_they_come(swing, tmp_path):
+def test_film_of_lazy_frames(swing, tmp_path):
     frames, messages = swing[1], []
     path = supple.animate(
         iter(frames),
@@ -118,7 +118,7 @@ def test_a_film_of_frames_as_they_come(swing, tmp_path):
     assert turned.stat().st_size > 1000
 
 
-def test_a_saved_run_gives_frames_pictures_and_films(folder, tmp_path):
+def test_saved_run_gives_frames_pictures_and_films(folder, tmp_path):
     run = supple.load_run(folder)
     assert len(run.frames) == 3
     scene = supple.load_scene(folder / "scene.toml").scene
@@ -139,15 +139,15 @@ def test_a_saved_run_gives_frames_pictures_and_films(folder, tmp_path):
     assert supple.animate(run, tmp_path / "run.mp4", size=SMALL).stat().st_size > 1000
 
 
-def test_a_saved_run_is_one_line(folder):
+def test_repr_of_a_saved_run_is_one_line(folder):
     text = str(supple.load_run(folder))
     assert text.startswith(f"<SavedRun {str(folder)!r}: 3 of 3 frames, newton, <Scene: dynamic, ")
     assert "\n" not in text
     assert len(text) < 200 + len(str(folder))
 
 
-def test_a_saved_frame_is_gone_on_from_exactly(folder):
-    """Bitwise, as from a frame that was never saved: its state is read with it."""
+def test_saved_frame_resumes_exactly(folder):
+    """Bitwise, as from an unsaved frame: its state is read with it."""
     run, how = supple.load_run(folder), {"solver": supple.Newton(), "tolerance": 1e-4}
     scene = run.file.scene
     *_, last = supple.simulate(scene, initial=run.frames[1].state, first_frame=3, **how)
@@ -155,7 +155,7 @@ def test_a_saved_frame_is_gone_on_from_exactly(folder):
     np.testing.assert_array_equal(last.velocities, run.frames[2].velocities)
 
 
-def test_a_page_of_a_run(folder, tmp_path):
+def test_page_of_a_run(folder, tmp_path):
     path = supple.write_report(folder, tmp_path / "page.html")
     assert "<title>Swing" in path.read_text(encoding="utf-8")
     assert supple.write_report(supple.load_run(folder)) == folder / "report.html"
@@ -207,19 +207,19 @@ def test_a_page_of_a_run(folder, tmp_path):
         (lambda f, p: supple.write_report(p), "has no report.json"),
     ],
 )
-def test_what_cannot_be_displayed_is_said(swing, tmp_path, wrong, sentence):
+def test_wrong_calls_are_refused(swing, tmp_path, wrong, sentence):
     with pytest.raises((TypeError, ValueError), match=sentence):
         wrong(swing[1], tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_in_the_way_of_a_film_is_said_before_it_is_drawn(swing, tmp_path):
+def test_folder_at_the_film_path_is_refused_before_drawing(swing, tmp_path):
     (tmp_path / "a.mp4").mkdir()
     with pytest.raises(ValueError, match=r"a\.mp4 is a folder; name a file for a film"):
         supple.animate(swing[1], tmp_path / "a.mp4")
 
 
-def test_runs_of_substeps_refuse_the_residual_before_they_begin(tmp_path):
+def test_residual_field_is_refused_for_substeps_before_the_run(tmp_path):
     (tmp_path / "swing.toml").write_text(SCENE.replace("dt = 0.05", "dt = 0.05\nsubsteps = 2"))
     arguments = [
         "run",
@@ -235,7 +235,7 @@ def test_runs_of_substeps_refuse_the_residual_before_they_begin(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_importing_supple_imports_nothing_that_draws():
+def test_importing_supple_imports_no_drawing_library():
     drawing = ("vtk", "pyvista", "matplotlib", "PIL", "jinja2", "typer")
     drawing += ("supple.cli", "supple.runs", "supple.view")
     code = f"import sys, supple; print([name for name in {drawing!r} if name in sys.modules])"

@@ -1,4 +1,4 @@
-"""Writes scene files."""
+"""A fixture that writes scene files."""
 
 import pytest
 

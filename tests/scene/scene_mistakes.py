@@ -1,4 +1,4 @@
-"""Scene files with a mistake, by what it is, and the sentence that names it."""
+"""Scene files with one mistake each, and the expected error messages."""
 
 from scene_texts import PINNED, SOLID, pinned
 

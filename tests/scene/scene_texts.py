@@ -1,4 +1,4 @@
-"""Scene files that tests begin with."""
+"""Texts of scene files for tests."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ PINNED = SOLID + '\n[[pin]]\nwhere = { side = "x-" }\n'
 
 
 def cells_inside(surface, length, message):
-    """Tetrahedra of a grid that lie inside a surface, in place of fTetWild's, which take much longer."""
+    """Tetrahedra of a grid inside a surface, as a fast replacement of fTetWild."""
     cells = np.maximum(2, np.ceil(surface.size / length)).astype(int)
     grid = block(cells.tolist(), surface.size, surface.points.min(axis=0))
     centers = pyvista.PolyData(grid.points[grid.tets].mean(axis=1))

@@ -1,4 +1,4 @@
-"""Attachments between points that are no vertices of either body."""
+"""Attachments at points between vertices."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ POINTS = np.array([[0.3, 1.0, 0.4], [0.71, 1.0, 0.23], [0.6, 1.0, 0.8], [0.2, 1.
 
 
 def blocks(gap=0.0):
-    """Two blocks whose meshes do not match, one over the other."""
+    """Two blocks with different meshes, one above the other."""
     scene = supple.Scene(gravity=(0, -1, 0))
     upper = scene.add_solid(supple.block(3, origin=(0, 1 + gap, 0)), material("corotated"), density=10)
     lower = scene.add_solid(supple.block(2), material("corotated"), density=10)
@@ -25,7 +25,7 @@ def ends(result):
 
 
 @pytest.mark.parametrize("solver", ["pbng", "newton", "xpbd"])
-def test_points_of_two_bodies_meet(solver):
+def test_attached_points_of_two_bodies_coincide(solver):
     scene, upper, lower = blocks(gap=0.05)
     scene.attach(lower, upper, stiffness=1e6, at=POINTS)
     weights = scene.attachments[0].weights
@@ -41,7 +41,7 @@ def test_points_of_two_bodies_meet(solver):
     assert abs(attached[:, 1].mean() - 1.05) < 0.1
 
 
-def test_the_offset_is_preserved_and_fixed_points_hold():
+def test_offset_is_preserved_and_fixed_points_hold():
     scene, upper, lower = blocks(gap=0.05)
     scene.attach(lower, upper, stiffness=1e6, at=POINTS, keep_offset=True)
     attached, anchors = ends(supple.equilibrium(scene, solver="newton", tolerance=1e-6)).swapaxes(0, 1)
@@ -54,7 +54,7 @@ def test_the_offset_is_preserved_and_fixed_points_hold():
     np.testing.assert_allclose(attached, POINTS, atol=1e-4)
 
 
-def test_what_means_nothing_is_refused():
+def test_invalid_attachments_are_refused():
     scene, upper, lower = blocks()
     with pytest.raises(SceneError, match="binds a body to another body or to fixed points"):
         scene.attach(lower.where([0]), upper, stiffness=1, at=POINTS)
@@ -64,7 +64,7 @@ def test_what_means_nothing_is_refused():
         scene.attach(lower, upper, stiffness=1, at=[[1, 2]])
 
 
-def test_scene_files_have_it(tmp_path):
+def test_attachment_points_in_scene_files(tmp_path):
     path = tmp_path / "tied.toml"
     path.write_text("""
 [[solid]]

@@ -19,13 +19,13 @@ def centers(mesh):
     return mesh.points[mesh.tets].mean(axis=1)
 
 
-def test_a_force_per_volume_that_is_density_times_g_is_gravity():
+def test_force_density_of_gravity_equals_gravity():
     scene, body = scene_with()
     scene.add_body_force(body, (0, -3.0 * 9.8, 0))
     np.testing.assert_allclose(scene.loads[0].force, body.masses[:, None] * (0, -9.8, 0), atol=1e-12)
 
 
-def test_a_field_a_function_and_rows_are_the_same():
+def test_field_function_and_rows_are_equal():
     rows = np.column_stack([centers(MESH)[:, 0], np.ones((MESH.n_tets, 2))])
     mesh = MESH.with_data(cell_data={"pull": rows})
     forces = []
@@ -37,7 +37,7 @@ def test_a_field_a_function_and_rows_are_the_same():
     np.testing.assert_allclose(forces[0].sum(axis=0), MESH.measures @ rows)
 
 
-def test_on_a_region_and_on_cloth():
+def test_force_on_a_region_and_on_cloth():
     regions = [supple.scene.Region("end", lambda C: C[:, 0] > 1, material("corotated"))]
     scene, body = scene_with(regions=regions)
     scene.add_body_force(body.region("end"), (0, 0, 2.0), supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
@@ -77,7 +77,7 @@ force = [0, 5, 0]
 """
 
 
-def test_in_a_scene_file(tmp_path):
+def test_body_forces_in_a_scene_file(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(FILE, encoding="utf-8")
     (load,) = load_scene(path).scene.loads

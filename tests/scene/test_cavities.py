@@ -1,4 +1,4 @@
-"""Chambers with air, and cables."""
+"""Chambers with gas or pressure, and cables."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ KIND = supple.StVK(young=2e5, poisson=0.3)
 
 
 def hollow(cells=3):
-    """A unit cube with a cube in its middle cut out."""
+    """A unit cube with a cubic cavity in its middle."""
     mesh = supple.block((cells,) * 3)
     centers = mesh.points[mesh.tets].mean(axis=1)
     return mesh.extract_cells(~(np.abs(centers - 0.5) < 1 / 6).all(axis=1))
@@ -38,7 +38,7 @@ def volume_of(scene, positions):
 
 @pytest.mark.parametrize("solver", ["newton", "pbng"])
 @pytest.mark.parametrize("ambient", [1e5, 0.0])
-def test_gas_keeps_p_times_v_and_pushes_as_that_pressure_does(solver, ambient):
+def test_gas_keeps_p_times_v_and_acts_as_its_pressure(solver, ambient):
     scene = chamber(pressure=6e4, sealed=True, ambient=ambient)
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-6, max_iterations=4000)
     assert result.report.ok
@@ -49,7 +49,7 @@ def test_gas_keeps_p_times_v_and_pushes_as_that_pressure_does(solver, ambient):
     np.testing.assert_allclose(reference.positions, result.positions, atol=1e-5)
 
 
-def test_pressure_of_a_chamber_is_a_force_on_its_walls():
+def test_chamber_pressure_acts_on_the_walls():
     scene = chamber(pressure=100.0)
     evaluation = supple.evaluate(scene, scene.bodies[0].points)
     walls = scene.bodies[0].where(inside)
@@ -78,12 +78,12 @@ def test_frames_have_the_pressure_of_their_time():
         ({"ambient": -1.0}, "ambient"),
     ],
 )
-def test_bad_chambers_are_reported(options, sentence):
+def test_bad_chambers_are_refused(options, sentence):
     with pytest.raises(SceneError, match=sentence):
         chamber(**options)
 
 
-def test_open_walls_are_reported():
+def test_open_walls_are_refused():
     scene = supple.Scene()
     body = scene.add_solid(supple.block(2), KIND)
     with pytest.raises(SceneError, match=r"must be closed, and \d+ edges are open"):
@@ -91,7 +91,7 @@ def test_open_walls_are_reported():
 
 
 @pytest.mark.parametrize("mesh", [hollow(), supple.block(2)], ids=["both surfaces", "no chamber"])
-def test_an_outer_surface_is_no_chamber(mesh):
+def test_outer_surface_is_refused_as_chamber(mesh):
     scene = supple.Scene()
     body = scene.add_solid(mesh, KIND)
     with pytest.raises(SceneError, match="encloses the body itself, not a chamber"):
@@ -102,7 +102,7 @@ EDGES = [((0, y, z), (1, y, z)) for y in (0, 1) for z in (0, 1)]
 
 
 def pressed(cells=1, **options):
-    """A unit cube with ν = 0, with a cable along each of its four edges in x."""
+    """A unit cube with ν = 0 and a cable along each of its four edges in x."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.5, frames=2)
     body = scene.add_solid(supple.block(cells), supple.StVK(young=1e3, poisson=0.0), density=1.0)
     for axis in range(3):
@@ -113,8 +113,8 @@ def pressed(cells=1, **options):
 
 
 @pytest.mark.parametrize("solver", ["newton", "pbng", "xpbd"])
-def test_cables_under_tension_compress_a_cube(solver):
-    """4 T = E λ (1 - λ²)/2, which has its largest stable λ above 1/√3; each corner carries its own cable."""
+def test_cable_tension_compresses_a_cube(solver):
+    """4 T = E λ (1 - λ²)/2 has its largest stable λ above 1/√3; each corner carries its own cable."""
     result = supple.equilibrium(pressed(tension=20.0), solver=solver, tolerance=1e-6, max_iterations=20000)
     stretch = max(z.real for z in np.roots([500, 0, -500, 80]) if abs(z.imag) < 1e-9)
     end = result.positions[:, 0] > 0.5
@@ -124,7 +124,7 @@ def test_cables_under_tension_compress_a_cube(solver):
 
 
 @pytest.mark.parametrize("solver", ["newton", "pbd"])
-def test_cables_of_a_length_hold_it(solver):
+def test_cable_length_limits_a_cube(solver):
     scene = pressed(length=0.9, stiffness=1e7)
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-7, max_iterations=3000)
     np.testing.assert_allclose(result.positions[result.positions[:, 0] > 0.5, 0], 0.9, atol=1e-3)
@@ -132,14 +132,14 @@ def test_cables_of_a_length_hold_it(solver):
     np.testing.assert_allclose(slack.positions, scene.bodies[0].points, atol=1e-9)
 
 
-def test_a_ramp_pulls_a_cable():
+def test_ramp_shortens_a_cable():
     scene = pressed(length=0.8, stiffness=1e7, ramp=supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
     lengths = [f.positions[:, 0].max() for f in supple.simulate(scene, solver="newton", tolerance=1e-7)]
     np.testing.assert_allclose(lengths, [0.9, 0.8], atol=1e-3)
 
 
 @pytest.mark.parametrize("options", [{"tension": 3.0}, {"length": 1.5, "stiffness": 200.0}])
-def test_forces_and_second_derivatives_are_those_of_the_energy(options):
+def test_cable_forces_and_hessian_are_derivatives_of_the_energy(options):
     random = np.random.default_rng(0)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(2), material("stvk", young=1.0), density=1.0)
@@ -187,19 +187,19 @@ def test_forces_and_second_derivatives_are_those_of_the_energy(options):
         ([(0, 0, 0), (9, 0, 0)], {"tension": 1.0}, "from the nearest vertex"),
     ],
 )
-def test_bad_cables_are_reported(points, options, sentence):
+def test_bad_cables_are_refused(points, options, sentence):
     scene = supple.Scene()
     body = scene.add_solid(supple.block(2), KIND)
     with pytest.raises(SceneError, match=sentence):
         scene.add_cable(body, points, **options)
 
 
-def test_pbd_has_no_tension():
+def test_pbd_refuses_cable_tension():
     with pytest.raises(ValueError, match="pbd has no forces"):
         supple.equilibrium(pressed(tension=1.0), solver="pbd", max_iterations=2)
 
 
-def test_scene_files_have_them(tmp_path):
+def test_scene_files_with_cavities_and_cables(tmp_path):
     path = tmp_path / "finger.toml"
     text = """
         gravity = [0, 0, 0]
@@ -233,8 +233,8 @@ def test_scene_files_have_them(tmp_path):
             load_scene(path)
 
 
-def test_a_chamber_that_bursts_is_reported():
-    """Walls of neo-Hookean rubber hold a pressure up to some limit, beyond which they grow without end."""
+def test_bursting_chamber_is_reported():
+    """Walls of neo-Hookean rubber have a limit pressure, beyond which they grow without bound."""
 
     def inflated(pressure):
         scene = supple.Scene(gravity=(0, 0, 0))

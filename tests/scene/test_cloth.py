@@ -1,4 +1,4 @@
-"""Cloth in scenes: closed forms, rest shapes, loads, seams, and everything that is asked of a body."""
+"""Cloth in scenes: closed forms, rest shapes, loads, seams, and all features of bodies."""
 
 import pickle
 
@@ -23,7 +23,7 @@ def strip(cells=(2, 8), size=(0.2, 1.0), gravity=(0, -9.81, 0), quasistatic=True
     return scene, cloth
 
 
-def test_a_hanging_strip_is_stretched_by_half_its_weight():
+def test_hanging_strip_is_stretched_by_half_its_weight():
     """ρ_A g L²/(2 E t)."""
     scene, cloth = strip(
         membrane=supple.materials.PlaneStressStVK(young=1e6, poisson=0.0), density=0.2, thickness=1e-3
@@ -37,8 +37,8 @@ def test_a_hanging_strip_is_stretched_by_half_its_weight():
     assert evaluation.volume_ratio.min() > 1
 
 
-def test_a_heavy_strip_hangs_as_a_catenary():
-    """Longer than the span by its rest shape; sag within 1 %."""
+def test_heavy_strip_hangs_as_a_catenary():
+    """Its rest shape is longer than the span; the sag is within 1 %."""
     span, length = 1.0, 1.2
     mesh = supple.sheet((40, 1), (span, 0.02), plane="xz", pattern="parallel")
     scene = supple.Scene()
@@ -58,8 +58,8 @@ def test_a_heavy_strip_hangs_as_a_catenary():
 
 
 @pytest.mark.parametrize("bending", [None, supple.HingeBending(rigidity=1e-3)], ids=["membrane", "hinges"])
-def test_a_rest_shape_counts_wherever_cloth_starts(bending):
-    """Energies and forces are those of cloth that starts there, also where the pattern is turned."""
+def test_rest_shape_is_independent_of_the_start(bending):
+    """Energies and forces equal those of cloth that starts at the pattern, also for a rotated pattern."""
     mesh = supple.sheet(3, pattern="equilateral")
     moved = mesh.points * [1.3, 0.8, 1] + 0.05 * np.sin(3 * mesh.points[:, [1, 2, 0]])
     turned = mesh.rotated((1, 2, 3), 1.0)
@@ -79,7 +79,7 @@ def test_a_rest_shape_counts_wherever_cloth_starts(bending):
     np.testing.assert_allclose(scenes[1].bodies[0].masses, scenes[0].bodies[0].masses)
 
 
-def test_stretched_cloth_goes_back_to_its_rest_shape():
+def test_stretched_cloth_returns_to_its_rest_shape():
     mesh = supple.sheet(3)
     scene = supple.Scene(gravity=(0, 0, 0))
     cloth = scene.add_cloth(mesh, SOFT, rest=0.7 * mesh.uv)
@@ -90,8 +90,8 @@ def test_stretched_cloth_goes_back_to_its_rest_shape():
     np.testing.assert_allclose(result.positions, 0.7 * mesh.points, atol=1e-6)
 
 
-def test_a_rolled_pattern_is_flat_at_rest():
-    """A tube cut from a sheet: without bending at rest where it is a tube, with it where the pattern is."""
+def test_rolled_pattern_is_flat_at_rest():
+    """By default the tube is at rest; with rest="uv" its hinges have the bending energy of a rolled plate."""
     tube = supple.meshes.tube(0.2, 0.363, 24)  # equilateral
     energies = []
     for options in ({}, {"rest": "uv"}, {"bending": supple.HingeBending(1e-3)}):
@@ -117,7 +117,7 @@ def balloon(pressure, resolution=4, radius=0.5, thickness=1e-3, ramp=None):
     return scene, cloth
 
 
-def test_an_inflated_sphere_is_a_balloon():
+def test_inflated_sphere_matches_the_balloon_formula():
     """p = h ψ'(λ)/(R λ²) with the energy ψ of equal stretches λ."""
     R, h, p = 0.5, 1e-3, 500.0
     scene, cloth = balloon(p)
@@ -156,14 +156,14 @@ def test_pressure_is_the_derivative_of_its_energy():
     assert len(force[0].element_energy) == len(term.vertices)
 
 
-def test_open_surfaces_hold_no_pressure():
+def test_open_surfaces_refuse_pressure():
     scene, cloth = strip()
     scene.add_pressure(cloth, 10.0)
     with pytest.raises(supple.SceneError, match="needs a closed surface, or one whose edges are pinned"):
         supple.scene.build_model(scene)
 
 
-def test_a_pressure_may_grow():
+def test_pressure_may_be_ramped():
     scene, _ = balloon(300.0, resolution=2, ramp=supple.loads.Ramp((0, 1), (0, 1)))
     half, uninterrupted = supple.simulate(scene, solver="newton", dt=0.5, frames=2, tolerance=1e-8)
     inflated, _ = balloon(150.0, resolution=2)
@@ -172,7 +172,7 @@ def test_a_pressure_may_grow():
     assert np.ptp(uninterrupted.positions) > np.ptp(half.positions)
 
 
-def test_wind_pushes_a_plate_by_its_drag_and_lift():
+def test_wind_force_on_a_plate_is_drag_and_lift():
     scene, cloth = strip(quasistatic=False)
     scene.add_wind((0, 0, 3.0), drag=1.5, lift=0.5)
     (wind,) = scene.winds
@@ -185,7 +185,7 @@ def test_wind_pushes_a_plate_by_its_drag_and_lift():
     np.testing.assert_allclose(slanted, (0, 0, 0.5 * 1.2 * 0.2 * 0.8 * 2), atol=1e-12)
 
 
-def test_a_falling_sheet_reaches_its_terminal_velocity():
+def test_falling_sheet_reaches_its_terminal_velocity():
     scene = supple.Scene(quasistatic=False, dt=1 / 30)
     one = supple.TriMesh([[0, 0, 0], [1, 0, 0], [0, 0, 1]], [[0, 1, 2]])  # a sheet would fold as it falls
     cloth = scene.add_cloth(one, MEMBRANE, density=0.2)
@@ -196,7 +196,7 @@ def test_a_falling_sheet_reaches_its_terminal_velocity():
     assert cloth.masses.sum() == pytest.approx(0.1)
 
 
-def test_wind_has_no_equilibrium():
+def test_wind_is_refused_in_equilibria():
     scene, _ = strip()
     scene.add_wind((1, 0, 0))
     with pytest.raises(supple.SceneError, match="wind that blows on 'cloth0' has no equilibrium"):
@@ -217,7 +217,7 @@ def test_pieces_are_sewn_by_distance():
 
 
 def test_cloth_hangs_from_a_solid():
-    """In one scene: cells of both types are counted, evaluated and pictured together."""
+    """Cells of both types in one scene are counted, evaluated and drawn together."""
     scene = supple.Scene()
     block = scene.add_solid(
         supple.block(2, (0.2, 0.2, 0.2), (0, 0.5, -0.1)), supple.Corotated(young=1e5, poisson=0.3)
@@ -245,7 +245,7 @@ def test_cloth_hangs_from_a_solid():
 
 
 def test_both_sides_of_cloth_are_lit():
-    """A sheet seen from behind is as bright as one that is turned over."""
+    """A sheet seen from behind is as bright as a flipped one."""
     scene, _ = strip(cells=(2, 2), size=(1.0, 1.0))
     other = supple.Scene()
     mesh = scene.bodies[0].mesh
@@ -266,8 +266,8 @@ def test_equilibria_of_cloth_vary():
 
 
 @pytest.mark.parametrize("solver", ["pbng", "xpbd", "gpbd", "pbd", "fpxpbd"])
-def test_patterns_work_in_element_wise_methods(solver):
-    """Which write corners back: with the rest shape where cloth starts they do what they do without one."""
+def test_rest_patterns_in_element_wise_methods(solver):
+    """A rest shape equal to the start gives the same result as no rest shape."""
     scene, cloth = strip(cells=(1, 3), quasistatic=False)
     mesh = cloth.mesh
     other = supple.Scene(quasistatic=False)
@@ -280,7 +280,7 @@ def test_patterns_work_in_element_wise_methods(solver):
     np.testing.assert_allclose(frames[1].positions, frames[0].positions, atol=1e-9)
 
 
-def test_gas_that_is_sealed_in_keeps_p_times_v():
+def test_sealed_gas_keeps_p_times_v():
     scene, cloth = balloon(500.0, resolution=3)
     scene.inflations.clear()
     scene.add_cavity(cloth, 500.0, sealed=True, ambient=1000.0)
@@ -292,7 +292,7 @@ def test_gas_that_is_sealed_in_keeps_p_times_v():
 
 
 def test_folds_threads_and_areas_are_quantities():
-    """A sheet that is stretched along its weft and folded along a line; solids have none."""
+    """A sheet stretched along its weft and folded along a line; solids have none of them."""
     scene = supple.Scene(gravity=(0, 0, 0))
     mesh = supple.sheet((4, 2))
     scene.add_cloth(mesh, MEMBRANE)

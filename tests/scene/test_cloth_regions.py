@@ -1,8 +1,8 @@
-"""Regions of cloth: triangles of other membranes."""
+"""Regions of cloth: triangles with other membranes."""
 
 import numpy as np
 import pytest
-from fabrics import invented
+from fabrics import invented_fabric
 
 import supple
 from supple.terms.hylc.fabric import fabric_of
@@ -13,7 +13,7 @@ LENGTH, FORCE, THICKNESS = 1.0, 1.0, 1e-3
 
 
 def strip(material, regions=(), rest=None, cells=(8, 1), **options):
-    """Pulled along x by a force; its sides stay where they are across."""
+    """A strip pulled along x by a force, with fixed transverse positions of its sides."""
     scene = supple.Scene(gravity=(0, 0, 0))
     mesh = supple.sheet(cells, (LENGTH, 0.25), plane="xz")
     cloth = scene.add_cloth(mesh, material, thickness=THICKNESS, rest=rest, regions=regions, **options)
@@ -28,7 +28,7 @@ def half(X):
 
 
 def stretch(material, part):
-    """Of a strip with ν = 0: E (λ² - 1)/2 λ times the section balances the force."""
+    """Stretch of a strip with ν = 0: E (λ² - 1)/2 λ times the section balances the force."""
     tension = FORCE / (0.25 * THICKNESS * material.given()["young"])
     return part * next(
         x.real for x in np.roots([0.5, 0, -0.5, -tension]) if abs(x.imag) < 1e-12 and x.real > 0
@@ -37,7 +37,7 @@ def stretch(material, part):
 
 @pytest.mark.parametrize("solver", ["newton", "pbng"])
 @pytest.mark.parametrize("rest", [None, "plane"])
-def test_a_strip_of_two_materials_stretches_as_both(solver, rest):
+def test_strip_of_two_materials_stretches_as_both(solver, rest):
     flat = None if rest is None else supple.sheet((8, 1), (LENGTH, 0.25), plane="xz")
     scene, cloth = strip(SOFT, [supple.scene.Region("stiff", half, STIFF)], flat)
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-9, max_iterations=20_000)
@@ -47,7 +47,7 @@ def test_a_strip_of_two_materials_stretches_as_both(solver, rest):
     assert middle == pytest.approx(stretch(SOFT, 0.5), rel=1e-6)
 
 
-def test_a_region_of_everything_is_the_body_and_values_may_differ_by_triangle():
+def test_region_of_all_triangles_equals_the_body_and_parameters_vary_by_triangle():
     full_body, _ = strip(STIFF)
     scene, cloth = strip(SOFT, [supple.scene.Region("all", np.ones(16, bool), STIFF)])
     same = supple.equilibrium(scene, solver="newton", tolerance=1e-10).positions
@@ -64,7 +64,7 @@ def test_a_region_of_everything_is_the_body_and_values_may_differ_by_triangle():
     np.testing.assert_allclose(*result, atol=1e-9)
 
 
-def test_masses_forces_and_evaluations_know_regions():
+def test_masses_forces_and_evaluations_respect_regions():
     scene, cloth = strip(SOFT, [supple.scene.Region("stiff", half, STIFF, density=0.6)])
     assert cloth.masses.sum() == pytest.approx(0.25 * (0.5 * 0.2 + 0.5 * 0.6))
     scene.vary(cloth.region("stiff"), "young", supple.loads.Ramp([0, 1], [1, 0.5]))
@@ -108,14 +108,14 @@ def test_regions_move_and_are_drawn(tmp_path):
         ),
     ],
 )
-def test_what_is_no_region_of_cloth_is_refused(regions, sentence):
+def test_invalid_regions_of_cloth_are_refused(regions, sentence):
     with pytest.raises(supple.SceneError, match=sentence):
         strip(SOFT, regions)
 
 
-def test_fabrics_have_no_regions():
+def test_fabrics_refuse_regions():
     with pytest.raises(supple.SceneError, match="A fabric is of one material"):
-        strip(fabric_of(invented(), "twill"), [supple.scene.Region("a", [0], STIFF)], "uv")
+        strip(fabric_of(invented_fabric(), "twill"), [supple.scene.Region("a", [0], STIFF)], "uv")
 
 
 FILE = """

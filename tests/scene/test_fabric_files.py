@@ -1,10 +1,10 @@
-"""Fabrics in scene files: by path and by name, solved by every command, refused with what is wrong."""
+"""Fabrics in scene files: by path and by name, in every command, and error messages."""
 
 import json
 
 import numpy as np
 import pytest
-from fabrics import invented
+from fabrics import invented_fabric
 
 import supple
 
@@ -29,10 +29,10 @@ tolerance = 1e-6
 
 @pytest.fixture
 def written(tmp_path, monkeypatch):
-    """Writes a scene with the fabric of a file next to it, which is also found by its name."""
+    """Fixture that writes a scene next to its fabric file, which is also found by name."""
     (tmp_path / "hylc" / "materials").mkdir(parents=True)
     for folder in (tmp_path, tmp_path / "hylc" / "materials"):
-        (folder / "twill.json").write_text(json.dumps(invented()), encoding="utf-8")
+        (folder / "twill.json").write_text(json.dumps(invented_fabric()), encoding="utf-8")
     monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
 
     def write(fabric, text=SCENE):
@@ -50,7 +50,7 @@ def test_fabrics_are_selected_by_path_and_by_name(written, fabric):
     assert body.density == body.fabric.density
 
 
-def test_a_fabric_in_a_file_moves_as_one_from_python(written):
+def test_fabric_file_moves_as_a_fabric_from_python(written):
     file = supple.load_scene(written("twill"))
     scene = supple.Scene(quasistatic=False, dt=0.005)
     mesh = supple.sheet((3, 3), (0.06, 0.06), plane="zx")
@@ -64,7 +64,7 @@ def test_a_fabric_in_a_file_moves_as_one_from_python(written):
 
 
 def broken(**changes):
-    return json.dumps(invented() | changes)
+    return json.dumps(invented_fabric() | changes)
 
 
 WRONG = {
@@ -88,18 +88,18 @@ def test_broken_fabrics_are_refused(written, tmp_path, case):
         (tmp_path / "linen.json").write_text(content)
     with pytest.raises(supple.scene.SceneFileError) as refused:
         supple.load_scene(written(fabric))
-    said = str(refused.value)
-    assert "cloth[0].fabric" in said
-    assert sentence in said
+    message = str(refused.value)
+    assert "cloth[0].fabric" in message
+    assert sentence in message
 
 
-def test_all_mistakes_of_cloth_are_said_at_once(written):
+def test_all_mistakes_of_cloth_are_reported_at_once(written):
     text = SCENE.replace("rest = { uv = {} }", "bending = { hinge = { rigidity = 1e-5 } }")
     with pytest.raises(supple.scene.SceneFileError) as refused:
         supple.load_scene(written("twill", text))
-    said = str(refused.value)
-    assert "a fabric resists bending by itself" in said.lower()
-    assert "flat at rest, with its threads along x and y" in said
+    message = str(refused.value)
+    assert "a fabric resists bending by itself" in message.lower()
+    assert "flat at rest, with its threads along x and y" in message
     text = SCENE.replace("fabric =", "membrane = { stvk = { young = 1e5, poisson = 0.3 } }\nfabric =")
     with pytest.raises(supple.scene.SceneFileError, match="it has both"):
         supple.load_scene(written("twill", text))

@@ -1,4 +1,4 @@
-"""Tractions that turn with their surface."""
+"""Follower tractions, which rotate with their surface."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ KIND = supple.StVK(young=1e5, poisson=0.3)
 
 
 def plate(traction, cells=(8, 1, 2), following=True, ramp=None, kind=KIND):
-    """A strip that is pinned at one end, with a traction on its upper side."""
+    """A strip pinned at one end with a traction on its upper side."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells, size=(2, 0.2, 0.5)), kind, density=1.0)
     scene.pin(body.where(face(0, 0)))
@@ -21,7 +21,7 @@ def plate(traction, cells=(8, 1, 2), following=True, ramp=None, kind=KIND):
     return scene, body
 
 
-def test_forces_turn_with_a_body_and_grow_with_its_area():
+def test_follower_forces_rotate_with_the_body_and_scale_with_its_area():
     scene, body = plate((300.0, -200.0, 100.0))
     load = scene.follower_tractions[0]
     for Q in rotations(4):
@@ -31,7 +31,7 @@ def test_forces_turn_with_a_body_and_grow_with_its_area():
     np.testing.assert_allclose(total_force, 2 * 0.5 * np.array([300.0, -200.0, 100.0]), rtol=1e-12)
 
 
-def test_frames_are_rotations_that_shear_turns_by_the_nearest_one():
+def test_surface_frames_are_closest_rotations():
     X = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
     shear = np.array([[1.0, 0.4, 0], [0, 1, 0], [0, 0, 1]])
     (R,) = frames(X @ shear.T, np.array([[0, 1, 2]]), like=X)
@@ -40,7 +40,7 @@ def test_frames_are_rotations_that_shear_turns_by_the_nearest_one():
     np.testing.assert_allclose(R[:2, 0], [np.cos(angle), np.sin(angle)], atol=1e-14)
 
 
-def test_the_load_stiffness_is_the_derivative_of_the_forces():
+def test_load_stiffness_is_the_derivative_of_the_forces():
     scene, body = plate((300.0, -200.0, 100.0), cells=(2, 1, 1))
     load, h, rng = scene.follower_tractions[0], 1e-6, np.random.default_rng(3)
     x = (1.3 * body.points + 0.05 * rng.normal(size=body.points.shape)) @ rotations(2)[1].T
@@ -54,7 +54,7 @@ def test_the_load_stiffness_is_the_derivative_of_the_forces():
 
 
 @pytest.mark.parametrize("solver", ["newton", "hybrid", "pbng"])
-def test_it_comes_to_rest_where_forces_are_those_of_the_surface_as_it_is(solver):
+def test_equilibrium_has_the_forces_of_the_deformed_surface(solver):
     scene, body = plate(-150.0)
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-6, max_iterations=20_000)
     assert result.report.ok
@@ -71,7 +71,7 @@ def test_it_comes_to_rest_where_forces_are_those_of_the_surface_as_it_is(solver)
     np.testing.assert_allclose(again.net_force, evaluation.net_force, atol=1e-4 * np.abs(expected).max())
 
 
-def test_on_a_closed_surface_it_is_a_pressure():
+def test_follower_traction_on_a_closed_surface_is_a_pressure():
     def block(add):
         scene = supple.Scene(gravity=(0, 0, 0))
         body = scene.add_solid(supple.block(2), KIND, density=1.0)
@@ -85,7 +85,7 @@ def test_on_a_closed_surface_it_is_a_pressure():
     np.testing.assert_allclose(rotation, energy, atol=2e-6)
 
 
-def test_frames_of_a_motion_have_the_part_of_their_time():
+def test_frames_of_a_motion_have_the_ramped_traction():
     scene, _ = plate((0, -1.0, 0), ramp=supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
     scene.quasistatic, scene.dt, scene.frames = False, 0.5, 2
     totals = [
@@ -95,7 +95,7 @@ def test_frames_of_a_motion_have_the_part_of_their_time():
     np.testing.assert_allclose(totals, [-0.5, -1.0], rtol=1e-2)
 
 
-def test_a_dead_number_is_along_the_normals_at_rest():
+def test_scalar_dead_traction_is_along_the_rest_normals():
     scene, _ = plate(-3.0, following=False)
     np.testing.assert_allclose(scene.loads[0].force.sum(axis=0), (0, -3.0, 0), atol=1e-12)
     assert not scene.follower_tractions
@@ -128,7 +128,7 @@ following = true
 """
 
 
-def test_in_a_scene_file(tmp_path):
+def test_follower_traction_in_a_scene_file(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(SCENE, encoding="utf-8")
     (load,) = load_scene(path).scene.follower_tractions
@@ -137,7 +137,7 @@ def test_in_a_scene_file(tmp_path):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_every_solver_takes_them_or_says_who_does(name):
+def test_every_solver_supports_follower_tractions_or_names_others(name):
     scene, _ = plate(-1.0, cells=(2, 1, 1), kind=supple.Corotated(young=1e5, poisson=0.3))
     able = {"hybrid", "pbng", "newton", "mpbng"}
     if name in able:
@@ -147,14 +147,14 @@ def test_every_solver_takes_them_or_says_who_does(name):
         supple.equilibrium(scene, solver=name, max_iterations=2)
 
 
-def test_a_comparison_goes_on_with_those_who_can():
+def test_comparison_continues_with_supporting_solvers():
     scene, _ = plate(-1.0, cells=(2, 1, 1))
     trials = supple.compare(scene, ["xpbd", "gpbd", "pbng"], max_iterations=2).trials
     assert [trial.report is not None for trial in trials] == [False, False, True]
     assert trials[0].error.startswith("xpbd cannot treat following tractions")
 
 
-def test_reports_say_that_stability_is_not_known_under_follower_tractions():
+def test_reports_note_unknown_stability_under_follower_tractions():
     def noted(following):
         scene = supple.Scene(gravity=(0, 0, 0))
         bar = scene.add_solid(

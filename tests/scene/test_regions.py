@@ -15,7 +15,7 @@ def upper(C):
 
 
 def column(regions, cells=2, **options):
-    """A unit column that stands on rollers, with a load on top."""
+    """A unit column on rollers with a load on top."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), SOFT, density=10, regions=regions, **options)
     for axis in range(3):
@@ -26,8 +26,8 @@ def column(regions, cells=2, **options):
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("solver", ["pbng", "newton"])
-def test_a_column_of_two_materials_stretches_as_springs_in_a_row(solver, precision):
-    """With ν = 0 each half has its own uniaxial stretch: P(λ) = λ E (λ² - 1)/2 below, E (λ - 1) above."""
+def test_column_of_two_materials_stretches_as_springs_in_series(solver, precision):
+    """With ν = 0 each half has a separate uniaxial stretch: P(λ) = λ E (λ² - 1)/2 below, E (λ - 1) above."""
     if solver == "newton" and precision == "float32":
         pytest.skip("newton computes in float64")
     scene, body = column([supple.scene.Region("top", upper, STIFF, density=30)])
@@ -41,7 +41,7 @@ def test_a_column_of_two_materials_stretches_as_springs_in_a_row(solver, precisi
     assert body.masses.sum() == pytest.approx(20)
 
 
-def test_cells_of_both_materials_have_their_stress():
+def test_cells_have_the_stress_of_their_material():
     scene, body = column([supple.scene.Region("top", upper, STIFF)])
     evaluation = supple.equilibrium(scene, solver="newton", tolerance=1e-8).evaluate()
     assert np.isfinite(evaluation.piola).all()
@@ -52,7 +52,7 @@ def test_cells_of_both_materials_have_their_stress():
     assert energy[upper(centers)].max() < 0.5 * energy[~upper(centers)].min()
 
 
-def test_regions_of_the_same_material_are_the_body_with_arrays():
+def test_regions_of_one_material_equal_parameter_arrays():
     mesh = supple.block(2)
     top = upper(mesh.points[mesh.tets].mean(axis=1))
     young = np.where(top, 4e3, 1e3)
@@ -66,7 +66,7 @@ def test_regions_of_the_same_material_are_the_body_with_arrays():
     np.testing.assert_allclose(np.sort(a), np.sort(b))
 
 
-def test_where_may_be_a_field_a_mask_or_numbers():
+def test_region_is_selected_by_field_mask_or_indices():
     mesh = supple.block(2)
     numbers = np.arange(mesh.n_tets) % 3
     marked = mesh.with_data(cell_data={"region": numbers})
@@ -75,7 +75,7 @@ def test_where_may_be_a_field_a_mask_or_numbers():
         np.testing.assert_array_equal(body.region("a").numbers, np.flatnonzero(numbers == 2))
 
 
-def test_a_parameter_of_a_region_may_vary_and_be_varied():
+def test_parameter_of_a_region_may_vary():
     scene, body = column([supple.scene.Region("top", upper, STIFF)])
     scene.vary(body.region("top"), "young", supple.loads.Ramp(times=(0, 1), fractions=(0.25, 1)))
     early, late = (supple.scene.build_model(scene).materials_at(t)[1].young for t in (0, 1))
@@ -87,8 +87,8 @@ def test_a_parameter_of_a_region_may_vary_and_be_varied():
     assert stiffer.positions[:, 1].max() < plain.positions[:, 1].max()
 
 
-def test_variations_of_bodies_with_regions_may_have_parameters_by_element():
-    """With an entry for each tetrahedron of the body, or of the region."""
+def test_variations_of_regions_take_parameters_by_element():
+    """One entry per tetrahedron of the body or of the region."""
     scene, body = column([supple.scene.Region("top", upper, STIFF)])
     top = body.region("top").numbers
     young = np.where(np.isin(np.arange(body.n_cells), top), 8e3, 2e3)
@@ -132,13 +132,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("sentence", BAD)
-def test_bad_regions_are_reported(sentence):
+def test_bad_regions_are_refused(sentence):
     scene, body = column([supple.scene.Region("top", upper, STIFF)])
     with pytest.raises(ValueError, match=sentence):
         BAD[sentence](scene, body)
 
 
-def test_a_value_that_no_tetrahedron_has_is_reported():
+def test_unused_region_value_is_reported():
     mesh = supple.block(2)
     mesh = mesh.with_data(cell_data={"region": np.arange(mesh.n_tets) % 2})
     with pytest.raises(SceneError, match="no region 7 in the field 'region' of the mesh, which has 0, 1"):

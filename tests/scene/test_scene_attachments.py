@@ -1,4 +1,4 @@
-"""Attachments: closest points, pairs, fixed points, and their stiffness."""
+"""Attachments: closest points, pairs, fixed points and stiffness."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_points_inside_are_located_exactly():
     assert all(tuple(sorted(v)) in sorted_tets for v in vertices.tolist())
 
 
-def test_points_outside_go_to_the_nearest_surface_point():
+def test_outside_points_attach_to_the_nearest_surface_point():
     mesh = block((3, 2, 2))
     outside = np.random.default_rng(1).uniform(-2, 3, (300, 3))
     outside = outside[np.any((outside < 0) | (outside > 1), axis=1)]
@@ -57,7 +57,7 @@ def test_points_outside_go_to_the_nearest_surface_point():
     assert weights.min() >= 0
 
 
-def test_the_nearest_point_of_a_curved_surface_beats_all_its_triangles():
+def test_nearest_point_of_a_curved_surface_is_optimal_over_triangles():
     mesh = ball(1.0, 3)
     query = np.array([[1.3, 0.4, -0.2]])
     vertices, weights = closest_in_body(query, mesh)
@@ -73,7 +73,7 @@ def test_the_nearest_point_of_a_curved_surface_beats_all_its_triangles():
     assert actual == pytest.approx(min(map(distance, mesh.surface[near])), abs=1e-6)
 
 
-def test_vertices_bind_to_the_closest_points_of_a_body(scene, lower, upper):
+def test_vertices_attach_to_closest_points_of_a_body(scene, lower, upper):
     top = lower.where(side("y+"))
     scene.attach(top, upper, stiffness=10)
     (made,) = scene.attachments
@@ -88,7 +88,7 @@ def test_vertices_bind_to_the_closest_points_of_a_body(scene, lower, upper):
     assert not unused.all(axis=0).any(), "slots that no constraint uses are left out"
 
 
-def test_vertices_bind_in_pairs(scene, lower, upper):
+def test_vertices_attach_in_pairs(scene, lower, upper):
     a, b = lower.where([3, 1]), upper.where([5, 7])
     scene.attach(a, b, stiffness=10)
     (made,) = scene.attachments

@@ -1,4 +1,4 @@
-"""Pins that hold some directions: what they say, what they mean together, and what is refused."""
+"""Directional pins: directions, combinations, and refusals."""
 
 import pickle
 
@@ -13,7 +13,7 @@ from supple.model.dirichlet import DirichletConditions, PinConstraint
 from supple.scene import SceneError
 from supple.scene.constraints.pins import constrained_directions
 
-AT = np.array([1.0, 2.0, 2.0]) / 3
+OBLIQUE_NORMAL = np.array([1.0, 2.0, 2.0]) / 3
 TURNS = np.array([[0.7, -1.1, 0.4], [2.0, 0.3, -0.9], [0, 0, 0.5]])
 
 
@@ -23,7 +23,7 @@ def scene_of_block(gravity=(0, 0, 0), **changes):
 
 
 def constrained_model(*pins):
-    """N of the vertices of a block's face x = 0 that are pinned so."""
+    """Model with such pins on N vertices of a block's face x = 0, and the constrained directions."""
     scene, body = scene_of_block()
     for options in pins:
         scene.pin(body.where(face(0, 0)), **options)
@@ -39,8 +39,8 @@ def constrained_model(*pins):
         ([{"axes": ("z", "x")}], np.diag([1, 0, 1])),
         ([{"normal": (0, 0, -2)}], np.diag([0, 0, 1])),
         ([{"along": (0, 5, 0)}], np.diag([1, 0, 1])),
-        ([{"normal": 7 * AT}], np.outer(AT, AT)),
-        ([{"along": -AT}], np.eye(3) - np.outer(AT, AT)),
+        ([{"normal": 7 * OBLIQUE_NORMAL}], np.outer(OBLIQUE_NORMAL, OBLIQUE_NORMAL)),
+        ([{"along": -OBLIQUE_NORMAL}], np.eye(3) - np.outer(OBLIQUE_NORMAL, OBLIQUE_NORMAL)),
         ([{"axes": "x"}, {"axes": "y"}], np.diag([1, 1, 0])),
         ([{"axes": "xy"}, {"axes": "y"}], np.diag([1, 1, 0])),
         ([{"normal": (1, 0, 0)}, {"normal": (1, 1, 0)}], np.diag([1, 1, 0])),
@@ -59,21 +59,21 @@ def test_directions(pins, N):
         [{}],
         [{"axes": "zyx"}],
         [{"axes": "x"}, {"axes": "y"}, {"axes": "z"}],
-        [{"along": AT}, {"normal": AT}],
+        [{"along": OBLIQUE_NORMAL}, {"normal": OBLIQUE_NORMAL}],
         [{"along": (1, 1, 0)}, {"along": (1, -1, 0)}],
         [{"normal": (1, 0, 0)}, {"normal": (1, 1, 0)}, {"normal": (1, 1, 1)}],
         [{"axes": "y"}, {}],
     ],
 )
-def test_what_is_constrained_in_three_directions_is_pinned(pins):
+def test_constraints_in_three_directions_pin_a_vertex(pins):
     model, directions = constrained_model(*pins)
     assert directions is None
     assert len(model.rollers) == 0
     assert not model.free[model.pinned].any()
 
 
-def test_each_vertex_may_have_a_normal_of_its_own():
-    """A ring on rollers that leave it free to turn and to slide along its axis."""
+def test_normals_may_differ_by_vertex():
+    """A ring on rollers can rotate and slide along its axis."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.meshes.torus(resolution=2), material("corotated"))
     normals = np.array(body.points)
@@ -87,7 +87,7 @@ def test_each_vertex_may_have_a_normal_of_its_own():
     assert inspect(scene)["pins"][0]["holds"] == "1 of each vertex"
 
 
-def test_pins_with_other_motions_hold_other_directions():
+def test_pins_with_separate_motions_hold_separate_directions():
     scene, body = scene_of_block()
     end = body.where(face(0, 1))
     scene.pin(end, axes="x", motion=supple.Translate((0.1, 5, 5)))
@@ -97,8 +97,8 @@ def test_pins_with_other_motions_hold_other_directions():
     np.testing.assert_allclose(model.prescribed(0.5), end.points + np.array([0.05, 0.15, 0]), atol=1e-15)
 
 
-def test_pins_may_overlap_where_they_agree():
-    """A clamp that pulls in z, and a plane of symmetry at rest in x that shares an edge with it."""
+def test_compatible_pins_may_overlap():
+    """A clamp that pulls in z shares an edge with a fixed plane of symmetry in x."""
     scene, body = scene_of_block()
     scene.pin(body.where(face(0, 0)), axes="x")
     scene.pin(body.where(face(2, 1)), motion=supple.Translate((0, 0, 0.2)))
@@ -111,9 +111,9 @@ def test_pins_may_overlap_where_they_agree():
 
 
 @pytest.mark.parametrize("second", [{"along": (0, 0, 1)}, {"axes": "xy"}, {"normal": (1, 1, 0)}], ids=str)
-def test_what_each_pin_does_turns_with_the_frame(second):
-    """A plane of symmetry, and a rail, two axes or an oblique plane that share vertices with it: the first
-    that holds along a direction has the force there, however the directions of the other are written."""
+def test_reaction_shares_rotate_with_the_frame(second):
+    """A plane of symmetry shares vertices with a rail, two axes or an oblique plane: the first pin takes the
+    force along its direction, for any representation of the second."""
     first = np.array([[1.0, 0, 0]])
     other = constrained_directions(*(second.get(name) for name in ("axes", "along", "normal")), 1)
     force = np.array([[3.0, 5.0, 0.0]])
@@ -127,7 +127,7 @@ def test_what_each_pin_does_turns_with_the_frame(second):
         np.testing.assert_allclose(np.concatenate(shares) @ turn, mine, atol=1e-12)
 
 
-def test_contradictions_are_refused():
+def test_contradictory_pins_are_refused():
     scene, body = scene_of_block()
     scene.pin(body.where(face(0, 0)), axes="x")
     scene.pin(body.where(face(2, 1)), motion=supple.Translate((0.25, 0, 0.2)))
@@ -171,8 +171,8 @@ def test_bad_directions_are_refused(options, sentence):
     assert not scene.pins
 
 
-def test_a_body_that_can_slide_away_is_refused():
-    """Constrained along x only, it would fall; constrained along y as well, it does not."""
+def test_sliding_body_is_refused():
+    """Constrained along x only, the body would fall; constrained along y as well, it does not."""
     scene, body = scene_of_block(gravity=(1, -9, 0))
     scene.pin(body.where(face(0, 0)), axes="x")
     with pytest.raises(
@@ -183,7 +183,7 @@ def test_a_body_that_can_slide_away_is_refused():
     scene.pin(body.where(face(1, 0)), axes="y")
     supple.scene.build_model(scene)
     incline, body = scene_of_block(gravity=(0, -9, 0))
-    incline.pin(body, normal=AT)
+    incline.pin(body, normal=OBLIQUE_NORMAL)
     with pytest.raises(SceneError, match="Nothing holds 'solid0'"):
         supple.scene.build_model(incline)
     with pytest.raises(SceneError, match="Nothing holds 'solid0'"):
@@ -201,7 +201,7 @@ def test_a_body_that_can_slide_away_is_refused():
         ([(0, {})], 0),
     ],
 )
-def test_inspect_counts_the_rigid_motions_that_are_left(pins, left):
+def test_inspect_counts_the_remaining_rigid_motions(pins, left):
     scene, body = scene_of_block()
     for axis, options in pins:
         scene.pin(body.where(face(axis, 0)), **options)
@@ -224,7 +224,7 @@ def test_all_vertices_may_be_rollers_but_not_pins():
 
 def test_scenes_with_axes_can_be_pickled():
     scene, body = scene_of_block()
-    scene.pin(body.where(face(0, 0)), normal=AT)
+    scene.pin(body.where(face(0, 0)), normal=OBLIQUE_NORMAL)
     again = supple.scene.build_model(pickle.loads(pickle.dumps(scene)))
     model = pickle.loads(pickle.dumps(supple.scene.build_model(scene)))
     np.testing.assert_array_equal(again.constraint_projection, model.constraint_projection)
@@ -246,11 +246,11 @@ where = {{ side = "x-" }}
     [
         ('axes = "x"', np.diag([1, 0, 0])),
         ('axes = ["x", "y"]', np.diag([1, 1, 0])),
-        ("normal = [1, 2, 2]", np.outer(AT, AT)),
-        ("along = [1, 2, 2]", np.eye(3) - np.outer(AT, AT)),
+        ("normal = [1, 2, 2]", np.outer(OBLIQUE_NORMAL, OBLIQUE_NORMAL)),
+        ("along = [1, 2, 2]", np.eye(3) - np.outer(OBLIQUE_NORMAL, OBLIQUE_NORMAL)),
     ],
 )
-def test_scene_files(tmp_path, pin, N):
+def test_scene_files_with_axes(tmp_path, pin, N):
     path = tmp_path / "scene.toml"
     path.write_text(FILE.format(pin=pin))
     model = supple.scene.build_model(supple.load_scene(path))
@@ -270,14 +270,14 @@ def test_scene_files(tmp_path, pin, N):
         ('axis = "x"', r"pin\[0\].axis: .*axes"),
     ],
 )
-def test_bad_scene_files(tmp_path, pin, sentence):
+def test_bad_scene_files_are_refused(tmp_path, pin, sentence):
     path = tmp_path / "scene.toml"
     path.write_text(FILE.format(pin=pin))
     with pytest.raises(supple.scene.SceneFileError, match=sentence):
         supple.load_scene(path)
 
 
-def test_a_start_keeps_constrained_coordinates_at_rest(tmp_path):
+def test_start_keeps_constrained_coordinates_at_rest(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(FILE.format(pin='axes = "x"') + "[initial]\nscramble = { seed = 1 }\n")
     file = supple.load_scene(path)

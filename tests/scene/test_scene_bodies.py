@@ -1,4 +1,4 @@
-"""Bodies, selections and what a scene refuses."""
+"""Bodies, selections and refusals of scenes."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def body(scene):
     return scene.add_solid(block((2, 2, 2)), MATERIAL, name="cube")
 
 
-def test_where_takes_predicates_masks_and_numbers(body):
+def test_where_takes_predicates_masks_and_indices(body):
     left = body.where(lambda X: X[:, 0] <= 0)
     assert len(left) == 9
     assert np.all(left.points[:, 0] == 0)
@@ -38,7 +38,7 @@ def test_sets_unite_and_intersect(body):
     np.testing.assert_array_equal(edge.points[:, :2], [[0, 1]] * 3)
 
 
-def test_rows_count_through_all_bodies(scene, body):
+def test_vertex_rows_count_through_all_bodies(scene, body):
     other = scene.add_solid(block((1, 1, 1)), MATERIAL)
     assert other.name == "solid1"
     assert (other.vertices.start, other.vertices.stop) == (27, 35)
@@ -54,7 +54,7 @@ def test_box_sphere_and_side_select_points(body):
         np.testing.assert_array_equal(side(name + "+")(X), X[:, axis] == 1)
 
 
-def test_selections_forgive_rounding(body):
+def test_selections_tolerate_rounding(body):
     X = body.points + np.random.default_rng(0).uniform(-1e-8, 1e-8, body.points.shape)
     assert side("z+")(X).sum() == 9
     assert box((0, 0, 0), (0, 1, 1))(X).sum() == 9
@@ -78,7 +78,7 @@ def test_wrong_selections_are_refused(body, selection, sentence):
         body.where(selection)
 
 
-def test_sets_of_different_bodies_do_not_combine(scene, body):
+def test_sets_of_different_bodies_cannot_be_combined(scene, body):
     other = scene.add_solid(block((1, 1, 1)), MATERIAL, name="other")
     with pytest.raises(SceneError, match=r"same body .* 'cube' and 'other'"):
         body.all | other.all
@@ -117,7 +117,7 @@ def test_wrong_solids_are_refused(scene, body, mesh, material, options, sentence
         scene.add_solid(mesh, material, **options)
 
 
-def test_a_vertex_is_pinned_with_one_motion_only(scene, body):
+def test_vertex_has_only_one_pin_motion(scene, body):
     scene.pin(body.where(side("x-")))
     scene.pin(body.where(side("y-")))
     with pytest.raises(SceneError, match=r"9 vertices of 'cube' are already pinned .* vertex 0 at \[0.0"):

@@ -1,4 +1,4 @@
-"""From scene to model."""
+"""Models built from scenes."""
 
 import math
 
@@ -14,7 +14,7 @@ from supple.terms import TetElasticity, WeakConstraints
 SOFT, HARD = Corotated(young=1e3, poisson=0.3), Corotated(young=1e5, poisson=0.4)
 
 
-def test_bodies_follow_each_other():
+def test_vertices_of_bodies_are_consecutive():
     scene = Scene(gravity=(0, 0, 0))
     a = scene.add_solid(block((2, 1, 1)), SOFT, density=10)
     b = scene.add_solid(ball(1.0, 2), SOFT, density=20)
@@ -27,7 +27,7 @@ def test_bodies_follow_each_other():
     assert not model.force.any()
 
 
-def test_bodies_of_one_kind_of_material_share_a_term():
+def test_bodies_of_one_material_class_share_a_term():
     scene = Scene(gravity=(0, 0, 0))
     for material in (SOFT, StVK(young=1e3, poisson=0.3), SOFT):
         scene.add_solid(block((1, 1, 1)), material)
@@ -67,13 +67,13 @@ def test_gravity_forces_and_tractions_add_up():
     np.testing.assert_array_equal(loaded, np.union1d([0, 1], right.indices))
 
 
-def test_traction_on_a_full_closed_surface_acts_on_its_area():
+def test_traction_on_a_closed_surface_acts_on_its_area():
     scene = Scene(gravity=(0, 0, 0), quasistatic=False)
     scene.add_traction(scene.add_solid(block((2, 3, 2), size=(1, 2, 3)), SOFT), (1, 0, 0))
     assert build_model(scene).force[:, 0].sum() == pytest.approx(2 * (2 + 3 + 6))
 
 
-def test_traction_lies_inside_the_chosen_piece_of_the_surface():
+def test_traction_is_limited_to_the_selected_surface():
     scene = Scene(gravity=(0, 0, 0), quasistatic=False)
     body = scene.add_solid(block((4, 4, 4)), SOFT)
     scene.add_traction(body.where(lambda X: (X[:, 0] == 0) & (X[:, 1] <= 0.5)), (0, 6, 0))
@@ -102,7 +102,7 @@ def test_pins_are_sorted_and_move():
 
 
 @pytest.mark.parametrize("motion", [lambda X, t: X[0], lambda X, t: X + t])
-def test_motions_of_ones_own_must_give_finite_positions(motion):
+def test_custom_motions_must_give_finite_positions(motion):
     scene = Scene()
     scene.pin(scene.add_solid(block((1, 1, 1)), SOFT, name="cube").where([0, 1]), motion)
     with pytest.raises(
@@ -128,7 +128,7 @@ def test_attachments_become_one_term():
     np.testing.assert_allclose(C, [(0, -0.1, 0)] * 9 + [(0, 0, -9)], atol=1e-12)
 
 
-def test_a_scene_needs_bodies_and_something_free():
+def test_scene_needs_bodies_and_free_vertices():
     scene = Scene()
     with pytest.raises(SceneError, match=r"no bodies; add one with add_solid.* or add_cloth"):
         build_model(scene)
@@ -144,14 +144,14 @@ def two_blocks(**options):
     return scene, upper, lower
 
 
-def test_a_loaded_body_that_nothing_holds_would_fall_forever():
+def test_loaded_unsupported_body_is_refused():
     scene, upper, _ = two_blocks()
     scene.pin(upper.where([0]))
     with pytest.raises(SceneError, match=r"Nothing holds 'lower' .* would fall forever .* quasistatic=False"):
         build_model(scene)
 
 
-def test_attachments_hold_along_a_path():
+def test_attachments_support_bodies_along_a_path():
     scene, upper, lower = two_blocks()
     scene.attach(lower.where(side("y+")), upper, stiffness=1)
     with pytest.raises(SceneError, match="'upper' and 'lower'"):
@@ -168,7 +168,7 @@ def test_bodies_fall_in_dynamic_scenes_and_float_without_load():
     assert len(falling.pinned) == len(floating.pinned) == 0
 
 
-def test_forces_that_balance_need_no_support():
+def test_balanced_forces_need_no_support():
     scene, _, lower = two_blocks(gravity=(0, 0, 0))
     scene.add_force(lower.where(side("x-")), (-1, 0, 0))
     scene.add_force(lower.where(side("x+")), (1, 0, 0))
@@ -178,7 +178,7 @@ def test_forces_that_balance_need_no_support():
         build_model(scene)
 
 
-def test_every_piece_of_a_mesh_must_be_pinned():
+def test_every_component_of_a_mesh_must_be_pinned():
     one = block((1, 1, 1))
     both = TetMesh(np.concatenate([one.points, one.points + 3]), np.concatenate([one.tets, one.tets + 8]))
     scene = Scene()

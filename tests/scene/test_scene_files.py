@@ -1,4 +1,4 @@
-"""Scene files: what they say reaches the scene."""
+"""Scene files: all tables reach the scene."""
 
 import re
 import tomllib
@@ -6,8 +6,8 @@ import tomllib
 import jsonschema
 import numpy as np
 import pytest
-from data import data
-from fabrics import hylc
+from fabrics import hylc_file
+from real_meshes import real_mesh
 from scene_texts import PINNED, SCENES, cells_inside
 
 from supple.materials import NeoHookean
@@ -17,28 +17,28 @@ from supple.scene.constraints.motions import Compose, Keyframes, Rotate, Scale, 
 
 
 @pytest.mark.parametrize("path", SCENES, ids=lambda path: path.stem)
-def test_the_scenes_of_the_gallery_load_and_fit_the_schema(path, monkeypatch, tmp_path):
+def test_gallery_scenes_load_and_fit_the_schema(path, monkeypatch, tmp_path):
     text = path.read_text(encoding="utf-8")
     jsonschema.Draft202012Validator(scene_schema()).validate(tomllib.loads(text))
     if "$SUPPLE_DATA" in text:
-        monkeypatch.setenv("SUPPLE_DATA", str(data("armadillo.obj").parent))
+        monkeypatch.setenv("SUPPLE_DATA", str(real_mesh("armadillo.obj").parent))
         monkeypatch.setattr("supple.meshes.generators.tetrahedralize._fill", cells_inside)
         monkeypatch.setattr("supple.meshes.generators.tetrahedralize.cache_folder", lambda: tmp_path)
     if "\nfabric = " in text:
-        monkeypatch.setenv("SUPPLE_DATA", str(hylc("materials/satin1.json").parents[2]))
+        monkeypatch.setenv("SUPPLE_DATA", str(hylc_file("materials/satin1.json").parents[2]))
     file = load_scene(path)
     assert file.title
     assert file.stop.tolerance == 1e-4
 
 
-def test_seconds_of_the_gallery_are_plain_numbers():
+def test_durations_of_the_gallery_are_plain_numbers():
     page = (SCENES[0].parents[1] / "docs" / "gallery" / "README.md").read_text(encoding="utf-8")
     seconds = re.findall(r"relative residual \S+, (?:below )?(\S+) s\b", page)
     assert len(seconds) == page.count("<img ")
-    assert [said for said in seconds if not re.fullmatch(r"[\d,]+(\.\d+)?", said)] == []
+    assert [text for text in seconds if not re.fullmatch(r"[\d,]+(\.\d+)?", text)] == []
 
 
-def test_the_gallery_is_there():
+def test_gallery_exists():
     assert len(SCENES) >= 8
 
 
@@ -148,13 +148,13 @@ time_limit = 2
     assert file.initial_positions(build_model(scene)) is None
 
 
-def test_a_short_file_has_the_defaults_of_the_scene(write):
+def test_short_file_has_the_defaults_of_the_scene(write):
     file = load_scene(write(PINNED))
     assert (file.title, file.scene.gravity, file.scene.quasistatic) == ("scene", (0, -9.81, 0), True)
     assert (file.scene.dt, file.scene.frames, file.solver.method) == (1 / 30, 1, "hybrid")
 
 
-def test_scrambled_and_flattened_starts_move_free_vertices_only(write):
+def test_scrambled_and_flattened_starts_move_only_free_vertices(write):
     for start in ("scramble = { seed = 3 }", 'flatten = { axis = "y", at = 0.5 }'):
         path = write(f"{PINNED}\n[initial]\n{start}")
         file = load_scene(path)

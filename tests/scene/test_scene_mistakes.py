@@ -1,4 +1,4 @@
-"""Mistakes in scene files: each is named with the file, the field and what would be right."""
+"""Mistakes in scene files: messages have the file, the field and a correction."""
 
 import pytest
 from scene_mistakes import MISTAKES
@@ -8,7 +8,7 @@ from supple.scene import SceneFileError, load_scene
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_named_with_file_field_and_remedy(write, name):
+def test_mistake_is_named_with_file_field_and_correction(write, name):
     text, sentence = MISTAKES[name]
     path = write(text)
     with pytest.raises(SceneFileError) as caught:
@@ -22,12 +22,12 @@ def test_toml_errors_name_the_line(write):
         load_scene(write("title = 'x'\n\n[[solid]\n"))
 
 
-def test_a_missing_file_is_named(tmp_path):
+def test_missing_file_is_named(tmp_path):
     with pytest.raises(SceneFileError, match=r"nowhere\.toml: there is no such scene file"):
         load_scene(tmp_path / "nowhere.toml")
 
 
-def test_all_mistakes_are_reported_at_once_and_under_their_own_numbers(write):
+def test_all_mistakes_are_reported_at_once_with_their_indices(write):
     path = write(
         """
 dt = -1

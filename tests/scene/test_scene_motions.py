@@ -1,4 +1,4 @@
-"""Motions: identity before, whole at the end, isometries where they should be, and composition."""
+"""Motions: identity before the start, complete at the end, isometries, and composition."""
 
 import math
 
@@ -25,7 +25,7 @@ RAMPS = [
 
 
 @pytest.mark.parametrize("motion", RAMPS, ids=lambda m: type(m).__name__)
-def test_a_motion_is_nothing_before_its_start_and_complete_from_its_end(motion):
+def test_motion_is_identity_before_its_start_and_complete_after_its_end(motion):
     end = motion(POINTS, math.inf)
     assert np.abs(end - POINTS).max() > 0.1
     for t in (-math.inf, 0.0, 1.0):
@@ -36,7 +36,7 @@ def test_a_motion_is_nothing_before_its_start_and_complete_from_its_end(motion):
     assert np.abs(motion(POINTS, 2.9) - end).max() > 1e-3
 
 
-def test_without_duration_a_motion_jumps_at_its_start():
+def test_motion_without_duration_jumps_at_its_start():
     jump = Translate((1, 0, 0), duration=0, start_time=2)
     np.testing.assert_array_equal(jump(POINTS, 1.999), POINTS)
     np.testing.assert_array_equal(jump(POINTS, 2), POINTS + np.array([1, 0, 0]))
@@ -53,7 +53,7 @@ def test_rotation_preserves_distances_and_orientation(axis, center, angle):
 
 @settings(max_examples=50, deadline=None)
 @given(axes, vectors, numbers)
-def test_twist_turns_each_plane_by_its_distance_along_the_axis(axis, center, angle):
+def test_twist_angle_is_proportional_to_the_distance_along_the_axis(axis, center, angle):
     moved = Twist(axis, center, angle)(POINTS, math.inf)
     unit = np.array(axis) / np.linalg.norm(axis)
     h = (POINTS - center) @ unit
@@ -87,7 +87,7 @@ def test_keyframes_drive_any_motion_there_and_back():
         np.testing.assert_allclose(stretch(POINTS, t), POINTS * [1 + s, 1, 1] + [0, s, 0], atol=1e-12)
 
 
-def test_a_path_goes_straight_between_offsets():
+def test_path_is_linear_between_offsets():
     path = Keyframes.path((0, 1, 2), [(0, 0, 0), (1, 0, 2), (1, 1, 0)])
     np.testing.assert_allclose(path(POINTS, 0.5), POINTS + np.array([0.5, 0, 1]))
     np.testing.assert_allclose(path(POINTS, 1.5), POINTS + np.array([1, 0.5, 1]))
@@ -111,7 +111,7 @@ def test_a_path_goes_straight_between_offsets():
         (lambda: Keyframes.path((0, 1), [(0, 0), (1, 1)]), "rows of three numbers"),
     ],
 )
-def test_wrong_motions_are_refused_with_a_sentence(wrong, sentence):
+def test_wrong_motions_are_refused(wrong, sentence):
     with pytest.raises(SceneError, match=sentence):
         wrong()
 

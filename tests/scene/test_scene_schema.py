@@ -1,4 +1,4 @@
-"""The JSON Schema of scene files, which editors use."""
+"""The JSON Schema of scene files for editors."""
 
 import json
 import tomllib
@@ -14,7 +14,7 @@ from supple.scene import load_scene, scene_schema
 from supple.solvers import SOLVERS
 
 
-def test_the_schema_describes_every_field():
+def test_schema_describes_every_field():
     schema = scene_schema()
     json.dumps(schema)
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -41,7 +41,7 @@ def test_the_schema_describes_every_field():
         "no camera of this name",
     ],
 )
-def test_editors_see_the_same_mistakes(name):
+def test_schema_rejects_the_mistakes(name):
     wrong = tomllib.loads(MISTAKES[name][0])
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(scene_schema()).validate(wrong)
@@ -49,7 +49,7 @@ def test_editors_see_the_same_mistakes(name):
 
 
 @pytest.mark.parametrize(("camera", "angles"), [("front", (0, 4)), ([80, 10], (80, 10)), (None, (32, 20))])
-def test_a_camera_is_named_or_two_angles(tmp_path, camera, angles):
+def test_camera_is_a_name_or_two_angles(tmp_path, camera, angles):
     text = PINNED + ("" if camera is None else f"[view]\ncamera = {json.dumps(camera)}\n")
     jsonschema.Draft202012Validator(scene_schema()).validate(tomllib.loads(text))
     (tmp_path / "scene.toml").write_text(text)
@@ -57,7 +57,7 @@ def test_a_camera_is_named_or_two_angles(tmp_path, camera, angles):
 
 
 @pytest.mark.parametrize("kind", SOLVERS.values(), ids=SOLVERS)
-def test_what_options_wait_for_is_an_option_that_can_have_that_value(kind):
+def test_dependent_options_refer_to_existing_options_and_values(kind):
     hints = get_type_hints(kind)
     for option, (other, value) in kind.only_with.items():
         assert option in hints

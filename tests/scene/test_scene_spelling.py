@@ -1,4 +1,4 @@
-"""Names and keys of scene files in other spellings: other cases, aliases, and suggestions for the rest."""
+"""Spellings of names and keys in scene files: case, aliases, and suggestions."""
 
 import pytest
 from scene_texts import PINNED
@@ -35,7 +35,7 @@ SPELLED = {
 
 
 @pytest.mark.parametrize("case", SPELLED)
-def test_unknown_keys_are_refused_with_the_known_one(case, tmp_path):
+def test_unknown_keys_are_refused_with_a_suggestion(case, tmp_path):
     text, known = SPELLED[case]
     path = tmp_path / "scene.toml"
     path.write_text(text, encoding="utf-8")
@@ -48,7 +48,7 @@ def test_unknown_keys_are_refused_with_the_known_one(case, tmp_path):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_solvers_are_found_whatever_the_case_of_their_names(name):
+def test_solver_names_are_case_insensitive(name):
     for spelled in (name, name.upper(), name.replace("_", ""), SOLVERS[name].__name__):
         assert find_solver(spelled) == (SOLVERS[name], {})
 
@@ -67,7 +67,7 @@ def test_vbd_is_an_alias_in_calls_and_files(tmp_path):
 @pytest.mark.parametrize(
     "name", ["corotated", "neo_hookean", "stable_neo_hookean", "log_neo_hookean", "stvk"]
 )
-def test_materials_are_found_whatever_the_case_of_their_names(name, tmp_path):
+def test_material_names_are_case_insensitive(name, tmp_path):
     path = tmp_path / "scene.toml"
     for spelled in (name, name.upper(), MATERIALS[name].__name__):
         path.write_text(PINNED.replace("corotated", spelled), encoding="utf-8")

@@ -19,8 +19,8 @@ STIFF = material("corotated", young=1e7)
 
 
 def hanging(stiffness=50.0, rest_length=None, quasistatic=True):
-    """A stiff block of 2 kg that hangs by its upper corners, by springs from points above them, and a second
-    one that hangs from it by four springs between vertices."""
+    """A stiff block of 2 kg on springs between its upper corners and points above, and a second block on four
+    springs below it."""
     scene = supple.Scene(gravity=(0, -10, 0), quasistatic=quasistatic, dt=0.02, frames=3)
     upper = scene.add_solid(block(2), STIFF, density=2, name="upper")
     lower = scene.add_solid(block(2, origin=(0, -1.5, 0)), STIFF, density=2, name="lower")
@@ -34,7 +34,7 @@ def hanging(stiffness=50.0, rest_length=None, quasistatic=True):
 
 
 @pytest.mark.parametrize(("lengths", "drops"), [((None, None), (0.2, 0.3)), ((0.9, 0.4), (0.1, 0.1))])
-def test_weights_stretch_springs_as_hooke_says(lengths, drops):
+def test_weights_stretch_springs_by_hookes_law(lengths, drops):
     """Four springs of 50 N/m each carry 40 N and 20 N: by 0.2 m and 0.1 m beyond their rest lengths."""
     scene = hanging()
     scene.springs = [
@@ -48,8 +48,8 @@ def test_weights_stretch_springs_as_hooke_says(lengths, drops):
         assert moved == pytest.approx(-drop, abs=3e-4)
 
 
-def test_a_scene_has_the_springs_of_a_stepper():
-    """Whether they are of the scene or come when it is solved; colors differ, and so does rounding."""
+def test_scene_springs_equal_stepper_springs():
+    """Results agree to rounding, since colors differ."""
     scene = hanging(quasistatic=False)
     (pairs,) = (springs for springs in scene.springs if springs.points is None)
     bare = hanging(quasistatic=False)
@@ -61,7 +61,7 @@ def test_a_scene_has_the_springs_of_a_stepper():
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_every_solver_treats_springs_or_says_who_does(name):
+def test_every_solver_supports_springs_or_names_others(name):
     scene = hanging(quasistatic=False)
     if name == "fpxpbd":
         with pytest.raises(ValueError, match=r"fpxpbd cannot treat springs: .*pbng, hybrid, newton"):
@@ -74,7 +74,7 @@ def test_every_solver_treats_springs_or_says_who_does(name):
     assert (last - fallen)[:, 1].mean() > 1e-4
 
 
-def test_energies_and_forces_are_those_of_hooke():
+def test_spring_energies_and_forces_follow_hookes_law():
     scene = hanging(rest_length=0.25)
     evaluation = supple.evaluate(scene, build_model(scene).rest)
     stiff, springs, points = evaluation.terms
@@ -85,7 +85,7 @@ def test_energies_and_forces_are_those_of_hooke():
     assert evaluation.body_energies == pytest.approx({"upper": 0, "lower": 0}, abs=1e-9)
 
 
-def test_pictures_show_them():
+def test_pictures_show_springs():
     model = build_model(hanging())
     _, springs, points = model.terms
     assert isinstance(springs, Springs)
@@ -97,7 +97,7 @@ def test_pictures_show_them():
     np.testing.assert_array_equal(links[4:, 1], points.points)
 
 
-def test_springs_hold_what_hangs_by_them():
+def test_springs_support_bodies():
     scene = hanging()
     assert rigid_motions_left(scene, np.empty(0, int), None) == 0
     loose = hanging()
@@ -106,7 +106,7 @@ def test_springs_hold_what_hangs_by_them():
         build_model(loose)
 
 
-def test_they_are_inspected():
+def test_inspect_counts_springs():
     summary = inspect(hanging())
     assert (summary["springs"], summary["weak_constraints"]) == (8, 0)
     assert summary["orderings"]["spring_colors"] == 2
@@ -136,7 +136,7 @@ rest_length = 0.5
 """
 
 
-def test_files_have_them_too(tmp_path):
+def test_scene_files_with_springs(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(FILE)
     points, pairs = load_scene(path).scene.springs
@@ -191,7 +191,7 @@ def test_wrong_springs_are_refused(wrong, sentence):
         wrong(scene, *scene.bodies)
 
 
-def test_a_spring_of_no_length_is_an_attachment():
+def test_spring_of_zero_length_equals_an_attachment():
     """½ k |x - p|² both ways."""
     results = []
     for tie in ("attach", "add_springs"):

@@ -1,4 +1,4 @@
-"""Surfaces in scene files: filled with tetrahedra, or shown in place of a body's own."""
+"""Surfaces in scene files: tetrahedralized, or displayed in place of a body's surface."""
 
 import meshio
 import numpy as np
@@ -21,7 +21,7 @@ def write_cube(folder):
     meshio.Mesh(cube.points, [("triangle", cube.surface)]).write(folder / "cube.stl")
 
 
-def test_surfaces_of_files_are_filled_and_displayed(write, tmp_path, monkeypatch):
+def test_surface_files_are_tetrahedralized_and_displayed(write, tmp_path, monkeypatch):
     pytest.importorskip("pytetwild")
     monkeypatch.setenv("SHAPES", str(tmp_path))
     write_cube(tmp_path)
@@ -34,7 +34,7 @@ def test_surfaces_of_files_are_filled_and_displayed(write, tmp_path, monkeypatch
     np.testing.assert_allclose(body.skin.deform(body.points).max(axis=0), (2, 2, 7), atol=1e-12)
 
 
-def test_a_render_surface_may_have_its_own_size_and_position(write, tmp_path):
+def test_render_surface_may_have_a_separate_scale_and_position(write, tmp_path):
     write_cube(tmp_path)
     text = SOLID + 'render = { file = "cube.stl", scale = [1, 2, 3], translate = [1, 0, 0] }\n'
     (body,) = load_scene(write("quasistatic = false\n" + text)).scene.bodies
@@ -57,7 +57,7 @@ def test_a_render_surface_may_have_its_own_size_and_position(write, tmp_path):
         (SOLID + 'render = { file = "nowhere.obj" }', "solid[0].render: There is no surface file"),
     ],
 )
-def test_mistakes_about_surfaces(write, text, sentence):
+def test_mistakes_in_surfaces_are_reported(write, text, sentence):
     with pytest.raises(SceneFileError) as caught:
         load_scene(write(text))
     assert sentence in str(caught.value)

@@ -1,4 +1,4 @@
-"""What a scene says of time: loads that vary, velocities at the start, substeps and damping."""
+"""Time in scenes: varying loads, initial velocities, substeps and damping."""
 
 import math
 
@@ -23,11 +23,11 @@ def pinned_scene(**options) -> tuple[supple.Scene, supple.scene.Body]:
 @pytest.mark.parametrize(
     ("t", "fraction"), [(-1, 0), (0.25, 0.25), (1, 1), (2, 0.25), (9, -0.5), (math.inf, -0.5)]
 )
-def test_a_ramp_is_linear_between_its_times_and_holds_its_ends(t, fraction):
+def test_ramp_is_linear_between_its_times_and_constant_outside(t, fraction):
     assert UP_AND_DOWN(t) == pytest.approx(fraction)
 
 
-def test_loads_of_equal_ramps_add_up_with_constant_ones():
+def test_loads_of_equal_ramps_are_merged_with_constant_ones():
     scene, body = pinned_scene(gravity=(0, -1, 0), gravity_ramp=UP_AND_DOWN)
     top = body.where(lambda X: X[:, 1] >= 1)
     scene.add_force(body, (27.0, 0, 0))
@@ -40,7 +40,7 @@ def test_loads_of_equal_ramps_add_up_with_constant_ones():
         np.testing.assert_allclose(total, [27, -10 * part, 9 * part + 2 * min(t, 10.0)], atol=1e-12)
 
 
-def test_an_equilibrium_has_what_acts_in_the_end_and_frames_what_acts_then():
+def test_equilibrium_has_final_loads_and_frames_have_present_ones():
     scene, body = pinned_scene(gravity=(0, 0, 0), dt=0.5, frames=2)
     scene.add_force(body, (0, -20.0, 0), ramp=supple.loads.Ramp((0, 1), (0, 1)))
     half, uninterrupted = supple.simulate(scene, solver=supple.Newton(), tolerance=1e-10)
@@ -67,8 +67,8 @@ def test_variations_take_loads_at_their_time():
     np.testing.assert_allclose(total(time=1.0, forces={body: (1, 0, 0)}), [1, -20, 27], atol=1e-12)
 
 
-def test_what_nothing_holds_falls_under_loads_that_vary_too():
-    """Though nothing is left of them in the end."""
+def test_unsupported_bodies_are_refused_under_vanishing_loads():
+    """The ramp ends at 0."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(1), MATERIAL)
     scene.add_force(body, (1, 0, 0), ramp=supple.loads.Ramp((0, 1, 2), (0, 1, 0)))
@@ -76,7 +76,7 @@ def test_what_nothing_holds_falls_under_loads_that_vary_too():
         build_model(scene)
 
 
-def test_bodies_start_with_a_velocity_and_spin_about_their_center_of_mass():
+def test_initial_velocity_and_spin_about_the_center_of_mass():
     scene = supple.Scene(quasistatic=False)
     scene.add_solid(supple.block(1, origin=(5, 0, 0)), MATERIAL)
     body = scene.add_solid(
@@ -114,12 +114,12 @@ def test_bodies_start_with_a_velocity_and_spin_about_their_center_of_mass():
         ),
     ],
 )
-def test_what_is_impossible_is_refused_with_a_sentence(wrong, sentence):
+def test_impossible_settings_are_refused(wrong, sentence):
     with pytest.raises(SceneError, match=sentence):
         wrong()
 
 
-def test_a_function_that_gives_no_number_is_named_with_the_time():
+def test_non_numeric_ramp_function_is_named_with_the_time():
     scene, body = pinned_scene()
     scene.add_force(body, (1, 0, 0), ramp=lambda t: math.nan)
     with pytest.raises(SceneError, match="A ramp must give one finite number; at t = 2 s it gives nan"):
@@ -155,7 +155,7 @@ def write(folder, text):
     return path
 
 
-def test_scene_files_say_all_of_it(tmp_path):
+def test_scene_files_have_all_time_settings(tmp_path):
     scene = load_scene(write(tmp_path, FILE)).scene
     assert (scene.substeps, scene.damping) == (4, 0.01)
     assert scene.gravity_ramp == supple.loads.Ramp((0, 1), (0, 1))
@@ -195,7 +195,7 @@ def test_mistakes_in_scene_files(tmp_path, old, new, sentences):
         assert sentence in str(caught.value)
 
 
-def test_what_means_nothing_in_a_quasistatic_scene_is_refused(tmp_path):
+def test_dynamic_settings_are_refused_in_quasistatic_scenes(tmp_path):
     text = FILE.replace("quasistatic = false", "quasistatic = true") + '\n[[pin]]\nwhere = { side = "x-" }\n'
     with pytest.raises(SceneFileError) as caught:
         load_scene(write(tmp_path, text))

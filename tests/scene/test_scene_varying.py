@@ -29,8 +29,7 @@ def swinging(ramp=STIFFENING, quasistatic=False):
 
 
 def two_blocks(young=(1e3, 1e3), ramp=None):
-    """Two blocks side by side that hang from a wall and have nothing to do with each other; the second
-    stiffens."""
+    """Two separate blocks side by side on a wall; the second one stiffens."""
     scene = supple.Scene(gravity=(0, -5, 0), dt=0.02, frames=4)
     for k, E in enumerate(young):
         body = scene.add_solid(block(2, origin=(0, 0, 2 * k)), material("corotated", young=E), density=2)
@@ -40,7 +39,7 @@ def two_blocks(young=(1e3, 1e3), ramp=None):
     return scene
 
 
-def test_frames_are_equilibria_of_what_the_parameter_is_then():
+def test_frames_have_the_present_parameter():
     scene = swinging(quasistatic=True)
     for frame in supple.simulate(scene, tolerance=1e-9, frames=6):
         now = cantilever(material("corotated", young=1e3 * STIFFENING(frame.time)), cells=2)
@@ -50,15 +49,15 @@ def test_frames_are_equilibria_of_what_the_parameter_is_then():
         np.testing.assert_allclose(frame.evaluate().von_mises, expected.evaluate().von_mises, rtol=1e-3)
 
 
-def test_an_equilibrium_has_what_it_is_in_the_end():
+def test_equilibrium_has_the_final_parameter():
     result = supple.equilibrium(swinging(quasistatic=True), tolerance=1e-9)
     stiff = supple.equilibrium(cantilever(material("corotated", young=5e3), cells=2), tolerance=1e-9)
     np.testing.assert_allclose(result.positions, stiff.positions, atol=1e-8)
     assert result.evaluate().stored_energy == pytest.approx(stiff.evaluate().stored_energy, rel=1e-6)
 
 
-def test_bodies_of_one_kind_vary_on_their_own():
-    """One term of two bodies, of which one stiffens; the other is as it would be alone."""
+def test_bodies_of_one_class_vary_separately():
+    """One term has two bodies, of which one stiffens; the other is unaffected."""
     *_, last = supple.simulate(two_blocks(ramp=STIFFENING), tolerance=1e-9)
     expected = supple.equilibrium(two_blocks((1e3, 1e3 * STIFFENING(0.08))), tolerance=1e-9)
     np.testing.assert_allclose(last.positions, expected.positions, atol=1e-7)
@@ -66,8 +65,8 @@ def test_bodies_of_one_kind_vary_on_their_own():
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["pbng", "newton", "hybrid", "xpbd", "bpxpbd", "fpxpbd", "gpbd", "pbd"])
-def test_a_motion_that_goes_on_is_the_one_that_never_stopped(name, precision):
-    """Bit by bit, in every solver."""
+def test_motion_resumed_from_state_is_bitwise_identical(name, precision):
+    """In every solver."""
     if precision not in SOLVERS[name].precisions:
         return
     scene, limits = swinging(), {"max_iterations": 4, "precision": precision}
@@ -80,7 +79,7 @@ def test_a_motion_that_goes_on_is_the_one_that_never_stopped(name, precision):
     assert name == "pbd" or np.abs(uninterrupted[-1].positions - still.positions).max() > 1e-4
 
 
-def test_a_stepper_goes_the_same_way():
+def test_stepper_equals_simulate():
     scene = swinging()
     sim = supple.Stepper(scene, solver="pbng", max_iterations=4)
     for frame in supple.simulate(scene, solver="pbng", max_iterations=4):
@@ -91,7 +90,7 @@ def test_a_stepper_goes_the_same_way():
         np.testing.assert_array_equal(batched.step().positions[1], sim.step().positions)
 
 
-def test_nothing_is_rebuilt_or_recompiled():
+def test_varying_parameters_reuse_layout_and_kernels():
     problem = Problem(build_model(swinging()), "float32")
     problem.begin_step(0.0)
     layout, rows = problem.layout, problem.layout.terms
@@ -103,7 +102,7 @@ def test_nothing_is_rebuilt_or_recompiled():
     assert problem.layout.terms[0].material.mu == pytest.approx(3 * SOFT.mu)
 
 
-def test_a_function_of_time_and_values_by_element():
+def test_ramp_functions_and_values_by_element():
     scene = supple.Scene(gravity=(0, -5, 0))
     mesh = block(2)
     young = np.linspace(1e3, 2e3, mesh.n_tets)
@@ -119,7 +118,7 @@ def test_a_function_of_time_and_values_by_element():
     assert late == result.model.terms[0].material
 
 
-def test_scenes_go_to_other_processes():
+def test_scenes_with_varying_parameters_can_be_pickled():
     scene = pickle.loads(pickle.dumps(swinging()))
     motions = [supple.simulate(s, solver="pbng", max_iterations=3) for s in (scene, swinging())]
     for a, b in zip(*motions, strict=True):
@@ -146,7 +145,7 @@ max_iterations = 4
 """
 
 
-def test_files_have_them_too(tmp_path):
+def test_scene_files_with_varying_parameters(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(FILE)
     file = load_scene(path)
@@ -185,7 +184,7 @@ def test_mistakes_in_files_are_named(tmp_path, change, sentence):
         ("young", lambda t: 1 - min(t, 2), "-1 times the young of 'solid0', in the end"),
     ],
 )
-def test_what_cannot_vary_is_refused(parameter, ramp, sentence):
+def test_invalid_variations_are_refused(parameter, ramp, sentence):
     scene = cantilever(SOFT, cells=2)
 
     def build():
@@ -196,7 +195,7 @@ def test_what_cannot_vary_is_refused(parameter, ramp, sentence):
         build()
 
 
-def test_one_ramp_says_how_and_directions_stay():
+def test_second_ramp_and_varying_directions_are_refused():
     scene = swinging()
     with pytest.raises(SceneError, match="young of 'solid0' varies already"):
         scene.vary(scene.bodies[0], "young", STIFFENING)

@@ -14,7 +14,7 @@ AMBIENT = 101325.0
 
 
 def cushion(cells=6, thickness=0.1, side=1.0):
-    """Two square sheets that are joined at the rim, apart by a thickness [m] in the middle."""
+    """Two square sheets joined at the rim, with a distance [m] in the middle."""
     mesh = supple.meshes.pillow(cells, (side, side))
     X = mesh.points.copy()
     x, z = X[:, 0] / side, X[:, 2] / side
@@ -24,7 +24,7 @@ def cushion(cells=6, thickness=0.1, side=1.0):
 
 
 def sealed(mesh, amount, kind=None, thickness=1e-3, ambient=AMBIENT, **options):
-    """A surface that holds so many times the gas that fills it at the ambient pressure."""
+    """A surface with `amount` times the gas that fills it at the ambient pressure."""
     scene = supple.Scene(gravity=(0, 0, 0))
     cloth = scene.add_cloth(
         mesh,
@@ -41,7 +41,7 @@ def gas_of(result):
 
 
 def law(result, gamma=1.0):
-    """P V^γ at the result's positions, relative to P₀ V₀^γ."""
+    """P V^γ at the positions of a result, relative to P₀ V₀^γ."""
     gas = gas_of(result)
     V = volume_within(result.positions, gas.vertices)
     return (gas.pressure[0] + gas.ambient) * V**gamma / (gas.absolute * gas.volume**gamma)
@@ -51,8 +51,8 @@ def law(result, gamma=1.0):
 @pytest.mark.parametrize(
     ("thickness", "amount"), [(0.01, 1.05), (0.01, 10.0), (0.1, 3.0), (0.5, 3.0), (0.5, 10.0)]
 )
-def test_a_slack_cushion_keeps_its_gas(solver, thickness, amount):
-    """The sheets of a slack one hold next to no pressure: the gas gets as large as the ambient lets it."""
+def test_slack_cushion_conserves_its_gas(solver, thickness, amount):
+    """Slack sheets carry almost no pressure: the gas expands to ambient pressure."""
     scene = sealed(cushion(8, thickness), amount)
     result = supple.equilibrium(scene, solver=solver, max_iterations=2000)
     assert result.report.ok
@@ -69,7 +69,7 @@ def test_a_slack_cushion_keeps_its_gas(solver, thickness, amount):
 
 
 @pytest.mark.parametrize("side", [1e-3, 100.0])
-def test_a_cushion_does_not_know_how_large_it_is(side):
+def test_cushion_pressure_is_scale_invariant(side):
     small = supple.equilibrium(sealed(cushion(6, 0.3 * side, side), 3.0, thickness=1e-3 * side))
     one = supple.equilibrium(sealed(cushion(6, 0.3), 3.0))
     assert small.report.ok
@@ -91,7 +91,7 @@ def test_work_is_the_integral_of_the_pressure(gamma):
     assert (gas.pressure_at(V) + AMBIENT) * V**gamma == pytest.approx(gas.absolute * gas.volume**gamma)
 
 
-def test_forces_and_second_derivatives_are_those_of_the_energy():
+def test_forces_and_hessian_are_derivatives_of_the_energy():
     random = np.random.default_rng(0)
     model = build_model(sealed(cushion(4, 0.5), 2.0, exponent=1.4))
     problem = Problem(model, "float64")
@@ -121,9 +121,9 @@ def test_forces_and_second_derivatives_are_those_of_the_energy():
 
 
 @pytest.mark.parametrize("solver", ["hybrid", "newton"])
-def test_a_balloon_is_where_its_rubber_and_the_gas_law_have_it(solver):
+def test_balloon_balances_rubber_and_gas_law(solver):
     """p = 2 μ h/r (1/λ - 1/λ⁷) of an incompressible neo-Hookean sphere and (p + p₀) λ³ = P₀: beyond λ = 1.38
-    no pressure that stays could be kept up."""
+    a constant pressure would have no stable equilibrium."""
     young, radius, h, ambient, amount = 1e5, 0.5, 1e-2, 1e3, 10.0
 
     def rubber(s):
@@ -144,7 +144,7 @@ def test_a_balloon_is_where_its_rubber_and_the_gas_law_have_it(solver):
     assert result.lowest_modes(1)[0].eigenvalue > -1e-3  # nothing but motions of the whole
 
 
-def test_an_airtight_cushion_holds_what_a_pillow_of_paper_holds():
+def test_airtight_cushion_has_the_volume_of_a_paper_pillow():
     """Two square sheets that hardly stretch and wrinkle freely enclose about 0.2 L³."""
     paper = supple.materials.PlaneStressStVK(young=1e9, poisson=0.3)
     result = supple.equilibrium(sealed(cushion(12, 0.02), 25.0, paper))
@@ -154,7 +154,7 @@ def test_an_airtight_cushion_holds_what_a_pillow_of_paper_holds():
     assert law(result) == pytest.approx(1, rel=1e-9)
 
 
-def test_the_distance_knows_the_stiffness_of_the_gas():
+def test_error_estimate_includes_the_stiffness_of_the_gas():
     def solve(**options):
         scene = sealed(cushion(6, 0.3), 2.0)
         scene.pin(scene.bodies[0].where(lambda X: X[:, 0] < 1e-9))
@@ -168,7 +168,7 @@ def test_the_distance_knows_the_stiffness_of_the_gas():
 
 
 @pytest.mark.parametrize("solver", ["hybrid", "newton"])
-def test_frames_of_a_motion_obey_the_law(solver):
+def test_frames_of_a_motion_obey_the_gas_law(solver):
     scene = sealed(cushion(6, 0.2), 2.0)
     scene.quasistatic, scene.dt, scene.frames = False, 0.01, 4
     frames = list(supple.simulate(scene, solver=solver))
@@ -179,7 +179,7 @@ def test_frames_of_a_motion_obey_the_law(solver):
     assert pressures[0] > pressures[-1]
 
 
-def test_positions_tell_the_pressure():
+def test_pressure_is_evaluated_from_positions():
     scene = sealed(cushion(6, 0.2), 2.0)
     x = 1.1 * scene.bodies[0].points
     evaluation = supple.evaluate(scene, x)
@@ -192,7 +192,7 @@ def test_positions_tell_the_pressure():
     assert (work * x).sum() == pytest.approx(3 * gas_of(evaluation).pressure[0] * V, rel=1e-6)
 
 
-def test_a_ramp_lets_gas_in():
+def test_ramp_adds_gas():
     ramp = supple.loads.Ramp(times=(0, 1), fractions=(0, 1))
     scene = sealed(cushion(6, 0.5), 3.0, ramp=ramp)
     scene.dt, scene.frames = 0.5, 2
@@ -209,7 +209,7 @@ def test_gradients_are_refused():
         supple.gradient(result, np.ones_like(result.positions))
 
 
-def test_a_chamber_without_a_volume_is_refused():
+def test_chamber_without_volume_is_refused():
     flat = supple.meshes.pillow(4)
     flat = supple.TriMesh(flat.points * [1, 0, 1], flat.triangles)
     scene = supple.Scene(gravity=(0, 0, 0))
@@ -220,8 +220,8 @@ def test_a_chamber_without_a_volume_is_refused():
 
 
 @pytest.mark.parametrize("solver", ["hybrid", "newton", "mpbng"])
-def test_gas_holds_a_drum_whose_walls_are_connected_only_by_it(solver):
-    """Two sheets with a pinned rim: no element ties one to the other, but the gas does."""
+def test_gas_connects_the_walls_of_a_drum(solver):
+    """Two sheets with a pinned rim share no element, but the same gas."""
     scene = sealed(cushion(6, 0.3), 2.0)
     cloth = scene.bodies[0]
     scene.pin(cloth.where(lambda X: np.abs(X[:, 1]) < 1e-9))

@@ -13,8 +13,12 @@ from supple.solve.integrators import RULES
 from supple.solvers import SOLVERS
 
 FRAMES, STEP = 4, 1 / 48
-FALL = {"backward_euler": FRAMES * (FRAMES + 1) / 2, "bdf2": FRAMES**2 / 2, "trapezoidal": FRAMES**2 / 2}
-"""Of a body that starts at rest, in g Δt²: the sums of each rule in closed form."""
+FALL_COEFFICIENTS = {
+    "backward_euler": FRAMES * (FRAMES + 1) / 2,
+    "bdf2": FRAMES**2 / 2,
+    "trapezoidal": FRAMES**2 / 2,
+}
+"""Displacement of a falling body from rest in units of g Δt²: closed-form sums of each rule."""
 
 
 def stiff_sheet(**options):
@@ -27,7 +31,7 @@ def stiff_sheet(**options):
 
 
 def stiff_block(**options):
-    """Of a material that every method knows."""
+    """A block of a material that every method supports."""
     scene = supple.Scene(quasistatic=False, dt=STEP, frames=FRAMES, **options)
     return scene, scene.add_solid(supple.block(2), supple.Corotated(young=1e5, poisson=0.3), density=1e3)
 
@@ -37,7 +41,7 @@ def fallen(scene, body, solver, **options):
     return last.positions_of(body) - body.mesh.points
 
 
-@pytest.mark.parametrize("integrator", FALL)
+@pytest.mark.parametrize("integrator", FALL_COEFFICIENTS)
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("iterations", [1, 4])
 @pytest.mark.parametrize("name", SOLVERS)
@@ -47,12 +51,12 @@ def test_free_fall_is_exact_for_any_solver_and_number_of_iterations(name, iterat
     if integrator in RULES and not SOLVERS[name]().balances_forces:
         pytest.skip(f"{name} has no forces for {integrator}")
     scene, body = stiff_block(integrator=integrator)
-    expected = np.array([0.0, -9.81 * FALL[integrator] * STEP**2, 0.0])
+    expected = np.array([0.0, -9.81 * FALL_COEFFICIENTS[integrator] * STEP**2, 0.0])
     moved = fallen(scene, body, SOLVERS[name](iterations=iterations), precision=precision)
     assert np.abs(moved - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
-def test_a_load_on_one_vertex_accelerates_the_full_body():
+def test_load_on_one_vertex_accelerates_the_whole_body():
     scene, body = stiff_sheet(gravity=(0, 0, 0))
     scene.add_force(body.where(lambda X: (X <= 1e-9).all(axis=1)), (0.3, 0, 0))
     problem = Problem(supple.scene.build_model(scene, False), "float64")
@@ -63,8 +67,8 @@ def test_a_load_on_one_vertex_accelerates_the_full_body():
 
 
 @pytest.mark.parametrize("neighbor", ["far", "falling along"])
-def test_bodies_fall_freely_where_bodies_may_touch(neighbor):
-    """Alone, or with another at a small distance that falls as fast; and a motion goes on bit by bit."""
+def test_falling_bodies_with_contact_fall_freely(neighbor):
+    """Alone or at a small distance from another falling body; resumed motions are bitwise identical."""
     scene, body = stiff_sheet(contact=supple.Contact("weak"))
     away = (20, 0, 0) if neighbor == "far" else (0, 0.11, 0)
     other = scene.add_solid(
@@ -74,21 +78,21 @@ def test_bodies_fall_freely_where_bodies_may_touch(neighbor):
         scene.pin(other.where(lambda X: X[:, 1] <= 0))
     frames = list(supple.simulate(scene, solver=PBNG(iterations=4)))
     moved = frames[-1].positions_of(body) - body.mesh.points
-    fall = -9.81 * FALL["backward_euler"] * STEP**2
+    fall = -9.81 * FALL_COEFFICIENTS["backward_euler"] * STEP**2
     np.testing.assert_allclose(moved, np.tile([0, fall, 0], (len(moved), 1)), atol=1e-9 * abs(fall))
     resumed = supple.simulate(scene, solver=PBNG(iterations=4), initial=frames[1].state, first_frame=3)
     for uninterrupted, rest in zip(frames[2:], resumed, strict=True):
         np.testing.assert_array_equal(uninterrupted.positions, rest.positions)
 
 
-def test_groups_hold_bodies_that_are_near_each_other():
+def test_groups_contain_nearby_bodies():
     boxes = [(np.array([[x, 0.0, 0.0], [x + 1, 1.0, 1.0]]),) for x in (0.0, 1.05, 2.5, 3.4)]
     first, second, third, fourth = neighbor_groups(boxes, 0.1)
     assert first == second != third == fourth
 
 
-def test_bodies_at_rest_on_others_start_where_they_are():
-    """The group has a body that is pinned."""
+def test_bodies_at_rest_on_others_start_at_rest():
+    """The group has a pinned body."""
     scene, _ = stiff_block(contact=supple.Contact("weak"))
     floor = scene.add_solid(
         supple.block(1, (3, 1, 3)).translated((-1, -1.001, -1)), supple.Corotated(young=1e5, poisson=0.3)
@@ -100,7 +104,7 @@ def test_bodies_at_rest_on_others_start_where_they_are():
     np.testing.assert_array_equal(problem.positions, problem.model.rest)
 
 
-def test_bodies_at_rest_on_a_plane_start_where_they_are():
+def test_bodies_at_rest_on_a_plane_start_at_rest():
     scene = supple.Scene(quasistatic=False, dt=0.01, frames=3)
     scene.add_solid(supple.block((2, 2, 2), (0.1, 0.1, 0.1)), supple.Corotated(young=1e5, poisson=0.3))
     scene.add_obstacle(supple.Plane(normal=(0, 1, 0)))
@@ -113,7 +117,7 @@ def test_bodies_at_rest_on_a_plane_start_where_they_are():
         assert adaptive.report.iterations == predicted.report.iterations
 
 
-def test_the_guess_of_the_paper_is_an_option():
+def test_initial_guess_of_the_paper_is_an_option():
     scene, body = stiff_sheet()
     scene.pin(body.where(lambda X: X[:, 2] <= 0))
     free = body.mesh.points[:, 2] > 0.7
@@ -124,7 +128,7 @@ def test_the_guess_of_the_paper_is_an_option():
     assert drops["inertial"] < 0.9 * -9.81 * STEP**2 < 0.5 * drops["coast"] <= 0
 
 
-def test_a_guess_that_is_none_is_refused():
+def test_unknown_guess_is_refused():
     with pytest.raises(ValueError, match="initial_guess"):
         next(iter(supple.simulate(stiff_sheet()[0], initial_guess="newton")))
     with pytest.raises(ValueError, match="initial_guess"):

@@ -1,5 +1,4 @@
-"""Rules of steps: order of convergence against closed forms and against each other, energy, going on
-bitwise, and what they refuse."""
+"""Time integrators: order of convergence, energy, bitwise resumption, and refusals."""
 
 import numpy as np
 import pytest
@@ -16,8 +15,8 @@ ORDER = {"backward_euler": 1, "bdf2": 2, "trapezoidal": 2}
 
 
 def oscillator(stretch=0.01, **options):
-    """A body on four free vertices whose one mode is known: a linear elastic tetrahedron constrained along
-    all but one direction is a mass on a spring, x'' = -ω² x."""
+    """A body on four free vertices with one known mode: a linear elastic tetrahedron with one free direction
+    is a mass on a spring, x'' = -ω² x."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, **options)
     mesh = supple.TetMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 1, 2, 3]])
     body = scene.add_solid(mesh, supple.materials.LinearElastic(young=100.0, poisson=0.25), density=6.0)
@@ -45,7 +44,7 @@ def swing(integrator, steps, time=1.0, solver="newton", **options):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_the_order_of_convergence_is_that_of_the_rule_against_the_closed_form(integrator):
+def test_order_of_convergence_matches_the_closed_form(integrator):
     scene, _ = oscillator()
     w = frequency(scene)
     truth = np.array([0.01 * np.cos(w), -0.01 * w * np.sin(w)]) / np.array([0.01, 0.01 * w])
@@ -57,7 +56,7 @@ def test_the_order_of_convergence_is_that_of_the_rule_against_the_closed_form(in
     assert orders == pytest.approx(ORDER[integrator], abs=0.25)
 
 
-def test_every_solver_that_balances_forces_takes_the_steps_that_newton_takes():
+def test_balancing_solvers_take_newtons_steps():
     for integrator in RULES:
         truth = np.array(swing(integrator, 20, 0.2))
         for name in ("pbng", "fpxpbd", "hybrid"):
@@ -65,7 +64,7 @@ def test_every_solver_that_balances_forces_takes_the_steps_that_newton_takes():
             assert state == pytest.approx(truth, abs=2e-6), (integrator, name)
 
 
-def test_the_trapezoidal_rule_keeps_energy_and_the_others_lose_it():
+def test_trapezoidal_rule_keeps_energy_and_others_lose_it():
     scene, _ = oscillator()
     w, energies = frequency(scene), {}
     for integrator in INTEGRATORS:
@@ -86,7 +85,7 @@ def bar(integrator, substeps=1, **options):
 
 @pytest.mark.parametrize("integrator", RULES)
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_motions_that_go_on_are_bitwise_those_that_never_stopped(integrator, precision):
+def test_resumed_motions_are_bitwise_identical(integrator, precision):
     scene = bar(integrator, substeps=2)
     through = list(supple.simulate(scene, solver="pbng", max_iterations=10, precision=precision))
     again = supple.simulate(
@@ -98,7 +97,7 @@ def test_motions_that_go_on_are_bitwise_those_that_never_stopped(integrator, pre
 
 
 @pytest.mark.parametrize("integrator", RULES)
-def test_steppers_go_back_and_on_and_agree_with_simulate(integrator):
+def test_steppers_restore_states_and_agree_with_simulate(integrator):
     scene = bar(integrator)
     frames = list(supple.simulate(scene, solver="pbng", max_iterations=10))
     stepper = supple.Stepper(scene, solver="pbng", max_iterations=10)
@@ -115,8 +114,8 @@ def test_steppers_go_back_and_on_and_agree_with_simulate(integrator):
 
 
 @pytest.mark.parametrize("integrator", RULES)
-def test_the_last_step_says_what_balances(integrator):
-    """The net force with the inertia of the rule is what the solve left."""
+def test_last_step_has_the_inertia_of_the_rule(integrator):
+    """The residual with the inertia of the rule equals that of the solve."""
     *_, last = supple.simulate(bar(integrator), solver="newton", tolerance=1e-9)
     step = last.step
     assert step.dt == pytest.approx(0.02 * RULES[integrator].inertia)
@@ -126,7 +125,7 @@ def test_the_last_step_says_what_balances(integrator):
     assert problem.balance().relative_residual < 1e-8
 
 
-def test_free_fall_is_exact_in_rules_of_second_order():
+def test_free_fall_is_exact_in_second_order_rules():
     for integrator in RULES:
         scene = supple.Scene(quasistatic=False, dt=0.1, frames=5, integrator=integrator)
         scene.add_solid(supple.block(1), supple.Corotated(young=1e5, poisson=0.3))
@@ -136,9 +135,9 @@ def test_free_fall_is_exact_in_rules_of_second_order():
 
 
 @pytest.mark.parametrize("integrator", RULES)
-def test_rounding_where_bodies_are_does_not_become_velocity(integrator):
-    """A body that flies for 500 steps in float32, up to 2.5 m from where it began: what is rounded of its
-    place in each, 1e-7 m, is 2e-5 m/s if it is taken for a motion, and adds up."""
+def test_rounding_of_positions_does_not_become_velocity(integrator):
+    """A body flies for 500 steps in float32, up to 2.5 m from its start: rounding of 1e-7 m per step would
+    add 2e-5 m/s each time."""
     scene = supple.Scene(
         gravity=(0, 0, 0), quasistatic=False, dt=0.5, substeps=50, frames=10, integrator=integrator
     )
@@ -149,7 +148,7 @@ def test_rounding_where_bodies_are_does_not_become_velocity(integrator):
     assert last.velocities == pytest.approx(np.broadcast_to([0.5, 0.25, 0.1], (8, 3)), abs=1e-6)
 
 
-def test_pinned_vertices_have_the_velocity_at_which_they_are_led():
+def test_pinned_vertices_have_the_velocity_of_their_motion():
     for integrator in RULES:
         scene = supple.Scene(quasistatic=False, dt=0.02, frames=4, integrator=integrator)
         body = scene.add_solid(
@@ -162,7 +161,7 @@ def test_pinned_vertices_have_the_velocity_at_which_they_are_led():
 
 
 @pytest.mark.parametrize("integrator", RULES)
-def test_what_has_no_smooth_forces_is_refused(integrator):
+def test_methods_and_scenes_without_smooth_forces_are_refused(integrator):
     with pytest.raises(ValueError, match="pbd makes constraints vanish"):
         list(supple.simulate(bar(integrator), solver="pbd", max_iterations=2))
     with pytest.raises(ValueError, match="xpbd makes constraints vanish"):
@@ -181,7 +180,7 @@ def test_what_has_no_smooth_forces_is_refused(integrator):
 
 
 @pytest.mark.parametrize("integrator", RULES)
-def test_scene_files_and_compare_know_them(integrator, tmp_path):
+def test_scene_files_and_compare_accept_integrators(integrator, tmp_path):
     file = tmp_path / "swing.toml"
     file.write_text(
         f"""
@@ -211,20 +210,20 @@ where = {{ side = "x-" }}
     assert "makes constraints vanish" in trial.error
 
 
-def test_unknown_rules_and_idle_ones_are_refused(tmp_path):
+def test_unknown_integrators_are_refused(tmp_path):
     with pytest.raises(supple.SceneError, match="integrator must be"):
         supple.Scene(integrator="bdf3")
     with pytest.raises(ValueError, match="integrator must be"):
         supple.simulate(bar("bdf2"), integrator="bdf3")
 
 
-def test_solvers_say_whether_they_balance_forces():
+def test_solvers_declare_whether_they_balance_forces():
     without = {name for name, kind in SOLVERS.items() if not kind().balances_forces}
     assert without == {"pbd"}
 
 
-def test_what_a_rule_refers_to_is_of_its_own_last_step():
-    """A state that has moved on by another rule, by steps of another length or to rest starts over."""
+def test_rule_history_is_valid_only_for_its_last_step():
+    """A state from another rule, another step length or a static solve starts the rule again."""
     scene, start = oscillator(dt=0.05, frames=4)
 
     def after(state, integrator, **options):
@@ -244,8 +243,8 @@ def test_what_a_rule_refers_to_is_of_its_own_last_step():
 
 
 @pytest.mark.parametrize("integrator", RULES)
-def test_nothing_has_converged_after_a_step_that_was_not_solved(integrator):
-    """Two sweeps solve some steps and others not, of which a kick is one."""
+def test_steps_after_an_unsolved_step_have_not_converged(integrator):
+    """Two sweeps solve some steps and fail others, for example one with a large force."""
     scene = bar(integrator)
     limits = {"solver": "pbng", "max_iterations": 2, "tolerance": 1e-3}
     corner = scene.bodies[0].where([19])
@@ -268,7 +267,7 @@ def test_nothing_has_converged_after_a_step_that_was_not_solved(integrator):
 
 
 def soft_block(integrator, dt, frames=8):
-    """A block of 1 m that sags by a quarter of its length, with a period of about a second."""
+    """A block of 1 m that sags by a quarter of its height, with a period of about a second."""
     scene = supple.Scene(quasistatic=False, dt=dt, frames=frames, integrator=integrator)
     body = scene.add_solid(supple.block(2), supple.Corotated(young=1e5, poisson=0.3), 1000.0)
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
@@ -280,8 +279,8 @@ def soft_block(integrator, dt, frames=8):
     ("integrator", "dt"),
     [("trapezoidal", 1e2), ("trapezoidal", 1e3), ("trapezoidal", 1e4), ("bdf2", 1e3), ("bdf2", 1e4)],
 )
-def test_a_body_that_is_lost_stays_lost(integrator, dt, solver):
-    """Steps 100 to 10,000 periods long: where a body has flown away, nothing that follows is ok."""
+def test_lost_body_is_never_reported_as_ok_again(integrator, dt, solver):
+    """Steps are 100 to 10,000 periods long: after a body has flown away, no later frame is ok."""
     frames = list(supple.simulate(soft_block(integrator, dt), solver=solver))
     moved = [np.abs(frame.positions - frame.model.rest).max() for frame in frames]
     first = next((k for k, frame in enumerate(frames) if not frame.report.ok), len(frames))
@@ -294,8 +293,8 @@ def test_a_body_that_is_lost_stays_lost(integrator, dt, solver):
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("dt", [1e1, 1e2, 1e3])
-def test_bdf2_begins_at_rest_with_steps_longer_than_a_period(dt, precision):
-    """The velocity after the first step was g Δt/4, of a body that had moved by a quarter of a metre."""
+def test_bdf2_starts_at_rest_with_steps_longer_than_a_period(dt, precision):
+    """The velocity after the first step was once g Δt/4, of a body that had moved by a quarter of a meter."""
     if (dt, precision) == (1e3, "float32"):
         pytest.skip("x̂ is 540 km away, which float32 rounds to centimetres")
     frames = list(supple.simulate(soft_block("bdf2", dt), precision=precision))
@@ -323,7 +322,7 @@ def test_free_fall_is_exact_from_the_first_step_on(integrator, dt):
 
 
 @pytest.mark.parametrize("integrator", RULES)
-def test_a_state_keeps_in_mind_that_its_step_was_not_solved(integrator, tmp_path):
+def test_state_records_its_unsolved_step(integrator, tmp_path):
     scene = bar(integrator)
     lost = next(supple.simulate(scene, solver="pbng", max_iterations=1, tolerance=1e-6))
     assert not lost.report.ok

@@ -1,4 +1,4 @@
-"""Limits come on top of the default tolerance at every door, and `ok` tells whether a shape can be used."""
+"""Limits extend the default tolerance in every call, and `ok` states whether a shape is usable."""
 
 from __future__ import annotations
 
@@ -37,49 +37,49 @@ def loaded(tmp_path, stop="", quasistatic="true", solver=""):
     return supple.load_scene(path)
 
 
-ONE = [supple.Variation()]
-DOORS = {
+SINGLE_VARIATION = [supple.Variation()]
+CALLS = {
     "equilibrium": lambda scene, **limits: supple.equilibrium(scene, **limits).report,
-    "equilibria": lambda scene, **limits: next(iter(supple.equilibria(scene, ONE, **limits))).report,
+    "equilibria": lambda scene, **limits: next(supple.equilibria(scene, SINGLE_VARIATION, **limits)).report,
     "simulate": lambda scene, **limits: next(supple.simulate(scene, **limits)).report,
     "Stepper": lambda scene, **limits: supple.Stepper(scene, **limits).step().report,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("limit", [{"max_iterations": 3}, {"time_limit": 60.0}], ids=["count", "time"])
-@pytest.mark.parametrize("door", DOORS)
-def test_a_limit_keeps_the_default_tolerance_of_scenes_and_files(door, limit, tmp_path):
+@pytest.mark.parametrize("call", CALLS)
+def test_limit_keeps_the_default_tolerance_of_scenes_and_files(call, limit, tmp_path):
     file = loaded(tmp_path)
     for scene in (file, file.scene):
-        report = DOORS[door](scene, **limit)
+        report = CALLS[call](scene, **limit)
         assert report.tolerance == DEFAULT_TOLERANCE
         expected = Outcome.MAX_ITERATIONS if "max_iterations" in limit else Outcome.CONVERGED
         assert (report.outcome, report.ok) == (expected, expected is Outcome.CONVERGED)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_limit_of_a_file_keeps_it_too_unless_the_file_switches_it_off(door, tmp_path):
-    assert DOORS[door](loaded(tmp_path, "max_iterations = 3")).tolerance == DEFAULT_TOLERANCE
+@pytest.mark.parametrize("call", CALLS)
+def test_limit_of_a_file_keeps_the_tolerance_unless_disabled(call, tmp_path):
+    assert CALLS[call](loaded(tmp_path, "max_iterations = 3")).tolerance == DEFAULT_TOLERANCE
     off = loaded(tmp_path, "max_iterations = 3\ntolerance = false")
-    report = DOORS[door](off)
+    report = CALLS[call](off)
     assert (report.tolerance, report.outcome, report.iterations) == (None, Outcome.FIXED_ITERATIONS, 3)
-    assert DOORS[door](off, tolerance=1e-2).tolerance == 1e-2
-    assert DOORS[door](loaded(tmp_path), max_iterations=3, tolerance=None).outcome is Outcome.FIXED_ITERATIONS
+    assert CALLS[call](off, tolerance=1e-2).tolerance == 1e-2
+    assert CALLS[call](loaded(tmp_path), max_iterations=3, tolerance=None).outcome is Outcome.FIXED_ITERATIONS
 
 
-def test_no_tolerance_needs_another_limit(tmp_path):
+def test_disabled_tolerance_needs_another_limit(tmp_path):
     with pytest.raises(ValueError, match="nothing says when to stop"):
         supple.equilibrium(loaded(tmp_path, "tolerance = false"))
 
 
-def test_iterations_of_a_solver_are_a_fixed_number_per_step(tmp_path):
+def test_solver_iterations_are_a_fixed_number_per_step(tmp_path):
     file = loaded(tmp_path, quasistatic="false", solver="iterations = 4")
     report = next(supple.simulate(file)).report
     assert (report.tolerance, report.iterations, report.outcome) == (None, 4, Outcome.FIXED_ITERATIONS)
     assert next(supple.simulate(file, time_limit=60.0)).report.tolerance == DEFAULT_TOLERANCE
 
 
-def test_a_fixed_number_of_iterations_with_a_large_residual_is_not_ok(tmp_path):
+def test_fixed_iterations_with_a_large_residual_are_not_ok(tmp_path):
     scene = loaded(tmp_path).scene
     result = supple.equilibrium(scene, solver="pbng", max_iterations=1, tolerance=None).report
     near = supple.equilibrium(scene, solver="pbng", max_iterations=200, tolerance=None).report
@@ -93,7 +93,7 @@ def test_a_fixed_number_of_iterations_with_a_large_residual_is_not_ok(tmp_path):
     assert str(result).startswith("Ran as long as was asked for, far from balance;")
 
 
-def test_a_time_limit_is_for_all_steps_in_sum(tmp_path):
+def test_time_limit_covers_all_steps_together(tmp_path):
     scene = loaded(tmp_path).scene
     options = {"solver": "pbng", "tolerance": 1e-15, "position_tolerance": None, "max_iterations": 10**9}
     supple.equilibrium(scene, load_steps=2, **options | {"max_iterations": 1})  # compiles
@@ -125,7 +125,7 @@ def test_inverted_elements_are_in_the_outcome_line_and_not_ok():
     ]
 
 
-def test_a_motion_may_keep_the_inverted_elements_it_began_with_but_no_others():
+def test_motion_may_keep_initially_inverted_elements_only():
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=1e-6, frames=1)
     body = scene.add_solid(supple.block(1), supple.Corotated(young=1e3, poisson=0.3), density=1e3)
     turned = body.mesh.points.copy()
@@ -139,7 +139,7 @@ def test_a_motion_may_keep_the_inverted_elements_it_began_with_but_no_others():
     assert (later.inverted > 0, later.ok) == (True, False)
 
 
-def test_a_motion_with_a_large_residual_says_that_it_lags(tmp_path):
+def test_motion_with_a_large_residual_reports_its_lag(tmp_path):
     scene = loaded(tmp_path, quasistatic="false").scene
     scene.dt = 1.0
     one, guessed, many = (

@@ -1,4 +1,4 @@
-"""Loads and motions that grow in steps."""
+"""Load stepping: loads and motions that grow in steps."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from supple import Outcome
 
 
 def squeezed(name, by, cells=(8, 2, 2)):
-    """A bar that is pressed together; at once, that turns its last layer inside out."""
+    """A compressed bar; in a single step its last layer would invert."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells, (1, 0.5, 0.5)), material(name, young=1e5))
     scene.pin(body.where(face(0, 0)))
@@ -28,8 +28,8 @@ def wrung(turns):
     return scene
 
 
-def test_turns_are_followed():
-    """At their end, two whole turns look like none."""
+def test_rotations_are_stepped():
+    """Two full turns end at the identity."""
     at_once, in_steps = (supple.equilibrium(wrung(2), load_steps=steps) for steps in (1, 20))
     assert at_once.report.energy == pytest.approx(0, abs=1e-9)
     assert in_steps.report.ok
@@ -39,8 +39,8 @@ def test_turns_are_followed():
     assert energies == sorted(energies)  # later it writhes, which releases some
 
 
-def test_stages_are_equilibria_under_a_part_of_the_loads():
-    """Those of half of the gravity; their forces are evaluated with what acted."""
+def test_stages_are_equilibria_under_partial_loads():
+    """Those of half of the gravity; forces are evaluated with the acting load."""
     full_load, half = (cantilever(material("corotated"), gravity=g) for g in (2.0, 1.0))
     (stage,) = supple.equilibrium(full_load, load_steps=2, tolerance=1e-8).stages
     expected = supple.equilibrium(half, tolerance=1e-8)
@@ -50,7 +50,7 @@ def test_stages_are_equilibria_under_a_part_of_the_loads():
 
 
 @pytest.mark.parametrize("by", [0.2, 0.6])
-def test_barriers_make_steps_of_their_own(by):
+def test_barrier_materials_trigger_load_steps(by):
     scene = squeezed("log_neo_hookean", by)
     result = supple.equilibrium(scene, tolerance=1e-8)
     assert result.report.outcome is Outcome.CONVERGED, result.report
@@ -60,14 +60,14 @@ def test_barriers_make_steps_of_their_own(by):
 
 
 @pytest.mark.parametrize("name", [name for name in HAND_WRITTEN if name != "log_neo_hookean"])
-def test_no_steps_where_none_are_needed(name):
+def test_easy_equilibria_need_no_steps(name):
     result = supple.equilibrium(squeezed(name, 0.2))
     assert result.report.outcome is Outcome.CONVERGED
     assert not result.stages
 
 
 def test_starts_of_infinite_energy_still_fail():
-    """No part of the loads would help who does not right what is inverted."""
+    """Partial loads do not help solvers that cannot recover inverted elements."""
     scene = cantilever(material("log_neo_hookean"), gravity=1.0)
     start = np.concatenate([body.points for body in scene.bodies]) * [1, -1, 1]
     result = supple.equilibrium(scene, solver="pbng", initial=start)
@@ -75,12 +75,12 @@ def test_starts_of_infinite_energy_still_fail():
     assert not result.stages
 
 
-def test_steps_are_checked():
+def test_load_steps_are_checked():
     with pytest.raises(ValueError, match="load_steps"):
         supple.equilibrium(squeezed("corotated", 0.1), load_steps=0)
 
 
-def test_an_equilibrium_that_stagnates_at_once_is_reached_in_shorter_steps():
+def test_stagnating_equilibrium_is_reached_in_shorter_steps():
     """A moved pin stretches one layer of cells beyond the locking stretch of Gent's material."""
     scene = supple.Scene(gravity=(0, 0, 0))
     material = supple.materials.Gent(shear_modulus=1e4, limit=3.0, bulk_modulus=1e5)
@@ -95,7 +95,7 @@ def test_an_equilibrium_that_stagnates_at_once_is_reached_in_shorter_steps():
 
 
 @pytest.mark.parametrize("by", ["motion", "positions"])
-def test_equilibria_that_stagnate_at_once_are_reached_in_shorter_steps(by):
+def test_stagnating_batch_is_reached_in_shorter_steps(by):
     scene = supple.Scene(gravity=(0, 0, 0))
     material = supple.materials.Gent(shear_modulus=1e4, limit=3.0, bulk_modulus=1e5)
     bar = scene.add_solid(supple.block((16, 2, 2), size=(1, 0.25, 0.25)), material)

@@ -1,4 +1,4 @@
-"""Principal stresses of each material, written here from its energy, to compare solutions with."""
+"""Principal stresses of each material, derived here from its energy as references."""
 
 import numpy as np
 from scipy.optimize import brentq

@@ -1,4 +1,4 @@
-"""Steps in the middle of a motion, which methods are compared on."""
+"""Steps in the middle of a motion, for comparisons of methods."""
 
 import family
 import pytest
@@ -10,7 +10,7 @@ from supple import PBNG
 
 @pytest.fixture(scope="session")
 def moving():
-    """A tied pair of blocks in the middle of a motion, with what each method made of a step of it."""
+    """A tied pair of blocks in the middle of a motion, with the results of one step of each method."""
     scene = family.tied(supple.Corotated(young=YOUNG, poisson=POISSON), stiffness=1e4)
     *_, frame = supple.simulate(scene, solver=PBNG(), frames=5, tolerance=1e-6)
     return scene, frame.positions, frame.velocities

@@ -1,4 +1,4 @@
-"""Bodies whose forces and stresses are known."""
+"""Bodies with known forces and stresses."""
 
 import numpy as np
 import pytest

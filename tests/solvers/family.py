@@ -41,7 +41,7 @@ def clamped(
     dt: float = 0.01,
     quasistatic: bool = False,
 ) -> supple.Scene:
-    """A body pinned at its least x, twice: by pins, and by weak constraints that therefore never act."""
+    """A body fixed at its least x twice: by pins, and by weak constraints that therefore never act."""
     scene = supple.Scene(gravity=(0, gravity, 0), quasistatic=quasistatic, dt=dt)
     body = scene.add_solid(mesh, material, density=density)
     end = body.where(face(0, float(mesh.points[:, 0].min())))
@@ -51,7 +51,7 @@ def clamped(
 
 
 def tied(material: Any, stiffness: float = 1e4, gap: float = 0.0, cells: Any = 2) -> supple.Scene:
-    """A block that hangs from a clamped one, bound to it by springs, in steps of 0.01 s."""
+    """A block tied by springs to a clamped one, in steps of 0.01 s."""
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.01)
     upper = scene.add_solid(supple.block(cells, origin=(0, 1 + gap, 0)), material, density=10)
     lower = scene.add_solid(supple.block(cells), material, density=10)
@@ -81,13 +81,13 @@ def swept(problem: Problem, solver: ElementOptions, sweeps: int) -> ElementRun:
 
 
 def terms(run: ElementRun) -> tuple[int, int]:
-    """(elastic, weak): the places of the two terms in the model."""
+    """(elastic, weak): indices of the two terms in the model."""
     is_weak = [isinstance(term, WeakConstraints) for term in run.problem.model.terms]
     return is_weak.index(False), is_weak.index(True)
 
 
 def by_element(run: ElementRun, term: int, values: np.ndarray) -> np.ndarray:
-    """(elements, fields) of (1, rows, fields, lanes) that a projection stores."""
+    """(elements, fields) from the (1, rows, fields, lanes) that a projection stores."""
     element = run._batches(term).element
     out = np.full((element.max() + 1, values.shape[2]), np.nan)
     out[element[element >= 0]] = values[0].transpose(0, 2, 1)[element >= 0]
@@ -103,7 +103,7 @@ def predicted(problem: Problem, run: ElementRun) -> np.ndarray:
 
 
 def scattered(model: Model, term: int, values: np.ndarray) -> np.ndarray:
-    """(n, 3) sums at the vertices of (elements, k, 3) at the corners."""
+    """(n, 3) sums at the vertices of (elements, k, 3) values at the corners."""
     out = np.zeros((model.vertices, 3))
     np.add.at(out, model.terms[term].vertices, values)
     return out
@@ -119,7 +119,7 @@ def weak_displacement(run: ElementRun) -> np.ndarray:
 
 
 def gaps(model: Model, x: np.ndarray) -> np.ndarray:
-    """(m,) distances left open by the weak constraints [m]."""
+    """(m,) gaps of the weak constraints [m]."""
     (term,) = (t for t in model.terms if isinstance(t, WeakConstraints))
     C = np.einsum("ek,eki->ei", term.weights, x[term.vertices]) - term.target
     return np.linalg.norm(C, axis=1)

@@ -1,4 +1,4 @@
-"""Bodies that nothing holds: that they may drift is no instability, and what is one is still seen."""
+"""Unsupported bodies: rigid drift is no instability, and true instabilities are still detected."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def free_block(kind, parts=1):
 
 
 def problem_at(scene, move):
-    """A problem whose vertices were moved from X (n, 3), whose forces are known, and its Linearization."""
+    """A problem with vertices moved from X (n, 3) and known forces, and its Linearization."""
     model = build_model(scene)
     problem = Problem(model, "float64", 1)
     problem.u[:-1, :3] = move(model.rest) - model.rest
@@ -48,7 +48,7 @@ def drift_at(problem, linear):
     "solver", [Hybrid(), Hybrid(max_predicted_sweeps=0)], ids=["default", "newton steps"]
 )
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
-def test_free_balloons_arrive_and_stay(solver, tolerance):
+def test_free_balloons_converge_without_drift(solver, tolerance):
     result = supple.equilibrium(balloon(), solver=solver, tolerance=tolerance)
     assert result.report.ok
     assert result.report.error_estimate.stable
@@ -68,8 +68,8 @@ def test_two_free_balloons():
 
 
 @pytest.mark.parametrize("name", HAND_WRITTEN)
-def test_what_moves_rigidly_is_detected_and_taken_away(name):
-    """All six motions of each of two bodies, deformed and turned at random; none where one is pinned."""
+def test_rigid_motions_are_detected_and_deflated(name):
+    """All six motions of each of two bodies, deformed and rotated at random; none of a pinned one."""
     rng = np.random.default_rng(1)
     noise = rng.normal(0, 0.02, (32, 3))
     problem, linear = problem_at(free_block(material(name), 2), lambda X: X + noise)
@@ -90,8 +90,8 @@ def test_what_moves_rigidly_is_detected_and_taken_away(name):
 
 
 @pytest.mark.parametrize("stretch", [1.05, 0.98, 0.8, 0.5])
-def test_concave_directions_next_to_drifting_are_those_of_eigenvalues(stretch):
-    """Of a block that is stretched, or pressed together until it would buckle."""
+def test_concave_directions_of_free_bodies_match_eigenvalues(stretch):
+    """A stretched block, and one compressed beyond buckling."""
     problem, linear = problem_at(free_block(material("stable_neo_hookean")), lambda X: X * [stretch, 1, 1])
     H, drift = drift_at(problem, linear)
     P = np.array([drift.deflate(row) for row in np.eye(H.shape[0])])
@@ -109,9 +109,8 @@ def test_concave_directions_next_to_drifting_are_those_of_eigenvalues(stretch):
         np.testing.assert_allclose(drift.deflate(p), p, atol=1e-9 * np.abs(p).max())
 
 
-def test_a_free_body_that_would_buckle_is_not_stable():
-    """The negative control: error estimates of compressed free bodies say so, those of stretched ones do
-    not."""
+def test_buckling_free_body_is_not_stable():
+    """Error estimates of compressed free bodies report it, those of stretched ones do not."""
     stable = [
         estimate_error(
             problem_at(free_block(material("stable_neo_hookean")), lambda X, s=s: X * [s, 1, 1])[0]
@@ -121,8 +120,8 @@ def test_a_free_body_that_would_buckle_is_not_stable():
     assert stable == [True, False]
 
 
-def test_loads_that_do_not_turn_with_a_body_hold_it():
-    """Dead forces that press on both ends of a free bar would turn it round: that is no free motion."""
+def test_dead_loads_suppress_rotations():
+    """Dead forces that compress a free bar would turn it round, so rotations are not free."""
     scene = free_block(material("stable_neo_hookean"))
     (body,) = scene.bodies
     for end, force in ((0.0, 10.0), (3.0, -10.0)):
@@ -133,8 +132,8 @@ def test_loads_that_do_not_turn_with_a_body_hold_it():
     assert not estimate_error(problem).stable
 
 
-def test_what_drifts_is_no_distance():
-    """A free bar that is pulled at both ends may be anywhere, and turn about its axis."""
+def test_drift_is_excluded_from_the_position_error():
+    """A free bar pulled at both ends may translate, and rotate about its axis."""
     scene = free_block(material("stable_neo_hookean"))
     (body,) = scene.bodies
     for end, force in ((0.0, -10.0), (3.0, 10.0)):
@@ -145,7 +144,7 @@ def test_what_drifts_is_no_distance():
 
 
 def hung(pins, gravity=9.8):
-    """A bar that hangs from so many of the four vertices of its upper end."""
+    """A bar that hangs from some of the four vertices of its upper end."""
     scene = supple.Scene(gravity=(0, -gravity, 0))
     kind = material("stable_neo_hookean", young=1e5)
     body = scene.add_solid(supple.block((1, 4, 1), (0.2, 1, 0.2)), kind, density=100)
@@ -154,8 +153,8 @@ def hung(pins, gravity=9.8):
 
 
 @pytest.mark.parametrize(("pins", "axes", "in_gravity"), [(1, 3, 1), (2, 1, 0), (3, 0, 0)])
-def test_bodies_may_turn_about_what_holds_them(pins, axes, in_gravity):
-    """About a point in three ways, about a line in one; in gravity only about the vertical."""
+def test_pinned_bodies_may_rotate_about_their_pins(pins, axes, in_gravity):
+    """Three rotations about a point, one about a line; under gravity only the one about the vertical."""
     for gravity, expected in ((0.0, axes), (9.8, in_gravity)):
         problem, linear = problem_at(
             hung(pins, gravity), lambda X: X + 0.01 * np.sin(5 * X[:, ::-1]) * X[:, 1:2]
@@ -164,7 +163,7 @@ def test_bodies_may_turn_about_what_holds_them(pins, axes, in_gravity):
 
 
 @pytest.mark.parametrize("pins", [1, 2])
-def test_what_hangs_from_a_point_or_a_line_arrives(pins):
+def test_bodies_hanging_from_a_point_or_line_converge(pins):
     report = supple.equilibrium(hung(pins)).report
     assert report.ok
     assert report.error_estimate.stable

@@ -1,5 +1,4 @@
-"""Vertices that are constrained along some directions: rollers, planes of symmetry, rails, in every
-solver."""
+"""Vertices constrained along some directions (rollers, planes of symmetry, rails) in every solver."""
 
 import family
 import numpy as np
@@ -19,17 +18,17 @@ SOLVERS = {"newton": Newton(), "pbng": supple.PBNG()} | ELEMENTWISE
 SOLVERS["xpbd clusters"] = supple.XPBD(ordering="clusters")
 OBLIQUE = np.array([1.0, 2.0, -3.0]) / np.sqrt(14)
 
-ANY = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+EACH_SOLVER = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 IN_PRECISION = pytest.mark.parametrize("precision", PRECISIONS)
 
 
 def kind_for(solver):
-    """A material that the solver can treat."""
+    """A material that the solver supports."""
     return material("neo_hookean" if solver.name == "block_xpbd" else "corotated")
 
 
 def mirrored(mesh, axis):
-    """The mesh with its image in the plane at its least coordinate, joined there."""
+    """The mesh joined with its mirror image at its least coordinate."""
     points, n = np.array(mesh.points), mesh.n_vertices
     plane = points[:, axis].min()
     image = points.copy()
@@ -42,8 +41,8 @@ def mirrored(mesh, axis):
 
 
 def pulled(kind, planes, dynamic=False, **changes):
-    """The part of a block, clamped at its end x = 1, that lies beyond planes of symmetry at 0, pulled
-    outwards at its end z = 1; (its scene, its body, (m,) which of the vertices of the whole are in it)."""
+    """The part of a block beyond planes of symmetry at 0, clamped at x = 1 and pulled outwards at z = 1; (its
+    scene, its body, (m,) mask of its vertices in the whole)."""
     mesh = supple.block(2)
     for axis in range(3):
         if axis not in planes:
@@ -60,7 +59,7 @@ def pulled(kind, planes, dynamic=False, **changes):
 
 
 def common(full, part):
-    """For each vertex of a part, the one of the whole at the same place."""
+    """For each vertex of a part, the index of the coincident vertex of the whole."""
     gap = np.abs(full.rest[None] - part.rest[:, None]).max(axis=2)
     assert gap.min(axis=1).max() < 1e-12
     return gap.argmin(axis=1)
@@ -68,7 +67,7 @@ def common(full, part):
 
 @pytest.mark.parametrize("planes", [(0,), (0, 2), (0, 1, 2)], ids=["half", "quarter", "eighth"])
 @pytest.mark.parametrize("name", ["corotated", "stable_neo_hookean"])
-def test_a_part_with_planes_of_symmetry_is_that_part_of_the_full_body(planes, name):
+def test_part_with_planes_of_symmetry_equals_the_full_body(planes, name):
     full, part = (
         supple.equilibrium(pulled(material(name), p), solver=Newton(), tolerance=1e-11) for p in ((), planes)
     )
@@ -105,9 +104,9 @@ def test_solvers_find_the_equilibrium(solver, precision, eighth):
 
 @pytest.mark.parametrize("name", [name for name in ELEMENTWISE if name != "pbd"])
 @IN_PRECISION
-def test_elementwise_steps_of_a_part_are_those_of_the_full_body(name, precision):
-    """The order of elements differs, and with it what XPBD makes of their constraints; the others arrive, as
-    fast as they can. (PBD stiffens with every sweep and arrives nowhere.)"""
+def test_element_wise_steps_of_a_part_equal_those_of_the_full_body(name, precision):
+    """XPBD depends on the order of elements, which differs; the others converge, at their own rates. (PBD
+    stiffens with every sweep and does not converge.)"""
     method, near = ELEMENTWISE[name], {"fpxpbd": 1e-5, "gpbd": 1e-4, "gpbd jacobi": 5e-3}
     kind = kind_for(method)
     first = []
@@ -123,7 +122,7 @@ def test_elementwise_steps_of_a_part_are_those_of_the_full_body(name, precision)
     assert error < near.get(name, 0.02) * moved
 
 
-def test_a_vertex_update_of_pbd():
+def test_vertex_update_of_pbd():
     """Δx = -E/(Σ W |P ∇E|²) W P ∇E for one element, with ∇E by differences."""
     corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], float)
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
@@ -165,7 +164,7 @@ def test_uniaxial_stretch_by_pbng(name):
 
 
 def turned(Q, gravity, kind, quasistatic=True):
-    """A block on a plane, with an edge on a rail, in a frame that is turned by Q."""
+    """A block on a plane, with an edge on a rail, in a frame rotated by Q."""
     mesh = supple.block(2)
     scene = supple.Scene(gravity=Q @ gravity, quasistatic=quasistatic, dt=0.01)
     body = scene.add_solid(supple.TetMesh(mesh.points @ Q.T, mesh.tets), kind, density=10)
@@ -176,9 +175,9 @@ def turned(Q, gravity, kind, quasistatic=True):
     return scene
 
 
-@ANY
-def test_a_turned_scene_turns_the_solution(solver):
-    """After the same few sweeps, not only in the end."""
+@EACH_SOLVER
+def test_rotated_scene_rotates_the_solution(solver):
+    """Holds after a few sweeps, not only at convergence."""
     Q, gravity, kind = rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), kind_for(solver)
     sweeps = 3 if solver.name == "newton" else 20
     frames = [
@@ -189,9 +188,9 @@ def test_a_turned_scene_turns_the_solution(solver):
     np.testing.assert_allclose(frames[1].positions, frames[0].positions @ Q.T, atol=1e-10)
 
 
-@ANY
-def test_a_body_slides_down_an_incline(solver):
-    """Its center of mass accelerates by g·t, whatever presses it onto the plane."""
+@EACH_SOLVER
+def test_body_slides_down_an_incline(solver):
+    """Its center of mass accelerates by g·t, independent of the normal force."""
     gravity, steps = np.array([2.0, -9.0, 4.0]), 3
     scene = supple.Scene(gravity=gravity, quasistatic=False, dt=0.01, frames=steps)
     body = scene.add_solid(supple.block(2), kind_for(solver), density=10)
@@ -213,7 +212,7 @@ def test_a_body_slides_down_an_incline(solver):
     ids=str,
 )
 def test_constrained_coordinates_do_not_drift_in_float32(solver):
-    """Thousands of sweeps round in every one, and are put back in every one."""
+    """Every one of thousands of sweeps rounds, and restores the constraint."""
     scene = supple.Scene(gravity=(3, -9, 2))
     body = scene.add_solid(supple.block(2), material("corotated"), density=10)
     scene.pin(body.where(face(1, 0)), normal=OBLIQUE, motion=supple.Translate((0.3, 0.1, 0.2)))
@@ -228,7 +227,7 @@ def test_constrained_coordinates_do_not_drift_in_float32(solver):
 
 
 @pytest.mark.parametrize("solver", [supple.PBNG(), supple.XPBD()], ids=str)
-def test_recording_changes_nothing(solver):
+def test_recording_does_not_change_the_result(solver):
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"))
     plain, recorded = (
         supple.equilibrium(scene, solver=solver, tolerance=None, max_iterations=25, record_history=history)
@@ -239,7 +238,7 @@ def test_recording_changes_nothing(solver):
 
 @pytest.mark.parametrize("links", [True, False])
 def test_linked_vertices_stay_on_their_planes(links):
-    """A block that hangs from a block by stiff springs, and half of both with a plane of symmetry."""
+    """A block hangs from another by stiff springs, and both have a plane of symmetry."""
     scene = tied_blocks(material("corotated"), material("corotated"), stiffness=1e5)
     for body in scene.bodies:
         scene.pin(body.where(face(0, 0)), axes="x")
@@ -263,8 +262,8 @@ def test_weak_constraints_move_vertices_on_their_planes_only(method):
     assert np.abs(moved @ OBLIQUE).max() < 1e-15
 
 
-def test_the_hessian_of_newton_is_that_of_the_residual():
-    """Differences of the net forces of all free vertices, which have no part along what is constrained."""
+def test_hessian_of_newton_is_that_of_the_residual():
+    """Reference: differences of the net forces of all free vertices, projected onto the free directions."""
     from supple.linear.assembly.hessian import Assembly
 
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"))
@@ -289,8 +288,8 @@ def test_the_hessian_of_newton_is_that_of_the_residual():
 
 
 @IN_PRECISION
-def test_loads_that_pins_hold_are_no_loads(precision):
-    """Everything is constrained along the weight, so that nothing is to be done."""
+def test_loads_on_constrained_directions_are_ignored(precision):
+    """All weight is along constrained directions, so that no iteration is needed."""
     scene = supple.Scene(gravity=9.0 * OBLIQUE)
     body = scene.add_solid(supple.block(2), material("corotated"))
     scene.pin(body, normal=OBLIQUE)
@@ -300,8 +299,8 @@ def test_loads_that_pins_hold_are_no_loads(precision):
     np.testing.assert_allclose(result.positions, body.points, atol=1e-12)
 
 
-def test_constrained_axes_follow_a_rotation():
-    """n·x = n·motion(X, t) in every frame; the directions do not turn."""
+def test_constrained_directions_follow_a_motion():
+    """n·x = n·motion(X, t) in every frame, with constant directions."""
     turn = supple.Rotate(axis=(0, 0, 1), center=(0, 0.5, 0.5), angle=1.0)
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.25, frames=4)
     body = scene.add_solid(supple.block(2), material("corotated"))
@@ -315,7 +314,7 @@ def test_constrained_axes_follow_a_rotation():
 
 
 @pytest.mark.parametrize("quasistatic", [True, False])
-def test_a_state_goes_on_bit_by_bit(quasistatic):
+def test_motion_resumed_from_state_is_bitwise_identical(quasistatic):
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"), quasistatic)
     options = {"solver": supple.PBNG(), "max_iterations": 7, "tolerance": None, "precision": "float32"}
     frames = list(supple.simulate(scene, frames=4, **options))
@@ -340,9 +339,8 @@ def test_steppers_and_variations_move_constrained_vertices():
     np.testing.assert_array_equal(result.positions[corner.vertices], corner.points + np.array([0, 0.02, 0]))
 
 
-def test_an_affine_field_on_rollers_all_around():
-    """Normals constrained by an affine motion on all faces, the rest by symmetry: the patch test of a
-    roller."""
+def test_affine_field_on_rollers_all_around():
+    """All faces follow an affine motion along their normals only: the patch test of a roller."""
     A = np.diag([1.2, 0.9, 1.05])
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(3), material("stable_neo_hookean"))

@@ -1,5 +1,5 @@
-"""What the papers compare with: hard constraints, distances, shape matching, vertex block descent, linear
-solvers that are slower than ours, exact Hessians as they are, fixed budgets; and what they measure."""
+"""Baselines of the papers: hard constraints, distances, shape matching, vertex block descent, slower linear
+solvers, unmodified exact Hessians, fixed budgets; and the papers' residuals."""
 
 import family
 import numpy as np
@@ -20,7 +20,7 @@ def bar(young=1e4, kind=supple.Corotated, **options):
 # Constraints
 
 
-def test_without_compliance_xpbd_forgets_the_stiffness():
+def test_xpbd_without_compliance_ignores_the_stiffness():
     """PBNG section 6.1: as α → 0 a vertex update is PBD's; whatever the modulus, the same positions."""
     positions = []
     for young in (1e2, 1e6):
@@ -34,14 +34,14 @@ def test_without_compliance_xpbd_forgets_the_stiffness():
     np.testing.assert_allclose(stiff.positions, positions[0], atol=0.02 * moved)
 
 
-def test_hard_constraints_that_do_not_vanish_at_rest_are_refused():
+def test_hard_constraints_with_rest_stress_are_refused():
     problem = family.placed(bar(kind=supple.NeoHookean))
     with pytest.raises(ValueError, match="those of NeoHookean do not at rest: it would collapse"):
         XPBD(compliant=False).begin(problem)
 
 
 @pytest.mark.parametrize("constraints", ["distance", "shape"])
-def test_geometric_constraints_restore_the_shape_and_keep_the_momentum(constraints):
+def test_geometric_constraints_restore_the_shape_and_conserve_momentum(constraints):
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
     scene.add_solid(supple.block(3), material("corotated"), density=10)
     model = supple.scene.build_model(scene)
@@ -52,8 +52,8 @@ def test_geometric_constraints_restore_the_shape_and_keep_the_momentum(constrain
     np.testing.assert_allclose(model.mass @ problem.positions, model.mass @ start, atol=1e-9)
 
 
-def test_one_edge_ends_at_its_length():
-    """The last edge that a vertex update corrects is as long as at rest [PBCM section 3.2]."""
+def test_last_corrected_edge_has_its_rest_length():
+    """The last edge of a vertex update is as long as at rest [PBCM section 3.2]."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
     scene.add_solid(supple.TetMesh(points, [[0, 1, 2, 3]]), material("corotated"), density=1)
@@ -77,7 +77,7 @@ def test_geometric_constraints_are_for_tetrahedra():
 
 
 @pytest.mark.parametrize("name", ["corotated", "stable_neo_hookean", "log_neo_hookean"])
-def test_an_exact_block_makes_newtons_step_of_one_vertex(name):
+def test_exact_block_gives_newtons_step_of_one_vertex(name):
     scene = supple.Scene(gravity=(0, -5, 0))
     body = scene.add_solid(supple.block(2), material(name), density=10)
     middle = np.linalg.norm(body.points - 0.5, axis=1) < 1e-9
@@ -116,9 +116,9 @@ def test_linear_solvers_of_the_papers_find_newtons_solution(name):
     np.testing.assert_allclose(result[0].positions, result[1].positions, atol=1e-7)
 
 
-def test_a_fixed_number_of_linear_iterations_is_done():
-    """One of conjugate gradients from 0 with the diagonal blocks is a step along D⁻¹ f; each further one goes
-    on from there."""
+def test_fixed_number_of_linear_iterations_is_done():
+    """One conjugate gradient iteration from 0 with diagonal blocks is a step along D⁻¹ f; each further one
+    continues from there."""
     problem = Problem(supple.scene.build_model(twisted(material("corotated"), cells=2)), "float64")
     problem.begin_step(np.inf)
     run = Newton(hessian="projected", linear_solver="cg", linear_iterations=1).begin(problem)
@@ -137,7 +137,7 @@ def test_a_fixed_number_of_linear_iterations_is_done():
     np.testing.assert_allclose(direction, np.linalg.solve(H, b), rtol=1e-6, atol=1e-9)
 
 
-def test_iterations_of_a_solver_that_has_none_are_refused():
+def test_iterations_of_direct_solvers_are_refused():
     with pytest.raises(ValueError, match="linear_iterations is for linear_solver 'multilevel', 'cg'"):
         Newton(linear_solver="direct", linear_iterations=5)
 
@@ -148,29 +148,29 @@ def test_qr_of_a_large_system_is_refused():
         supple.equilibrium(scene, solver=Newton(linear_solver="qr"), tolerance=1e-3)
 
 
-def test_an_exact_hessian_that_is_not_rescued_may_go_uphill():
+def test_unmodified_exact_hessian_may_raise_the_energy():
     """In St. Venant-Kirchhoff's material compressed to 0.4 the energy is concave in every vertex: Newton's
     step leads to its maximum; rescued, away from it."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(2), material("stvk"), density=10)
     middle = np.linalg.norm(body.points - 0.5, axis=1) < 1e-9
     scene.pin(body.where(np.flatnonzero(~middle)), motion=affine(0.4 * np.eye(3)))
-    changes, said = {}, {}
+    changes, notes = {}, {}
     for rescue in (True, False):
         problem = Problem(supple.scene.build_model(scene), "float64")
         problem.begin_step(np.inf)
         problem.positions = np.where(middle[:, None], 0.2 + np.array([0.03, 0.02, 0.01]), problem.positions)
         before = problem.energy()
         solver = Newton(rescue=rescue, linear_solver="direct", line_search=rescue)
-        said[rescue] = " ".join(solve(problem, solver, StopCriteria(max_iterations=1)).notes)
+        notes[rescue] = " ".join(solve(problem, solver, StopCriteria(max_iterations=1)).notes)
         changes[rescue] = problem.energy() - before
     assert changes[False] > 0 >= changes[True]
-    assert "gave 1 step along which the energy rises" in said[False]
-    assert "the exact Hessian led to no lower energy 1 time" in said[True]
+    assert "gave 1 step along which the energy rises" in notes[False]
+    assert "the exact Hessian led to no lower energy 1 time" in notes[True]
 
 
-def test_without_a_line_search_the_exact_hessian_is_unstable_and_its_positive_part_is_not():
-    """PBNG Fig. 11, far from the equilibrium."""
+def test_exact_hessian_without_line_search_is_unstable():
+    """Its positive part is stable. PBNG Fig. 11, far from the equilibrium."""
     scene = twisted(material("corotated"), cells=4, angle=1.5, stretch=-0.5)
     energies = {}
     for hessian in ("exact", "projected"):
@@ -208,7 +208,7 @@ def numpy_residuals(run):
 
 
 @pytest.mark.parametrize("solver", [XPBD(), BPXPBD(zeta=0.9)], ids=lambda s: s.name)
-def test_primary_and_secondary_residuals_are_those_of_the_paper(solver):
+def test_primary_and_secondary_residuals_match_the_paper(solver):
     problem = family.placed(bar())
     run = family.swept(problem, solver, 3)
     primary, secondary, _ = numpy_residuals(run)
@@ -217,7 +217,7 @@ def test_primary_and_secondary_residuals_are_those_of_the_paper(solver):
     assert residuals[1] == pytest.approx(secondary, rel=1e-6)
 
 
-def test_xpbd_reduces_the_secondary_residual_only():
+def test_xpbd_reduces_only_the_secondary_residual():
     """PXPBD Fig. 3a; the blended form reduces both."""
     histories = {}
     for solver in (XPBD(), BPXPBD()):
@@ -230,9 +230,9 @@ def test_xpbd_reduces_the_secondary_residual_only():
     assert blended.primal_residual[-1] < 1e-2 * xpbd.primal_residual[-1]
 
 
-def test_with_the_primary_preserved_updates_solve_both_equations():
-    """PXPBD eq. 13 with g: the first sweep, where g = 0, is XPBD's; for one element that has not turned yet,
-    a vertex update of each constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -h."""
+def test_full_residual_updates_solve_both_equations():
+    """PXPBD eq. 13 with g: the first sweep, where g = 0, is XPBD's; for one element without rotation, a
+    vertex update of each constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -h."""
     full_residual, omitted = family.placed(bar()), family.placed(bar())
     family.swept(full_residual, XPBD(primal_residual="kept"), 1)
     family.swept(omitted, XPBD(), 1)
@@ -247,8 +247,8 @@ def test_with_the_primary_preserved_updates_solve_both_equations():
     assert not np.allclose(run.problem.positions, other.problem.positions, atol=1e-9)
 
 
-def test_a_full_residual_is_removed_by_the_update_of_a_single_element():
-    """Where no other constraints turn, x goes to x̃ + W λ ∇C; XPBD's primal residual stays."""
+def test_update_of_a_single_element_removes_the_full_residual():
+    """Without rotation of other constraints x goes to x̃ + W λ ∇C; XPBD's primal residual remains."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01)
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
     scene.add_solid(supple.TetMesh(points, [[0, 1, 2, 3]]), material("corotated"), density=1)
@@ -261,7 +261,7 @@ def test_a_full_residual_is_removed_by_the_update_of_a_single_element():
     assert left[1][0] < 1e-2 * left[0][0]
 
 
-def test_with_the_full_residual_full_bodies_are_unstable():
+def test_full_residual_is_unstable_for_whole_bodies():
     """PXPBD Fig. 3b."""
     reports = {
         primary: solve(
@@ -276,7 +276,7 @@ def test_with_the_full_residual_full_bodies_are_unstable():
     assert largest["kept"] > 10 * largest["omitted"] or not np.isfinite(largest["kept"])
 
 
-def test_full_residuals_are_for_steps_of_time():
+def test_full_residuals_need_a_time_step():
     problem = family.placed(bar())
     problem.loads.set_forces_and_inertia(problem.loads.force, 0 * problem.loads.inertia)
     with pytest.raises(ValueError, match="for one step of time"):
@@ -287,7 +287,7 @@ def test_full_residuals_are_for_steps_of_time():
         XPBD(primal_residual="whole")
 
 
-def test_reports_have_the_residuals_of_their_last_iteration():
+def test_reports_have_the_residuals_of_the_last_iteration():
     report = solve(family.placed(bar()), XPBD(), StopCriteria(max_iterations=5), record_history=True)
     assert (report.primal_residual, report.dual_residual) == (
         report.history.primal_residual[-1],
@@ -299,13 +299,13 @@ def test_reports_have_the_residuals_of_their_last_iteration():
     assert bare.primal_residual is bare.dual_residual is None
 
 
-def test_methods_without_multipliers_have_no_such_residuals():
+def test_methods_without_multipliers_have_no_residuals_of_the_paper():
     report = solve(family.placed(bar()), PBNG(), StopCriteria(max_iterations=3), record_history=True)
     assert report.history.primal_residual == report.history.dual_residual == []
 
 
-def test_a_pair_that_does_not_vanish_at_rest_is_remarked_on():
-    """Iterated to its end, a step with the neo-Hookean pair is wrong by as much at any load."""
+def test_pair_with_rest_stress_is_noted():
+    """A converged step with the neo-Hookean pair has the same error at any load."""
     errors = []
     for gravity in (-0.01, -1.0):
         truth = family.placed(bar(kind=supple.NeoHookean, gravity=gravity))

@@ -1,4 +1,4 @@
-"""Newton steps next to obstacles that are rejected again and again."""
+"""Repeated rejection of Newton steps next to obstacles."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def _resting_block():
     return problem
 
 
-def test_rejected_newton_steps_are_tried_ever_less_often():
+def test_rejected_newton_steps_become_rarer():
     problem, tried = _resting_block(), []
 
     class Astray:

@@ -1,4 +1,4 @@
-"""How far states are from the equilibrium, as reports say, against how far they are."""
+"""Error estimates of reports against true distances from the equilibrium."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from supple.solvers.newton_methods.error_estimate import estimate_error
 
 
 def bar(cells=(20, 2, 2), young=1e8, gravity=9.8):
-    """A cantilever of 10:1:1 that bends little, [m]."""
+    """A cantilever of 10:1:1 with little bending, [m]."""
     scene = supple.Scene(gravity=(0, -gravity, 0))
     kind = material("corotated", young=young)
     body = scene.add_solid(supple.block(cells, (2, 0.2, 0.2)), kind, density=1000)
@@ -25,7 +25,7 @@ def bar(cells=(20, 2, 2), young=1e8, gravity=9.8):
 
 
 def wrung(gravity=0.0):
-    """A bar whose end is turned by two radians."""
+    """A bar whose end is rotated by two radians."""
     scene = supple.Scene(gravity=(0, -gravity, 0))
     body = scene.add_solid(
         supple.block((10, 2, 2), (1, 0.2, 0.2)), material("corotated", young=1e5), density=1000
@@ -37,7 +37,7 @@ def wrung(gravity=0.0):
 
 
 def soft_next_to_stiff():
-    """Two bodies that have nothing to do with each other; the forces in one are ten thousand times larger."""
+    """Two separate bodies; the forces in one are ten thousand times larger."""
     scene = supple.Scene(gravity=(0, -0.1, 0))
     stiff = scene.add_solid(supple.block(3), material("corotated", young=1e8), density=1000, name="stiff")
     scene.pin(stiff.where(face(0, 0)))
@@ -49,7 +49,7 @@ def soft_next_to_stiff():
 
 
 def missing(scene, result, **options):
-    """The largest distance of a vertex from where it belongs [m], and the energy that is left [J]."""
+    """The largest distance of a vertex from its equilibrium position [m], and the remaining energy [J]."""
     truth = supple.equilibrium(
         scene, solver=Hybrid(max_predicted_sweeps=0), stop=StopCriteria(tolerance=1e-11), **options
     )
@@ -70,8 +70,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_distances_are_true_within_a_factor_of_two(name):
-    """Some sweeps before the end, where forces say little."""
+def test_position_errors_are_within_a_factor_of_two(name):
+    """Measured some sweeps before convergence, where forces are a poor indicator."""
     scene = CASES[name]()
     before = supple.equilibrium(
         scene, solver=PBNG(), stop=StopCriteria(tolerance=1e-3, position_tolerance=0.9)
@@ -84,8 +84,8 @@ def test_distances_are_true_within_a_factor_of_two(name):
         assert error_estimate.energy_error == pytest.approx(energy, rel=0.5)
 
 
-def test_refined_cantilevers_converge_by_residual_and_are_far_off():
-    """5 % and more of the displacement is missing at 1e-4; the default goes on until it is there."""
+def test_refined_cantilevers_with_small_residuals_are_far_from_equilibrium():
+    """At 1e-4, 5 % and more of the displacement is missing; the default continues until it is reached."""
     scene = bar((40, 4, 4))
     by_forces = supple.equilibrium(scene, solver=PBNG(), stop=StopCriteria(tolerance=1e-4))
     off, _ = missing(scene, by_forces)
@@ -98,8 +98,8 @@ def test_refined_cantilevers_converge_by_residual_and_are_far_off():
         assert result.report.error_estimate.position_error <= 1e-4
 
 
-def test_a_warm_start_with_gravity_added():
-    """The relative residual is below 1e-4 from the start, and yet all of the new displacement is missing."""
+def test_warm_start_with_added_gravity():
+    """The relative residual is below 1e-4 from the start, while all of the new displacement is missing."""
     begin = supple.equilibrium(wrung(), solver=Hybrid(), tolerance=1e-8).positions
     scene = wrung(gravity=0.02)
     idle = supple.equilibrium(scene, stop=StopCriteria(tolerance=1e-4), initial=begin)
@@ -110,8 +110,8 @@ def test_a_warm_start_with_gravity_added():
     assert missing(scene, result, initial=begin)[0] < 0.1 * off
 
 
-def test_a_soft_body_next_to_a_stretched_stiff_one():
-    """Each is judged by its own forces."""
+def test_soft_body_next_to_a_stretched_stiff_one():
+    """Each body is judged by its own forces."""
     scene = soft_next_to_stiff()
     for solver in (PBNG(), Hybrid()):
         result = supple.equilibrium(scene, solver=solver)
@@ -121,8 +121,8 @@ def test_a_soft_body_next_to_a_stretched_stiff_one():
     assert names == ["stiff", "soft"]
 
 
-def test_bodies_that_rest_next_to_one_that_is_far_away():
-    """In float32, the rounding of a body that moves by a kilometre is not that of another."""
+def test_resting_bodies_next_to_a_distant_one():
+    """In float32, the rounding of a body that moves by a kilometer does not affect another."""
     scene = supple.Scene(gravity=(0, 0, 0))
     distant = scene.add_solid(supple.block(2), material("corotated", young=1e5), density=1)
     scene.pin(distant.where(face(0, 0)), motion=supple.Translate((1000, 0, 0)))
@@ -141,7 +141,7 @@ def test_bodies_that_rest_next_to_one_that_is_far_away():
 
 
 def test_unstable_equilibria_are_reported():
-    """A column that is pressed together straight would rather buckle; one that is pulled stays straight."""
+    """A compressed straight column would buckle; a pulled one is stable."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), material("corotated", young=1e5))
     scene.pin(body.where(face(1, 0)))
@@ -155,8 +155,8 @@ def test_unstable_equilibria_are_reported():
     assert estimate_error(problem).stable
 
 
-def test_distances_at_rest_and_of_bodies_that_nothing_holds():
-    """There is nothing to solve where no force stands out."""
+def test_position_errors_at_rest_and_of_unsupported_bodies():
+    """All forces are rounding."""
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(supple.block(2), material("corotated"))
     report = supple.equilibrium(scene).report
@@ -164,8 +164,8 @@ def test_distances_at_rest_and_of_bodies_that_nothing_holds():
     assert report.error_estimate.stable
 
 
-def test_forces_may_vanish_where_nothing_is_at_rest():
-    """All vertices at one point: stable neo-Hookean has no forces there, but much energy."""
+def test_vanishing_forces_away_from_rest_are_not_stable():
+    """With all vertices at one point stable neo-Hookean has no forces, but large energy."""
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(supple.block(2), material("stable_neo_hookean"))
     problem = supple.solve.loop.make_problem(scene, True, supple.Backend())
@@ -174,7 +174,7 @@ def test_forces_may_vanish_where_nothing_is_at_rest():
     assert not estimate_error(problem).stable
 
 
-def test_who_asks_for_no_distance_gets_none():
+def test_error_estimate_is_omitted_without_position_tolerance():
     scene = cantilever(material("corotated"))
     assert supple.equilibrium(scene, position_tolerance=None).report.error_estimate is None
     assert supple.equilibrium(scene, max_iterations=10, tolerance=None).report.error_estimate is None
@@ -182,8 +182,8 @@ def test_who_asks_for_no_distance_gets_none():
     assert next(supple.simulate(scene, quasistatic=True, frames=1)).report.error_estimate is not None
 
 
-def test_limits_come_first():
-    """A solve that may not go on ends there, and says how far off it is."""
+def test_limits_take_precedence_over_the_position_tolerance():
+    """The solve ends at its limit and reports its distance."""
     report = supple.equilibrium(bar(), solver=PBNG(), max_iterations=30).report
     assert report.outcome is Outcome.MAX_ITERATIONS
     assert report.error_estimate.position_error > 1e-4
@@ -194,7 +194,7 @@ def test_limits_come_first():
     assert not any("time limit" in note for note in report.notes)
 
 
-def test_reports_are_plain():
+def test_reports_are_plain_data():
     report = supple.equilibrium(soft_next_to_stiff()).report
     error_estimate = json.loads(json.dumps(report.to_dict()))["error_estimate"]
     assert [body["body"] for body in error_estimate["bodies"]] == ["stiff", "soft"]
@@ -204,8 +204,8 @@ def test_reports_are_plain():
     assert "distance to the equilibrium" in str(report)
 
 
-def test_distances_relative_to_nothing():
-    """Where nothing is displaced yet, all of the displacement is missing."""
+def test_position_error_relative_to_zero_displacement():
+    """At rest all of the displacement is missing."""
     problem = supple.solve.loop.make_problem(bar(), True, supple.Backend())
     solve(problem, PBNG(), StopCriteria(max_iterations=1))
     problem.positions = problem.model.rest

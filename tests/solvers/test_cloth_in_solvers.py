@@ -1,4 +1,4 @@
-"""Cloth in every solver, in both precisions, alone and in batches."""
+"""Cloth in every solver, both precisions, alone and in batches."""
 
 import numpy as np
 import pytest
@@ -22,10 +22,10 @@ ERRORS = {
     "block_xpbd": 0.2,
     "pbd": 2.0,
 }
-"""How far from the step of Newton's method solvers may end, beside how far that goes; XPBD leaves out how
-gradients turn, and PBD knows no stiffness."""
+"""Maximum distance from Newton's step relative to its displacement; XPBD neglects the rotation of gradients,
+and PBD ignores stiffness."""
 
-EVERY = [(name, p) for name, kind in SOLVERS.items() for p in PRECISIONS if p in kind.precisions]
+SOLVER_PRECISIONS = [(name, p) for name, kind in SOLVERS.items() for p in PRECISIONS if p in kind.precisions]
 
 
 def stepped(model, solver, precision, sweeps=400, dt=0.02):
@@ -39,13 +39,13 @@ def stepped(model, solver, precision, sweeps=400, dt=0.02):
     return problem.positions
 
 
-def test_every_solver_is_in_the_list():
+def test_every_solver_has_an_error_bound():
     assert ERRORS.keys() == SOLVERS.keys()
 
 
-@pytest.mark.parametrize(("name", "precision"), EVERY)
-def test_every_solver_makes_the_step_of_cloth(name, precision):
-    """Membranes with hinges; where these are refused, membranes alone."""
+@pytest.mark.parametrize(("name", "precision"), SOLVER_PRECISIONS)
+def test_every_solver_approximates_newtons_step_of_cloth(name, precision):
+    """Membranes with hinges, or membranes alone for methods without hinges."""
     model = membrane() if name == "fpxpbd" else plate()
     truth = stepped(model, SOLVERS["newton"](), "float64", 50)
     moved = np.abs(truth - model.rest).max()
@@ -63,9 +63,9 @@ def drum(gravity=(0, 0, -10.0)):
     return scene
 
 
-@pytest.mark.parametrize(("name", "precision"), EVERY)
-def test_equilibria_are_those_of_scenes_of_their_own(name, precision):
-    """Of every solver, as far as it comes in some iterations."""
+@pytest.mark.parametrize(("name", "precision"), SOLVER_PRECISIONS)
+def test_variations_equal_separate_scenes(name, precision):
+    """Every solver, after a fixed number of iterations."""
     if name == "fpxpbd":
         pytest.skip("hinges are refused, as test_elements says")
     options = {"precision": precision, "max_iterations": 30, "position_tolerance": None}

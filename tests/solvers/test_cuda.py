@@ -1,10 +1,10 @@
-"""CUDA runs the very same kernels: every solver must give what it gives on the CPU, to rounding."""
+"""CUDA runs the same kernels: every solver agrees with the CPU to rounding."""
 
 import itertools
 
 import numpy as np
 import pytest
-from cards import card, on_a_card
+from cuda_device import cuda_device_name, needs_cuda_device
 from lanewise import lanewise_problem
 from problems import HAND_WRITTEN, membrane, net, plate
 
@@ -22,7 +22,7 @@ def falling_block(material: str) -> supple.Scene:
 
 
 def rolling_block(material: str) -> supple.Scene:
-    """The same, with a face that can move in an oblique plane only, and an edge on a rail."""
+    """A block with a face that moves only in an oblique plane, and an edge on a rail."""
     scene = falling_block(material)
     body = scene.bodies[0]
     scene.pin(body.where(lambda X: X[:, 1] <= 0), normal=(1, 2, -3))
@@ -46,7 +46,7 @@ ACCELERATED = [supple.PBNG(supple.solvers.Chebyshev(first_iteration=2)), supple.
 @pytest.mark.parametrize("solver", METHODS + ACCELERATED, ids=str)
 @pytest.mark.parametrize("block", [falling_block, rolling_block])
 def test_solvers_agree_lane_by_lane(solver, block):
-    """The kernels as a device's threads see them, one lane at a time, without a device."""
+    """Kernels run one lane at a time, as in a CUDA thread, without a device."""
     model = supple.scene.build_model(block("corotated"))
     x, reduction, energy = after_sweeps(Problem(model, "float64"), solver, 6)
     y, device_reduction, device_energy = after_sweeps(lanewise_problem(model, "float64"), solver, 6)
@@ -57,7 +57,7 @@ def test_solvers_agree_lane_by_lane(solver, block):
 
 
 def test_shared_incidences_add_up():
-    """Where several lanes share a vertex, they have together what one has of all incidences."""
+    """Several lanes that share a vertex have together the sum over all incidences."""
     model = supple.scene.build_model(falling_block("corotated"))
     shared, single = lanewise_problem(model, "float64", at_once=200), lanewise_problem(model, "float64")
     assert shared.loads.rows.width.max() < 32 == single.loads.rows.width.min()
@@ -79,12 +79,12 @@ def incidences_of(problem):
                 yield int(own[batch, 0, lane]), int(element[row, lane])
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", [name for name in SOLVERS if name != "newton"])
 @pytest.mark.parametrize("block", [falling_block, rolling_block])
 def test_solvers_agree_with_the_cpu(name, precision, block):
-    """PBD lets rounding grow tenfold from sweep to sweep."""
+    """PBD amplifies rounding tenfold in each sweep."""
     model = supple.scene.build_model(block("corotated"))
     x, reduction, energy = after_sweeps(Problem(model, precision), SOLVERS[name](), 12)
     device_problem = make_problem(model, True, supple.Backend("cuda", precision))
@@ -98,11 +98,11 @@ def test_solvers_agree_with_the_cpu(name, precision, block):
     assert device_energy == pytest.approx(energy, rel=1e-6 if precision == "float64" else 1e-2)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("block", [falling_block, rolling_block])
 @pytest.mark.parametrize("solver", [supple.Hybrid(max_predicted_sweeps=0), supple.Newton()], ids=str)
 def test_newton_steps_agree_with_the_cpu(solver, block):
-    """The same states, with equal error estimates, and the same bits when it is done again."""
+    """Equal states and error estimates, and bitwise equal repetitions."""
     results = [
         supple.equilibrium(block("neo_hookean"), solver=solver, tolerance=1e-9, device=device)
         for device in ("cpu", "cuda", "cuda")
@@ -113,7 +113,7 @@ def test_newton_steps_agree_with_the_cpu(solver, block):
     assert all(result.report.error_estimate.stable for result in results)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("material", HAND_WRITTEN)
 def test_newton_steps_of_materials_agree_with_the_cpu(material):
     results = [
@@ -129,7 +129,7 @@ def test_newton_steps_of_materials_agree_with_the_cpu(material):
     np.testing.assert_allclose(results[1].positions, results[0].positions, atol=1e-7)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("make", [net, membrane], ids=["springs", "membrane"])
 def test_newton_steps_of_other_elements_agree_with_the_cpu(make):
     results = [
@@ -142,9 +142,9 @@ def test_newton_steps_of_other_elements_agree_with_the_cpu(make):
     np.testing.assert_allclose(results[1].positions, results[0].positions, atol=1e-7)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_slender_bodies_arrive_on_a_card(precision):
+def test_slender_bodies_converge_on_a_gpu(precision):
     scene = supple.Scene(gravity=(0, -9.8, 0))
     kind = supple.Corotated(young=1e6, poisson=0.4)
     body = scene.add_solid(supple.block((60, 3, 3), (2, 0.1, 0.1)), kind, density=1000)
@@ -157,7 +157,7 @@ def test_slender_bodies_arrive_on_a_card(precision):
     assert np.abs(on_host.positions - on_device.positions).max() < 1e-3
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("material", HAND_WRITTEN)
 def test_materials_agree_with_the_cpu(material):
     scene = falling_block(material)
@@ -168,7 +168,7 @@ def test_materials_agree_with_the_cpu(material):
     assert np.abs(frames["cpu"].positions - frames["cuda"].positions).max() < 1e-12
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("make", [net, membrane, plate], ids=["springs", "membrane", "plate"])
 @pytest.mark.parametrize("solver", METHODS, ids=str)
 def test_elements_of_other_kinds_agree_with_the_cpu(solver, make):
@@ -182,7 +182,7 @@ def test_elements_of_other_kinds_agree_with_the_cpu(solver, make):
     np.testing.assert_allclose(results[0], results[1], atol=1e-11)
 
 
-@on_a_card
+@needs_cuda_device
 def test_equilibria_with_attachments_agree_and_repeat_bitwise():
     scene = supple.Scene(gravity=(0, -9.8, 0))
     upper = scene.add_solid(
@@ -200,7 +200,7 @@ def test_equilibria_with_attachments_agree_and_repeat_bitwise():
     assert np.array_equal(on_device.positions, again.positions)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("at_once", [None, 2])
 @pytest.mark.parametrize("acceleration", ["chebyshev", "anderson"])
 def test_batches_agree_with_single_equilibria_and_repeat_bitwise(acceleration, at_once):
@@ -215,7 +215,7 @@ def test_batches_agree_with_single_equilibria_and_repeat_bitwise(acceleration, a
         assert a.report.energy == pytest.approx(c.report.energy, rel=1e-9)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("name", [name for name, kind in SOLVERS.items() if kind.batches and name != "pbng"])
 def test_batches_of_every_solver_agree_with_single_solves(name):
     from test_equilibria import batch_and_single_solves
@@ -225,9 +225,9 @@ def test_batches_of_every_solver_agree_with_single_solves(name):
         assert a.report.energy == pytest.approx(b.report.energy, rel=1e-6)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("at_once", [None, 2])
-def test_batches_move_what_is_constrained_along_some_directions(at_once):
+def test_batches_move_partially_constrained_vertices(at_once):
     scene = rolling_block("corotated")
     face = scene.pins[1].on
     shifts = [0.05 * np.array(shift) for shift in ((0, 0, 0), (1, 0, 0), (0, 1, -1), (1, 1, 1))]
@@ -244,7 +244,7 @@ def test_batches_move_what_is_constrained_along_some_directions(at_once):
         np.testing.assert_allclose(moved @ (1, 2, -3), shift @ (1, 2, -3), atol=1e-14)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_positions_reach_torch_on_the_device(precision):
     pytest.importorskip("torch")
@@ -259,11 +259,11 @@ def test_positions_reach_torch_on_the_device(precision):
         assert np.abs(tensor.cpu().numpy() - frame.positions).max() < 1e-6
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("block", [falling_block, rolling_block])
 def test_batched_steppers_agree_with_single_ones(precision, block):
-    """Each with its own forces and pins; also as a tensor on the device."""
+    """Each member has separate forces and pins, also as a tensor on the device."""
     scene = block("neo_hookean")
     scene.add_force(scene.bodies[0], (0, 0, 3.0), ramp=supple.loads.Ramp((0, 0.02), (0, 1)))
     random, rest = np.random.default_rng(0), scene.bodies[0].points
@@ -287,11 +287,11 @@ def test_batched_steppers_agree_with_single_ones(precision, block):
     np.testing.assert_allclose(tensor.cpu().numpy(), frames.positions, atol=1e-6)
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("block", [falling_block, rolling_block])
 @pytest.mark.parametrize("solver", [supple.PBNG("none"), supple.PBNG("anderson"), supple.XPBD()], ids=str)
-def test_springs_come_and_go_on_a_card(solver, block):
-    """More of them than there is room for at first."""
+def test_springs_are_exchanged_on_a_gpu(solver, block):
+    """Their number exceeds the initial capacity."""
     options = {"max_iterations": 8, "springs": 10}
     sims = [
         supple.Stepper(block("neo_hookean"), 0.01, solver=solver, device=device, **options)
@@ -306,21 +306,21 @@ def test_springs_come_and_go_on_a_card(solver, block):
         np.testing.assert_allclose(*positions, atol=1e-9)
 
 
-@pytest.mark.skipif(card() is not None, reason="there is a CUDA device")
-def test_a_missing_device_is_a_sentence():
+@pytest.mark.skipif(cuda_device_name() is not None, reason="there is a CUDA device")
+def test_missing_device_is_refused():
     with pytest.raises(ValueError, match="device='cpu'"):
         supple.equilibrium(falling_block("corotated"), device="cuda")
 
 
-def test_an_unknown_device_is_refused():
+def test_unknown_device_is_refused():
     with pytest.raises(ValueError, match="'cpu' or 'cuda'"):
         supple.equilibrium(falling_block("corotated"), device="gpu")
 
 
-@on_a_card
+@needs_cuda_device
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_evaluations_agree(precision):
-    """Of a frame of a motion, with its inertia, and of positions, on both devices."""
+    """A frame of a motion with inertia, and positions, on both devices."""
     frame = list(supple.simulate(falling_block("corotated"), tolerance=1e-3))[-1]
     evaluation = [
         supple.evaluate(frame.model, frame.positions, precision=precision, device=device)

@@ -1,4 +1,4 @@
-"""What drives a device, on a device that is the CPU: the same results, reports and refusals."""
+"""The host code of devices, on a fake device: results, reports and refusals equal those of the CPU."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ ACCELERATIONS = pytest.mark.parametrize("acceleration", ["none", "chebyshev", "a
 
 @pytest.mark.parametrize("at_once", [None, 2])
 @pytest.mark.parametrize("acceleration", ["chebyshev", "anderson"])
-def test_batches_are_what_single_solves_are(acceleration, at_once):
+def test_batches_equal_single_solves(acceleration, at_once):
     solver = supple.PBNG(acceleration)
     batch, single = check_batch("cuda", solver, batch_size=at_once), check_batch("cpu", solver)
     for a, b in zip(batch, single, strict=True):
@@ -32,8 +32,8 @@ def test_batches_are_what_single_solves_are(acceleration, at_once):
 
 
 @pytest.mark.parametrize("name", [name for name, kind in SOLVERS.items() if kind.batches and name != "pbng"])
-def test_batches_belong_to_every_solver_that_can(name):
-    """Each equilibrium of a batch, with loads, pins and materials of its own, is that of a single solve."""
+def test_all_batch_solvers_equal_single_solves(name):
+    """Each batch member has separate loads, pins and materials."""
     batch, single = batch_and_single_solves(SOLVERS[name]())
     assert any("solved together" in note for note in batch[0].report.notes)
     for a, b in zip(batch, single, strict=True):
@@ -44,7 +44,7 @@ def test_batches_belong_to_every_solver_that_can(name):
 
 
 @ACCELERATIONS
-def test_limits_hold_for_each_of_a_batch(acceleration):
+def test_limits_apply_to_each_batch_member(acceleration):
     pair = hanging_pair()
     batch, single = (
         list(
@@ -66,8 +66,8 @@ def test_limits_hold_for_each_of_a_batch(acceleration):
         np.testing.assert_allclose(a.positions, b.positions, atol=1e-9)
 
 
-def test_one_that_fails_leaves_the_others_unaffected():
-    """It returns the last state that had finite forces, or its start."""
+def test_failed_batch_member_does_not_affect_the_others():
+    """It returns the last state with finite forces, or its start."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(supple.block(2), supple.materials.LogNeoHookean(young=1e4, poisson=0.3), 10)
     scene.pin(body.where(lambda X: X[:, 1] >= 1))
@@ -82,7 +82,7 @@ def test_one_that_fails_leaves_the_others_unaffected():
     np.testing.assert_allclose(results[0].positions, single.positions, atol=1e-12)
 
 
-def test_what_does_not_fit_is_split(fake_device, monkeypatch):  # noqa: F811
+def test_batches_beyond_memory_are_split(fake_device, monkeypatch):  # noqa: F811
     pair = hanging_pair()
     results = list(
         supple.equilibria(pair[0], variations(*pair), solver="pbng", position_tolerance=None, device="cuda")
@@ -101,8 +101,8 @@ def test_what_does_not_fit_is_split(fake_device, monkeypatch):  # noqa: F811
     "solver", [supple.PBNG("anderson"), supple.BlockXPBD(), supple.FPXPBD(), supple.PBD(damping=0.1)], ids=str
 )
 @pytest.mark.parametrize("limits", [{"max_iterations": 6}, {"tolerance": 1e-6, "max_iterations": 40}])
-def test_motions_are_what_they_are_on_the_cpu(solver, limits):
-    """Over several frames and substeps, of which some are looked at, with a pin that moves."""
+def test_motions_equal_those_of_the_cpu(solver, limits):
+    """Several frames and substeps, some of them observed, with a moving pin."""
     scene = cantilever(material("neo_hookean"), gravity=20)
     motion = supple.Translate((0.0, 0.3, 0.0), duration=0.05)
     scene.pins[0] = type(scene.pins[0])(scene.pins[0].on, motion)
@@ -123,8 +123,8 @@ def test_motions_are_what_they_are_on_the_cpu(solver, limits):
 @pytest.mark.parametrize(
     "solver", [supple.PBNG(acceleration="none"), supple.BlockXPBD(), supple.GPBD(sweep="jacobi")], ids=str
 )
-def test_steps_that_nobody_observes_share_launches(solver, fake_device):  # noqa: F811
-    """And lead to the same motion, step by step and frame by frame."""
+def test_unobserved_steps_share_launches(solver, fake_device):  # noqa: F811
+    """The motion is unchanged, step by step and frame by frame."""
     scene = cantilever(material("neo_hookean"), gravity=20)
     scene.quasistatic, scene.dt = False, 0.02
     limits = {"tolerance": None, "max_iterations": 2}
@@ -141,8 +141,8 @@ def test_steps_that_nobody_observes_share_launches(solver, fake_device):  # noqa
     assert np.ptp(on_host[-1].velocities) > 1e-2
 
 
-def test_rejected_moves_of_unseen_steps_are_counted_once():
-    """Vertices of inverted elements without a finite force stay where they are, in every step."""
+def test_rejected_steps_of_unobserved_substeps_are_counted_once():
+    """Vertices of inverted elements without a finite force stay in place in every step."""
     reports = {}
     for device in ("cpu", "cuda"):
         scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.01)
@@ -159,9 +159,9 @@ def test_rejected_moves_of_unseen_steps_are_counted_once():
     assert reports["cpu"][0] > 0
 
 
-def test_what_waits_is_done_with_what_was_said_then(fake_device):  # noqa: F811
-    """Operations on records wait on a device for somebody who needs them; those that come later, with other
-    targets and velocities, must not change what they do."""
+def test_deferred_operations_use_their_original_arguments(fake_device):  # noqa: F811
+    """Operations on records are deferred on a device until their result is needed; later ones with other
+    targets and velocities must not change them."""
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False)
     body = scene.add_solid(supple.block(2), supple.Corotated(young=1e3, poisson=0.3), density=10)
     scene.pin(body.where(lambda X: X[:, 0] <= 0), motion=supple.Translate((0, 0, 1), duration=1.0))
@@ -191,7 +191,7 @@ def swinging() -> supple.Scene:
 
 
 @pytest.mark.parametrize("solver", [supple.PBNG("anderson"), supple.XPBD()], ids=str)
-def test_loads_that_vary_are_what_they_are_on_the_cpu(solver):
+def test_varying_loads_equal_those_of_the_cpu(solver):
     on_device, on_host = (
         list(supple.simulate(swinging(), solver=solver, frames=3, device=device, max_iterations=6))
         for device in ("cuda", "cpu")
@@ -206,8 +206,8 @@ def test_loads_that_vary_are_what_they_are_on_the_cpu(solver):
 @pytest.mark.parametrize(
     "solver", [supple.PBNG("none"), supple.PBNG("anderson"), supple.BPXPBD(), supple.FPXPBD()], ids=str
 )
-def test_batched_steppers_step_as_single_steppers_do(solver, limits, fake_device):  # noqa: F811
-    """Each with its own forces and pins, over several substeps of which some are looked at."""
+def test_batched_steppers_equal_single_steppers(solver, limits, fake_device):  # noqa: F811
+    """Each member has separate forces and pins, over several substeps, some of them observed."""
     scene = swinging()
     rest, random = scene.bodies[0].points, np.random.default_rng(0)
     forces = random.normal(size=(2, 3, *rest.shape))
@@ -246,7 +246,7 @@ def test_batch_members_on_a_device_share_launches(fake_device):  # noqa: F811
 
 @pytest.mark.parametrize("batch_size", [None, 2])
 @pytest.mark.parametrize("solver", [supple.PBNG("anderson"), supple.XPBD()], ids=str)
-def test_steppers_on_a_device_go_back_to_snapshots(solver, batch_size):
+def test_steppers_on_a_device_restore_snapshots(solver, batch_size):
     sim = supple.Stepper(
         swinging(), 0.02, solver=solver, batch_size=batch_size, device="cuda", max_iterations=4
     )
@@ -260,7 +260,7 @@ def test_steppers_on_a_device_go_back_to_snapshots(solver, batch_size):
     assert np.array_equal(sim.step().positions, first)
 
 
-def test_one_copy_that_fails_on_a_device_leaves_the_others_unaffected():
+def test_failed_stepper_member_does_not_affect_the_others():
     how = {"precision": "float32", "tolerance": None, "max_iterations": 2, "substeps": 3}
     sim = supple.Stepper(swinging(), 0.02, solver=supple.PBNG(), batch_size=2, device="cuda", **how)
     calm = sim.step().positions
@@ -277,14 +277,14 @@ def test_one_copy_that_fails_on_a_device_leaves_the_others_unaffected():
     sim.step()
 
 
-def test_batch_members_that_do_not_fit_are_refused(fake_device, monkeypatch):  # noqa: F811
+def test_batched_steppers_beyond_memory_are_refused(fake_device, monkeypatch):  # noqa: F811
     monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 1)
     with pytest.raises(ValueError, match=r"4 copies need about .* GB on the device, which has 0.0 GB free"):
         supple.Stepper(swinging(), 0.02, batch_size=4, device="cuda")
 
 
-def test_batch_members_with_attachments_step_as_single_ones_do():
-    """Links have loads of their own, which differ from copy to copy."""
+def test_batched_steppers_with_attachments_equal_single_ones():
+    """Loads of links differ between members."""
     scene = hanging_pair()[0]
     scene.quasistatic = False
     forces = np.random.default_rng(1).normal(size=(2, scene.bodies[-1].vertices.stop, 3))
@@ -299,8 +299,8 @@ def test_batch_members_with_attachments_step_as_single_ones_do():
 
 @pytest.mark.parametrize("batch_size", [None, 2])
 @pytest.mark.parametrize("solver", ["pbng", "xpbd", "bpxpbd"])
-def test_springs_come_and_go_on_a_device_as_on_the_cpu(solver, batch_size):
-    """Every array that has changed is uploaded, and incidences are moved where they are."""
+def test_exchanged_springs_on_a_device_equal_those_of_the_cpu(solver, batch_size):
+    """Every changed array is uploaded, and incidences are moved in place."""
     scene = cantilever(material("neo_hookean"), cells=2)
     positions = []
     for device in ("cpu", "cuda"):
@@ -314,7 +314,7 @@ def test_springs_come_and_go_on_a_device_as_on_the_cpu(solver, batch_size):
     np.testing.assert_allclose(*positions, atol=1e-9)
 
 
-def test_what_the_host_has_is_not_brought_again_and_is_never_old(fake_device):  # noqa: F811
+def test_downloads_are_cached_until_a_kernel_runs(fake_device):  # noqa: F811
     problem = make_problem(cantilever(material("corotated")), True, Backend(device="cuda"))
     device, u = problem.device, problem.u
     device.on_records(Displace(u, np.ones_like(u), 0))

@@ -24,7 +24,7 @@ SOLVERS = {"pbng": PBNG(), "chebyshev": PBNGS["chebyshev"], "newton": Newton()}
 
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 def test_free_fall(solver):
-    """x_k = x_0 + Δt² g k (k + 1)/2 and v_k = k Δt g, with no strain."""
+    """x_k = x_0 + Δt² g k (k + 1)/2 and v_k = k Δt g, without strain."""
     scene = flying()
     rest = scene.bodies[0].points
     for frame in supple.simulate(scene, solver=solver, dt=DT, frames=5, tolerance=1e-9):
@@ -49,7 +49,7 @@ def test_momentum_is_conserved(name):
 
 
 def test_backward_euler_never_gains_energy():
-    """A body that was blown up breathes, less and less."""
+    """The oscillation of an initially inflated body decays."""
     scene = flying(gravity=(0, 0, 0))
     problem = Problem(supple.scene.build_model(scene), "float64")
     start = 1.2 * problem.model.rest
@@ -78,14 +78,14 @@ def test_pbng_agrees_with_newton_in_dynamics(solver):
 
 
 def test_dynamics_converge_to_the_static_equilibrium():
-    """With long time steps backward Euler is damped so much that it arrives at once."""
+    """With long time steps backward Euler is so damped that one step is enough."""
     scene = cantilever(material("corotated"))
     *_, last = supple.simulate(scene, solver=Newton(), dt=1.0, frames=20, quasistatic=False, tolerance=1e-9)
     static = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
     np.testing.assert_allclose(last.positions, static.positions, atol=1e-4)
 
 
-def test_substeps_are_shorter_steps():
+def test_substeps_equal_shorter_steps():
     coarse = list(
         supple.simulate(cantilever(material("corotated")), solver=PBNG(), dt=DT, frames=2, substeps=3,
                         quasistatic=False, tolerance=1e-8)
@@ -99,7 +99,7 @@ def test_substeps_are_shorter_steps():
         assert frame.report.iterations == sum(f.report.iterations for f in fine[3 * k : 3 * k + 3])
 
 
-def test_going_on_from_a_frame_is_the_same_as_never_having_stopped():
+def test_motion_resumed_from_frame_is_identical():
     scene = cantilever(material("corotated"))
     options = {"dt": DT, "frames": 4, "quasistatic": False, "max_iterations": 15}
     uninterrupted = list(supple.simulate(scene, solver=PBNG(), **options))
@@ -133,7 +133,7 @@ def test_quasistatic_frames_follow_the_motion():
 
 
 def test_frames_are_warm_started():
-    """The second frame of a motion that has ended needs no iteration."""
+    """The second frame after the end of a motion needs no iteration."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=1.0, frames=2)
     body = scene.add_solid(supple.block(2), material("corotated"))
     scene.pin(body.where(face(0, 0)))
@@ -143,8 +143,8 @@ def test_frames_are_warm_started():
     assert second.report.iterations == 0
 
 
-def test_a_body_in_flight_needs_no_pins_even_if_the_scene_is_quasistatic_by_default():
-    """What the call says holds, in both directions."""
+def test_quasistatic_argument_overrides_the_scene():
+    """A flying body needs no pins in a dynamic call."""
     scene = supple.Scene(gravity=GRAVITY)
     scene.add_solid(supple.block(1), material("corotated"))
     (frame,) = supple.simulate(scene, solver=PBNG(), dt=DT, frames=1, quasistatic=False, tolerance=1e-8)
@@ -165,7 +165,7 @@ def test_a_body_in_flight_needs_no_pins_even_if_the_scene_is_quasistatic_by_defa
         ({"tolerance": None}, "nothing says when to stop"),
     ],
 )
-def test_wrong_calls_are_refused_at_once(options, message):
+def test_wrong_calls_are_refused_immediately(options, message):
     """Before the first frame is requested."""
     with pytest.raises(ValueError, match=message):
         supple.simulate(flying(), solver=PBNG(), **{"dt": DT, "frames": 1, "tolerance": 1e-4, **options})
@@ -180,8 +180,8 @@ def test_wrong_velocities_are_refused():
         )
 
 
-def test_substeps_that_fail_unseen_leave_the_last_good_frame():
-    """The frame says so, with finite positions and velocities, and the motion goes on from there."""
+def test_failed_unobserved_substeps_keep_the_last_good_frame():
+    """The frame reports the failure with finite positions and velocities, from which the motion continues."""
     scene = cantilever(material("neo_hookean"), gravity=20)
     scene.quasistatic, scene.dt = False, 1e10  # so far that float32 has no number for it
     start = supple.scene.build_model(scene, False).rest
@@ -194,12 +194,12 @@ def test_substeps_that_fail_unseen_leave_the_last_good_frame():
         assert np.isfinite(frame.velocities).all()
 
 
-EVERY = {name: kind(iterations=2 if name == "newton" else 20) for name, kind in METHODS.items()}
+ALL_SOLVERS = {name: kind(iterations=2 if name == "newton" else 20) for name, kind in METHODS.items()}
 
 
-@pytest.mark.parametrize("solver", EVERY.values(), ids=EVERY)
-def test_every_solver_is_damped_as_the_scene_says(solver):
-    """A body in flight without loads: v is (1 - damping)ᵏ of what it was after k steps."""
+@pytest.mark.parametrize("solver", ALL_SOLVERS.values(), ids=ALL_SOLVERS)
+def test_every_solver_applies_the_damping_of_the_scene(solver):
+    """A flying body without loads: v is multiplied by (1 - damping)ᵏ after k steps."""
     scene = flying(gravity=(0, 0, 0))
     scene.damping, scene.substeps = 0.1, 2
     object.__setattr__(scene.bodies[0], "velocity", (1.0, 2.0, 3.0))
@@ -207,7 +207,7 @@ def test_every_solver_is_damped_as_the_scene_says(solver):
     np.testing.assert_allclose(last.velocities.mean(axis=0), 0.9**6 * np.array([1, 2, 3]), rtol=1e-6)
 
 
-def test_damping_of_a_solver_comes_on_top():
+def test_damping_of_solver_and_scene_multiply():
     scene = flying(gravity=(0, 0, 0))
     v = np.ones_like(scene.bodies[0].points)
     options = {"dt": DT, "frames": 1, "velocities": v}
@@ -235,8 +235,8 @@ def test_substeps_and_damping_of_a_call_replace_those_of_the_scene():
 
 
 @pytest.mark.parametrize("solver", [PBNG("anderson"), supple.XPBD(iterations=40)], ids=lambda s: s.name)
-def test_loads_act_as_their_ramps_say(solver):
-    """The momentum of a free body is the sum of Δt f over the steps, at the end of each."""
+def test_ramped_loads_act_at_the_end_of_each_step(solver):
+    """The momentum of a free body is the sum of Δt f over the steps."""
     scene = flying(gravity=(0, 0, 0))
     ramp = supple.loads.Ramp((0, 2 * DT, 3 * DT), (0, 1, -2))
     scene.add_force(scene.bodies[0], (3.0, 0, 0), ramp=ramp)
@@ -249,8 +249,8 @@ def test_loads_act_as_their_ramps_say(solver):
     assert momentum < 0
 
 
-def test_going_on_from_a_state_keeps_the_velocities_it_has():
-    """Not those of the scene's start."""
+def test_resumed_motion_keeps_the_velocities_of_the_state():
+    """Initial velocities of the scene are not used."""
     scene = flying(gravity=(0, 0, 0))
     object.__setattr__(scene.bodies[0], "velocity", (1.0, 0.0, 0.0))
     scene.damping = 0.5

@@ -1,4 +1,4 @@
-"""What all element-wise methods share: weak constraints, threads, pseudo-time, and reports."""
+"""Common properties of all element-wise methods: weak constraints, threads, pseudo-time, and reports."""
 
 import family
 import numpy as np
@@ -11,15 +11,15 @@ from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve
 
-EVERY = pytest.mark.parametrize("name", family.METHODS)
+EACH_METHOD = pytest.mark.parametrize("name", family.METHODS)
 
 
 def material(name):
     return family.METHODS[name][1](young=YOUNG, poisson=POISSON)
 
 
-@EVERY
-def test_results_do_not_depend_on_the_number_of_threads(name):
+@EACH_METHOD
+def test_results_are_independent_of_the_number_of_threads(name):
     """Bitwise, with several chunks of batches in every color."""
     solver, _ = family.METHODS[name]
     scene = family.tied(material(name), cells=8)
@@ -34,9 +34,9 @@ def test_results_do_not_depend_on_the_number_of_threads(name):
     np.testing.assert_array_equal(positions[2], positions[0])
 
 
-@EVERY
-def test_sweeps_may_be_done_one_by_one(name):
-    """`advance(4)` is four times `advance(1)`, bit for bit: looking at the residual changes nothing."""
+@EACH_METHOD
+def test_sweeps_in_one_or_several_calls_are_equal(name):
+    """`advance(4)` is bitwise four times `advance(1)`: checks of the residual change nothing."""
     solver, _ = family.METHODS[name]
     problems = [family.placed(family.tied(material(name))) for _ in range(2)]
     runs = [solver.begin(problem) for problem in problems]
@@ -47,9 +47,9 @@ def test_sweeps_may_be_done_one_by_one(name):
     np.testing.assert_array_equal(problems[0].u, problems[1].u)
 
 
-@EVERY
+@EACH_METHOD
 def test_weak_constraints_close_a_gap(name):
-    """Blocks 0.1 m apart, bound by springs far stiffer than themselves."""
+    """Blocks 0.1 m apart with springs far stiffer than themselves."""
     solver, _ = family.METHODS[name]
     scene = family.tied(material(name), stiffness=1e6, gap=0.1)
     *_, last = supple.simulate(scene, solver=solver, frames=20, max_iterations=20)
@@ -63,8 +63,8 @@ def test_weak_constraints_close_a_gap(name):
     ("name", "error"),
     [("bpxpbd", 1e-4), ("fpxpbd", 1e-6), ("gpbd", 0.02), ("xpbd", 0.1), ("block_xpbd", 0.3)],
 )
-def test_tied_blocks_move_as_newton_says(name, error):
-    """Ten steps of backward Euler with attachments. PBD is left out: it knows no stiffness."""
+def test_tied_blocks_follow_newtons_motion(name, error):
+    """Ten steps of backward Euler with attachments, without PBD, which ignores stiffness."""
     solver, _ = family.METHODS[name]
     scene = family.tied(material(name))
     *_, frames = supple.simulate(scene, solver=solver, frames=10, max_iterations=40)
@@ -73,9 +73,9 @@ def test_tied_blocks_move_as_newton_says(name, error):
     assert np.linalg.norm(frames.positions - truth.positions) < error * moved
 
 
-@EVERY
-def test_a_step_starts_where_inertia_and_forces_lead(name):
-    """Before the first sweep, x = x + Δt v + W f_ext, and W is 0 for pinned vertices."""
+@EACH_METHOD
+def test_step_starts_at_the_inertial_prediction(name):
+    """Before the first sweep, x = x + Δt v + W f_ext, with W = 0 for pinned vertices."""
     solver, _ = family.METHODS[name]
     scene = family.tied(material(name))
     v = np.ones((len(supple.scene.build_model(scene).rest), 3))
@@ -87,8 +87,8 @@ def test_a_step_starts_where_inertia_and_forces_lead(name):
     np.testing.assert_allclose(problem.positions, expected, atol=1e-12)
 
 
-@EVERY
-def test_pinned_vertices_stay_where_they_are_prescribed(name):
+@EACH_METHOD
+def test_pinned_vertices_stay_at_their_targets(name):
     solver, _ = family.METHODS[name]
     problem = family.placed(family.tied(material(name)))
     family.swept(problem, solver, 10)
@@ -96,7 +96,7 @@ def test_pinned_vertices_stay_where_they_are_prescribed(name):
     np.testing.assert_array_equal(problem.u[pinned], 0)
 
 
-@EVERY
+@EACH_METHOD
 def test_reports_count_the_colors_of_elements(name):
     solver, _ = family.METHODS[name]
     report = solve(family.placed(family.tied(material(name))), solver, StopCriteria(None, 3, None))
@@ -115,8 +115,8 @@ def test_clusters_have_fewer_colors():
     assert clustered < 0.5 * plain
 
 
-def test_several_materials_are_updated_one_after_the_other():
-    """A scene of two types of material has two elastic terms; their forces add up as Newton's do."""
+def test_several_materials_are_updated_in_sequence():
+    """Two types of material give two elastic terms, whose forces add up as in Newton."""
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.01)
     soft = supple.Corotated(young=YOUNG, poisson=POISSON)
     stiff = supple.NeoHookean(young=4 * YOUNG, poisson=POISSON)
@@ -145,7 +145,7 @@ def hang(solver, iterations=1000):
 
 
 @pytest.mark.parametrize("sweeps", [1, 10])
-def test_xpbd_stalls_on_stiff_attachments_where_pbng_converges(sweeps):
+def test_xpbd_stalls_on_stiff_attachments_and_pbng_converges(sweeps):
     """PBNG Fig. 17: with the springs last XPBD-QS keeps a large residual; with the springs first it leaves a
     gap, which their stiffness makes a huge force."""
     _, pbng = hang(PBNG(acceleration="chebyshev"))
@@ -160,15 +160,16 @@ def test_xpbd_stalls_on_stiff_attachments_where_pbng_converges(sweeps):
     )
 
 
-def test_xpbd_in_pseudo_time_is_never_called_converged():
+def test_xpbd_in_pseudo_time_never_converges():
     result = supple.equilibrium(hanging(2), solver=XPBD(), tolerance=1e-4, max_iterations=3000)
     assert result.report.outcome in (Outcome.STAGNATED, Outcome.MAX_ITERATIONS)
     assert not result.report.ok
 
 
 @pytest.mark.parametrize("sweeps", [1, 10])
-def test_pseudo_time_leads_fpxpbd_to_the_equilibrium(sweeps):
-    """It ends where PBNG does, however few sweeps a step has, and the report says how it got there."""
+def test_pseudo_time_of_fpxpbd_converges_to_the_equilibrium(sweeps):
+    """The result is that of PBNG for any number of sweeps per step, and the report describes the
+    pseudo-time."""
     mesh, kind = supple.block((3, 2, 2)), supple.Corotated(young=YOUNG, poisson=POISSON)
     scene = family.clamped(mesh, kind, gravity=-1.0, quasistatic=True)
     truth = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-9)
@@ -181,7 +182,7 @@ def test_pseudo_time_leads_fpxpbd_to_the_equilibrium(sweeps):
 
 
 def test_fpxpbd_does_not_drift_in_single_precision():
-    """Rounding of each update must not add up over thousands of steps of pseudo-time."""
+    """Rounding of updates must not accumulate over thousands of steps of pseudo-time."""
     scene = cantilever(material("fpxpbd"))
     truth = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
     sag = np.abs(truth.positions - truth.model.rest).max()
@@ -192,14 +193,14 @@ def test_fpxpbd_does_not_drift_in_single_precision():
 
 
 def test_fpxpbd_balances_stiff_attachments_in_pseudo_time():
-    """Its stresses outlast a step, so it does not stall where XPBD does."""
+    """Its stresses persist between steps, so it does not stall as XPBD does."""
     result = supple.equilibrium(hanging(), solver=FPXPBD(pseudo_dt=0.03), tolerance=1e-4, max_iterations=1000)
     assert result.report.ok
 
 
-@EVERY
-def test_a_step_starts_with_an_empty_history(name):
-    """Runs on one problem share their arrays, which must not show; nor must another time step's weights."""
+@EACH_METHOD
+def test_step_starts_with_an_empty_history(name):
+    """Runs on one problem share their arrays, but not their contents or the weights of another time step."""
     solver, _ = family.METHODS[name]
     scene = family.tied(material(name))
     unused, used = family.placed(scene), family.placed(scene)
@@ -212,8 +213,8 @@ def test_a_step_starts_with_an_empty_history(name):
     np.testing.assert_array_equal(used.u, unused.u)
 
 
-def test_a_step_allocates_nothing():
-    """Substeps are as short as a sweep or two: a later run of the same method takes what is there."""
+def test_second_run_reuses_the_arrays():
+    """Substeps are as short as a sweep or two, so a later run of the same method allocates nothing."""
     problem = family.placed(family.tied(material("fpxpbd")))
     first, second = FPXPBD().begin(problem), FPXPBD().begin(problem)
     assert second.projections is first.projections

@@ -1,4 +1,4 @@
-"""Energies and forces at any positions; what results and frames say of their own."""
+"""Energies and forces at any positions, and of results and frames."""
 
 import pickle
 
@@ -22,8 +22,8 @@ from supple.problem import Problem
 
 
 @NAMES
-def test_forces_are_slopes_of_the_energy(name):
-    """At every vertex, pinned ones included, with loads and attachments."""
+def test_forces_are_derivatives_of_the_energy(name):
+    """At every vertex, including pinned ones, with loads and attachments."""
     scene = tied_blocks(material(name), material("corotated"), cells=1)
     scene.add_force(scene.bodies[0], (1.0, 2.0, 3.0))
     model, random = supple.scene.build_model(scene), np.random.default_rng(0)
@@ -54,8 +54,8 @@ def test_energies_add_up(name):
     assert evaluation.load_energy == pytest.approx(-(model.force * (x - model.rest)).sum(), rel=1e-12)
 
 
-def test_tetrahedra_come_body_after_body():
-    """Though bodies of one kind of material are one term."""
+def test_tetrahedra_are_ordered_by_body():
+    """Although bodies of one material class are one term."""
     scene = supple.Scene(gravity=(0, 0, 0))
     names = "corotated", "neo_hookean", "corotated"
     for k, name in enumerate(names):
@@ -69,8 +69,8 @@ def test_tetrahedra_come_body_after_body():
     np.testing.assert_allclose(evaluation.volume_ratio, np.repeat([1.1, 1.2, 1.3], 5))
 
 
-def test_other_elements_than_tetrahedra():
-    """Membranes have the stress of their plane, springs pull."""
+def test_evaluation_of_membranes_and_springs():
+    """Membranes have plane stress, and springs a force."""
     model = membrane("neo_hookean")
     evaluation = supple.evaluate(model, model.rest * [1.3, 0.8, 1])
     (sheet,) = evaluation.terms
@@ -91,7 +91,7 @@ def test_other_elements_than_tetrahedra():
 @pytest.mark.parametrize(
     "make", [net, membrane, lambda: supple.scene.build_model(SCENE)], ids=["net", "membrane", "solid"]
 )
-def test_devices_do_the_same(precision, make, fake_device):  # noqa: F811
+def test_devices_agree(precision, make, fake_device):  # noqa: F811
     model = make()
     x = model.rest + np.random.default_rng(4).uniform(-0.03, 0.03, model.rest.shape)
     cpu, device = (supple.evaluate(model, x, precision=precision, device=d) for d in ("cpu", "cuda"))
@@ -106,8 +106,8 @@ def test_devices_do_the_same(precision, make, fake_device):  # noqa: F811
 SCENE = tied_blocks(material("corotated"), material("stvk"), cells=1)
 
 
-def test_results_and_frames_evaluate_under_their_own_loads():
-    """Gravity that grows: a frame has that of its time, a result of a variation its own."""
+def test_results_and_frames_evaluate_under_their_loads():
+    """With ramped gravity a frame has that of its time, and a result of a variation its own."""
     scene = cantilever(material("neo_hookean"), cells=2)
     scene.gravity_ramp = supple.loads.Ramp(times=(0, 1), fractions=(0, 1))
     frame = next(iter(supple.simulate(scene, dt=0.25, frames=1, tolerance=1e-9)))
@@ -123,7 +123,7 @@ def test_results_and_frames_evaluate_under_their_own_loads():
 
 
 def test_frames_of_a_motion_balance_with_inertia():
-    """Also through a pickle; a body that swings pulls at its pin by more than it weighs."""
+    """Also after pickling; a swinging body pulls at its pin by more than its weight."""
     scene = cantilever(material("neo_hookean"), cells=2)
     scene.quasistatic = False
     *_, frame = supple.simulate(scene, dt=0.02, frames=4, tolerance=1e-9)
@@ -140,7 +140,7 @@ def test_frames_of_a_motion_balance_with_inertia():
         _ = frame.evaluate().net_force
 
 
-def test_energy_is_that_of_the_report():
+def test_energy_equals_that_of_the_report():
     result, evaluation = balanced(twisted(material("corotated"), cells=2))
     assert evaluation.energy == pytest.approx(result.report.energy, rel=1e-12)
 
@@ -171,13 +171,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_makes_no_sense_is_refused(case):
+def test_wrong_calls_are_refused(case):
     args, options, sentence = REFUSED[case]
     with pytest.raises((ValueError, TypeError), match=sentence):
         supple.evaluate(body_of("corotated"), *args, **options)
 
 
-def test_a_scene_is_needed():
+def test_model_without_scene_is_refused():
     with pytest.raises(TypeError, match="a scene is needed"):
         supple.evaluate("scene.toml", TET.points)
     with pytest.raises(ValueError, match="no bodies"):

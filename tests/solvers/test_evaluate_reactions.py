@@ -1,4 +1,4 @@
-"""Reactions at pins and attachments, which carry what loads bodies."""
+"""Reactions at pins and attachments, which balance the loads."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ import supple
 
 
 @pytest.mark.parametrize("name", ["corotated", "log_neo_hookean"])
-def test_reactions_carry_the_loads(name):
+def test_reactions_balance_the_loads(name):
     """Forces and moments of loads and reactions vanish together, about any point."""
     scene = cantilever(material(name), cells=2)
     (block,) = scene.bodies
@@ -30,8 +30,8 @@ def test_reactions_carry_the_loads(name):
     np.testing.assert_array_equal(reaction.forces, evaluation.reaction_force[reaction.vertices])
 
 
-def test_attachments_carry_loads_too():
-    """What pins do not hold, springs to fixed points do."""
+def test_attachments_balance_loads_too():
+    """Springs to fixed points carry the rest of the load."""
     scene = body_of("neo_hookean", supple.block(2), gravity=(0, -10, 0))
     (block,) = scene.bodies
     scene.pin(block.where(face(0, 0)))
@@ -45,7 +45,7 @@ def test_attachments_carry_loads_too():
     np.testing.assert_allclose(total, 0, atol=1e-7)
 
 
-def test_a_vertex_of_two_pins_counts_once():
+def test_vertex_of_two_pins_counts_once():
     scene = cantilever(material("corotated"), cells=2)
     (block,) = scene.bodies
     scene.pin(block.where(face(1, 0)) & block.where(face(0, 0)), name="edge")
@@ -57,7 +57,7 @@ def test_a_vertex_of_two_pins_counts_once():
     np.testing.assert_allclose(total, -evaluation.external_force.sum(axis=0), atol=1e-7)
 
 
-def test_names_of_pins_differ():
+def test_names_of_pins_are_unique():
     scene = cantilever(material("corotated"), cells=1)
     (block,) = scene.bodies
     with pytest.raises(ValueError, match="already a pin named 'pin0'"):
@@ -66,8 +66,8 @@ def test_names_of_pins_differ():
         scene.pin(block, name="a/b")
 
 
-def test_reactions_of_rollers_have_no_part_along_what_is_free():
-    """A block on a floor that slopes: the floor's roller pushes along its normal, a stop along the slope, and
+def test_reactions_of_rollers_are_normal():
+    """A block on a sloped floor: the floor's roller pushes along its normal, a stop along the slope, and
     together they carry the weight."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     body = scene.add_solid(supple.block(2), supple.NeoHookean(young=1e5, poisson=0.3), density=100)
@@ -84,8 +84,8 @@ def test_reactions_of_rollers_have_no_part_along_what_is_free():
 
 
 def test_reactions_at_vertices_of_several_rollers_add_up():
-    """A wedge between two planes that are not at right angles, whose common edge both of them hold; a clamp
-    has what its own vertices need, also where a plane holds them, too."""
+    """A wedge between two oblique planes that share an edge; a clamp takes the reactions of its vertices,
+    also of those on a plane."""
     scene = supple.Scene(gravity=(3, -9.8, 1))
     body = scene.add_solid(supple.block(2), supple.NeoHookean(young=1e5, poisson=0.3), density=100)
     steep = np.array([0.6, 0.8, 0.0])

@@ -19,8 +19,8 @@ import supple
 @NAMES
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("mesh", [TET, supple.block(2)], ids=["one tetrahedron", "a block"])
-def test_stresses_are_those_of_the_material(name, precision, mesh):
-    """In every element of a body that is deformed evenly, also by a simple shear."""
+def test_stresses_equal_those_of_the_material(name, precision, mesh):
+    """In every element of a uniformly deformed body, including simple shear."""
     rtol = 1e-10 if precision == "float64" else 2e-4
     shear = np.eye(3)
     shear[0, 1] = 0.4
@@ -49,8 +49,8 @@ def test_stresses_are_those_of_the_material(name, precision, mesh):
 
 
 @NAMES
-def test_a_pulled_bar_has_uniaxial_stress(name):
-    """With free sides: the nominal stress of closed_forms.py, over the area that is left."""
+def test_pulled_bar_has_uniaxial_stress(name):
+    """With free sides: the nominal stress of closed_forms.py over the present area."""
     kind, stretch = material(name), 1.2
     lateral, nominal = uniaxial(name, stretch, kind.mu, kind.lam)
     scene = body_of(name, supple.block((3, 1, 1), (3, 1, 1)))
@@ -69,7 +69,7 @@ def test_a_pulled_bar_has_uniaxial_stress(name):
 
 
 @pytest.mark.parametrize("name", OBJECTIVE)
-def test_rotating_a_body_turns_its_stress(name):
+def test_stress_rotates_with_the_body(name):
     model = supple.scene.build_model(body_of(name, supple.block(1)))
     x = model.rest + np.random.default_rng(3).uniform(-0.1, 0.1, model.rest.shape)
     before = supple.evaluate(model, x)
@@ -84,8 +84,8 @@ def test_rotating_a_body_turns_its_stress(name):
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_far_from_the_origin_nothing_changes(precision):
-    """Displacements are what kernels see: only their own rounding in float64 is lost."""
+def test_evaluation_is_accurate_far_from_the_origin(precision):
+    """Kernels use displacements, so that only their rounding in float64 is lost."""
     near, distant = (supple.block(2).translated((d, -d, d)) for d in (0.0, 1e6))
     stresses = []
     for mesh in (near, distant):
@@ -95,7 +95,7 @@ def test_far_from_the_origin_nothing_changes(precision):
 
 
 def test_inverted_and_flat_elements():
-    """J and the last stretch are negative; without volume there is no Cauchy stress, yet no warning."""
+    """J and the last stretch are negative; without volume there is no Cauchy stress, and no warning."""
     model = supple.scene.build_model(body_of("corotated"))
     inside_out = supple.evaluate(model, model.rest * [1, 1, -0.5])
     np.testing.assert_allclose(inside_out.volume_ratio, -0.5)

@@ -1,5 +1,5 @@
-"""Solves in float32 whose Newton steps are in float64: they end where the exact state has arrived, and say
-what rounding leaves of it."""
+"""Solves in float32 with Newton steps in float64: they end at the exact state, and report the remaining
+rounding."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from supple.solvers import Hybrid
 
 
 def graded(smallest=1e-5):
-    """A bar whose cells shrink towards its free end: rounded to float32, what is small there is inverted."""
+    """A bar whose cells shrink towards its free end, where rounding to float32 inverts them."""
     mesh = supple.block((30, 2, 2))
     X = np.asarray(mesh.points)
     s = smallest ** (1 - X[:, 0])
@@ -25,7 +25,7 @@ def graded(smallest=1e-5):
 
 
 def uneven(contrast=1e6):
-    """Soft and stiff lengths of a bar in turn."""
+    """A bar of alternating soft and stiff segments."""
     mesh = supple.block((20, 2, 2), (2, 0.2, 0.2))
     middle = np.asarray(mesh.points)[np.asarray(mesh.tets)].mean(axis=1)[:, 0]
     young = np.where(middle % 0.4 < 0.2, 1e4, 1e4 * contrast)
@@ -36,7 +36,7 @@ def uneven(contrast=1e6):
 
 
 def stiff():
-    """Forces that are rounding in float32 before it bends as far as it should."""
+    """A bar whose forces are rounding in float32 before it is fully bent."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     kind = supple.StableNeoHookean(young=1e11, poisson=0.3)
     body = scene.add_solid(supple.block((20, 2, 2), (2, 0.1, 0.1)), kind, density=1000)
@@ -45,7 +45,7 @@ def stiff():
 
 
 def tip():
-    """A stiff body that swings down from a tip of a fifth of a millimetre."""
+    """A stiff body that swings down from a tip of a fifth of a millimeter."""
     mesh = supple.block((30, 2, 2))
     X = np.asarray(mesh.points)
     s = 1e-3 ** (1 - X[:, 0])
@@ -61,7 +61,7 @@ SCENES = {"graded": graded, "uneven": uneven, "stiff": stiff, "tip": tip}
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_they_end_and_are_certified(name):
+def test_float32_solves_end_with_an_error_estimate(name):
     scene = SCENES[name]()
     exact = supple.equilibrium(scene, tolerance=1e-8)
     result = supple.equilibrium(scene, precision="float32")
@@ -77,7 +77,7 @@ def test_they_end_and_are_certified(name):
     )
 
 
-def test_the_exact_state_is_what_was_rounded():
+def test_float32_state_is_the_rounded_exact_state():
     problem = make_problem(stiff(), True, supple.Backend(precision="float32"))
     problem.begin_step(np.inf)
     run = Hybrid(max_predicted_sweeps=0).begin(problem)
@@ -89,6 +89,6 @@ def test_the_exact_state_is_what_was_rounded():
     np.testing.assert_array_equal(problem.u, u.astype(np.float32))
 
 
-def test_problems_in_float64_are_their_own():
+def test_float64_problems_need_no_second_problem():
     problem = make_problem(stiff(), True, supple.Backend())
     assert Hybrid(max_predicted_sweeps=0).begin(problem).float64_problem is None

@@ -1,4 +1,4 @@
-"""Batches of equilibria that sweeps alone would not bring to rest, on a device that is the CPU."""
+"""Batches of equilibria that need Newton steps after sweeps, on a fake device."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("fake_device")
 
 
 def slender():
-    """A bar of 30:1:1 that its weight bends: long waves, which sweeps hardly move."""
+    """A bar of 30:1:1 bent by its weight: long waves, on which sweeps hardly converge."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     bar = supple.block((30, 1, 1), size=(3, 0.1, 0.1))
     body = scene.add_solid(bar, supple.StableNeoHookean(young=3e6, poisson=0.3), density=1000)
@@ -46,7 +46,7 @@ VARIATIONS = {
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("varied", VARIATIONS)
-def test_batches_arrive_where_single_solves_do(varied, precision):
+def test_batches_equal_single_solves(varied, precision):
     scene, body = slender()
     chosen = VARIATIONS[varied](body)
     batch, single = (
@@ -65,8 +65,8 @@ def test_batches_arrive_where_single_solves_do(varied, precision):
         assert batched_result.report.error_estimate.stable
 
 
-def test_newton_steps_of_batch_members_have_lengths_of_their_own(monkeypatch):
-    """Bars that bend far and hardly, of which no energy ever rises."""
+def test_batch_members_have_separate_newton_step_lengths(monkeypatch):
+    """Bars with large and small bending; no energy ever rises."""
     seen = []
 
     def watched(newton):
@@ -93,7 +93,7 @@ def test_newton_steps_of_batch_members_have_lengths_of_their_own(monkeypatch):
 
 @pytest.mark.parametrize("inertia", [False, True])
 def test_energies_of_a_batch_add_up(inertia):
-    """To that of all of them as one problem, in motion, too."""
+    """Their sum is that of one problem of all bodies, with inertia too."""
     scene, _ = slender()
     problem = problem_of(scene, [supple.Variation(gravity=(0, -g, 0)) for g in (9.8, 4.0, 0.1)])
     if inertia:
@@ -111,8 +111,8 @@ def test_energies_of_a_batch_add_up(inertia):
     assert (newton.block_problem.loads.inertia.max() > 0) == inertia
 
 
-def test_those_that_arrive_at_once_are_untouched():
-    """Only a bar whose load bends it goes on by itself."""
+def test_converged_members_are_untouched():
+    """Only the bar with a load needs further iterations."""
     scene, _ = slender()
     chosen = [supple.Variation(gravity=g) for g in ((0, -9.8, 0), (0, 0, 0))]
     bent, straight = supple.equilibria(scene, chosen, device="cuda")
@@ -131,7 +131,7 @@ def test_limits_hold_in_batches(limit):
 
 
 def problem_of(scene, chosen, precision="float64"):
-    """Copies of a scene's state under variations, on the device."""
+    """Batch of a scene's state under variations on the device."""
     model = build_model(scene, quasistatic=True)
     every = [conditions(scene, model, variation) for variation in chosen]
     return make_problem_under(model, every, Backend("cuda", precision))
@@ -139,8 +139,8 @@ def problem_of(scene, chosen, precision="float64"):
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("varied", VARIATIONS)
-def test_error_estimates_of_a_batch_are_those_of_each(varied, precision):
-    """Found by one linear solve for all of them, whose forces differ by orders of magnitude."""
+def test_error_estimates_of_a_batch_equal_single_ones(varied, precision):
+    """One linear solve gives all of them, with forces of different orders of magnitude."""
     scene, body = slender()
     problem = problem_of(scene, VARIATIONS[varied](body), precision)
     assert block_capacity(problem) == 3
@@ -160,8 +160,8 @@ def made_of(body, young, poisson):
 
 
 @pytest.mark.parametrize("others", [[(3e9, 0.4999)], [(3e9, 0.49999), (3e11, 0.49999)]])
-def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
-    """Stiff batch members have little of the energy, and nearly incompressible ones are slow to solve."""
+def test_hard_members_are_not_hidden_by_soft_ones(others):
+    """Stiff batch members have little of the energy, and nearly incompressible ones converge slowly."""
     scene, body = slender()
     problem = problem_of(scene, [made_of(body, 3e6, 0.3), *(made_of(body, *other) for other in others)])
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
@@ -173,8 +173,8 @@ def test_what_is_hard_to_solve_is_not_hidden_by_what_is_soft(others):
 
 
 @pytest.mark.parametrize("stretch", [1.02, 0.98])
-def test_how_batch_members_drift_is_no_distance(stretch, monkeypatch):
-    """Blocks that nothing holds, stretched or compressed at first, one by one and together."""
+def test_drift_of_batch_members_is_excluded_from_their_error(stretch, monkeypatch):
+    """Unsupported blocks, initially stretched or compressed, alone and in a batch."""
     monkeypatch.setattr("supple.solvers.newton_methods.error_estimate.estimate_error", pytest.fail)
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(
@@ -194,15 +194,15 @@ def test_how_batch_members_drift_is_no_distance(stretch, monkeypatch):
         assert estimate.worst.position_error_m == pytest.approx(truth, rel=0.5)
 
 
-def test_stiff_batch_members_that_are_not_stable_are_seen_next_to_soft_ones():
+def test_unstable_stiff_members_are_detected_next_to_soft_ones():
     problem = problem_of(*columns(0.1, -0.1, youngs=(1e3, 1e9)))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=60))
     estimates = estimate_errors(problem, problem.diagnostics.balances())
     assert [estimates[copy].stable for copy in range(2)] == [True, False]
 
 
-def test_certificates_change_no_forces():
-    """Those of batch members are scaled for one linear solve, in memory of its own."""
+def test_error_estimates_change_no_forces():
+    """They scale the forces of batch members for one linear solve, in separate memory."""
     scene, body = slender()
     problem = problem_of(scene, VARIATIONS["loads"](body))
     solve_batch(problem, supple.PBNG(), StopCriteria(max_iterations=30))
@@ -213,8 +213,8 @@ def test_certificates_change_no_forces():
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
-def test_few_batch_members_have_a_smaller_problem(count, monkeypatch):
-    """What is repeated in the capacity that is left, and other batch sizes, change nothing."""
+def test_partial_batches_have_a_smaller_problem(count, monkeypatch):
+    """Repeated members in unused capacity, and other batch sizes, change nothing."""
     monkeypatch.setattr("supple.solvers.newton_methods.block_diagonal.SMALL_BATCH", 3)
     scene, body = slender()
     problem = problem_of(scene, [stiffer(body, 1 + k) for k in range(6)])
@@ -230,7 +230,7 @@ def test_few_batch_members_have_a_smaller_problem(count, monkeypatch):
 
 
 def test_error_estimates_are_computed_in_batches(monkeypatch):
-    """Bars that arrive one after the other; without patience each would have a linear solve of its own."""
+    """Bars converge one after the other; without waiting each would need a separate linear solve."""
     requests = []
 
     def record_call(problem, balances):
@@ -248,7 +248,7 @@ def test_error_estimates_are_computed_in_batches(monkeypatch):
 
 
 def test_error_estimates_of_batches_in_contact():
-    """Blocks of other stiffnesses and weights under a plate that presses on them, in one batch."""
+    """Blocks of different stiffnesses and weights under a pressing plate, in one batch."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     kind = supple.Corotated(young=1e4, poisson=0.3)
     body = scene.add_solid(supple.block(2), kind, density=100)
@@ -266,7 +266,7 @@ def test_error_estimates_of_batches_in_contact():
 
 
 def test_parameters_by_element_are_stored_on_a_device():
-    """Kernels write them for all batch members: forces are those of a problem that was made with them."""
+    """Kernels write them for all batch members: forces equal those of a new problem."""
 
     def bent(factors):
         mesh = supple.block((30, 1, 1), size=(3, 0.1, 0.1))
@@ -288,7 +288,7 @@ def test_parameters_by_element_are_stored_on_a_device():
 
 
 def wrung(gravity):
-    """A bar whose end is turned: in balance at once to 1e-4 when a little gravity is added."""
+    """A bar with a rotated end: its residual stays below 1e-4 when a little gravity is added."""
     scene = supple.Scene(gravity=(0, -gravity, 0))
     kind = supple.Corotated(young=1e5, poisson=0.3)
     body = scene.add_solid(supple.block((10, 2, 2), (1, 0.2, 0.2)), kind, density=1000)
@@ -298,7 +298,7 @@ def wrung(gravity):
     return scene
 
 
-def test_batches_stop_by_distance_as_single_solves_do():
+def test_batches_use_the_position_tolerance_as_single_solves():
     start = supple.equilibrium(wrung(0), tolerance=1e-8).positions
     chosen = [supple.Variation(gravity=(0, -g, 0), initial=start) for g in (0.02, 0.01, 0.0)]
     batch, single = (
@@ -315,7 +315,7 @@ def test_batches_stop_by_distance_as_single_solves_do():
 
 
 def columns(*directions, youngs=None):
-    """A column between plates, and variations in which the upper one has gone so far up."""
+    """A column between plates, and variations that raise the upper plate."""
     scene = supple.Scene(gravity=(0, 0, 0))
     materials = [supple.Corotated(young=young, poisson=0.3) for young in youngs or [1e5] * len(directions)]
     body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), materials[0], density=1)
@@ -330,8 +330,8 @@ def columns(*directions, youngs=None):
     ]
 
 
-def test_only_those_that_are_not_stable_get_sequential_error_estimates(monkeypatch):
-    """Straight columns, not yet in balance: what two of them have of negative curvature tells them apart."""
+def test_only_unstable_members_get_sequential_error_estimates(monkeypatch):
+    """Two of the unconverged straight columns differ by their negative curvature."""
     estimated = []
 
     def record_call(problem, copy):
@@ -346,8 +346,8 @@ def test_only_those_that_are_not_stable_get_sequential_error_estimates(monkeypat
     assert [estimates[copy].stable for copy in range(5)] == [True, False, True, False, True]
 
 
-def test_batch_members_that_are_not_stable_are_left_as_single_solves_leave_them():
-    """A column pressed straight buckles, one that is pulled stays."""
+def test_unstable_members_are_left_as_in_single_solves():
+    """A compressed straight column buckles, a pulled one is stable."""
     scene, chosen = columns(-0.1, 0.1, -0.12)
     batch, single = (list(supple.equilibria(scene, chosen, device=device)) for device in ("cuda", "cpu"))
     for batched_result, single_result in zip(batch, single, strict=True):
@@ -356,7 +356,7 @@ def test_batch_members_that_are_not_stable_are_left_as_single_solves_leave_them(
         assert batched_result.report.energy == pytest.approx(single_result.report.energy, rel=1e-3)
 
 
-def test_who_watches_the_first_copy_watches_on():
+def test_callback_continues_with_the_first_member():
     scene, _ = slender()
     problem, seen = problem_of(scene, [supple.Variation(), supple.Variation(gravity=(0, -4.0, 0))]), []
     stop = StopCriteria(tolerance=1e-4, position_tolerance=1e-4)

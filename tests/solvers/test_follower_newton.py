@@ -1,4 +1,4 @@
-"""Large tractions that follow their surface: equilibria, error estimates, and the load stiffness."""
+"""Large follower tractions: equilibria, error estimates, and the load stiffness."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ YOUNG, POISSON = 1e5, 0.3
 
 
 def cantilever(q, cells=(30, 3, 3), length=10.0, kind=None, both_sides=False, ramp=None):
-    """A bar of unit cross-section that is pinned at x = 0, under a normal traction with q = t L³/EI on its
-    upper side, or half of that on the upper and half on the lower one."""
+    """A bar of unit cross-section pinned at x = 0 under a normal traction with q = t L³/EI on its upper side,
+    or half of that on the upper and half on the lower one."""
     scene = supple.Scene(gravity=(0, 0, 0))
     kind = kind or supple.Corotated(young=YOUNG, poisson=POISSON)
     bar = scene.add_solid(supple.block(cells, size=(length, 1, 1)), kind, density=1.0)
@@ -35,8 +35,8 @@ def tip_of(bar, result, length=10.0):
 
 
 def elastica(q):
-    """Tip (x, y) of an inextensible cantilever with L = EI = 1 under a load q per length that stays normal to
-    it. Seen from the tip, where nothing acts on the section, this is an initial value problem."""
+    """Tip (x, y) of an inextensible cantilever with L = EI = 1 under a load q per length that stays normal:
+    an initial value problem from the force-free tip."""
 
     def rates(_, state):
         angle, moment, fx, fy = state[2:]
@@ -49,8 +49,8 @@ def elastica(q):
     return Q @ -root[:2]
 
 
-def test_a_slender_bar_bends_as_the_elastica_does():
-    """With the stiffness in bending that the mesh has under a small load, w = q L⁴/8EI."""
+def test_slender_bar_bends_as_the_elastica():
+    """The bending stiffness is that of the mesh under a small load, w = q L⁴/8EI."""
     length, cells = 20.0, (60, 2, 2)
     mild = supple.equilibrium(cantilever(0.01, cells, length, both_sides=True)[0], tolerance=1e-9)
     scene, bar = cantilever(0.01, cells, length, both_sides=True)
@@ -66,12 +66,12 @@ def test_a_slender_bar_bends_as_the_elastica_does():
         )
 
 
-def test_the_elastica_of_a_small_load_is_that_of_a_beam():
+def test_elastica_under_a_small_load_is_a_linear_beam():
     np.testing.assert_allclose(elastica(1e-3), (1.0, -1e-3 / 8), atol=1e-7)
 
 
 class Independent:
-    """StVK bar under a pressure on its upper side, with forces by NumPy and a tangent by differences."""
+    """StVK bar under pressure on its upper side, with forces by NumPy and a tangent by differences."""
 
     def __init__(self, scene, bar, pressure):
         self.X, self.cells = bar.points, bar.mesh.cells
@@ -124,7 +124,7 @@ class Independent:
 
 
 @pytest.mark.parametrize("solver", ["hybrid", "newton"])
-def test_it_is_the_equilibrium_of_an_independent_load_stepping(solver):
+def test_equilibrium_equals_an_independent_load_stepping(solver):
     kind = supple.StVK(young=YOUNG, poisson=POISSON)
     scene, bar = cantilever(30.0, (8, 1, 1), kind=kind)
     x = Independent(scene, bar, 30.0 * YOUNG / 12 / 10**3).equilibrium()
@@ -135,7 +135,7 @@ def test_it_is_the_equilibrium_of_an_independent_load_stepping(solver):
 
 
 @pytest.mark.parametrize("q", [2.4, 12.0, 18.0, 40.0])
-def test_error_estimates_are_the_true_distance(q):
+def test_error_estimates_are_within_a_factor_of_two(q):
     scene, _ = cantilever(q)
     strict = supple.equilibrium(scene, tolerance=1e-10, position_tolerance=1e-9)
     assert strict.report.outcome is supple.Outcome.CONVERGED
@@ -153,7 +153,7 @@ def test_error_estimates_are_the_true_distance(q):
         assert 0.5 < result.report.error_estimate.worst.position_error_m / true < 2
 
 
-def test_sweeps_that_are_far_from_the_equilibrium_say_so():
+def test_sweeps_far_from_the_equilibrium_report_their_distance():
     scene, _ = cantilever(12.0)
     strict = supple.equilibrium(scene, tolerance=1e-8)
     report = (swept := supple.equilibrium(scene, solver="pbng", tolerance=1e-3, max_iterations=500)).report
@@ -164,7 +164,7 @@ def test_sweeps_that_are_far_from_the_equilibrium_say_so():
 
 
 def turned_problem(axes=False):
-    """A problem at random positions, of which a vertex or a face may move along the plane of a symmetry."""
+    """A problem at random positions, optionally with a vertex or face that moves in a plane of symmetry."""
     scene = supple.Scene(gravity=(0, 0, 0))
     block = scene.add_solid(supple.block(2), supple.Corotated(young=YOUNG, poisson=POISSON))
     scene.pin(block.where(face(0, 0)), axes="x") if axes else scene.pin(block.where(face(0, 0)))
@@ -178,7 +178,7 @@ def turned_problem(axes=False):
 
 
 @pytest.mark.parametrize("axes", [False, True])
-def test_the_tangent_is_the_derivative_of_all_forces(axes):
+def test_tangent_is_the_derivative_of_all_forces(axes):
     problem, h = turned_problem(axes), 1e-6
     assembly = Assembly(problem)
     T = (assembly.hessian("exact") - load_stiffness(assembly)).toarray()
@@ -196,7 +196,7 @@ def test_the_tangent_is_the_derivative_of_all_forces(axes):
         np.testing.assert_allclose(T @ way[assembly.free].ravel(), change, atol=1e-5 * np.abs(change).max())
 
 
-def test_part_of_the_load_has_that_part_of_forces_and_stiffness():
+def test_partial_load_has_partial_forces_and_stiffness():
     problem = turned_problem()
     assembly, force = Assembly(problem), problem.model.terms[-1].force
     K = load_stiffness(assembly).toarray()
@@ -206,7 +206,7 @@ def test_part_of_the_load_has_that_part_of_forces_and_stiffness():
     np.testing.assert_allclose(load_stiffness(assembly).toarray(), 0.25 * K)
 
 
-def test_gmres_and_factorization_solve_the_same_system():
+def test_gmres_and_factorization_agree():
     problem = turned_problem()
     problem.balance()
     assembly = Assembly(problem)
@@ -217,7 +217,7 @@ def test_gmres_and_factorization_solve_the_same_system():
     np.testing.assert_allclose(solution.x, exact, rtol=1e-9, atol=1e-12)
 
 
-def test_gmres_ends_at_its_limit():
+def test_gmres_stops_at_its_iteration_limit():
     rng = np.random.default_rng(0)
     T, b = rng.normal(size=(200, 200)), rng.normal(size=200)
     _, iterations, left = gmres(T, b, lambda v: v, 1e-8, 7)
@@ -226,8 +226,8 @@ def test_gmres_ends_at_its_limit():
 
 
 @pytest.mark.parametrize("solver", ["hybrid", "newton"])
-def test_a_load_without_an_equilibrium_comes_to_an_end(solver):
-    """A pressure beyond the largest that the block resists, (2 μ + 3 λ) ln(l)/l³."""
+def test_load_without_equilibrium_ends(solver):
+    """The pressure exceeds the maximum that the block resists, (2 μ + 3 λ) ln(l)/l³."""
     scene = supple.Scene(gravity=(0, 0, 0))
     block = scene.add_solid(supple.block(2), supple.materials.Hencky(young=YOUNG, poisson=POISSON))
     for axis in range(3):
@@ -240,7 +240,7 @@ def test_a_load_without_an_equilibrium_comes_to_an_end(solver):
 
 @pytest.mark.parametrize("pressure", [-3e4, -3e5])
 @pytest.mark.parametrize("solver", ["hybrid", "newton"])
-def test_large_pressure_from_outside(pressure, solver):
+def test_large_external_pressure(pressure, solver):
     """Also where sweeps under fixed forces invert elements."""
     scene, _ = pressed(pressure)
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-6)
@@ -264,7 +264,7 @@ def stretch_under(pressure):
 
 
 @pytest.mark.parametrize("constrained", [False, True])
-def test_pressure_on_a_closed_surface_of_a_body_that_may_drift(constrained):
+def test_pressure_on_a_closed_surface_of_a_free_body(constrained):
     scene, _ = pressed(2e4, constrained, cells=2)
     for solver in ("hybrid", "newton"):
         result = supple.equilibrium(scene, solver=solver, tolerance=1e-6)
@@ -272,7 +272,7 @@ def test_pressure_on_a_closed_surface_of_a_body_that_may_drift(constrained):
         np.testing.assert_allclose(np.ptp(result.positions, axis=0), stretch_under(2e4), rtol=1e-4)
 
 
-def test_motions_are_the_same_with_and_without_the_load_stiffness():
+def test_motions_are_independent_of_the_load_stiffness():
     positions = []
     for solver in ("hybrid", "newton", "pbng"):
         scene, _ = cantilever(20.0, (12, 1, 1))
@@ -285,7 +285,7 @@ def test_motions_are_the_same_with_and_without_the_load_stiffness():
     np.testing.assert_allclose(positions[2], positions[0], atol=1e-4)
 
 
-def test_frames_under_a_growing_load_lead_to_the_same_equilibrium():
+def test_frames_under_a_growing_load_reach_the_same_equilibrium():
     scene, _ = cantilever(18.0, (12, 2, 2), ramp=supple.loads.Ramp(times=(0, 1), fractions=(0, 1)))
     scene.quasistatic, scene.dt, scene.frames = True, 0.25, 4
     frames = list(supple.simulate(scene, tolerance=1e-7))
@@ -293,7 +293,7 @@ def test_frames_under_a_growing_load_lead_to_the_same_equilibrium():
     np.testing.assert_allclose(frames[-1].positions, full.positions, atol=1e-4)
 
 
-def test_next_to_an_obstacle_the_error_estimate_knows_the_load_stiffness():
+def test_error_estimate_next_to_an_obstacle_includes_the_load_stiffness():
     scene, _ = cantilever(6.0, (8, 1, 1))
     scene.add_obstacle(supple.Plane((0, -1.0, 0), (0, 1, 0)))
     problem = Problem(build_model(scene), "float64")

@@ -1,4 +1,4 @@
-"""Stencils that follow the vertices within a solve."""
+"""Stencils that are updated during a solve."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ WITHIN_A_STEP = ["pbng", "newton", "hybrid"]
 
 
 class Ropes(DynamicTerm):
-    """Springs from a pinned vertex to all that are farther from it than `slack` times their rest distance."""
+    """Springs from a pinned vertex to all vertices farther from it than `slack` times their rest distance."""
 
     def __init__(self, every, slack=1.01, stiffness=40.0):
         self.every, self.slack, self.stiffness = every, slack, stiffness
@@ -51,8 +51,8 @@ def sagging():
 @pytest.mark.parametrize("name", WITHIN_A_STEP)
 @pytest.mark.parametrize("every", [1, 7])
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_a_solve_ends_with_the_stencils_of_where_it_ends(name, every, precision):
-    """The result is an equilibrium of a model that has these stencils from the beginning."""
+def test_solve_ends_with_the_stencils_of_its_result(name, every, precision):
+    """The result is an equilibrium of a model with these stencils from the beginning."""
     if precision not in SOLVERS[name].precisions:
         pytest.skip(f"{name} does not compute in {precision}")
     model, dynamic_term = sagging(), Ropes(every)
@@ -75,7 +75,7 @@ def test_a_solve_ends_with_the_stencils_of_where_it_ends(name, every, precision)
     assert len(dynamic_term.times) > 2
 
 
-def test_who_never_refreshes_keeps_the_stencils_of_the_beginning():
+def test_stencils_without_interval_stay_fixed():
     model, dynamic_term = sagging(), Ropes(None)
     result = supple.equilibrium(followed(model, dynamic_term), tolerance=1e-6)
     assert result.report.ok
@@ -84,8 +84,8 @@ def test_who_never_refreshes_keeps_the_stencils_of_the_beginning():
     np.testing.assert_allclose(result.positions, reference.positions, atol=1e-9)
 
 
-def test_a_verdict_waits_for_the_stencils_of_the_present_positions():
-    """From an equilibrium without springs, all forces balance until the first update."""
+def test_convergence_needs_stencils_of_the_present_positions():
+    """At an equilibrium without springs, all forces balance until the first update."""
     model = sagging()
     reference = supple.equilibrium(model, tolerance=1e-8)
     dynamic_term = Ropes(1000)
@@ -98,7 +98,7 @@ def test_a_verdict_waits_for_the_stencils_of_the_present_positions():
 
 @pytest.mark.parametrize("name", [name for name in SOLVERS if name != "fpxpbd"])  # which has no springs
 @pytest.mark.parametrize("every", [None, 3])
-def test_motions_refresh_in_every_step(name, every):
+def test_motions_update_stencils_in_every_step(name, every):
     """The motion does not depend on a callback that reads the residual."""
     model, schedule = sagging(), StepSchedule(0.04, 2, 0.0, False)
     iterations = []
@@ -118,7 +118,7 @@ def test_motions_refresh_in_every_step(name, every):
     np.testing.assert_allclose(*iterations, atol=1e-12)
 
 
-def test_progress_before_other_stencils_counts_for_nothing():
+def test_stagnation_check_restarts_with_new_stencils():
     """Springs that appear and disappear forever end at the iteration limit, not as stagnation."""
 
     class Fickle(Ropes):
@@ -134,7 +134,7 @@ def test_progress_before_other_stencils_counts_for_nothing():
     assert report.iterations == 700
 
 
-def test_batches_have_no_stencils_of_their_own():
+def test_dynamic_stencils_refuse_batches():
     model = followed(sagging(), Ropes(None))
     problem = Problem(model, "float64")
     problem.device.batch_size = 2

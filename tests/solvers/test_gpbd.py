@@ -1,4 +1,4 @@
-"""Generalised PBD: its local problem, its invariant, and the stress tests of the paper."""
+"""Generalized PBD: its local problem, its invariant, and the stress tests of the paper."""
 
 import family
 import numpy as np
@@ -20,9 +20,9 @@ def displacements(run):
 
 
 @pytest.mark.parametrize("pins", [0, 1, 3])
-def test_a_vertex_update_minimises_the_local_energy(pins):
+def test_vertex_update_minimizes_the_local_energy(pins):
     """At the minimum of ½|d|²_{W⁻¹} + U over d + W Sᵀ Δλ, S (W⁻¹ d + ∇U) = 0 with S, the derivative of the
-    Green strain, taken before the update [GPBD eq. 19]; 20 updates, each from where the last one ended."""
+    Green strain, taken before the update [GPBD eq. 19]; 20 updates, each from the end of the last one."""
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=0.1)
     body = scene.add_solid(TET, supple.materials.LogNeoHookean(young=YOUNG, poisson=POISSON), density=10)
     if pins:
@@ -66,9 +66,9 @@ def test_positions_are_the_sum_of_all_displacements(solver, precision, error):
 
 
 @pytest.mark.parametrize("solver", [GPBD(), XPBD()], ids=["gpbd", "xpbd"])
-def test_for_linear_compliance_gpbd_is_xpbd(solver):
-    """GPBD appendix A: XPBD's sweeps are those that minimise ½|d + Δd|²_{W⁻¹} + ½ Cᵀ K C over all Δd, one
-    constraint after the other, here by a dense solve."""
+def test_gpbd_with_linear_compliance_is_xpbd(solver):
+    """GPBD appendix A: XPBD's sweeps minimize ½|d + Δd|²_{W⁻¹} + ½ Cᵀ K C over all Δd, one constraint after
+    the other, here by a dense solve."""
     model, K = springs()
     v = np.random.default_rng(1).normal(size=model.rest.shape)
     v[-1] = 0
@@ -93,9 +93,9 @@ def test_for_linear_compliance_gpbd_is_xpbd(solver):
         np.testing.assert_allclose(problem.positions, x, atol=1e-12)
 
 
-def test_small_displacements_are_newtons_and_large_ones_nearly():
-    """d is not kept in the subspace that turns with the element, which prevents convergence to the exact
-    solution [GPBD section 3.2]: the error grows with the displacement and vanishes with it."""
+def test_error_vanishes_with_the_displacement():
+    """d is not kept in the subspace that rotates with the element, which prevents convergence to the exact
+    solution [GPBD section 3.2]."""
     error = []
     for gravity in (-1e-2, -1.0, -100.0):
         kind = supple.materials.LogNeoHookean(young=1e4, poisson=0.3)
@@ -111,8 +111,8 @@ def test_small_displacements_are_newtons_and_large_ones_nearly():
     assert 1e-6 < error[2] < 1e-2
 
 
-def test_float32_is_not_stopped_by_the_rounding_of_the_energy():
-    """Near rest, differences of ψ drown in rounding; a line search that insists on them would stop there."""
+def test_float32_is_not_limited_by_rounding_of_the_energy():
+    """Near rest, differences of ψ are rounding; a line search that relies on them would stop there."""
     kind = supple.materials.LogNeoHookean(young=1e4, poisson=0.3)
     scene = family.clamped(supple.block((4, 2, 2), (1, 0.5, 0.5)), kind, -1.0)
     truth, problem = family.placed(scene), family.placed(scene, precision="float32")
@@ -123,9 +123,9 @@ def test_float32_is_not_stopped_by_the_rounding_of_the_energy():
 
 
 @pytest.mark.parametrize("jacobi_weights", ["mass", "element"])
-def test_jacobi_sweeps_keep_momentum(jacobi_weights):
-    """Each of an element's steps is that of a force: it has its share of the masses, or one factor for all
-    its corners."""
+def test_jacobi_sweeps_conserve_momentum(jacobi_weights):
+    """Each element step is that of a force: weighted by shares of the masses, or one factor for all
+    corners."""
     scene = cube(supple.materials.LogNeoHookean, None, POISSON)
     model = supple.scene.build_model(scene)
     v = np.sin(3 * model.rest[:, [1, 2, 0]])
@@ -136,8 +136,8 @@ def test_jacobi_sweeps_keep_momentum(jacobi_weights):
 
 
 def test_split_masses_solve_a_step_in_a_few_sweeps():
-    """Where the average at each vertex, which shares out soft forces too, has made half of it and one factor
-    for each element nearly nothing: what is left after three sweeps, of how far the step leads."""
+    """After three sweeps the average at each vertex, which distributes soft forces too, has done half of the
+    step and one factor per element almost nothing."""
     scene = cube(supple.NeoHookean, None, 0.45, cells=6)
     model = supple.scene.build_model(scene)
     x = model.rest @ np.array([[1.1, 0.1, 0], [0, 0.95, 0], [0, 0.1, 1.0]])
@@ -154,9 +154,9 @@ def test_split_masses_solve_a_step_in_a_few_sweeps():
 
 
 @pytest.mark.parametrize(("jacobi_weights", "error"), [("mass", 2e-3), ("element", 2e-3), ("vertex", 0.03)])
-def test_jacobi_sweeps_end_where_gauss_seidel_does(jacobi_weights, error):
-    """But for the average at each vertex, whose displacements are not those of forces, so that some of them
-    stay."""
+def test_jacobi_sweeps_converge_to_gauss_seidel(jacobi_weights, error):
+    """Except for the average at each vertex, whose displacements are not those of forces, so that some
+    remain."""
     scene = family.clamped(
         supple.block((4, 2, 2), (1, 0.5, 0.5)), supple.NeoHookean(young=1e4, poisson=0.3), -1.0
     )
@@ -180,7 +180,7 @@ def test_jacobi_sweeps_keep_tied_blocks_coupled():
 
 
 def cube(kind, motion, poisson, cells=4, dt=0.001):
-    """A cube of E = 1e5 whose ends are moved apart, together, or turned by π in all, within 300 steps."""
+    """A cube of E = 1e5 whose ends are moved apart, together, or rotated by π in total, within 300 steps."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=dt)
     body = scene.add_solid(family.cube_of_six(cells), kind(young=1e5, poisson=poisson), density=1000)
     for end, sign in ((0.0, -1.0), (1.0, 1.0)):
@@ -209,8 +209,8 @@ TABLE_5 = [
 
 @pytest.mark.parametrize(("motion", "poisson", "sweeps", "newton", "steps"), TABLE_5)
 def test_cubes_are_stable_with_the_papers_iterations(motion, poisson, sweeps, newton, steps):
-    """Once the ends rest, nothing adds energy any more: elastic and kinetic energy together rise by no more
-    than unfinished steps leave in them, and are lower in the end."""
+    """After the end of the motion, the sum of elastic and kinetic energy rises by no more than unfinished
+    steps leave in them, and is lower in the end."""
     scene = cube(supple.materials.LogNeoHookean, motion, poisson, cells=6)
     model = supple.scene.build_model(scene)
     elastic, energies = family.elastic_energy(model), []
@@ -231,7 +231,7 @@ STARTS = pytest.mark.parametrize("start", [flattened, scrambled], ids=["flattene
 @STARTS
 @pytest.mark.parametrize("poisson", [0.45, 0.4995])
 @pytest.mark.parametrize("sweep", ["gauss_seidel", "jacobi"])
-def test_cubes_recover_with_a_barrier_that_forbids_where_they_start(start, poisson, sweep):
+def test_inverted_cubes_with_a_barrier_recover(start, poisson, sweep):
     """GPBD Fig. 7, top: 2 iterations of 8 Newton steps with Δt = 0.01; the paper's form is Jacobi's."""
     scene = cube(supple.materials.LogNeoHookean, None, poisson, cells=6, dt=0.01)
     model = supple.scene.build_model(scene)
@@ -244,8 +244,8 @@ def test_cubes_recover_with_a_barrier_that_forbids_where_they_start(start, poiss
 
 
 @pytest.mark.parametrize("poisson", [0.3, 0.4995])
-def test_a_flattened_cube_finds_its_equilibrium(poisson):
-    """From infinite forces to none, by way of pseudo-time."""
+def test_flattened_cube_reaches_its_equilibrium(poisson):
+    """Initial forces are infinite; the solve uses pseudo-time."""
     scene = cube(supple.materials.LogNeoHookean, None, poisson)
     scene.quasistatic = True
     model = supple.scene.build_model(scene)
@@ -257,7 +257,7 @@ def test_a_flattened_cube_finds_its_equilibrium(poisson):
     np.testing.assert_allclose(family.jacobians(model, result.positions), 1, atol=1e-4)
 
 
-def test_other_methods_say_that_they_cannot_start_from_infinite_forces():
+def test_other_methods_fail_from_infinite_forces():
     scene = cube(supple.materials.LogNeoHookean, None, 0.3)
     model = supple.scene.build_model(scene)
     frame = next(
@@ -266,7 +266,7 @@ def test_other_methods_say_that_they_cannot_start_from_infinite_forces():
     assert frame.report.outcome is supple.Outcome.FAILED
 
 
-def test_elements_blown_up_come_back_in_one_update():
+def test_inflated_elements_recover_in_one_update():
     """ψ of the log barrier is not convex beyond J = e; the local Newton must not overshoot by λ/μ there."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.1)
     body = scene.add_solid(TET, supple.materials.LogNeoHookean(young=1e5, poisson=0.4995), density=1000)
@@ -280,7 +280,7 @@ def test_elements_blown_up_come_back_in_one_update():
 
 
 def test_pinned_elements_next_to_inverted_ones_stay_finite():
-    """All four corners pinned leave no way to unfold, and must not spoil the pack they share with others."""
+    """Four pinned corners prevent unfolding, and must not affect other lanes of the pack."""
     scene = cube(supple.materials.LogNeoHookean, None, 0.3)
     scene.pin(scene.bodies[0].where(lambda X: X[:, 0] <= 0.5))
     model = supple.scene.build_model(scene)

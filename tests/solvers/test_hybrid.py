@@ -1,4 +1,4 @@
-"""Hybrid arrives: at the tolerance, without ever going up, no higher than Newton."""
+"""The hybrid solver converges monotonically in energy, to at most that of Newton."""
 
 import math
 from itertools import pairwise
@@ -32,7 +32,7 @@ from supple.solvers.newton_methods.rate_estimate import RateEstimate, TimeBudget
 
 
 def slender(kind, gravity=0.1):
-    """A bar of 16:1:1 that bends far down."""
+    """A bar of 16:1:1 with large bending."""
     scene = supple.Scene(gravity=(0, -gravity, 0))
     body = scene.add_solid(supple.block((16, 2, 2), (4, 0.25, 0.25)), kind, density=10)
     scene.pin(body.where(face(0, 0)))
@@ -40,7 +40,7 @@ def slender(kind, gravity=0.1):
 
 
 def two_bodies(kind):
-    """Far from each other, one a thousand times as stiff."""
+    """Two distant bodies, one a thousand times stiffer."""
     scene = slender(kind)
     other = type(kind)(young=1e3 * kind.young, poisson=kind.poisson)
     body = scene.add_solid(supple.block((3, 3, 3), (1, 1, 1), origin=(0, 0, 50)), other, density=10)
@@ -56,11 +56,11 @@ SCENES = {
     "two bodies": two_bodies,
 }
 STARTS = {"scrambled": scrambled, "flattened": flattened}
-ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
+EACH_MATERIAL = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 
 def descend(scene, tolerance=1e-8, **options):
-    """The report of Newton steps alone; from one to the next the energy never rises."""
+    """Report of Newton steps alone, with a check that the energy never rises."""
     solver = Hybrid(max_predicted_sweeps=0)
     report = supple.equilibrium(
         scene, solver=solver, tolerance=tolerance, record_history=True, **options
@@ -70,10 +70,10 @@ def descend(scene, tolerance=1e-8, **options):
     return report
 
 
-@ANY
+@EACH_MATERIAL
 @pytest.mark.parametrize("scene", SCENES)
-def test_it_arrives(name, scene):
-    """To 1e-8 in few steps; lower than Newton, or as low."""
+def test_newton_steps_converge(name, scene):
+    """To 1e-8 in few steps, with at most the energy of Newton."""
     made = SCENES[scene](material(name))
     report = descend(made)
     assert report.outcome is Outcome.CONVERGED, report
@@ -84,7 +84,7 @@ def test_it_arrives(name, scene):
 
 @pytest.mark.parametrize("name", FINITE)
 @pytest.mark.parametrize("start", STARTS)
-def test_it_arrives_from_anywhere(name, start):
+def test_all_starts_converge(name, start):
     model = build_model(cantilever(material(name), gravity=1.0), True)
     begin = STARTS[start](model)
     swept = supple.equilibrium(model, solver=Hybrid(), tolerance=1e-8, initial=begin).report
@@ -98,13 +98,13 @@ def test_elements_of_other_kinds(make):
     assert report.outcome is Outcome.CONVERGED, report
 
 
-def test_nearly_incompressible():
+def test_nearly_incompressible_bodies():
     report = descend(slender(material("stable_neo_hookean", poisson=0.4995)))
     assert report.outcome is Outcome.CONVERGED, report
 
 
-def test_easy_scenes_end_in_sweeps():
-    """As many, and the same, as PBNG's."""
+def test_easy_scenes_use_sweeps_only():
+    """Their number and result equal those of PBNG."""
     scene = twisted(material("corotated"))
     sweeps = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-4)
     hybrid = supple.equilibrium(scene, solver=Hybrid(), tolerance=1e-4)
@@ -112,7 +112,7 @@ def test_easy_scenes_end_in_sweeps():
     np.testing.assert_array_equal(hybrid.positions, sweeps.positions)
 
 
-def test_hard_scenes_leave_sweeps_soon():
+def test_hard_scenes_switch_to_newton_early():
     scene = slender(material("corotated"))
     report = supple.equilibrium(scene, solver=Hybrid(), tolerance=1e-8).report
     assert report.outcome is Outcome.CONVERGED
@@ -120,8 +120,8 @@ def test_hard_scenes_leave_sweeps_soon():
     assert any("Newton step" in note for note in report.notes)
 
 
-def test_iterations_of_the_request_are_sweeps():
-    """A budget of iterations without a tolerance is PBNG's."""
+def test_max_iterations_count_sweeps():
+    """An iteration budget without tolerance equals PBNG's."""
     scene = slender(material("corotated"))
     for solver in (Hybrid(), Hybrid(iterations=60)):
         limit = {"max_iterations": 60} if solver.iterations is None else {}
@@ -131,7 +131,7 @@ def test_iterations_of_the_request_are_sweeps():
 
 
 @pytest.mark.parametrize("name", ["corotated", "neo_hookean"])
-def test_float32_goes_to_its_rounding_limit_and_says_so(name):
+def test_float32_ends_at_its_rounding_limit_and_reports_it(name):
     scene = slender(material(name))
     report = supple.equilibrium(scene, solver=Hybrid(), tolerance=1e-10, precision="float32").report
     reference = supple.equilibrium(scene, solver=Hybrid(), tolerance=1e-10).report
@@ -140,8 +140,8 @@ def test_float32_goes_to_its_rounding_limit_and_says_so(name):
     assert report.energy == pytest.approx(reference.energy, rel=1e-4)
 
 
-def test_steps_of_time_are_those_of_newton():
-    """Backward Euler with long steps, where sweeps alone would take hundreds."""
+def test_time_steps_equal_those_of_newton():
+    """Backward Euler with long steps, on which sweeps alone would take hundreds."""
     scene = slender(material("corotated", young=1e5), gravity=1.0)
     frames = [
         [
@@ -157,7 +157,7 @@ def test_steps_of_time_are_those_of_newton():
 
 
 def test_bodies_in_flight():
-    """Nothing holds them but inertia."""
+    """Only inertia restrains them."""
     scene = supple.Scene(gravity=(0, -10, 0), quasistatic=False)
     scene.add_solid(supple.block((6, 2, 2), (3, 1, 1)), material("stable_neo_hookean"), density=10)
     *_, last = supple.simulate(scene, solver=Hybrid(max_predicted_sweeps=0), dt=0.1, frames=3, tolerance=1e-8)
@@ -166,8 +166,8 @@ def test_bodies_in_flight():
     np.testing.assert_allclose(fall, np.broadcast_to([0, -10 * 0.01 * 6, 0], fall.shape), atol=1e-6)
 
 
-def test_saddles_are_left():
-    """A column that is pressed on straight is at a saddle; pushed a little aside, it buckles all the way."""
+def test_saddle_points_are_left():
+    """A compressed straight column is at a saddle; slightly perturbed, it buckles completely."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), material("corotated", young=1e5))
     scene.pin(body.where(face(1, 0)))
@@ -189,15 +189,15 @@ def test_barriers_are_not_crossed():
     assert report.inverted == 0
 
 
-def test_nothing_to_do():
+def test_unloaded_body_at_rest_needs_no_iteration():
     """A body at rest without loads stays there."""
     report = descend(cantilever(material("corotated"), gravity=0))
     assert report.outcome is Outcome.CONVERGED
     assert report.iterations == 0
 
 
-def test_straight_paths():
-    """They arrive, too, if later."""
+def test_straight_paths_converge_more_slowly():
+    """Straight and curved paths reach the same energy."""
     scene = slender(material("corotated"))
     rotation, straight = (
         supple.equilibrium(scene, solver=Hybrid(max_predicted_sweeps=0, path=path), tolerance=1e-8).report
@@ -209,7 +209,7 @@ def test_straight_paths():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"max_predicted_sweeps": -1}, "max_predicted_sweeps"),
         ({"max_rotation": 0}, "max_rotation"),
@@ -217,13 +217,13 @@ def test_straight_paths():
         ({"iterations": 0}, "iterations"),
     ],
 )
-def test_options_are_checked(options, said):
-    with pytest.raises(ValueError, match=said):
+def test_options_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
         Hybrid(**options)
 
 
-def test_forecasts():
-    """A steady rate is carried on; without one there is no end."""
+def test_rate_estimates():
+    """A constant rate is extrapolated; without decrease the estimate is infinite."""
     steady, stuck, short = RateEstimate(1e-8), RateEstimate(1e-8), RateEstimate(1e-8)
     for k in range(5):
         steady.record(10 * k, 10.0**-k)
@@ -239,8 +239,8 @@ def test_forecasts():
 
 @pytest.mark.parametrize("name", ["corotated", "neo_hookean", "stable_neo_hookean"])
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
-def test_balances_that_are_not_stable_are_left(name, tolerance):
-    """Straight and pressed on, forces balance to the last digit, and sweeps find nothing to do."""
+def test_unstable_equilibria_are_left(name, tolerance):
+    """Straight under compression, forces balance to the last digit, and sweeps change nothing."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), material(name, young=1e5))
     scene.pin(body.where(face(1, 0)))
@@ -262,8 +262,8 @@ INVERTED = {
 
 @pytest.mark.parametrize("name", BARRIERS)
 @pytest.mark.parametrize("start", INVERTED)
-def test_inverted_bodies_with_a_barrier_are_righted(name, start):
-    """Their energy is infinite where they begin; they end where they do from rest, and it is said."""
+def test_inverted_bodies_with_a_barrier_are_recovered(name, start):
+    """Their initial energy is infinite; they reach the equilibrium from rest, with a note."""
     scene = cantilever(material(name), gravity=1.0)
     model = build_model(scene, True)
     righted = supple.equilibrium(scene, tolerance=1e-8, initial=INVERTED[start](model))
@@ -275,8 +275,8 @@ def test_inverted_bodies_with_a_barrier_are_righted(name, start):
 
 
 @pytest.mark.parametrize("name", BARRIERS)
-def test_bodies_that_are_pinned_inverted_fail_with_the_reason(name):
-    """Elements whose corners are all pinned cannot be righted; the state is as it was."""
+def test_pinned_inverted_bodies_fail_with_the_reason(name):
+    """Elements with four pinned corners cannot be recovered, and the state is unchanged."""
     scene = supple.Scene(gravity=(0, -1, 0))
     body = scene.add_solid(supple.block((3, 1, 1)), material(name), density=10)
     scene.pin(body.where(lambda X: X[:, 0] < 0.5))
@@ -290,14 +290,14 @@ def test_bodies_that_are_pinned_inverted_fail_with_the_reason(name):
     np.testing.assert_allclose(problem.positions, mirrored)
 
 
-def test_a_quadratic_energy_takes_one_step():
+def test_quadratic_energy_needs_one_step():
     for tolerance in (1e-4, 1e-8):
         report = descend(slender(material("linear_elastic")), tolerance)
         assert report.iterations == 1, report
 
 
 def test_negative_curvature_of_few_elements_is_detected():
-    """Where the energy is lower only very near, the first step is too long."""
+    """The energy is lower only very near, so that the first step is too long."""
     at = []
     problem = type("Parabola", (), {"energy": lambda self: at[-1] * (at[-1] - 1e-4)})()
     reached = first_lower(problem, at.append, Start(0.0, 1e-15, 1.0), 0.0, 1.0)
@@ -306,9 +306,8 @@ def test_negative_curvature_of_few_elements_is_detected():
     assert first_lower(problem, lambda t: at.append(-t), Start(0.0, 1e-15, 1.0), 0.0, 1.0) is None
 
 
-def test_time_that_is_left():
-    """A first Newton step waits until it is known how long sweeps take; later ones take as long as the
-    last."""
+def test_remaining_time_limits_newton_steps():
+    """The first Newton step waits until the time of sweeps is known; later ones are predicted by the last."""
     allowance, endless = TimeBudget(10.0), TimeBudget(None)
     assert endless.allows_newton
     assert not allowance.allows_newton
@@ -327,8 +326,8 @@ def test_time_that_is_left():
     assert not allowance.allows_step
 
 
-def test_time_budgets_hold():
-    """A budget too short for Newton steps is swept; none are begun that would not end in time."""
+def test_time_limits_are_respected():
+    """A limit too short for Newton steps is used for sweeps; no step begins that would exceed it."""
     scene = slender(material("corotated"))
     supple.equilibrium(scene, tolerance=1e-8)
     report = supple.equilibrium(scene, stop=supple.StopCriteria(1e-8, time_limit=1e-3)).report
@@ -348,15 +347,15 @@ def test_active_set_problems_have_the_same_constraints():
 
 
 @pytest.mark.parametrize("contrast", [1e3, 1e6])
-def test_stiff_parts_in_a_soft_body(contrast):
-    """A bar of soft and stiff lengths in turn: paths turn the stiff ones without stretching them."""
+def test_stiff_segments_in_a_soft_bar(contrast):
+    """Paths rotate the stiff segments without stretching them."""
     report = supple.equilibrium(uneven(contrast)).report
     assert report.outcome is Outcome.CONVERGED, report
     assert report.iterations < 100
 
 
-def test_newton_steps_have_their_turn_where_sweeps_end_in_rounding():
-    """In float32, a stiff bar of long cells: its forces are rounding while it is still far away."""
+def test_newton_steps_follow_sweeps_at_the_rounding_limit():
+    """In float32, the forces of a stiff bar of long cells are rounding far from the equilibrium."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     kind = supple.Corotated(young=1e12, poisson=0.3)
     body = scene.add_solid(supple.block((40, 2, 2), (40, 0.2, 0.2)), kind, density=1000)
@@ -366,9 +365,9 @@ def test_newton_steps_have_their_turn_where_sweeps_end_in_rounding():
     assert report.error_estimate.position_error <= 1e-4
 
 
-def test_a_stiff_body_swings_on_its_thin_tip():
-    """Of cells that grow from 0.1 mm, where it is pinned, to 0.1 m: what elements are stretched by on the way
-    of a step outweighs what the step gains, unless the way is followed closely."""
+def test_stiff_body_swings_on_its_thin_tip():
+    """Cells grow from 0.1 mm at the pin to 0.1 m: stretch along the path of a step would outweigh its gain
+    unless the path is followed closely."""
     mesh = supple.block((40, 2, 2))
     X = np.asarray(mesh.points)
     s = 1e-3 ** (1 - X[:, :1])
@@ -382,9 +381,9 @@ def test_a_stiff_body_swings_on_its_thin_tip():
     assert report.iterations < 60
 
 
-def test_sweeps_that_raise_the_energy_at_once_lead_back_to_the_start():
-    """A strong muscle: sweeps overshoot into its stiff range before the first look. Its fibers stand free at
-    the length at which active and passive stresses cancel."""
+def test_energy_rise_in_the_first_sweeps_returns_to_the_start():
+    """Sweeps of a strong muscle overshoot into its stiff range before the first check. Its fibers start at
+    the length of vanishing total stress."""
     scene = supple.Scene(gravity=(0, 0, 0))
     kind = supple.materials.Muscle(young=1e4, poisson=0.0, strength=1e5, fiber=(1, 0, 0), activation=1.0)
     body = scene.add_solid(supple.block(3), kind)

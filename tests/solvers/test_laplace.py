@@ -1,4 +1,4 @@
-"""Laplace problems against a dense solution."""
+"""Solutions of Laplace problems against a dense solver."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from supple.solvers.newton_methods.laplace import Laplace
 
 
 def graph(cells, constrained=True):
-    """The Laplacian of the edges of a block, with weights of many sizes."""
+    """Laplacian of the edges of a block with weights of many magnitudes."""
     mesh = supple.block(cells)
     edges = np.concatenate([mesh.tets[:, [a, b]] for a in range(4) for b in range(a)])
     weight = 10 ** np.random.default_rng(0).uniform(-1, 1, len(edges))
@@ -42,7 +42,7 @@ def test_solutions(cells):
 
 
 def test_iterations_hardly_grow_with_size():
-    """A hundred times as many unknowns take at most three times as many iterations."""
+    """At most three times as many for a hundred times the unknowns."""
 
     def iterations(cells):
         L = graph(cells)
@@ -54,8 +54,8 @@ def test_iterations_hardly_grow_with_size():
     assert iterations((24, 24, 24)) <= 3 * iterations((5, 5, 5)) <= 40
 
 
-def test_bodies_that_nothing_holds_and_columns_of_zeros():
-    """What L cannot tell is left out; the rest is as it should be."""
+def test_unconstrained_systems_and_zero_columns():
+    """The null space of L is left out of the solution."""
     L = graph((4, 4, 4), constrained=False)
     B = np.random.default_rng(2).normal(size=(L.shape[0], 3))
     B -= B.mean(axis=0)
@@ -65,8 +65,8 @@ def test_bodies_that_nothing_holds_and_columns_of_zeros():
     np.testing.assert_allclose(L @ Y, B, atol=1e-6)
 
 
-def test_nothing_coupled():
-    """A diagonal of any size is solved too."""
+def test_diagonal_systems_are_solved():
+    """At any size."""
     L = csr_array(diags_array(np.arange(1.0, 2001)))
     B = np.ones((2000, 3))
     np.testing.assert_allclose(solved(laplace_of(L), B, 1e-12), B / np.arange(1.0, 2001)[:, None], rtol=1e-6)

@@ -1,4 +1,4 @@
-"""How far steps go."""
+"""Step lengths of the line search."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from supple.solvers.newton_methods.line_search import ARMIJO, Start, backtrack, 
 
 
 class Valley:
-    """A potential of one number x."""
+    """A potential of one variable x."""
 
     def __init__(self, energy, residual=lambda x: abs(x)):
         self.x, self._energy, self._residual = 0.0, energy, residual
@@ -28,15 +28,15 @@ def search(energy, slope, rounding=1e-15, residual=1.0, **options):
 
 
 @pytest.mark.parametrize("optimum", [2.0, 0.7, 0.1, 1e-4])
-def test_the_energy_falls_as_promised(optimum):
+def test_energy_decreases_sufficiently(optimum):
     valley, reached = search(lambda x: (x - optimum) ** 2, 2 * optimum)
     assert valley.x == reached.t
     assert reached.energy <= optimum**2 - ARMIJO * reached.t * 2 * optimum
 
 
 @pytest.mark.parametrize("bad", [np.inf, np.nan])
-def test_infinite_energies_are_no_decrease(bad):
-    """Beyond a barrier nothing counts."""
+def test_infinite_energies_are_rejected(bad):
+    """Steps beyond a barrier are shortened."""
     _, reached = search(lambda x: (x - 1) ** 2 if x < 0.2 else bad, 2.0)
     assert reached.t == 0.125
 
@@ -45,15 +45,15 @@ def test_uphill_is_refused():
     assert search(lambda x: x, 1.0)[1] is None
 
 
-def test_in_rounding_the_residual_decides():
-    """Where energies say nothing, the first t with smaller forces is taken; none if there is none."""
+def test_residual_decides_within_rounding():
+    """If energies differ by rounding, the first t with smaller forces is taken, or none."""
     flat = {"rounding": 1.0, "residual": 0.3}
     assert search(lambda x: 1e-3 * x, 1.0, **flat)[1].t == 0.25
     assert search(lambda x: 1e-3 * x, 1.0, residual_at=lambda x: 5.0, **flat)[1] is None
 
 
-def test_in_rounding_other_means_may_tell_that_the_first_step_was_good():
-    """Only there, and only of the first: further in, and where energies tell, they are not asked."""
+def test_full_step_is_accepted_by_another_criterion_within_rounding():
+    """The criterion is used only for the first step and only within rounding of the energy."""
     requests = []
 
     def nearer(solution):
@@ -68,7 +68,7 @@ def test_in_rounding_other_means_may_tell_that_the_first_step_was_good():
 
 
 @pytest.mark.parametrize("optimum", [1.0, 10.0, 1e6])
-def test_steps_are_doubled_as_long_as_that_pays(optimum):
+def test_steps_are_doubled_while_the_energy_falls(optimum):
     valley, reached = search(lambda x: (x - optimum) ** 2, 2 * optimum)
     start = Start(optimum**2, 1e-12, 1.0)
     longer = expand(valley, valley.move, start, reached)

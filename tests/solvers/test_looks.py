@@ -1,4 +1,4 @@
-"""What is asked of many batch members at every check is what is requested of each."""
+"""Vectorized checks of batch members equal single ones."""
 
 import math
 
@@ -21,7 +21,7 @@ def random_sums(members, bodies, seed=0):
 
 @pytest.mark.parametrize("bodies", [1, 3])
 @pytest.mark.parametrize("acting", ["each", "all", "none"])
-def test_balances_of_a_batch_are_those_of_each(bodies, acting):
+def test_balances_of_a_batch_equal_single_ones(bodies, acting):
     quantities = random_sums(40, bodies)
     rng = np.random.default_rng(1)
     acts = {"each": rng.random((40, bodies)) < 0.5, "all": np.ones((1, bodies), bool)}
@@ -36,7 +36,7 @@ def test_balances_of_a_batch_are_those_of_each(bodies, acting):
     assert math.inf in balances.relative_residual
 
 
-def test_sums_that_change_later_are_not_those_of_before():
+def test_balances_copy_their_sums():
     quantities = random_sums(3, 1)
     balances = Balances(quantities, np.ones((1, 1), bool), 0.1, 1e-3, np.arange(3, dtype=np.int32))
     before = quantities[0, 0, 0]
@@ -44,7 +44,7 @@ def test_sums_that_change_later_are_not_those_of_before():
     assert balances.residual[0] == math.sqrt(before)
 
 
-def test_forecasts_of_many_are_those_of_each():
+def test_rate_estimates_of_a_batch_equal_single_ones():
     rng = np.random.default_rng(2)
     relative_residuals = np.exp(-np.cumsum(rng.uniform(-0.3, 1, (12, 9)), axis=0))
     relative_residuals[5, ::2] = np.inf
@@ -62,8 +62,8 @@ def test_forecasts_of_many_are_those_of_each():
     assert np.isinf(many.remaining[3])
 
 
-def test_a_rise_in_the_first_sweeps_is_no_reason_to_leave():
-    """As seen of 32,768 vertices, which arrive at 1e-4 after 550 sweeps."""
+def test_residual_rise_in_the_first_sweeps_keeps_sweeping():
+    """Residuals observed with 32,768 vertices, which reach 1e-4 after 550 sweeps."""
     estimates = BatchRateEstimates(1)
     for check, relative_residual in enumerate((5.8e-2, 6.3e-2, 4.5e-2, 3.6e-2, 2.9e-2), 1):
         estimates.record(10 * check, np.array([relative_residual]))

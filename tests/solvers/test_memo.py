@@ -1,4 +1,4 @@
-"""What is known of a state is forgotten as soon as anything changes that it depends on."""
+"""Cached quantities of a state are invalidated by every change of their inputs."""
 
 import numpy as np
 from problems import cantilever, material
@@ -12,7 +12,7 @@ def quantities(problem):
     return problem.balance(), problem.energy(), problem.states.net.copy()
 
 
-def test_quantities_are_those_of_the_present_state():
+def test_quantities_match_the_present_state():
     model = build_model(cantilever(material("stable_neo_hookean")), quasistatic=True)
     problem, rng = Problem(model, "float64"), np.random.default_rng(0)
     moved = model.rest + 0.01 * rng.normal(size=model.rest.shape)
@@ -38,8 +38,8 @@ def test_quantities_are_those_of_the_present_state():
         before = actual
 
 
-def test_what_others_evaluate_does_not_stand_for_it():
-    """Rest stiffnesses are found with the same memory for forces."""
+def test_rest_stiffness_does_not_replace_evaluated_forces():
+    """Both use the same memory for forces."""
     model = build_model(cantilever(material("stable_neo_hookean")), quasistatic=True)
     problem = Problem(model, "float64")
     problem.positions = model.rest + 0.01 * np.random.default_rng(0).normal(size=model.rest.shape)

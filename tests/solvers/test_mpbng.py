@@ -1,8 +1,8 @@
-"""MPBNG: to where Newton leads, with less stretch than PBNG on the way, for any cloth."""
+"""MPBNG: same equilibrium as Newton, with less stretch than PBNG on the way, for any cloth."""
 
 import numpy as np
 import pytest
-from fabrics import invented
+from fabrics import invented_fabric
 from problems import PRECISIONS, cantilever, material
 
 import supple
@@ -16,7 +16,7 @@ MEMBRANE = supple.materials.PlaneStressStVK(young=1e3, poisson=0.3)
 
 
 def hanging(cells=24, rest=None, size=1.0, quasistatic=True, plane="xz"):
-    """A square that is pinned at two corners and swings from where it lies, as in PBNG 11.5."""
+    """A square pinned at two corners that swings from its horizontal start, as in PBNG 11.5."""
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=quasistatic, dt=0.005, frames=8)
     mesh = supple.sheet(cells, (size, size), plane=plane)
     scene.add_cloth(mesh, MEMBRANE, density=10.0, thickness=1.0, rest=None if rest is None else rest(mesh))
@@ -53,8 +53,8 @@ def test_layers_have_the_mass_and_weight_of_the_cloth(model):
 
 
 @pytest.mark.parametrize("rest", [None, shorter], ids=["rest", "pattern"])
-def test_layers_store_the_energy_of_the_cloth(rest):
-    """Stretched evenly, whatever their triangles are; and none is stored where cloth is at rest."""
+def test_layers_have_the_energy_of_the_cloth(rest):
+    """Under uniform stretch for any triangles; zero at rest."""
     scene = hanging(16, rest)
     model = build_model(scene)
     layers = layers_of(model, None, 1)
@@ -83,7 +83,7 @@ def test_pins_hold_the_layers(model):
 
 
 def stretch(scene, positions):
-    """How much longer edges are than at rest, on average."""
+    """Mean elongation of edges."""
     mesh = scene.bodies[0].mesh
     ends = np.unique(np.sort(mesh.triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
     now, rest = (np.linalg.norm(np.diff(x[ends], axis=1)[:, 0], axis=1) for x in (positions, mesh.points))
@@ -91,7 +91,7 @@ def stretch(scene, positions):
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_it_converges_to_the_equilibrium(precision):
+def test_mpbng_converges_to_the_equilibrium(precision):
     scene = upright()
     result = supple.equilibrium(scene, solver=MPBNG(), tolerance=1e-4, precision=precision)
     reference = supple.equilibrium(scene, tolerance=1e-6)
@@ -101,8 +101,8 @@ def test_it_converges_to_the_equilibrium(precision):
     assert any("layers of 169" in note for note in result.report.notes)
 
 
-def test_it_is_nearer_than_pbng_after_as_much_work():
-    """One iteration is as much as three sweeps of the cloth, with 7 in the end."""
+def test_mpbng_is_closer_than_pbng_after_equal_work():
+    """One iteration costs three sweeps of the cloth, plus 7 at the end."""
     scene = hanging(24, size=0.3, quasistatic=False)
     exact = list(supple.simulate(scene, tolerance=1e-6))[-1].positions
     errors = {}
@@ -120,8 +120,8 @@ def upright():
     return scene
 
 
-def test_couplings_differ_in_how_soon_they_arrive():
-    """As printed too, where weight is all that acts."""
+def test_couplings_differ_in_their_convergence_rate():
+    """The coupling of the paper converges too, under weight only."""
     scene = upright()
     exact = stretch(scene, supple.equilibrium(scene, tolerance=1e-6).positions)
 
@@ -135,8 +135,8 @@ def test_couplings_differ_in_how_soon_they_arrive():
     assert left(MPBNG(), 15) < 0.3 * left(PBNG(acceleration=None), 45)
 
 
-def test_layers_leave_what_is_in_balance():
-    """What is carried does not move at all there."""
+def test_layers_keep_an_equilibrium():
+    """The interpolated vertices do not move at all."""
     scene = upright()
     exact = supple.equilibrium(scene, tolerance=1e-9)
     problem = Problem(exact.model, "float64")
@@ -154,7 +154,7 @@ def test_any_cloth_has_layers(kind):
         "woven": supple.materials.WovenStVK(
             young_weft=2e3, young_warp=1e3, shear_modulus=3e2, poisson_weft=0.2, poisson_warp=0.1
         ),
-        "fabric": fabric_of(invented(), "invented"),
+        "fabric": fabric_of(invented_fabric(), "invented"),
         "corotated": supple.Corotated(young=1e3, poisson=0.3),
         "bending": MEMBRANE,
     }[kind]
@@ -168,7 +168,7 @@ def test_any_cloth_has_layers(kind):
 
 
 def test_rollers_hold_the_layers():
-    """A sheet that slides along its border stays in that plane."""
+    """A sheet that slides along its border stays in its plane."""
     scene = supple.Scene(quasistatic=False, dt=0.01, frames=3, gravity=(1, -9.8, 1))
     cloth = scene.add_cloth(supple.sheet(12, (0.3, 0.3)), MEMBRANE, density=1.0)
     scene.pin(cloth.where(lambda X: X[:, 1] >= 0.3), axes="yz")
@@ -178,7 +178,7 @@ def test_rollers_hold_the_layers():
     assert (last[top, 0] - cloth.mesh.points[top, 0]).mean() == pytest.approx(6 * 0.01**2, rel=0.1)
 
 
-def test_without_cloth_it_is_pbng_and_says_so():
+def test_mpbng_without_cloth_equals_pbng_with_a_note():
     scene = cantilever(material("corotated"))
     result = supple.equilibrium(scene, solver=MPBNG(), tolerance=1e-4)
     plain = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-4)
@@ -186,7 +186,7 @@ def test_without_cloth_it_is_pbng_and_says_so():
     assert any("no cloth that is fine enough" in note for note in result.report.notes)
 
 
-def test_motions_are_the_same_when_observed():
+def test_observed_motions_are_unchanged():
     scene = hanging(12, quasistatic=False)
     scene.frames = 3
     unobserved = list(supple.simulate(scene, solver=MPBNG(), max_iterations=6, substeps=2))

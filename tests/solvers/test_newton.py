@@ -16,11 +16,11 @@ from supple.linear.solvers import Direct
 from supple.problem import Problem
 from supple.scene import build_model
 
-ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
+EACH_MATERIAL = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 
 def on_rollers(kind, cells=2):
-    """A unit block whose faces x = 0, y = 0 and z = 0 can slide in their planes only."""
+    """A unit block whose faces x = 0, y = 0 and z = 0 slide in their planes only."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(cells), kind)
     for axis, name in enumerate("xyz"):
@@ -28,10 +28,10 @@ def on_rollers(kind, cells=2):
     return scene, body
 
 
-@ANY
+@EACH_MATERIAL
 @pytest.mark.parametrize("stretch", [0.8, 1.3])
 def test_uniaxial_stretch(name, stretch):
-    """Pulled by the nominal stress of the closed form, the bar takes that stretch and thins as it should."""
+    """Under the nominal stress of the closed form, the bar has its axial and lateral stretch."""
     kind = material(name)
     lateral, traction = uniaxial(name, stretch, kind.mu, kind.lam)
     scene, body = on_rollers(kind)
@@ -41,7 +41,7 @@ def test_uniaxial_stretch(name, stretch):
     np.testing.assert_allclose(result.positions, body.points * [stretch, lateral, lateral], atol=1e-9)
 
 
-@ANY
+@EACH_MATERIAL
 def test_small_uniaxial_stretch_shows_young_and_poisson(name):
     """In the limit of small loads every material has E = stress / strain and ν = -lateral / axial strain."""
     kind, strain = material(name, young=2e5, poisson=0.35), 1e-4
@@ -53,7 +53,7 @@ def test_small_uniaxial_stretch_shows_young_and_poisson(name):
 
 
 def irregular_block(cells=3, seed=0):
-    """A block whose inner vertices are moved at random, and which of its vertices lie inside."""
+    """A block with randomly moved interior vertices, and the mask of these."""
     mesh = supple.block(cells)
     inside = np.all((mesh.points > 1e-9) & (mesh.points < 1 - 1e-9), axis=1)
     points = np.array(mesh.points)
@@ -61,9 +61,9 @@ def irregular_block(cells=3, seed=0):
     return supple.TetMesh(points, mesh.tets), inside
 
 
-@ANY
+@EACH_MATERIAL
 def test_patch(name):
-    """With the boundary moved by an affine map, the inside follows it exactly, however irregular the mesh."""
+    """With an affine boundary motion, the interior follows exactly for any irregular mesh."""
     mesh, inside = irregular_block()
     assert inside.sum() == 8
     A = np.eye(3) + np.array([[0.1, 0.15, 0], [-0.05, -0.1, 0.1], [0.05, 0, 0.08]])
@@ -92,7 +92,7 @@ def rigidly_moved(name, angle):
 
 
 @pytest.mark.parametrize("name", [name for name in HAND_WRITTEN if name != "linear_elastic"])
-def test_rigid_motions_cost_nothing(name):
+def test_rigid_motions_cost_no_energy(name):
     result, expected = rigidly_moved(name, angle=2.0)
     assert result.report.ok
     np.testing.assert_allclose(result.positions, expected, atol=1e-10)
@@ -111,7 +111,7 @@ def test_linear_elasticity_follows_translations_but_not_rotations():
     assert np.abs(result.positions - expected).max() > 0.1
 
 
-@ANY
+@EACH_MATERIAL
 def test_tolerance_of_1e_10(name):
     result = supple.equilibrium(twisted(material(name)), solver=Newton(), tolerance=1e-10)
     assert result.report.outcome is Outcome.CONVERGED
@@ -133,7 +133,7 @@ def test_every_hessian_and_linear_solver_finds_the_same_equilibrium(solver, refe
     np.testing.assert_allclose(result.positions, reference.positions, atol=1e-8)
 
 
-def test_the_exact_hessian_converges_quadratically():
+def test_exact_hessian_converges_quadratically():
     history = supple.equilibrium(
         twisted(material("neo_hookean"), angle=0.2),
         solver=Newton(hessian="exact"),
@@ -145,7 +145,7 @@ def test_the_exact_hessian_converges_quadratically():
     assert all(after < 100 * before**2 + 1e-11 for before, after in pairwise(last))
 
 
-def test_energy_never_rises_under_the_line_search():
+def test_energy_never_rises_with_line_search():
     history = supple.equilibrium(
         twisted(material("stable_neo_hookean"), angle=2.0),
         solver=Newton(),
@@ -166,7 +166,7 @@ def test_without_line_search():
     np.testing.assert_allclose(result.positions, with_search.positions, atol=1e-8)
 
 
-def test_scipy_takes_over_where_pardiso_is_missing(monkeypatch, reference):
+def test_scipy_replaces_missing_pardiso(monkeypatch, reference):
     import supple.linear.solvers as linear
 
     monkeypatch.setattr(linear, "find_spec", lambda name: None)
@@ -181,8 +181,8 @@ def test_scipy_takes_over_where_pardiso_is_missing(monkeypatch, reference):
 
 @pytest.mark.parametrize("collapse", [(1, 0, 1), (1, 0, 0), (0, 0, 0)], ids=["plane", "line", "point"])
 @pytest.mark.parametrize("hessian", ["projected", "exact"])
-def test_a_body_without_volume_unfolds(collapse, hessian):
-    """All elements are singular at the start, where the rotation has no derivative."""
+def test_body_without_volume_unfolds(collapse, hessian):
+    """All elements are initially singular, where the rotation has no derivative."""
     scene = cantilever(material("corotated"), gravity=0)
     start = scene.bodies[0].points * collapse
     result = supple.equilibrium(scene, solver=Newton(hessian=hessian), tolerance=1e-8, initial=start)
@@ -190,8 +190,8 @@ def test_a_body_without_volume_unfolds(collapse, hessian):
     np.testing.assert_allclose(result.positions, scene.bodies[0].points, atol=1e-8)
 
 
-def test_a_hessian_that_is_not_finite_reaches_no_linear_solver(monkeypatch):
-    """Pardiso would crash the process; no step is taken instead."""
+def test_non_finite_hessian_reaches_no_linear_solver(monkeypatch):
+    """Pardiso would crash the process, so no step is taken."""
     honest = Assembly.matrix
 
     def poisoned(self, kind, new_memory=False):
@@ -212,8 +212,8 @@ def test_a_hessian_that_is_not_finite_reaches_no_linear_solver(monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the process's memory from /proc")
-def test_factorizations_are_let_go():
-    """Pardiso keeps 2 MB of each here until it is told not to."""
+def test_factorizations_are_released():
+    """Pardiso keeps 2 MB per factorization until they are released."""
     assembly = Assembly(Problem(build_model(cantilever(material("corotated"), cells=8)), "float64"))
     H, b = assembly.hessian("projected"), np.ones(assembly.size)
     megabytes = []

@@ -1,4 +1,4 @@
-"""Newton steps where the numbers are: on a device that is the CPU they are those of the CPU."""
+"""Newton steps on a fake device equal those of the CPU."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ CASES = [(Hybrid(max_predicted_sweeps=0), name) for name in SCENES] + [
 
 
 @pytest.mark.parametrize(("solver", "name"), CASES, ids=str)
-def test_steps_are_those_of_the_cpu(solver, name):
+def test_device_steps_equal_those_of_the_cpu(solver, name):
     scene = SCENES[name]()
     on_host, on_device = (
         supple.equilibrium(scene, solver=solver, tolerance=1e-8, device=device) for device in ("cpu", "cuda")
@@ -49,7 +49,7 @@ def test_steps_are_those_of_the_cpu(solver, name):
     assert certified[1].worst.position_error_m <= 1e-8
 
 
-def test_states_in_float32_are_certified_and_brought_back():
+def test_states_in_float32_are_certified_and_returned():
     scene = SCENES["block"]()
     exact = supple.equilibrium(scene, solver=Hybrid(max_predicted_sweeps=0), tolerance=1e-10)
     result = supple.equilibrium(
@@ -61,8 +61,8 @@ def test_states_in_float32_are_certified_and_brought_back():
     assert result.report.error_estimate.worst.position_error_m == pytest.approx(off, rel=1.0, abs=1e-5)
 
 
-def test_numbers_stay_on_the_device(fake_device):  # noqa: F811
-    """A Newton step moves sums and samples, no vectors and no matrices."""
+def test_newton_steps_transfer_no_vectors(fake_device):  # noqa: F811
+    """A Newton step transfers sums and samples, but no vectors and matrices."""
     scene = cantilever(material("corotated"), cells=4)
     problem = make_problem(scene, True, supple.Backend("cuda"))
     problem.begin_step(np.inf)

@@ -1,4 +1,4 @@
-"""Position-based dynamics with energies as constraints: its step, inversion, and what it cannot do."""
+"""Position-based dynamics with energies as constraints: its step, inversion, and limits."""
 
 import family
 import numpy as np
@@ -16,13 +16,13 @@ from supple.materials import MATERIALS
 from supple.materials.clamping import clamped_energy
 from supple.problem import Problem
 
-PAPERS = ("stvk", "log_neo_hookean")
+PAPER_MATERIALS = ("stvk", "log_neo_hookean")
 """The materials of PBCM."""
-BOTH = pytest.mark.parametrize("name", PAPERS)
+EACH_PAPER_MATERIAL = pytest.mark.parametrize("name", PAPER_MATERIALS)
 
 
 def single(name, dt=0.01):
-    """One tetrahedron, deformed and moving."""
+    """One deformed, moving tetrahedron."""
     scene = supple.Scene(gravity=(0, -9.8, 0), quasistatic=False, dt=dt)
     body = scene.add_solid(TET, MATERIALS[name](young=YOUNG, poisson=POISSON), density=10)
     scene.attach(body.where([0]), [[0.1, 0.2, 0.3]], stiffness=1e-12)
@@ -31,10 +31,10 @@ def single(name, dt=0.01):
     return scene, x, v
 
 
-@BOTH
-def test_one_element_and_one_iteration_with_constant_multiplier_is_explicit_fem(name):
-    """PBCM appendix A: x̃ + w λ ∂E/∂x with λ = -Δt² is one step of the symplectic Euler method with the forces
-    at x̃; PBD's own step has the same direction and λ = -E/Σ w |∂E/∂x|² [PBCM eq. 3]."""
+@EACH_PAPER_MATERIAL
+def test_single_update_with_constant_multiplier_is_explicit_fem(name):
+    """PBCM appendix A: x̃ + w λ ∂E/∂x with λ = -Δt² is one step of the symplectic Euler method with the
+    forces at x̃; PBD's own step has the same direction and λ = -E/Σ w |∂E/∂x|² [PBCM eq. 3]."""
     scene, x, v = single(name)
     problem = family.placed(scene, x, v)
     model, dt = problem.model, scene.dt
@@ -85,9 +85,9 @@ def clamped(name, F):
     return out[:, 0], out[:, 1:].reshape(-1, 3, 3)
 
 
-@BOTH
-def test_the_response_is_the_materials_down_to_the_clamp(name):
-    """Also in a pack with inverted elements, and whatever the volume: 0.58 × 0.6 × 0.7 and 0.58 × 1.5 × 2."""
+@EACH_PAPER_MATERIAL
+def test_response_above_the_clamp_is_that_of_the_material(name):
+    """Also in a pack with inverted elements, and for any volume: 0.58 × 0.6 × 0.7 and 0.58 × 1.5 × 2."""
     material = MATERIALS[name](young=YOUNG, poisson=POISSON)
     least = 1.01 * material.clamp
     finite = np.concatenate([stretches(s, 8) for s in ((least, 0.6, 0.7), (least, 1.5, 2.0), (1, 1, 1))])
@@ -97,10 +97,10 @@ def test_the_response_is_the_materials_down_to_the_clamp(name):
     np.testing.assert_allclose(stress, family.stresses(material, finite), atol=1e-9 * YOUNG)
 
 
-@BOTH
+@EACH_PAPER_MATERIAL
 @pytest.mark.parametrize("values", [(0.05, 0.05, 0.05), (0.02, 0.01, -0.05), (-0.01, 0.01, 0.0)], ids=str)
-def test_stress_is_the_derivative_where_all_stretches_are_clamped(name, values):
-    """ψ continues linearly there, through flat and inverted elements."""
+def test_stress_is_the_derivative_for_clamped_stretches(name, values):
+    """ψ continues linearly through flat and inverted elements."""
     F = stretches(values, 8)
     _, P = clamped(name, F)
     for k in range(9):
@@ -110,9 +110,9 @@ def test_stress_is_the_derivative_where_all_stretches_are_clamped(name, values):
         np.testing.assert_allclose((more - less) / 2e-6, P.reshape(-1, 9)[:, k], atol=1e-4 * YOUNG)
 
 
-@BOTH
+@EACH_PAPER_MATERIAL
 def test_stress_is_bounded_and_continuous_through_the_clamp(name):
-    """PBCM Fig. 2 (b, d): below the clamp the resistance stays what it is there."""
+    """PBCM Fig. 2 (b, d): below the clamp the resistance is constant."""
     R = stretches((1, 1, 1), 8)
     clamp = MATERIALS[name].clamp
     at, below, inverted = (clamped(name, R @ np.diag([1, 1, s]))[1] for s in (clamp, clamp - 1e-9, -0.5))
@@ -121,14 +121,14 @@ def test_stress_is_bounded_and_continuous_through_the_clamp(name):
 
 
 def test_neo_hookean_resists_strong_compression_more_than_stvk():
-    """PBCM Fig. 2, 11: the resistance of the one grows without limit, that of the other has a maximum, from
-    where on it is clamped."""
+    """PBCM Fig. 2, 11: neo-Hookean resistance grows without limit; that of StVK has a maximum, where it is
+    clamped."""
     R = stretches((1, 1, 1), 8)
     force = {
         name: [
             np.linalg.norm(clamped(name, R @ np.diag([1, 1, s]))[1], axis=(1, 2)).min() for s in (0.5, 0.2)
         ]
-        for name in PAPERS
+        for name in PAPER_MATERIALS
     }
     assert force["stvk"][1] == pytest.approx(force["stvk"][0], rel=0.01)
     assert force["log_neo_hookean"][1] > 3 * force["log_neo_hookean"][0] > 3 * force["stvk"][0]
@@ -139,17 +139,17 @@ def mirrored(model):
 
 
 def loose(name):
-    """A cube that nothing holds."""
+    """An unsupported cube."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     body = scene.add_solid(supple.block(3), MATERIALS[name](young=1e5, poisson=POISSON), density=1000)
     scene.attach(body.where([0]), stiffness=1e-12)
     return scene
 
 
-@BOTH
+@EACH_PAPER_MATERIAL
 @pytest.mark.parametrize("start", [flattened, mirrored])
 def test_flattened_and_mirrored_bodies_recover(name, start):
-    """PBCM Fig. 6: five iterations, Δt = 5 ms, some damping; also where forces are infinite at first."""
+    """PBCM Fig. 6: five iterations, Δt = 5 ms, some damping; also from infinite forces."""
     scene = loose(name)
     model = supple.scene.build_model(scene)
     model.terms[-1].stiffness[:] = 0
@@ -159,11 +159,11 @@ def test_flattened_and_mirrored_bodies_recover(name, start):
     np.testing.assert_allclose(family.jacobians(model, last.positions), 1, atol=0.02)
 
 
-@BOTH
+@EACH_PAPER_MATERIAL
 @pytest.mark.parametrize("start", [flattened, mirrored])
 def test_recovery_without_inertia(name, start):
-    """Elements also unfold in pseudo-time, run as dynamics; a flow may leave neo-Hookean bodies that were
-    mirrored locked, unless corrections are made to a half."""
+    """Elements also unfold in pseudo-time with inertia; a flow may lock mirrored neo-Hookean bodies unless
+    corrections are halved."""
     scene = loose(name)
     model = supple.scene.build_model(scene)
     solver = PBD(pseudo_time="dynamics", pseudo_damping=0.02)
@@ -174,7 +174,7 @@ def test_recovery_without_inertia(name, start):
 
 
 def stretched(name, poisson, stiffness=1.0, cells=(12, 2, 2)):
-    """A bar of 6 × 1 × 1 m 0.75 s after it was pulled to 120 %."""
+    """A bar of 6 × 1 × 1 m 0.75 s after stretching to 120 %."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005, frames=250)
     kind = MATERIALS[name](young=1e4, poisson=poisson)
     body = scene.add_solid(supple.block(cells, (6, 1, 1)), kind, density=100)
@@ -191,7 +191,7 @@ def width(frame):
     return np.mean(np.ptp(frame.positions[face(0, 3)(frame.model.rest)][:, 1:], axis=0))
 
 
-@BOTH
+@EACH_PAPER_MATERIAL
 def test_lateral_contraction_follows_poissons_ratio(name):
     """PBCM section 6: Poisson's ratio keeps its meaning, though Young's modulus does not."""
     widths = {nu: width(stretched(name, nu)) for nu in (0.0, 0.15, 0.3)}
@@ -205,32 +205,31 @@ def test_lateral_contraction_follows_poissons_ratio(name):
     ("poisson", "stiffness", "settles"),
     [(0.32, 1.0, True), (0.4, 1.0, False), (0.4, 0.3, True), (0.45, 0.4, False), (0.45, 0.1, True)],
 )
-def test_coarse_solids_come_to_rest_while_volume_is_at_most_four_times_as_stiff_as_shape(
-    poisson, stiffness, settles
-):
-    """A correction overshoots in the stiff mode once stiffness (1 + ν)/(1 - 2ν) exceeds 4."""
+def test_coarse_solids_settle_below_a_stiffness_ratio_of_four(poisson, stiffness, settles):
+    """A correction overshoots in the stiff mode once stiffness (1 + ν)/(1 - 2ν), the ratio of volume to
+    shape, exceeds 4."""
     assert settles == (stiffness * (1 + poisson) / (1 - 2 * poisson) < 4)
     speed = np.abs(stretched("stvk", poisson, stiffness).velocities).max()
     assert speed < 1e-3 if settles else speed > 1
 
 
 @pytest.mark.parametrize("poisson", [0.3, 0.45])
-def test_finer_solids_flutter_at_any_stiffness(poisson):
-    """-E ∇E/|∇E|² is the gradient of no energy: where a coarse bar of ν = 0.45 settles, one with cells half
-    as large does not, though volume is only 1.45 times as stiff as shape; one of ν = 0.3 does."""
+def test_finer_solids_oscillate_at_any_stiffness(poisson):
+    """-E ∇E/|∇E|² is the gradient of no energy: a coarse bar of ν = 0.45 settles and one with half the cell
+    size does not, at a ratio of only 1.45; one of ν = 0.3 does."""
     speed = np.abs(stretched("stvk", poisson, 0.1, cells=(24, 4, 4)).velocities).max()
     assert speed < 0.02 if poisson < 0.4 else speed > 0.1
 
 
 def sag(solver, iterations, young=1e4):
-    """How far the end of a bar has sunk [m]."""
+    """Sag of the end of a bar [m]."""
     mesh, kind = supple.block((8, 2, 2), (2, 0.5, 0.5)), supple.StVK(young=young, poisson=0.3)
     scene = family.clamped(mesh, kind, quasistatic=True)
     result = supple.equilibrium(scene, solver=solver, tolerance=None, max_iterations=iterations)
     return -np.mean((result.positions - result.model.rest)[face(0, 2)(result.model.rest), 1])
 
 
-def test_gravity_vanishes_as_sweeps_are_added():
+def test_sag_decreases_with_sweeps():
     """PBNG Fig. 18: quasistatic PBD ends in a rigid bar, in inverse proportion to the sweeps per step."""
     truth = sag(PBNG(), 3000)
     sags = [sag(PBD(sweeps_per_step=k), 400 * k) for k in (5, 20, 80, 160)]
@@ -241,14 +240,14 @@ def test_gravity_vanishes_as_sweeps_are_added():
 
 
 def test_stiffness_depends_on_sweeps_and_not_on_youngs_modulus():
-    """PBCM section 6: E cancels where a body has one; what holds it up is the number of sweeps."""
+    """PBCM section 6: E cancels for one uniform body; the number of sweeps is its stiffness."""
     assert sag(PBD(sweeps_per_step=20), 2000, young=1e3) == pytest.approx(
         sag(PBD(sweeps_per_step=20), 2000, young=1e6), rel=1e-3
     )
     assert sag(PBD(sweeps_per_step=5), 500) > 1.5 * sag(PBD(sweeps_per_step=20), 2000)
 
 
-def test_damping_takes_part_of_every_velocity():
+def test_damping_scales_every_velocity():
     scene, x, v = single("stvk")
     frames = [
         next(iter(supple.simulate(scene, solver=PBD(damping=damping, iterations=2), initial=x, velocities=v)))
@@ -258,7 +257,7 @@ def test_damping_takes_part_of_every_velocity():
     np.testing.assert_allclose(frames[1].velocities, 0.75 * frames[0].velocities, rtol=1e-14)
 
 
-def test_a_spring_between_pinned_ends_does_nothing_in_float32():
+def test_spring_between_pinned_ends_is_ignored_in_float32():
     """Its energy over its zero mobility must not become infinite times zero."""
     model, _ = springs()
     term = model.terms[0]

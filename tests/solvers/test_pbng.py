@@ -1,4 +1,4 @@
-"""PBNG against Newton, from good starts and from terrible ones, in any number of threads."""
+"""PBNG against Newton from good and bad starts, with any number of threads."""
 
 import numpy as np
 import pytest
@@ -21,13 +21,13 @@ from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import SOR, Anderson, Chebyshev
 
-ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
+EACH_MATERIAL = pytest.mark.parametrize("name", HAND_WRITTEN)
 ACCELERATIONS = pytest.mark.parametrize("solver", PBNGS.values(), ids=PBNGS)
 
 
-@ANY
+@EACH_MATERIAL
 def test_pbng_agrees_with_newton(name):
-    """To 1e-6 of the block's size when both are converged."""
+    """To 1e-6 of the block's size when both have converged."""
     scene = twisted(material(name), cells=3)
     result = supple.equilibrium(scene, solver=PBNGS["chebyshev"], tolerance=1e-8)
     reference = supple.equilibrium(scene, solver=Newton(), tolerance=1e-10)
@@ -57,7 +57,7 @@ def test_accelerations_accelerate():
     assert counts["anderson"] < 0.3 * counts["none"]
 
 
-def test_anderson_minimises_as_least_squares_does():
+def test_anderson_solves_the_least_squares_problem():
     """x = g - ΔG c with the c of least |f - ΔF c|, from the same sweeps."""
     model, window = build_model(twisted(material("corotated"))), 3
     problem, plain = (Problem(model, "float64") for _ in range(2))
@@ -84,7 +84,7 @@ def test_anderson_minimises_as_least_squares_does():
 
 
 def test_anderson_is_stable_in_float32_beyond_convergence():
-    """Where all differences are rounding, their products still make a factorization."""
+    """Products of differences that are all rounding still have a factorization."""
     result = supple.equilibrium(
         twisted(material("corotated"), cells=2),
         solver=PBNGS["anderson"],
@@ -96,7 +96,7 @@ def test_anderson_is_stable_in_float32_beyond_convergence():
     assert result.report.notes == []
 
 
-def test_anderson_forgets_what_is_not_finite():
+def test_anderson_discards_a_non_finite_history():
     problem = Problem(build_model(twisted(material("corotated"))), "float64")
     problem.begin_step(np.inf)
     run = PBNGS["anderson"].begin(problem)
@@ -112,7 +112,7 @@ def test_anderson_forgets_what_is_not_finite():
     assert np.isfinite(problem.u).all()
 
 
-def test_anderson_goes_back_when_the_energy_rises():
+def test_anderson_restores_its_state_when_the_energy_rises():
     problem = Problem(build_model(twisted(material("corotated"))), "float64")
     problem.begin_step(np.inf)
     run = PBNGS["anderson"].begin(problem)
@@ -127,9 +127,10 @@ def test_anderson_goes_back_when_the_energy_rises():
     assert not run.observe(problem.balance())
 
 
-@ANY
+@EACH_MATERIAL
 def test_energy_never_rises_without_acceleration(name):
-    """Each visit minimises an upper bound of the energy, since the Hessian bound is above the exact one."""
+    """Each visit minimizes an upper bound of the energy, since the Hessian bound is above the exact
+    Hessian."""
     history = supple.equilibrium(
         twisted(material(name)),
         solver=PBNG(acceleration="none"),
@@ -144,7 +145,7 @@ def test_energy_never_rises_without_acceleration(name):
 
 @pytest.mark.parametrize("stiffness", [1e3, 1e8])
 @ACCELERATIONS
-def test_tied_bodies_hang_from_each_other(solver, stiffness):
+def test_tied_bodies_converge(solver, stiffness):
     """Weak constraints 1e5 times stiffer than the bodies do not slow the solve down (PBNG 11.3)."""
     scene = tied_blocks(material("corotated"), material("corotated"), stiffness)
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-7)
@@ -154,8 +155,8 @@ def test_tied_bodies_hang_from_each_other(solver, stiffness):
     np.testing.assert_allclose(result.positions, reference.positions, atol=1e-6)
 
 
-def test_without_links_stiff_ties_converge_slowly():
-    """What the links are for: the paper's method alone needs far more sweeps here."""
+def test_stiff_ties_converge_slowly_without_links():
+    """The method of the paper without links needs far more sweeps here."""
     scene = tied_blocks(material("corotated"), material("corotated"), 1e6)
     with_links = supple.equilibrium(scene, solver=PBNG(acceleration="none"), tolerance=1e-5)
     without = supple.equilibrium(
@@ -168,7 +169,7 @@ def test_without_links_stiff_ties_converge_slowly():
 @pytest.mark.parametrize("name", SELF_RECOVERING)
 @pytest.mark.parametrize("start", [scrambled, flattened], ids=["scrambled", "flattened"])
 @ACCELERATIONS
-def test_terrible_starts_return_to_rest(name, start, solver):
+def test_bad_starts_return_to_rest(name, start, solver):
     scene = cantilever(material(name), gravity=0)
     rest = scene.bodies[0].points
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-6, initial=start(build_model(scene)))
@@ -177,8 +178,8 @@ def test_terrible_starts_return_to_rest(name, start, solver):
     np.testing.assert_allclose(result.positions, rest, atol=1e-6)
 
 
-def test_an_inverted_start_returns_to_rest_although_the_residual_must_rise_first():
-    """Acceleration gives up when the residual rises again and again, and must then not stand in the way."""
+def test_inverted_start_returns_to_rest_with_a_rising_residual():
+    """Acceleration stops when the residual rises repeatedly, and must not prevent convergence."""
     scene = cantilever(material("stable_neo_hookean"), gravity=0)
     start = scene.bodies[0].points * [-1, 1, 1]
     result = supple.equilibrium(scene, solver=PBNGS["chebyshev"], tolerance=1e-6, initial=start)
@@ -186,7 +187,7 @@ def test_an_inverted_start_returns_to_rest_although_the_residual_must_rise_first
     np.testing.assert_allclose(result.positions, scene.bodies[0].points, atol=1e-6)
 
 
-@ANY
+@EACH_MATERIAL
 @ACCELERATIONS
 @pytest.mark.parametrize("precision", ["float64"])
 def test_any_number_of_sweeps_gives_a_usable_state(name, solver, precision):
@@ -218,7 +219,7 @@ def test_any_number_of_sweeps_gives_a_usable_state_in_single_precision(name):
 
 @pytest.mark.parametrize("name", BARRIERS)
 @ACCELERATIONS
-def test_barriers_fail_from_inverted_starts_and_say_so(name, solver):
+def test_barriers_fail_from_inverted_starts(name, solver):
     scene = cantilever(material(name), gravity=0)
     start = scene.bodies[0].points * [-1, 1, 1]
     result = supple.equilibrium(scene, solver=solver, initial=start)
@@ -229,8 +230,8 @@ def test_barriers_fail_from_inverted_starts_and_say_so(name, solver):
 
 @pytest.mark.parametrize("name", BARRIERS)
 @ACCELERATIONS
-def test_steps_that_are_not_finite_are_rejected_and_counted(name, solver):
-    """Sweeps over inverted elements leave the vertices around them where they are."""
+def test_non_finite_steps_are_rejected_and_counted(name, solver):
+    """Vertices around inverted elements stay in place."""
     scene = cantilever(material(name), gravity=0)
     problem = Problem(build_model(scene), "float64")
     problem.positions = scene.bodies[0].points * [-1, 1, 1]
@@ -254,7 +255,7 @@ def test_rejected_steps_of_ties_leave_positions_finite(name):
 @pytest.mark.parametrize("name", BARRIERS)
 @ACCELERATIONS
 def test_flattened_barriers_are_not_taken_for_rest(name, solver):
-    """Where J is zero to rounding the barrier's stiffness is enormous, but nothing is balanced."""
+    """If J is zero to rounding, the barrier's stiffness is huge but forces do not balance."""
     scene = cantilever(material(name), gravity=0)
     result = supple.equilibrium(
         scene, solver=solver, tolerance=1e-6, max_iterations=600, initial=flattened(build_model(scene))
@@ -267,7 +268,7 @@ def test_flattened_barriers_are_not_taken_for_rest(name, solver):
 @pytest.mark.parametrize("name", BARRIERS)
 @ACCELERATIONS
 def test_barriers_are_never_crossed(name, solver):
-    """A pull of three times the block's size at once, where unlimited steps would invert elements."""
+    """A pull of three times the block's size in one step would invert elements without step limits."""
     scene = twisted(material(name, poisson=0.45), cells=2, angle=0.0, stretch=3.0)
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-5)
     assert result.report.outcome is Outcome.CONVERGED
@@ -276,7 +277,7 @@ def test_barriers_are_never_crossed(name, solver):
 
 @ACCELERATIONS
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_results_do_not_depend_on_the_number_of_threads(solver, precision):
+def test_results_are_independent_of_the_number_of_threads(solver, precision):
     scene = twisted(material("corotated"), cells=17 if precision == "float32" else 14)
     results = {}
     for threads in (1, 2, 3):
@@ -290,7 +291,7 @@ def test_results_do_not_depend_on_the_number_of_threads(solver, precision):
         assert results[threads].report.energy == results[1].report.energy
 
 
-def test_ties_do_not_depend_on_the_number_of_threads():
+def test_ties_are_independent_of_the_number_of_threads():
     scene = tied_blocks(material("corotated"), material("corotated"), cells=9)
     one, three = (
         supple.equilibrium(
@@ -303,7 +304,7 @@ def test_ties_do_not_depend_on_the_number_of_threads():
 
 
 @ACCELERATIONS
-def test_runs_can_be_repeated_bit_by_bit(solver):
+def test_runs_repeat_bitwise(solver):
     scene = twisted(material("corotated"), cells=12)
     first, second = (
         supple.equilibrium(scene, solver=solver, tolerance=None, max_iterations=30, threads=2).positions
@@ -313,8 +314,8 @@ def test_runs_can_be_repeated_bit_by_bit(solver):
 
 
 @pytest.mark.parametrize("name", ["chebyshev", "anderson"])
-def test_sweeps_in_one_call_or_several_are_the_same(name):
-    """Chebyshev's weights and Anderson's history go on where they were."""
+def test_sweeps_in_one_or_several_calls_are_equal(name):
+    """Chebyshev's weights and Anderson's history persist between calls."""
     problems = [Problem(build_model(twisted(material("corotated"))), "float64") for _ in range(2)]
     for problem, counts in zip(problems, ([30], [1, 4, 10, 15]), strict=True):
         problem.begin_step(np.inf)
@@ -351,7 +352,7 @@ def test_sor_of_the_paper():
         plain.positions = positions
 
 
-def test_chebyshev_of_the_paper_by_its_name():
+def test_chebyshev_of_the_paper_by_name():
     assert PBNG("paper_chebyshev") == PBNG(
         supple.solvers.PaperChebyshev(rho=0.95, gamma=1.7, first_iteration=0)
     )
@@ -361,7 +362,7 @@ def test_chebyshev_of_the_paper_by_its_name():
     assert memory.gamma[0] == 1.7
 
 
-def test_pinned_vertices_stay_where_they_are_put():
+def test_pinned_vertices_stay_at_their_targets():
     scene = twisted(material("corotated"))
     result = supple.equilibrium(scene, solver=PBNGS["chebyshev"], tolerance=None, max_iterations=50)
     pinned = result.model.pinned
@@ -390,6 +391,6 @@ def test_wrong_options_are_refused(make, message):
         make()
 
 
-def test_a_class_is_no_acceleration():
+def test_acceleration_class_is_refused():
     with pytest.raises(TypeError, match=r"supple\.Anderson\(\)"):
         PBNG(Anderson)

@@ -1,4 +1,4 @@
-"""Quasistatics as the rest of a motion: where it ends, and that a motion that has not ended says so."""
+"""Quasistatics as the end of a damped motion, and reports of motions that have not ended."""
 
 import family
 import numpy as np
@@ -39,15 +39,15 @@ def truth():
     return sag(result.model, result.positions)
 
 
-def test_more_sweeps_per_step_come_nearer_to_the_equilibrium(truth):
-    """PBNG Fig. 18, at rest: a pseudo-time that is cut off says the reverse."""
+def test_more_sweeps_per_step_are_closer_to_the_equilibrium(truth):
+    """PBNG Fig. 18 at rest; an interrupted pseudo-time shows the opposite order."""
     errors = [abs(run_to_rest(XPBD(sweeps_per_step=k))[0] - truth) / truth for k in (1, 5, 20)]
     assert errors[0] > 2 * errors[1] > 2 * errors[2]
     assert errors[2] < 0.2
 
 
 @pytest.mark.parametrize("solver", [XPBD, FPXPBD], ids=lambda s: s.name)
-def test_dynamics_rest_where_the_flow_does(solver):
+def test_dynamics_and_flow_have_the_same_rest(solver):
     flow, _ = run_to_rest(solver(sweeps_per_step=5))
     dynamics, _ = run_to_rest(solver(sweeps_per_step=5, pseudo_time="dynamics", pseudo_damping=0.05))
     assert dynamics == pytest.approx(flow, rel=0.02)
@@ -59,7 +59,7 @@ def test_first_piola_dynamics_rest_in_equilibrium(truth):
 
 
 def test_dynamics_keep_the_velocity_of_a_free_body():
-    """Without forces and pins a step leads as far as the last one."""
+    """Without forces and pins all steps have the same displacement."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(2), supple.Corotated(young=1e3, poisson=0.3), density=10)
     scene.add_force(body.where([0]), (0, 0, 1e-3))
@@ -75,15 +75,15 @@ def test_dynamics_keep_the_velocity_of_a_free_body():
         np.testing.assert_allclose(moved, center * step * (step + 1) / 2, atol=1e-8 * np.linalg.norm(center))
 
 
-def test_a_motion_that_is_cut_off_says_so():
+def test_unfinished_pseudo_time_is_reported():
     few = supple.equilibrium(bar(), solver=XPBD(), tolerance=None, max_iterations=300)
     assert any("pseudo-time has not come to rest: in the last 29 of 29 steps" in n for n in few.report.notes)
     many = supple.equilibrium(bar(), solver=XPBD(), tolerance=None, max_iterations=20_000)
     assert any(n.startswith("pseudo-time has come to rest") for n in many.report.notes)
 
 
-def test_stagnation_is_not_said_before_the_motion_rests():
-    """XPBD rests next to the equilibrium, and only there nothing is to be gained by more iterations."""
+def test_stagnation_is_reported_only_at_rest():
+    """XPBD rests near the equilibrium, and only there more iterations do not help."""
     result = supple.equilibrium(bar(), solver=XPBD(sweeps_per_step=2), tolerance=1e-8, max_iterations=None)
     assert result.report.outcome in (Outcome.STAGNATED, Outcome.MAX_ITERATIONS)
     if result.report.outcome is Outcome.STAGNATED:
@@ -91,7 +91,7 @@ def test_stagnation_is_not_said_before_the_motion_rests():
         assert result.report.iterations >= 2 * SNAPSHOT_INTERVAL * SNAPSHOTS
 
 
-def test_damping_of_pseudo_time_is_for_dynamics():
+def test_damping_of_pseudo_time_needs_dynamics():
     from supple.api.solver_syntax import parse_solver
 
     with pytest.raises(ValueError, match="pseudo_damping does nothing with pseudo_time"):

@@ -1,4 +1,4 @@
-"""Primal XPBD: residuals of positions that go on falling where XPBD's stagnates [PXPBD Fig. 1, 3]."""
+"""Primal XPBD: its residuals continue to fall after those of XPBD stagnate [PXPBD Fig. 1, 3]."""
 
 import family
 import numpy as np
@@ -13,8 +13,8 @@ from supple.problem import Problem
 from supple.solve.loop import solve
 
 
-def test_one_element_is_solved_by_one_update_of_fpxpbd():
-    """Without neighbors its local Newton finds backward Euler's answer."""
+def test_single_update_of_fpxpbd_solves_one_element():
+    """Without neighbors its local Newton finds the backward Euler step."""
     tet = supple.TetMesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([[0, 1, 2, 3]]))
     scene = family.clamped(tet, supple.NeoHookean(young=YOUNG, poisson=POISSON), dt=0.1)
     scene.pins.clear()
@@ -28,7 +28,7 @@ def test_one_element_is_solved_by_one_update_of_fpxpbd():
     assert problem.balance().residual < 1e-10 * first
 
 
-def test_fpxpbd_positions_are_those_of_its_stresses(moving):
+def test_fpxpbd_positions_follow_from_its_stresses(moving):
     """x = x̃ - W Σ V P g to rounding, after any number of sweeps [PXPBD eq. 24]."""
     scene, x, v = moving
     problem = family.placed(scene, x, v)
@@ -43,8 +43,8 @@ def test_fpxpbd_positions_are_those_of_its_stresses(moving):
         np.testing.assert_allclose(problem.positions, expected, atol=1e-13)
 
 
-def test_bpxpbd_positions_are_the_sum_of_what_its_constraints_did(moving):
-    """x = x̃ + Σ Δx_total, to which the fixed-point update refers [PXPBD eq. 22]."""
+def test_bpxpbd_positions_are_the_sum_of_constraint_displacements(moving):
+    """x = x̃ + Σ Δx_total, which the fixed-point update uses [PXPBD eq. 22]."""
     scene, x, v = moving
     problem = family.placed(scene, x, v)
     run = family.swept(problem, BPXPBD(), 5)
@@ -57,7 +57,7 @@ def test_bpxpbd_positions_are_the_sum_of_what_its_constraints_did(moving):
 @pytest.mark.parametrize(
     "solver", [BPXPBD(), BPXPBD(zeta=0.5), FPXPBD()], ids=["bpxpbd", "zeta=0.5", "fpxpbd"]
 )
-def test_pxpbd_goes_on_where_xpbd_stagnates(falling, solver):
+def test_pxpbd_converges_beyond_xpbd(falling, solver):
     xpbd, residuals = curve(falling, XPBD()), curve(falling, solver)
     assert xpbd[200] > 0.5 * xpbd[20]
     assert residuals[40] < xpbd[40] / 10
@@ -69,7 +69,7 @@ def test_pxpbd_goes_on_where_xpbd_stagnates(falling, solver):
     [(XPBD(), Outcome.MAX_ITERATIONS), (BPXPBD(), Outcome.CONVERGED), (FPXPBD(), Outcome.CONVERGED)],
     ids=["xpbd", "bpxpbd", "fpxpbd"],
 )
-def test_the_report_says_whether_the_step_was_solved(falling, solver, outcome):
+def test_report_outcome_matches_the_residual(falling, solver, outcome):
     scene, x, v = falling
     report = solve(family.placed(scene, x, v), solver, StopCriteria(1e-4, 3000, None))
     assert report.outcome is outcome
@@ -77,7 +77,7 @@ def test_the_report_says_whether_the_step_was_solved(falling, solver, outcome):
     assert (report.relative_residual <= 1e-4) == report.ok
 
 
-def test_zeta_one_is_xpbd_and_too_small_a_zeta_explodes(falling):
+def test_zeta_one_is_xpbd_and_too_small_a_zeta_diverges(falling):
     np.testing.assert_allclose(curve(falling, BPXPBD(zeta=1.0), 20), curve(falling, XPBD(), 20), rtol=1e-6)
     _, x, v = falling
     stiff = family.clamped(supple.block(6, size=[0.4] * 3), supple.Corotated(young=1000, poisson=0.3))
@@ -112,7 +112,7 @@ def test_pxpbd_finds_newtons_solution(moving, solver):
 
 
 def squeezed(frames=16):
-    """A neo-Hookean bar whose ends are pushed together to 70 %, E = 1000, Δt = 0.01."""
+    """A neo-Hookean bar compressed to 70 %, E = 1000, Δt = 0.01."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.01, frames=frames)
     material = supple.NeoHookean(young=1000, poisson=0.3)
     body = scene.add_solid(supple.block((8, 3, 3), (2.5, 1, 1)), material, density=10)

@@ -1,4 +1,4 @@
-"""Springs that come and go: as if the problem had been made with those that there are."""
+"""Exchanged springs: results equal those of new problems with the same springs."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ from supple.terms import Springs
 
 
 def graded():
-    """A block that slides on planes, of a material that differs from element to element."""
+    """A block on rollers with parameters by element."""
     scene = supple.Scene(gravity=(0, -10, 0))
     mesh = supple.block(2)
     young = np.linspace(500, 1500, len(mesh.tets))
@@ -47,7 +47,7 @@ MODELS = {
 
 
 def rolling():
-    """A cantilever with a face that can move in an oblique plane only."""
+    """A cantilever with a face that moves only in an oblique plane."""
     scene = cantilever(material("corotated"), cells=3)
     scene.pin(scene.bodies[0].where(face(1, 0)), normal=(1, 2, -3))
     return build_model(scene)
@@ -65,7 +65,7 @@ DT = 0.02
 
 
 def springs(model, count, seed=0, capacity=None, stiffness=30.0):
-    """Springs that pull vertices, most of them far from each other, some sharing a vertex."""
+    """Springs between mostly distant vertices, some of which share a vertex."""
     random = np.random.default_rng(seed)
     pairs = random.integers(0, model.vertices, (count, 2)).astype(np.int32)
     pairs[:, 1] = np.where(pairs[:, 1] == pairs[:, 0], (pairs[:, 0] + 1) % model.vertices, pairs[:, 1])
@@ -78,12 +78,12 @@ def having(model, term):
 
 
 def changing(model, precision="float64", kind=Problem, capacity=30):
-    """A problem with room for springs."""
+    """A problem with capacity for springs."""
     return kind(having(model, springs(model, 0, capacity=capacity)), precision)
 
 
 def begin_step(problem, start):
-    """A backward Euler step from where start (n, 3) [m] is, standing still."""
+    """Begin a backward Euler step from start (n, 3) [m] without velocity."""
     problem.set_inertia(DT, start)
     problem.positions = start
     problem.begin_step(0.0)
@@ -92,7 +92,7 @@ def begin_step(problem, start):
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("kind", [Problem, lanewise_problem])
-def test_energies_and_forces_are_those_of_the_springs_that_there_are(name, precision, kind):
+def test_energies_and_forces_are_those_of_the_present_springs(name, precision, kind):
     model = MODELS[name]
     problem = perturbed(changing(model, precision, kind), 0.05)
     problem.loads.set_time_step(DT)
@@ -114,9 +114,8 @@ def test_energies_and_forces_are_those_of_the_springs_that_there_are(name, preci
 
 @EVERY_METHOD
 @pytest.mark.parametrize("quasistatic", [False, True], ids=["dynamic", "quasistatic"])
-def test_without_springs_it_is_the_problem_without_the_term(method, quasistatic):
-    """But for the rounding of kernels that are compiled with one term more; also when there were some
-    before."""
+def test_without_springs_the_problem_equals_one_without_the_term(method, quasistatic):
+    """Up to rounding of kernels compiled with one term more; also after some springs were removed."""
     model = MODELS["cantilever"]
     positions = []
     for problem in (Problem(model, "float64"), changing(model)):
@@ -135,8 +134,8 @@ def test_without_springs_it_is_the_problem_without_the_term(method, quasistatic)
 
 @EVERY_METHOD
 @pytest.mark.parametrize("name", ["cantilever", "rolling"])
-def test_what_was_before_changes_nothing(method, name):
-    """Steps with springs, bit by bit those of a problem that never had others; also when room has run out."""
+def test_results_are_independent_of_earlier_springs(method, name):
+    """Steps are bitwise those of a new problem, also after the capacity has grown."""
     model = MODELS[name]
     problem = changing(model, capacity=8)
     assert problem.layout.growths == 0
@@ -155,7 +154,7 @@ def test_what_was_before_changes_nothing(method, name):
 @pytest.mark.parametrize("name", ["pbng-none", "pbng-anderson", "pbng-chebyshev", "newton", "hybrid"])
 @pytest.mark.parametrize("model", MODELS)
 def test_springs_may_change_between_sweeps(name, model):
-    """The equilibrium is that of the last, found from scratch."""
+    """The result is the equilibrium of the last springs."""
     model, solver = MODELS[model], METHODS[name]
     problem = changing(model)
     problem.begin_step(0.0)
@@ -175,8 +174,8 @@ def test_springs_may_change_between_sweeps(name, model):
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
 @pytest.mark.parametrize("model", ["cantilever", "rolling"])
-def test_element_wise_methods_begin_a_step_again_with_other_springs(name, model):
-    """What is gone has no part in where the step leads, bit by bit."""
+def test_element_wise_methods_restart_a_step_with_new_springs(name, model):
+    """Removed springs have no effect on the step, bitwise."""
     model, solver = MODELS[model], SOLVERS[name]()
     problem = changing(model)
     begin_step(problem, model.rest)
@@ -192,7 +191,7 @@ def test_element_wise_methods_begin_a_step_again_with_other_springs(name, model)
     assert np.abs(problem.u).max() > 0.01
 
 
-def test_a_net_may_consist_of_nothing_else():
+def test_model_may_consist_of_exchangeable_springs_only():
     """Of springs alone, all of which may come and go."""
     points, _ = sheet()
     net_only = net()
@@ -207,8 +206,8 @@ def test_a_net_may_consist_of_nothing_else():
     np.testing.assert_allclose(problem.positions, expected.positions, atol=1e-6)
 
 
-def test_other_materials_reach_vertices_outside_their_default_slots():
-    """Parameters that differ by element are written where the elements are, before and after moves."""
+def test_changed_parameters_reach_moved_vertices():
+    """Parameters by element are written at the slots of the elements, before and after moves."""
     model = MODELS["graded"]
     problem = changing(model, capacity=12)
     problem.refresh(1, springs(model, 12))
@@ -229,7 +228,7 @@ def test_other_materials_reach_vertices_outside_their_default_slots():
         np.testing.assert_allclose(problem.states.net, expected.states.net, atol=1e-12 * scale)
 
 
-def test_threads_change_nothing():
+def test_results_are_independent_of_threads():
     model = build_model(cantilever(material("corotated"), cells=8))
     positions = []
     for threads in (1, 2):
@@ -244,7 +243,7 @@ def test_threads_change_nothing():
     np.testing.assert_array_equal(*positions)
 
 
-def test_what_cannot_be_exchanged_is_refused():
+def test_invalid_exchanges_are_refused():
     model = MODELS["cantilever"]
     with pytest.raises(ValueError, match="tetrahedra of a term without a capacity stay"):
         changing(model).refresh(0, model.terms[0])

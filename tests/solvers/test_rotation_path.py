@@ -1,4 +1,4 @@
-"""Paths on which elements turn."""
+"""Curved search paths along which elements rotate."""
 
 import numpy as np
 import pytest
@@ -30,16 +30,16 @@ MODELS = {
     "membrane": membrane,
     "net": net,
 }
-ANY = pytest.mark.parametrize("name", MODELS)
+EACH_MODEL = pytest.mark.parametrize("name", MODELS)
 
 
 def directions(problem, seed=1):
-    """Moves of the free vertices at random."""
+    """Random directions of the free vertices."""
     return np.random.default_rng(seed).normal(size=(problem.model.free.sum(), 3)) * 0.1
 
 
 def along(problem, d):
-    """The path in a direction of the free vertices (f, 3)."""
+    """Path along a direction of the free vertices (f, 3)."""
     records = np.zeros_like(problem.u)
     records[:-1][problem.model.free, :3] = d
     return RotationPath(problem).along(records)
@@ -68,9 +68,9 @@ def test_rotations_are_exponentials(angle):
     np.testing.assert_allclose(np.reshape(rotation_exponential(tuple(w)), (3, 3)), expm(spin(w)), atol=2e-11)
 
 
-@ANY
+@EACH_MODEL
 @pytest.mark.parametrize("start", ["near rest", "scrambled", "flattened"])
-def test_it_begins_along_d(name, start):
+def test_path_begins_along_d(name, start):
     problem = perturbed(Problem(MODELS[name](), "float64"), 0.05)
     if start != "near rest":
         problem.positions = {"scrambled": scrambled, "flattened": flattened}[start](problem.model)
@@ -89,8 +89,8 @@ def free_block(kind):
 
 
 @pytest.mark.parametrize("name", [name for name, kind in HAND_WRITTEN.items() if kind.objective])
-def test_rigid_rotations_cost_no_energy_on_the_way(name):
-    """A deformed block whose vertices all set out on a rotation about an axis keeps its energy."""
+def test_rigid_rotations_keep_the_energy(name):
+    """A deformed block whose vertices all start a rotation about an axis keeps its energy along the path."""
     problem = perturbed(free_block(material(name)), 0.02)
     energy, w, x = problem.energy(), np.array([0.3, -0.5, 0.2]), problem.positions
     path = along(problem, (x - 0.5) @ spin(w).T)
@@ -106,7 +106,7 @@ def test_rigid_rotations_cost_no_energy_on_the_way(name):
         assert abs(turned - energy) < 1e-2 * (problem.energy() - energy) + 1e-9 * energy
 
 
-def test_materials_that_resist_rotation_go_straight():
+def test_paths_of_non_objective_materials_are_straight():
     problem = perturbed(Problem(MODELS["linear"](), "float64"), 0.05)
     d = 3 * directions(problem)
     path = along(problem, d)
@@ -114,8 +114,8 @@ def test_materials_that_resist_rotation_go_straight():
     np.testing.assert_allclose(at(problem, path, 0.7), expected, atol=1e-15)
 
 
-def test_ties_hold_on_the_way():
-    """Bodies that a stiff attachment ties stay together while both turn, though nothing else says so."""
+def test_tied_bodies_stay_together_along_the_path():
+    """The tie is the only coupling of two rotating bodies."""
     problem = Problem(MODELS["two materials, tied"](), "float64")
     free = problem.model.free
     center = np.array([0.5, 1.0, 0.5])
@@ -128,8 +128,8 @@ def test_ties_hold_on_the_way():
     assert tie_gaps < 1e-2 * elastic
 
 
-def test_inertia_holds_what_nothing_else_does():
-    """With heavy vertices the path is the straight line, whatever the elements would like."""
+def test_inertia_straightens_the_path():
+    """With heavy vertices the path is the straight line, despite rotations of elements."""
     problem = perturbed(free_block(material("corotated")), 0.02)
     d = (problem.positions - 0.5) @ spin([0, 0, 0.5]).T
     start = free_of(problem, problem.u)
@@ -140,8 +140,8 @@ def test_inertia_holds_what_nothing_else_does():
     assert straight < 1e-6 * bent
 
 
-def test_flying_bodies_turn_as_one():
-    """The spin of every element of a body that turns rigidly is that of the body, however it is turned."""
+def test_rigid_spin_is_that_of_every_element():
+    """For any rotation of a rigidly rotating body."""
     problem = free_block(material("corotated"))
     for Q in rotations(5):
         problem.positions = problem.model.rest @ Q.T + 3.0
@@ -149,8 +149,8 @@ def test_flying_bodies_turn_as_one():
         assert path.typical_rotation == pytest.approx(np.linalg.norm([0.1, 0.2, -0.3]), rel=1e-9)
 
 
-def test_precompiled_solves_turn_elements(monkeypatch):
-    """What is compiled ahead has the kernels of turning paths."""
+def test_precompiled_solves_use_curved_paths(monkeypatch):
+    """Kernels compiled ahead include those of curved paths."""
     from supple.api import precompile
 
     turned = []

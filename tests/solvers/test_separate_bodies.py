@@ -1,4 +1,4 @@
-"""Bodies that have nothing to do with each other, in one scene: each has a distance of its own."""
+"""Error estimates of separate bodies in one scene."""
 
 import numpy as np
 import pytest
@@ -15,11 +15,11 @@ from supple.solvers.newton_methods.error_estimate import ACCURACY, estimate_erro
 from supple.solvers.newton_methods.newton_system import Linearization
 
 BARS = {"soft": (1e3, 0.01), "stiff": (1e9, 1e4)}
-"""E [Pa] and density [kg/m³] of bars that bend equally far."""
+"""E [Pa] and density [kg/m³] of bars with equal deflection."""
 
 
 def next_to(slow):
-    """A soft and a stiff bar, of which one is slender and nearly incompressible: slow to solve for."""
+    """A soft and a stiff bar; one is slender and nearly incompressible, so that it converges slowly."""
     scene = supple.Scene(gravity=(0, -9.8, 0))
     for k, (name, (young, density)) in enumerate(BARS.items()):
         cells, nu = ((30, 1, 1), 0.4995) if name == slow else ((5, 2, 2), 0.3)
@@ -38,7 +38,7 @@ def after_sweeps(scene, count=30):
 
 
 @pytest.mark.parametrize("slow", BARS)
-def test_distances_of_soft_and_stiff_bodies_are_true(slow):
+def test_position_errors_of_soft_and_stiff_bodies_are_accurate(slow):
     scene = next_to(slow)
     problem = after_sweeps(scene)
     estimate = estimate_error(problem)
@@ -54,8 +54,8 @@ def test_distances_of_soft_and_stiff_bodies_are_true(slow):
 
 
 @pytest.mark.parametrize("slow", BARS)
-def test_every_body_is_solved_for_to_the_accuracy_requested(slow):
-    """Against one exact solve: also of the body that has a millionth of the energy."""
+def test_every_body_is_solved_to_the_requested_accuracy(slow):
+    """Against one exact solve, also of the body with a millionth of the energy."""
     problem = after_sweeps(next_to(slow))
     linear = Linearization(problem)
     direction = linear.direction(ACCURACY, 0.0, probe=True)
@@ -71,7 +71,7 @@ def test_every_body_is_solved_for_to_the_accuracy_requested(slow):
 
 
 def pinned_and_free(stretch=1.1):
-    """A pinned bar that bends, and a block that nothing holds; where both begin."""
+    """A bending pinned bar and an unsupported block, with their start."""
     scene = supple.Scene(gravity=(0, 0, 0))
     pinned_bar = scene.add_solid(
         supple.block((10, 2, 2), (2, 0.2, 0.2)), material("corotated", young=1e6), name="held"
@@ -87,14 +87,14 @@ def pinned_and_free(stretch=1.1):
 
 
 def aligned(points, like):
-    """Points (n, 3) moved as a whole to where they are closest to others."""
+    """Points (n, 3) moved rigidly to the closest fit of others."""
     a, b = points - points.mean(axis=0), like - like.mean(axis=0)
     U, _, V = np.linalg.svd(b.T @ a)
     turn = U @ np.diag([1, 1, np.linalg.det(U @ V)]) @ V
     return a @ turn.T + like.mean(axis=0)
 
 
-def test_the_distance_of_a_free_body_next_to_a_pinned_one_leaves_out_how_it_drifts():
+def test_position_error_of_a_free_body_excludes_its_drift():
     scene, start = pinned_and_free(1.02)
     problem = Problem(build_model(scene), "float64")
     problem.positions = start
@@ -109,7 +109,7 @@ def test_the_distance_of_a_free_body_next_to_a_pinned_one_leaves_out_how_it_drif
         assert bodies[name].position_error_m == pytest.approx(off, rel=0.5), name
 
 
-def test_a_free_body_stays_where_it_was_next_to_a_pinned_one():
+def test_free_body_next_to_a_pinned_one_does_not_drift():
     scene, start = pinned_and_free()
     for solver in (Hybrid(), Hybrid(max_predicted_sweeps=0)):
         result = supple.equilibrium(scene, solver=solver, initial=start)
@@ -121,8 +121,8 @@ def test_a_free_body_stays_where_it_was_next_to_a_pinned_one():
         assert np.ptp(result.positions[own], axis=0) == pytest.approx([1, 1, 1], abs=2e-3)
 
 
-def test_parts_are_those_that_elements_and_ties_connect():
-    """Two bodies that are tied are one part; what pins hold at fewer than three points is loose."""
+def test_parts_are_connected_by_elements_and_ties():
+    """Two tied bodies are one part; parts with fewer than three pinned points are loose."""
     scene = supple.Scene(gravity=(0, 0, 0))
     kind = material("corotated")
     top, low, other, isolated = (

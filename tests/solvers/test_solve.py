@@ -1,4 +1,4 @@
-"""The loop around every solver: when it stops, what it reports, and that it never claims too much."""
+"""The common solve loop: termination, reports, and honest outcomes."""
 
 import json
 import math
@@ -14,15 +14,15 @@ from supple.scene import build_model
 from supple.solve.termination import Progress
 
 SOLVERS = {**PBNGS, "newton": NEWTONS["projected-direct"]}
-EVERY = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+EACH_SOLVER = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 
 
 def bar_scene(**changes):
     return cantilever(material("corotated"), **changes)
 
 
-@EVERY
-def test_stops_by_tolerance(solver):
+@EACH_SOLVER
+def test_solve_stops_at_its_tolerance(solver):
     report = supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-3).report
     assert report.outcome is Outcome.CONVERGED
     assert report.ok
@@ -32,8 +32,8 @@ def test_stops_by_tolerance(solver):
     assert tighter.iterations > report.iterations
 
 
-@EVERY
-def test_stops_by_iterations(solver):
+@EACH_SOLVER
+def test_solve_stops_at_its_iteration_limit(solver):
     report = supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-12, max_iterations=1).report
     assert (report.outcome, report.iterations, report.ok) == (Outcome.MAX_ITERATIONS, 1, False)
     report = supple.equilibrium(bar_scene(), solver=solver, tolerance=None, max_iterations=2).report
@@ -43,7 +43,7 @@ def test_stops_by_iterations(solver):
     )  # two steps of Newton's method are enough, two sweeps are not
 
 
-def test_iterations_of_the_solver_are_its_limit_unless_the_call_sets_one():
+def test_solver_iterations_are_the_default_limit():
     solver = PBNG(iterations=7)
     assert supple.equilibrium(bar_scene(), solver=solver, tolerance=None).report.iterations == 7
     assert supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-12).report.iterations == 7
@@ -53,8 +53,8 @@ def test_iterations_of_the_solver_are_its_limit_unless_the_call_sets_one():
     )
 
 
-@EVERY
-def test_stops_by_time(solver):
+@EACH_SOLVER
+def test_solve_stops_at_its_time_limit(solver):
     scene = bar_scene(cells=10)
     supple.equilibrium(scene, solver=solver, tolerance=None, max_iterations=1)
     report = supple.equilibrium(scene, solver=solver, tolerance=1e-14, time_limit=0.05).report
@@ -66,8 +66,8 @@ def test_stops_by_time(solver):
     assert report.iterations > 1
 
 
-@EVERY
-def test_nothing_to_do_takes_no_iterations(solver):
+@EACH_SOLVER
+def test_balanced_start_needs_no_iterations(solver):
     result = supple.equilibrium(bar_scene(gravity=0), solver=solver, tolerance=1e-9)
     assert (result.report.outcome, result.report.iterations) == (Outcome.CONVERGED, 0)
     assert (result.report.relative_residual, result.report.energy) == (0, 0)
@@ -75,8 +75,8 @@ def test_nothing_to_do_takes_no_iterations(solver):
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_rest_is_recognised_after_a_rigid_motion(precision):
-    """Rounding leaves forces that never balance; they must count as none."""
+def test_rest_is_recognized_after_a_rigid_motion(precision):
+    """Forces that are rounding never balance, and count as zero."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(4), material("corotated"))
     turn = supple.Rotate(axis=(0, 1, 1), center=(0, 0, 0), angle=1.0) + supple.Translate((3, 2, 1))
@@ -87,7 +87,7 @@ def test_rest_is_recognised_after_a_rigid_motion(precision):
 
 @pytest.mark.parametrize(("precision", "gravity"), [("float32", 1e-4), ("float64", 1e-13)])
 def test_small_motions_are_not_taken_for_rest(precision, gravity):
-    """They are a few hundred times what rounding would explain."""
+    """Their forces are a few hundred times larger than rounding."""
     scene = twisted(material("corotated"), angle=0.0, stretch=gravity)
     result = supple.equilibrium(scene, precision=precision, tolerance=0.05)
     assert result.report.ok
@@ -98,7 +98,7 @@ def test_small_motions_are_not_taken_for_rest(precision, gravity):
 
 
 def nearly_rigid(young):
-    """A bar under gravity, too stiff for float32: what it sags is lost in the rounding of F."""
+    """A bar too stiff for float32: its sag under gravity is lost in the rounding of F."""
     scene = supple.Scene()
     body = scene.add_solid(supple.block(6), material("corotated", young=young), density=1000)
     scene.pin(body.where(lambda X: X[:, 0] <= 0))
@@ -106,8 +106,8 @@ def nearly_rigid(young):
 
 
 @pytest.mark.parametrize("young", [1e7, 1e9, 2e11])
-def test_single_precision_says_when_it_can_go_no_further(young):
-    """And does not take the bar for one at rest."""
+def test_single_precision_reports_its_rounding_limit(young):
+    """The bar is not taken for one at rest."""
     single = supple.equilibrium(nearly_rigid(young), precision="float32", tolerance=1e-5).report
     assert single.outcome is Outcome.ROUNDING_LIMIT
     assert not single.ok
@@ -116,15 +116,15 @@ def test_single_precision_says_when_it_can_go_no_further(young):
     assert supple.equilibrium(nearly_rigid(young), precision="float64", tolerance=1e-5).report.ok
 
 
-def test_double_precision_says_when_it_can_go_no_further():
-    """No other solver could get below rounding, and nobody is told so."""
+def test_double_precision_reports_its_rounding_limit():
+    """No other solver is recommended, since none could get below rounding."""
     report = supple.equilibrium(bar_scene(), solver=Newton(), tolerance=1e-30).report
     assert report.outcome is Outcome.ROUNDING_LIMIT
     assert not any("solver" in sentence for sentence in (report.outcome.value, *report.notes[1:]))
 
 
 def heavy_bar(gravity):
-    """A soft bar that sinks far: the residual rises for long while the energy falls."""
+    """A soft bar with a large sag: the residual rises for long while the energy falls."""
     scene = supple.Scene(gravity=gravity)
     kind = supple.StableNeoHookean(young=1e5, poisson=0.45)
     body = scene.add_solid(supple.block(cells=(12, 4, 4), size=(3, 1, 1)), kind, density=1000)
@@ -132,25 +132,25 @@ def heavy_bar(gravity):
     return scene
 
 
-LONG = (-8.9826572, 1.63177386, -3.58960773)
+SLOW_GRAVITY = (-8.9826572, 1.63177386, -3.58960773)
 """Gravity for which Newton's residual does not fall for 14 steps, and Anderson's for 500 sweeps."""
 
 
 @pytest.mark.parametrize("solver", [Newton(), PBNG()], ids=["newton", "pbng"])
-def test_falling_energy_is_progress(solver):
-    report = supple.equilibrium(heavy_bar(LONG), solver=solver, tolerance=1e-8).report
+def test_falling_energy_counts_as_progress(solver):
+    report = supple.equilibrium(heavy_bar(SLOW_GRAVITY), solver=solver, tolerance=1e-8).report
     assert report.outcome is Outcome.CONVERGED
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_heavy_bars_converge_whichever_way_they_fall(seed):
+def test_heavy_bars_converge_in_any_direction_of_gravity(seed):
     direction = np.random.default_rng(seed).normal(size=3)
     scene = heavy_bar(9.81 * direction / np.linalg.norm(direction))
     assert supple.equilibrium(scene).report.outcome is Outcome.CONVERGED
 
 
-def test_iterations_of_the_request_are_done():
-    """XPBD's residual stagnates far above any tolerance, but nobody but the user ends what he requested."""
+def test_requested_iterations_are_all_done():
+    """XPBD's residual stagnates, but a requested number of iterations is not cut."""
     scene, solver = cantilever(material("corotated"), cells=2), supple.XPBD(pseudo_dt=0.1)
     free = supple.equilibrium(scene, solver=solver, tolerance=1e-8).report
     assert free.outcome is Outcome.STAGNATED
@@ -160,8 +160,8 @@ def test_iterations_of_the_request_are_done():
     assert f"{more:,} allowed" in str(result)
 
 
-def test_only_a_time_limit_is_used_up():
-    """And not cut at the iterations that a tolerance would allow."""
+def test_time_limit_alone_is_used_up():
+    """The iteration limit of a tolerance does not apply."""
     scene = cantilever(material("corotated"), cells=1)
     supple.equilibrium(scene, tolerance=None, max_iterations=1)
     report = supple.equilibrium(scene, solver="xpbd", tolerance=None, time_limit=1.0).report
@@ -171,7 +171,7 @@ def test_only_a_time_limit_is_used_up():
 
 
 def test_alternating_residuals_are_no_progress():
-    """Each has its own lowest value."""
+    """Each of the two has a separate minimum."""
     progress, members = Progress(1), np.arange(1)
     residuals = ((1.0, 1.0 / 2), (2.0, 2.0))
     states = [
@@ -184,9 +184,8 @@ def test_alternating_residuals_are_no_progress():
     assert progress.at[0] <= 1
 
 
-def test_there_is_one_default():
-    """Whoever names no solver gets the same one, and who names no acceleration: Python, scene files, the
-    command line."""
+def test_default_solver_is_the_same_everywhere():
+    """Default solver and acceleration are equal in Python, scene files and the command line."""
     from supple.api.solver_syntax import parse_solver
     from supple.scene.files.scene_table import SceneTable
     from supple.solvers import SOLVERS as BY_NAME
@@ -199,7 +198,7 @@ def test_there_is_one_default():
 
 
 def test_stiff_ties_in_single_precision_are_not_taken_for_rest():
-    """Rounding in constraints of 1e8 N/m outweighs the bodies' weight (PBNG 11.3 has such constraints)."""
+    """Rounding in constraints of 1e8 N/m exceeds the bodies' weight (PBNG 11.3 has such constraints)."""
     scene = tied_blocks(material("corotated"), material("corotated"), stiffness=1e8)
     single = supple.equilibrium(scene, precision="float32", tolerance=1e-4).report
     assert single.iterations > 0
@@ -209,7 +208,7 @@ def test_stiff_ties_in_single_precision_are_not_taken_for_rest():
 
 
 def test_soft_bodies_next_to_stiff_ties_are_not_taken_for_rest():
-    """Without loads: only the moved end tells that something is to be done."""
+    """There are no loads, only a moved end."""
     scene = supple.Scene(gravity=(0, 0, 0))
     a = scene.add_solid(supple.block(2, origin=(0, 1, 0)), material("corotated"))
     b = scene.add_solid(supple.block(2), material("corotated"))
@@ -222,7 +221,7 @@ def test_soft_bodies_next_to_stiff_ties_are_not_taken_for_rest():
 
 
 @pytest.mark.parametrize("name", HAND_WRITTEN)
-@EVERY
+@EACH_SOLVER
 def test_relative_residual_lies_between_0_and_1(name, solver):
     history = supple.equilibrium(
         twisted(material(name), cells=2),
@@ -236,7 +235,8 @@ def test_relative_residual_lies_between_0_and_1(name, solver):
 
 
 def test_relative_residual_is_scale_free():
-    """A body ten times as large, a thousand times as stiff under the corresponding load is as unbalanced."""
+    """A body ten times as large and a thousand times as stiff under the corresponding load has the same
+    value."""
     residuals = []
     for size, young, gravity in ((1, 1e3, 10), (10, 1e6, 1e3)):
         scene = supple.Scene(gravity=(0, -gravity, 0))
@@ -249,9 +249,9 @@ def test_relative_residual_is_scale_free():
     np.testing.assert_allclose(residuals[0], residuals[1], rtol=1e-9)
 
 
-@EVERY
-def test_the_report_describes_the_positions_returned(solver):
-    """Also when an acceleration has just gone back to an earlier state."""
+@EACH_SOLVER
+def test_report_describes_the_returned_positions(solver):
+    """Also when an acceleration has just restored an earlier state."""
     model = build_model(cantilever(material("stable_neo_hookean"), cells=3))
     for sweeps in (5, 20, 30, 40):
         result = supple.equilibrium(
@@ -268,15 +268,15 @@ def test_the_report_describes_the_positions_returned(solver):
         assert result.report.inverted == problem.diagnostics.inversions()[0]
 
 
-def test_an_acceleration_that_makes_it_worse_starts_over():
-    """Weights for a rate the sweep does not have; the note says so and the solve converges nevertheless."""
+def test_harmful_acceleration_restarts():
+    """Weights assume a rate that the sweep does not have; a note reports it, and the solve converges."""
     wild = PBNG(acceleration=supple.solvers.Chebyshev(rho=0.9999, gamma=1.9, first_iteration=0))
     report = supple.equilibrium(bar_scene(), solver=wild, tolerance=1e-7).report
     assert report.outcome is Outcome.CONVERGED
     assert any("started over" in note for note in report.notes)
 
 
-@EVERY
+@EACH_SOLVER
 def test_history_has_an_entry_for_the_start_and_every_iteration(solver):
     report = supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-5, record_history=True).report
     history = report.history
@@ -292,9 +292,9 @@ def test_history_has_an_entry_for_the_start_and_every_iteration(solver):
     assert supple.equilibrium(bar_scene(), solver=solver, tolerance=1e-5).report.history is None
 
 
-@EVERY
-def test_recording_a_history_changes_nothing(solver):
-    """Not even from a start that makes an acceleration start over, nor when the solve stops."""
+@EACH_SOLVER
+def test_recording_a_history_does_not_change_the_solve(solver):
+    """Including restarts of the acceleration and the stop of the solve."""
     model = build_model(cantilever(material("neo_hookean"), gravity=0))
     recorded, plain = (
         supple.equilibrium(
@@ -318,7 +318,7 @@ def test_callbacks_of_motions_get_the_frame():
     assert frame.index == 4
 
 
-def test_watchers_see_the_residual_fall():
+def test_callback_gets_falling_residuals():
     seen = []
     report = supple.equilibrium(bar_scene(), solver=PBNG(), tolerance=1e-5, callback=seen.append).report
     iterations = [info.iteration for info in seen]
@@ -343,7 +343,7 @@ def test_reports_are_plain_json():
         assert str(report).startswith("Converged")
 
 
-def test_the_report_of_a_failure_is_plain_json():
+def test_report_of_a_failure_is_plain_json():
     scene = cantilever(material("log_neo_hookean"))
     report = supple.equilibrium(scene, solver="pbng", initial=scene.bodies[0].points * [-1, 1, 1]).report
     assert report.outcome is Outcome.FAILED
@@ -362,14 +362,14 @@ def test_counts_of_the_report():
     assert report.tolerance == 1e-4
 
 
-def test_a_second_solve_starts_where_the_first_ended():
+def test_second_solve_starts_at_the_end_of_the_first():
     first = supple.equilibrium(bar_scene(), solver=PBNG(), tolerance=1e-6)
     again = supple.equilibrium(bar_scene(), solver=PBNG(), tolerance=1e-6, initial=first.positions)
     assert again.report.iterations == 0
     np.testing.assert_allclose(again.positions, first.positions, atol=1e-15)
 
 
-def test_results_are_given_for_each_body():
+def test_results_have_positions_by_body():
     scene = tied_blocks(material("corotated"), material("corotated"))
     result = supple.equilibrium(scene, tolerance=1e-3)
     for body in scene.bodies:
@@ -401,8 +401,8 @@ def test_wrong_calls_are_refused(options, message):
         supple.equilibrium(bar_scene(), solver=PBNG(), **options)
 
 
-def test_bending_approaches_the_timoshenko_beam():
-    """Tip of a cantilever under its own weight: w L⁴/(8 E I) + w L²/(2 k G A), from below and ever closer."""
+def test_bending_converges_to_the_timoshenko_beam():
+    """Tip of a cantilever under its own weight: w L⁴/(8 E I) + w L²/(2 k G A), from below."""
     young, density, gravity, length = 1e6, 1.0, 0.01, 4.0
     load = density * gravity
     expected = load * length**4 / (8 * young / 12) + load * length**2 / (2 * 5 / 6 * young / 2)

@@ -1,4 +1,4 @@
-"""Sums and maxima over the state: what NumPy finds, the same bits for any number of threads."""
+"""Sums and maxima over the state equal those of NumPy, bitwise for any number of threads."""
 
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ def measure_all(team, net, u, sizes, softness, cuts, parts, measures):
 
 
 def on_every_team(kernel, records, *args):
-    """What kernels write into their last argument, for 1, 2 and 3 threads and lane by lane."""
+    """Last argument of kernels as written with 1, 2 and 3 threads and lane by lane."""
     sums = []
     for threads in (1, 2, 3):
         run(kernel, threads, threads_for(2), *args)
@@ -43,7 +43,7 @@ def test_sums(rows, dtype):
 
 
 BODIES = {1: [1], 40: [3, 36, 1], 5000: [5000], 5001: [1, 2500, 2500]}
-"""Vertices of bodies, by how many there are in all."""
+"""Vertices of bodies by their total number."""
 
 
 def cuts_of(sizes):
@@ -58,7 +58,7 @@ def memory_for(cuts):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", BODIES)
 def test_measures(n, dtype):
-    """Of every body by itself."""
+    """Of every body separately."""
     random, cuts = np.random.default_rng(n), cuts_of(BODIES[n])
     net, u, sizes = (random.normal(size=(n + 1, 4)).astype(dtype) for _ in range(3))
     sizes, softness = np.abs(sizes), random.random((1, n)).astype(dtype)
@@ -76,7 +76,7 @@ def test_measures(n, dtype):
 
 @pytest.mark.parametrize("sizes", [[1], [513], [100_000], [1] * 2000, [7, 100_000, 3]])
 def test_cuts(sizes):
-    """No part has vertices of two bodies, none is empty, and there are about as many as there should be."""
+    """No part has vertices of two bodies, none is empty, and their number is close to the requested one."""
     cuts = cuts_of(sizes)
     assert (np.diff(cuts.vertex) > 0).all()
     assert cuts.vertex[-1] == sum(sizes)
@@ -84,7 +84,7 @@ def test_cuts(sizes):
     assert len(cuts.vertex) <= PARTS + len(sizes) + 1
 
 
-def test_what_is_not_finite_is_seen():
+def test_non_finite_forces_are_detected():
     net, cuts = np.zeros((9, 4)), cuts_of([2, 6])
     net[3, 1] = np.nan
     args = net, np.zeros((9, 4)), np.zeros((9, 4)), np.zeros((1, 8)), cuts
@@ -92,7 +92,7 @@ def test_what_is_not_finite_is_seen():
     assert np.isnan(measures[0][0, :, 0]).tolist() == [False, True]
 
 
-def test_arguments_are_the_same_where_they_are_one_object_or_equal_numbers():
+def test_arguments_are_equal_for_identical_arrays_and_equal_numbers():
     a, b = np.zeros(3), np.zeros(3)
     assert same((a, (1, 2.0), None), (a, (1, 2.0), None))
     for other in (

@@ -1,8 +1,8 @@
-"""Stiff ties between meshes that do not match: all methods for large scenes find what a direct one finds."""
+"""Stiff ties between non-matching meshes: iterative methods agree with a direct one."""
 
 import numpy as np
 import pytest
-from problems import FINITE, NOT_MATCHING, hung, material, perturbed
+from problems import FINITE, NON_MATCHING_TIES, hung, material, perturbed
 
 import supple
 from supple.linear import Assembly, Multilevel, pcg
@@ -10,26 +10,26 @@ from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import PBNG, Hybrid, Newton
 
-EVERY = pytest.mark.parametrize("name", NOT_MATCHING)
+EACH_SCENE = pytest.mark.parametrize("name", NON_MATCHING_TIES)
 DIRECT = Newton(hessian="exact", linear_solver="direct")
 
 
-@EVERY
+@EACH_SCENE
 @pytest.mark.parametrize("stiffness", [1e2, 1e4, 1e6, 1e8])
 @pytest.mark.parametrize("solver", [Hybrid(), Hybrid(max_predicted_sweeps=0)], ids=["default", "newton"])
-def test_the_default_arrives_where_a_factorization_does(name, stiffness, solver):
-    scene = NOT_MATCHING[name](stiffness)
+def test_default_solver_agrees_with_a_factorization(name, stiffness, solver):
+    scene = NON_MATCHING_TIES[name](stiffness)
     truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
     result = supple.equilibrium(scene, solver=solver, tolerance=1e-8)
     assert result.report.ok
     np.testing.assert_allclose(result.positions, truth.positions, atol=1e-6)
 
 
-@EVERY
+@EACH_SCENE
 def test_linear_iterations_do_not_grow_with_stiffness(name):
     counts = []
     for stiffness in (1e6, 1e8, 1e10):
-        problem = Problem(build_model(NOT_MATCHING[name](stiffness)), "float64")
+        problem = Problem(build_model(NON_MATCHING_TIES[name](stiffness)), "float64")
         problem.begin_step(np.inf)
         assembly = Assembly(perturbed(problem, 1e-3))
         problem.balance()
@@ -43,11 +43,11 @@ def test_linear_iterations_do_not_grow_with_stiffness(name):
 
 
 @pytest.mark.parametrize("name", ["hung", "chained"])
-def test_sweeps_keep_their_speed(name):
-    """As many for k = 1e8 as for 1e4, within a factor of two, and to the right place."""
+def test_sweep_counts_are_independent_of_tie_stiffness(name):
+    """Those for k = 1e8 are within a factor of two of those for 1e4, and results agree."""
     counts = []
     for stiffness in (1e4, 1e8):
-        scene = NOT_MATCHING[name](stiffness)
+        scene = NON_MATCHING_TIES[name](stiffness)
         truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
         result = supple.equilibrium(
             scene, solver=PBNG(acceleration="none"), tolerance=1e-8, max_iterations=20000
@@ -58,11 +58,11 @@ def test_sweeps_keep_their_speed(name):
     assert counts[1] <= 2 * counts[0]
 
 
-@EVERY
+@EACH_SCENE
 @pytest.mark.parametrize("stiffness", [1e2, 1e8])
 def test_energy_never_rises(name, stiffness):
-    """Each group's step minimises an upper bound of the energy along its directions."""
-    model = build_model(NOT_MATCHING[name](stiffness))
+    """Each group's step minimizes an upper bound of the energy along its directions."""
+    model = build_model(NON_MATCHING_TIES[name](stiffness))
     problem = Problem(model, "float64")
     problem.begin_step(np.inf)
     perturbed(problem, 0.05)
@@ -78,7 +78,7 @@ def test_energy_never_rises_with_any_material(name):
 
 
 def check_descent(problem, sweeps):
-    """The energy falls, and never rises from sweep to sweep."""
+    """Check that the energy falls, and never rises from sweep to sweep."""
     run = PBNG(acceleration="none").begin(problem)
     energies = [problem.energy()]
     for _ in range(sweeps):
@@ -88,7 +88,7 @@ def check_descent(problem, sweeps):
     assert energies[-1] < energies[0]
 
 
-def test_float32_sweeps_arrive():
+def test_float32_sweeps_converge():
     scene = hung(1e6)
     truth = supple.equilibrium(scene, solver=DIRECT, tolerance=1e-10)
     result = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-3, precision="float32")
@@ -96,8 +96,8 @@ def test_float32_sweeps_arrive():
     np.testing.assert_allclose(result.positions, truth.positions, atol=1e-3)
 
 
-def test_steps_of_time_are_those_of_newton():
-    """Groups know the inertia of their members."""
+def test_time_steps_equal_those_of_newton():
+    """Groups have the inertia of their members."""
     scene = hung(1e8)
     scene.quasistatic, scene.dt = False, 0.05
     ends = [
@@ -109,7 +109,7 @@ def test_steps_of_time_are_those_of_newton():
 
 
 def test_ties_to_points_and_pinned_bodies():
-    """What follows nothing but a constant is in no aggregate."""
+    """Vertices tied to constants only are in no aggregate."""
     counts = []
     for stiffness in (1e3, 1e8):
         scene = supple.Scene(gravity=(0, -1, 0))

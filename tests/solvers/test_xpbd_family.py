@@ -1,4 +1,4 @@
-"""XPBD and its relatives against the papers' boxes, exact answers, and what they refuse."""
+"""XPBD and its relatives against the papers' algorithm boxes and exact solutions, and refusals."""
 
 import family
 import numpy as np
@@ -26,7 +26,7 @@ from supple.solve.loop import solve
     ids=["xpbd neo-Hookean", "xpbd corotated", "bpxpbd corotated", "block_xpbd neo-Hookean"],
 )
 @pytest.mark.parametrize("ordering", ["colors", "clusters"])
-def test_sweeps_are_those_of_the_papers(solver, kind, pair, zeta, ordering):
+def test_sweeps_equal_the_algorithms_of_the_papers(solver, kind, pair, zeta, ordering):
     """Two sweeps from a deformed state against the algorithm boxes in NumPy, element by element."""
     solver = type(solver)(**{**vars(solver), "ordering": ordering})
     scene = family.clamped(supple.block(2), kind(young=YOUNG, poisson=POISSON))
@@ -54,7 +54,7 @@ def secondary_residual(run, x):
     return np.linalg.norm(h)
 
 
-def test_xpbd_reduces_the_secondary_residual_only(falling):
+def test_xpbd_reduces_only_the_secondary_residual(falling):
     """PXPBD Fig. 3 (a)."""
     scene, x, v = falling
     problem = family.placed(scene, x, v)
@@ -68,7 +68,8 @@ def test_xpbd_reduces_the_secondary_residual_only(falling):
 
 
 def springs(vertices=12, seed=0):
-    """A net of springs without rest length, hung up by a few: every constraint is linear in the positions."""
+    """A net of springs without rest length, supported by a few: every constraint is linear in the
+    positions."""
     random = np.random.default_rng(seed)
     rest = random.uniform(0, 1, (vertices, 3))
     pairs = np.array([(i, j) for i in range(vertices) for j in range(i) if random.random() < 0.4])
@@ -126,7 +127,7 @@ def linear_solution(model, K, dt, v):
     "solver", [XPBD(), XPBD(ordering="clusters"), FPXPBD()], ids=["xpbd", "clusters", "fpxpbd"]
 )
 def test_linear_constraints_converge_to_the_exact_solution(solver):
-    """Where gradients do not turn, XPBD leaves nothing out."""
+    """With constant gradients XPBD has no error."""
     model, K = springs()
     v = np.random.default_rng(5).normal(size=model.rest.shape)
     v[-1] = 0
@@ -136,7 +137,7 @@ def test_linear_constraints_converge_to_the_exact_solution(solver):
 
 
 def small_deflection(solver, kind, gravity):
-    """Relative distance from Newton's answer after one step of a stiff bar under little weight."""
+    """Relative distance from Newton's solution after one step of a stiff bar under little weight."""
     scene = family.clamped(supple.block((4, 2, 2), (1, 0.5, 0.5)), kind(young=1e4, poisson=0.3), gravity)
     reference = family.placed(scene)
     assert solve(reference, Newton(), StopCriteria(1e-11, 20, None)).ok
@@ -148,16 +149,17 @@ def small_deflection(solver, kind, gravity):
     )
 
 
-def test_small_displacements_do_not_make_xpbds_pairs_exact():
-    """The gradients of |F - R| and |F| turn with the direction of the strain, not with its size: XPBD stays a
-    per cent off with corotated pairs, and with neo-Hookean ones, which do not vanish at rest, by far more."""
+def test_xpbd_pairs_are_inexact_for_small_displacements():
+    """The gradients of |F - R| and |F| rotate with the direction of the strain, not with its size: XPBD has
+    an error of a percent with corotated pairs, and a far larger one with neo-Hookean ones, which do not
+    vanish at rest."""
     assert 1e-3 < small_deflection(XPBD(), supple.Corotated, -1.0) < 0.1
     assert small_deflection(XPBD(), supple.NeoHookean, -1.0) > 1
     assert small_deflection(FPXPBD(), supple.Corotated, -1.0) < 1e-8
     assert small_deflection(BPXPBD(), supple.Corotated, -1.0) < 1e-8
 
 
-def test_clusters_change_a_solve_by_no_more_than_their_order(falling, moving):
+def test_clusters_change_a_solve_only_by_their_order(falling, moving):
     scene, x, v = falling
     reductions = [
         solve(family.placed(scene, x, v), FPXPBD(ordering=order), StopCriteria(None, 30, None)).reduction

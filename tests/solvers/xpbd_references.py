@@ -1,4 +1,4 @@
-"""XPBD and its relatives written down from the papers, element after element, in NumPy."""
+"""XPBD and its relatives from the papers, element after element, in NumPy."""
 
 import family
 import numpy as np

@@ -1,4 +1,4 @@
-"""What needs more memory than there is is refused before it is begun."""
+"""Computations beyond the available memory are refused in advance."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ FIRST = {
     ],
     ids=["machine", "cgroup 2", "cgroup 1", "nonsense", "unknown"],
 )
-def test_the_least_of_all_limits_counts(tmp_path, files, free):
+def test_smallest_of_all_limits_counts(tmp_path, files, free):
     write(tmp_path, files)
     assert memory.available_memory(tmp_path) == (None if free is None else pytest.approx(free))
 
@@ -56,7 +56,7 @@ def test_this_machine_has_memory():
     assert memory.available_memory() is None or memory.available_memory() > 1e8
 
 
-def test_a_limit_of_the_process_counts(tmp_path):
+def test_process_limit_counts(tmp_path):
     resource = pytest.importorskip("resource")
     write(tmp_path, MACHINE | {"proc/self/statm": "1000 500 1"})
     with pytest.MonkeyPatch.context() as patch:
@@ -74,7 +74,7 @@ def test_a_limit_of_the_process_counts(tmp_path):
         ("torus", {}),
     ],
 )
-def test_sizes_are_known_before_a_mesh_is_made(kind, arguments):
+def test_mesh_sizes_are_known_before_generation(kind, arguments):
     mesh = getattr(supple.meshes, kind)(**arguments)
     assert SIZES[kind](**arguments) == (mesh.n_vertices, mesh.n_tets)
 
@@ -104,12 +104,12 @@ def test_problems_beyond_memory_are_refused(monkeypatch):
         supple.equilibrium(cantilever(material("corotated")))
 
 
-def test_where_nothing_is_known_all_is_tried(monkeypatch):
+def test_unknown_memory_refuses_nothing(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: None)
     assert supple.equilibrium(cantilever(material("corotated")), tolerance=1e-2).report.ok
 
 
-def test_long_generators_say_so(monkeypatch, caplog):
+def test_long_generators_are_announced(monkeypatch, caplog):
     monkeypatch.setattr("supple.meshes.generators.solids.LONG", 30.0)
     with caplog.at_level("INFO", logger="supple"):
         supple.block(1)
@@ -118,7 +118,7 @@ def test_long_generators_say_so(monkeypatch, caplog):
     assert caplog.messages == ["Making a block of 40 tetrahedra"]
 
 
-def test_an_endless_time_limit_is_no_limit():
+def test_infinite_time_limit_is_no_limit():
     result = supple.equilibrium(cantilever(material("corotated")), time_limit=1e30, tolerance=1e-3)
     assert result.report.ok
     assert np.isfinite(result.positions).all()

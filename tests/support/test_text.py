@@ -1,4 +1,4 @@
-"""Words of sentences."""
+"""Formatting of counts and durations in messages."""
 
 from supple.support.text import format_duration, pluralize
 
@@ -9,6 +9,6 @@ def test_one_is_singular():
     assert pluralize(1234, "vertex", "vertices") == "1,234 vertices"
 
 
-def test_times_are_said_briefly():
-    said = [format_duration(s) for s in (0.0371, 2.345, 42.4, 200, 9000)]
-    assert said == ["0.037 s", "2.3 s", "42 s", "3 min", "2.5 h"]
+def test_durations_are_short():
+    message = [format_duration(s) for s in (0.0371, 2.345, 42.4, 200, 9000)]
+    assert message == ["0.037 s", "2.3 s", "42 s", "3 min", "2.5 h"]

@@ -20,8 +20,8 @@ ELASTICA = {
 
 
 def equilateral(cells, rows):
-    """Points and triangles of a strip along x from 0 to 1, with straight sides; its clamp is at x = 0 where
-    vertices up to half an edge are pinned, since a hinge bends the quarter of an edge on both sides of it."""
+    """Points and triangles of a strip along x from 0 to 1 with straight sides; vertices up to half an edge
+    from x = 0 are pinned, since a hinge bends a quarter of an edge on both sides."""
     s = 1 / cells
     lines, points = [], []
     for j in range(rows + 1):
@@ -39,7 +39,7 @@ def equilateral(cells, rows):
 
 
 def cloth(points, triangles, membrane, bending, pinned, gravity, thickness=1e-2, density=1.0):
-    """A sheet of this density [kg/m²] that is pinned where it is."""
+    """A sheet of this density [kg/m²] with the given pinned vertices."""
     corners = points[triangles]
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2
     mass = np.zeros(len(points))
@@ -54,8 +54,8 @@ def cloth(points, triangles, membrane, bending, pinned, gravity, thickness=1e-2,
 
 
 def cantilever(weight, cells, rows, bending=supple.HingeBending, stretching=1e7, membrane=None):
-    """A strip of length 1 m and B = 1 N m that is pinned at x = 0, with Γ = weight [N/m²]; stretching: E h
-    [N/m], so large that it hardly stretches, and that it cannot bend across itself."""
+    """A strip of length 1 m and B = 1 N m pinned at x = 0, with Γ = weight [N/m²]; the stretching stiffness E
+    h [N/m] is so large that it hardly stretches or bends transversely."""
     points, triangles = equilateral(cells, rows)
     membrane = membrane or supple.materials.PlaneStressStVK(young=stretching / 1e-2, poisson=0.0)
     pinned = np.flatnonzero(points[:, 0] <= 0.5 / cells + 1e-9)

@@ -1,4 +1,4 @@
-"""Barriers between vertices, triangles and edges: derivatives against differences, and what adds up."""
+"""Barrier contacts between vertices, triangles and edges: derivatives, sums and limits."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def separated(x, crossing):
 
 
 def random_stencils(count, seed, crossing):
-    """Corners of pairs nearer than the reach, in all places that closest points may have."""
+    """Corners of pairs closer than the barrier distance, with closest points in all places."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(40 * count, 4, 3))
     edges = np.full(len(x), crossing)
@@ -45,16 +45,16 @@ ALL = pytest.mark.parametrize("name", CASES)
 
 
 def problem_of(x, crossing, precision="float64", stiffness=3.0):
-    """Stencils that share no vertex, at rest at x."""
+    """Stencils without shared vertices, at rest at x."""
     m = len(x)
     points = x.reshape(-1, 3)
     vertices = np.arange(4 * m, dtype=np.int32).reshape(-1, 4)
     flags, k, h = np.full(m, crossing), np.full(m, stiffness), np.full(m, REACH)
     term = Barriers(vertices, flags, k, h, np.arange(m), points, m)
     n, none = len(points), np.empty((0, 3))
-    nobody = np.empty(0, int)
+    no_vertices = np.empty(0, int)
     tets = np.empty((0, 4), np.int32)
-    model = Model(points, np.ones(n), np.zeros((n, 3)), nobody, lambda t: none, (term,), tets)
+    model = Model(points, np.ones(n), np.zeros((n, 3)), no_vertices, lambda t: none, (term,), tets)
     return Problem(model, precision), term
 
 
@@ -64,7 +64,7 @@ def forces_of(problem):
 
 
 @ALL
-def test_forces_are_differences_of_the_energy(name):
+def test_forces_equal_differences_of_the_energy(name):
     problem, _ = problem_of(*CASES[name])
     force = forces_of(problem)
     h = 1e-6
@@ -80,7 +80,7 @@ def test_forces_are_differences_of_the_energy(name):
 
 
 @ALL
-def test_the_hessian_is_differences_of_the_forces(name):
+def test_hessian_equals_differences_of_the_forces(name):
     problem, term = problem_of(*CASES[name])
     blocks = term.hessian_blocks(problem.layout.elements[0], problem.u, "exact", 1)
     H = blocks.transpose(0, 1, 3, 2, 4).reshape(-1, 12, 12)
@@ -98,7 +98,7 @@ def test_the_hessian_is_differences_of_the_forces(name):
 
 
 @ALL
-def test_projected_and_bound_are_not_indefinite(name):
+def test_projected_and_bound_hessians_are_semidefinite(name):
     problem, term = problem_of(*CASES[name])
     for kind in ("projected", "bound"):
         blocks = term.hessian_blocks(problem.layout.elements[0], problem.u, kind, 1)
@@ -108,8 +108,8 @@ def test_projected_and_bound_are_not_indefinite(name):
 
 
 @ALL
-def test_what_a_vertex_update_sees_bounds_the_part_of_one_vertex(name):
-    """A of the kernel is no less than the diagonal blocks of the Hessian, up to a little."""
+def test_vertex_update_bounds_the_diagonal_block(name):
+    """A of the kernel is at least the diagonal block of the Hessian, up to a small tolerance."""
     problem, term = problem_of(*CASES[name])
     exact = term.hessian_blocks(problem.layout.elements[0], problem.u, "exact", 1)
     problem.balance()
@@ -120,7 +120,7 @@ def test_what_a_vertex_update_sees_bounds_the_part_of_one_vertex(name):
 
 
 @ALL
-def test_forces_of_a_contact_are_0_in_sum_and_do_not_turn(name):
+def test_contact_forces_have_no_sum_and_no_moment(name):
     problem, term = problem_of(*CASES[name])
     force = forces_of(problem).reshape(-1, 4, 3)
     size = np.abs(force).max()
@@ -130,8 +130,8 @@ def test_forces_of_a_contact_are_0_in_sum_and_do_not_turn(name):
     np.testing.assert_allclose(term.forces(problem.positions).reshape(force.shape), force, atol=1e-9 * size)
 
 
-def test_beyond_the_reach_there_is_nothing_and_the_barrier_begins_smoothly():
-    """Twice: b, b' and b'' vanish there."""
+def test_barrier_is_zero_and_smooth_at_its_distance():
+    """b, b' and b'' vanish there."""
     x = np.array([[[0.2, 0, 0.2], [0, 0, 0], [1, 0, 0], [0, 0, 1.0]]])
     seen = []
     for d in (REACH * 1.001, REACH * 0.999, REACH * 0.99):
@@ -145,7 +145,7 @@ def test_beyond_the_reach_there_is_nothing_and_the_barrier_begins_smoothly():
         assert 0 < little < 1.1 * more * 0.1 ** (3 - power)
 
 
-def test_closer_is_never_cheaper_and_touching_is_out_of_reach():
+def test_energy_increases_monotonically_and_diverges_at_contact():
     x = np.array([[[0.2, 0, 0.2], [0, 0, 0], [1, 0, 0], [0, 0, 1.0]]])
     energies = []
     for d in (0.4, 0.1, 1e-2, 1e-4, 1e-8):
@@ -154,15 +154,15 @@ def test_closer_is_never_cheaper_and_touching_is_out_of_reach():
     assert np.all(np.diff(energies) > 0)
 
 
-def test_parallel_edges_leave_it_to_their_ends():
+def test_parallel_edges_have_no_edge_contact():
     x = np.array([[[0.0, 0, 0], [1, 0, 0], [0, 0.1, 0], [1, 0.1, 0]]])
     problem, _ = problem_of(x, True)
     assert problem.energy() == 0
     assert np.abs(forces_of(problem)).max() == 0
 
 
-def test_rows_without_a_contact_do_nothing():
-    """Of three contacts in a pack, which the others fill up."""
+def test_unused_lanes_contribute_nothing():
+    """Three contacts in a pack of more lanes."""
     problem, _ = problem_of(CASES["edges"][0][:3], True)
     assert np.isfinite(problem.diagnostics._sizes).all()
     assert problem.balance().finite

@@ -1,4 +1,4 @@
-"""Rest angles that flow: as plastic strains do, kept by states, and left when what folded is gone."""
+"""Plastic rest angles: flow, storage in states, and the fold that remains after unloading."""
 
 import pickle
 
@@ -21,7 +21,7 @@ MEMBRANE = supple.materials.PlaneStressStVK(young=1e4, poisson=0.3)
 
 
 def strip(bending, fold=None, duration=0.2):
-    """Two cells across that stick out of a wall; fold: the angle by which the end is turned about y."""
+    """A strip of two cells across that sticks out of a wall; fold: rotation of its end about y."""
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.05, frames=12)
     cloth = scene.add_cloth(supple.sheet((6, 2), (0.3, 0.1)), MEMBRANE, bending, density=0.2)
     scene.pin(cloth.where(lambda X: X[:, 0] <= 0.0501))
@@ -36,7 +36,7 @@ def creased(**changes):
 
 
 def fixed_creases(bending):
-    """The angles that are left when a strip was folded for a while and is let go."""
+    """Remaining angles of a strip that was folded for a while and released."""
     folded = list(supple.simulate(strip(bending, -2.0), tolerance=1e-4))[-1].state
     free = strip(bending)
     state = State(folded.displacements, 0 * folded.velocities, folded.history)
@@ -45,8 +45,8 @@ def fixed_creases(bending):
     return np.abs(angles(rest.positions[vertices]))
 
 
-def test_a_fold_stays():
-    """Less of it the later it begins to flow, and where it is limited."""
+def test_fold_remains_after_release():
+    """It is smaller for a larger yield angle or a lower limit."""
     left = {
         "elastic": fixed_creases(HingeBending(1e-3)),
         "never": fixed_creases(creased(yield_angle=3.0)),
@@ -59,7 +59,7 @@ def test_a_fold_stays():
     assert left["limited"].max() == pytest.approx(0.2, rel=0.05)
 
 
-def test_angles_flow_as_strains_do():
+def test_rest_angles_flow_as_plastic_strains():
     """θ₀ ← θ₀ + Δt γ (θ - θ₀) where |θ - θ₀| > θ_yield, at most θ_max [PBCM section 4.2], also across ±π."""
     crease = Crease(yield_angle=0.2, creep=5.0, max_angle=3.0, rest_angle=np.array([0.0, 0.5, 0.0, 3.0]))
     new = crease.evolve(np.array([1.0, 0.6, -0.21, -3.0]), 0.1)["rest_angle"]
@@ -71,7 +71,7 @@ def test_angles_flow_as_strains_do():
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_without_flow_it_is_a_hinge(precision):
+def test_crease_without_flow_equals_a_hinge(precision):
     """Energies, forces and Hessians, also with rest angles, at any angle."""
     points, triangles = sheet(3)
     vertices, _ = hinges_of(triangles)
@@ -98,7 +98,7 @@ def test_forces_are_the_derivative_of_the_energy():
 
 
 @pytest.mark.parametrize("name", ["pbng", "hybrid", "newton", "gpbd", "xpbd"])
-def test_a_motion_goes_on_from_its_state_bit_by_bit(name):
+def test_motion_resumed_from_state_is_bitwise_identical(name):
     scene = strip(creased(), -2.0)
     options = {"frames": 5, "max_iterations": 5}
     uninterrupted = list(supple.simulate(scene, solver=name, **options))
@@ -112,8 +112,8 @@ def test_a_motion_goes_on_from_its_state_bit_by_bit(name):
         assert frames_equal(frames, expected)
 
 
-def test_variations_know_creases():
-    """Whose materials are those of bodies, and come first."""
+def test_variations_with_creases():
+    """Variations give materials of bodies, whose terms precede those of creases."""
     scene = strip(creased(), -1.0)
     body = scene.bodies[0]
     stiffer = supple.materials.PlaneStressStVK(young=2e4, poisson=0.3)
@@ -121,7 +121,7 @@ def test_variations_know_creases():
         assert result.report.ok
 
 
-def test_scene_files_have_creases(tmp_path):
+def test_scene_files_with_creases(tmp_path):
     path = tmp_path / "fold.toml"
     path.write_text(
         """

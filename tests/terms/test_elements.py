@@ -1,10 +1,10 @@
-"""Elements of other types than tetrahedra, springs and membranes, in every solver that can treat them."""
+"""Triangles, springs and other elements besides tetrahedra, in every solver that supports them."""
 
 import numpy as np
 import pytest
 from lanewise import lanewise_problem
 from problems import (
-    BIAS,
+    BIAS_WEAVE,
     HAND_WRITTEN,
     THICKNESS,
     deformations,
@@ -48,24 +48,24 @@ MODELS = {
     "springs": net,
     "point springs": hung_net,
     **{name: lambda name=name: membrane(name) for name in OBJECTIVE},
-    "weave on the bias": lambda: membrane(BIAS),
+    "weave on the bias": lambda: membrane(BIAS_WEAVE),
     "hinges": hinged,
     "isometric hinges": isometric,
     "plate": plate,
 }
-ANY = pytest.mark.parametrize("name", MODELS)
+EACH_MODEL = pytest.mark.parametrize("name", MODELS)
 ELEMENTS = pytest.mark.parametrize("make", [net, membrane, plate], ids=["springs", "membrane", "plate"])
 
 
-@ANY
+@EACH_MODEL
 def test_forces_are_the_derivative_of_the_energy(name):
     check_forces(Problem(MODELS[name](), "float64"), amount=0.03)
 
 
-@ANY
+@EACH_MODEL
 @pytest.mark.parametrize("kind", ["exact", "projected", "bound"])
 def test_hessians_are_derivatives_of_forces(name, kind):
-    """The exact one, also for triangles out of their plane; the others are positive semi-definite."""
+    """The exact one also for triangles out of their plane; the others are positive semi-definite."""
     problem = perturbed(Problem(free(MODELS[name]()), "float64"), 0.05)
     assembly = Assembly(problem)
     H = assembly.hessian(kind).toarray()
@@ -86,7 +86,7 @@ def test_hessians_are_derivatives_of_forces(name, kind):
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "point springs"])
-def test_rigid_motions_cost_nothing(name):
+def test_rigid_motions_cost_no_energy(name):
     model = free(MODELS[name]())
     problem = Problem(model, "float64")
     Q = rotations(1)[0]
@@ -102,8 +102,8 @@ def test_materials_for_small_rotations_are_refused():
 
 
 @pytest.mark.parametrize("name", OBJECTIVE)
-def test_a_membrane_is_a_slice_of_the_solid(name):
-    """In the plane, its energy per volume is ψ of the 3×3 gradient that keeps the thickness."""
+def test_membrane_is_a_slice_of_the_solid(name):
+    """In the plane, its energy per volume is ψ of the 3×3 gradient of constant thickness."""
     model = free(membrane(name))
     (term,) = model.terms
     problem = Problem(model, "float64")
@@ -114,7 +114,7 @@ def test_a_membrane_is_a_slice_of_the_solid(name):
 
 
 @pytest.mark.parametrize("name", OBJECTIVE)
-def test_the_force_of_a_triangle_is_the_stress_of_its_gradient(name):
+def test_force_of_a_triangle_is_the_stress_of_its_gradient(name):
     """-V P g exactly, though F depends on the corners through the normal as well."""
     points = rotations(1, seed=3)[0]
     term = TriangleElasticity.from_mesh(points, np.array([[0, 1, 2]]), material(name), THICKNESS)
@@ -132,7 +132,7 @@ def test_the_force_of_a_triangle_is_the_stress_of_its_gradient(name):
 
 @ELEMENTS
 def test_equilibria_of_pbng_and_newton_agree(make):
-    """From where all is taut: a slack sheet has no stiffness across itself, and Newton no direction."""
+    """The start is taut, since a slack sheet has no transverse stiffness and Newton no direction."""
     model, solvers = make(), ("pbng", "newton")
     taut = model.rest * [1.1, 1.1, 1]
     equilibria = [
@@ -164,12 +164,13 @@ def stepped(model, solver, sweeps=400, dt=0.02):
 
 
 ERRORS = {"pbng": 1e-6, "bpxpbd": 1e-3, "fpxpbd": 1e-3, "gpbd": 0.1, "xpbd": 0.2, "block_xpbd": 0.2}
-"""How far from Newton's, beside how far they move, methods may end; XPBD leaves out how gradients turn."""
+"""Maximum distance from Newton's step relative to its displacement; XPBD neglects the rotation of
+gradients."""
 
 
 @ELEMENTS
 @pytest.mark.parametrize("name", ERRORS)
-def test_every_method_finds_the_step_that_newton_finds(name, make):
+def test_every_method_finds_newtons_step(name, make):
     model, solver = make(), SOLVERS[name]()
     if name == "fpxpbd" and make in (net, hung_net, plate):
         refusal = r"fpxpbd cannot treat (springs|hinges): .*pbng, hybrid, newton, .*gpbd"
@@ -182,7 +183,7 @@ def test_every_method_finds_the_step_that_newton_finds(name, make):
 
 
 @ELEMENTS
-def test_pbd_brings_elements_back_to_rest(make):
+def test_pbd_restores_elements_to_rest(make):
     model = make(stretch=1.0, gravity=(0, 0, 0))
     problem = perturbed(Problem(model, "float64"), 0.02)
     problem.set_inertia(0.01, problem.positions)
@@ -193,8 +194,8 @@ def test_pbd_brings_elements_back_to_rest(make):
 
 @ELEMENTS
 @pytest.mark.parametrize("name", ["pbng", "xpbd", "gpbd"])
-def test_devices_do_the_same(name, make):
-    """Lane by lane, as a CUDA thread does it, against packs."""
+def test_lanewise_device_equals_packs(name, make):
+    """Lane by lane, as in a CUDA thread."""
     model = make()
     solver = supple.PBNG(acceleration="none") if name == "pbng" else SOLVERS[name]()
     results = []

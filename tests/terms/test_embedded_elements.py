@@ -1,4 +1,4 @@
-"""Elements on the nodes of a grid: forces, Hessians, colors, and one step in all methods for them."""
+"""Elements embedded in a grid: forces, Hessians, colors, and one step of all supporting methods."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ DT = 5e-3
 
 
 def embedded_problem(material, precision="float64", spacing=0.35, speed=1.0):
-    """The nodes that carry a block, squeezed a little, that moves, turns and stretches."""
+    """Problem of the nodes of a slightly compressed block that moves, turns and stretches."""
     scene = supple.Scene(quasistatic=False)
     scene.add_solid(supple.block(cells=(2, 2, 2), size=(1, 1, 1)), material, density=100)
     mesh = supple.scene.build_model(scene)
@@ -36,7 +36,7 @@ def embedded_problem(material, precision="float64", spacing=0.35, speed=1.0):
 
 
 def step_of(material, precision="float64", **options):
-    """The step of these nodes."""
+    """One time step of these nodes."""
     actual = embedded_problem(material, precision, **options)
     problem = Problem(actual.model, precision)
     problem.loads.set_time_step(DT)
@@ -72,8 +72,8 @@ def test_hessians_are_derivatives_of_forces():
 
 @pytest.mark.parametrize("spacing", [0.2, 0.35, 1.5])
 @pytest.mark.parametrize("kind", ["exact", "projected", "bound"])
-def test_hessians_are_those_of_corners_carried_by_nodes(spacing, kind):
-    """Summed up element by element over all pairs of nodes, which is what corners by pairs must give."""
+def test_hessians_equal_those_of_interpolated_corners(spacing, kind):
+    """The reference sums, element by element, corner pairs interpolated to all pairs of nodes."""
     problem = perturbed(
         Problem(embedded_problem(MATERIALS["corotated"], spacing=spacing).model, "float64"), 0.02
     )
@@ -94,8 +94,8 @@ def test_hessians_are_those_of_corners_carried_by_nodes(spacing, kind):
     np.testing.assert_allclose(H, hessian, atol=1e-10 * np.abs(hessian).max())
 
 
-def test_updates_of_nodes_are_of_nodes_that_carry_something():
-    """Elements with fewer nodes than others repeat one of theirs, which is not visited for that."""
+def test_vertex_updates_visit_each_node_once():
+    """Elements with fewer nodes than others repeat one of them, without another visit."""
     problem = Problem(embedded_problem(MATERIALS["corotated"], spacing=0.4).model, "float64")
     (term,), (rows,) = problem.model.terms, problem.layout.terms
     different = sum(len(np.unique(nodes)) for nodes in term.vertices)
@@ -104,7 +104,7 @@ def test_updates_of_nodes_are_of_nodes_that_carry_something():
 
 @pytest.mark.parametrize("spacing", [0.2, 0.35, 1.5])
 def test_elements_of_a_color_share_no_node(spacing):
-    """[PXPBD Fig. 6]: elements have the color that no node of theirs knows."""
+    """[PXPBD Fig. 6]: an element gets a color that none of its nodes has."""
     (term,) = embedded_problem(MATERIALS["corotated"], spacing=spacing).model.terms
     colors = color_elements(term.vertices, int(term.vertices.max()) + 1)
     for color in range(colors.max() + 1):
@@ -120,7 +120,7 @@ def test_elements_of_a_color_share_no_node(spacing):
     [supple.BPXPBD(zeta=0.5), supple.FPXPBD(), supple.PBNG(), supple.Hybrid()],
     ids=lambda s: s.name,
 )
-def test_methods_find_the_step_that_newton_finds(solver, precision):
+def test_methods_find_newtons_step(solver, precision):
     material = MATERIALS["corotated"]
     exact = step_of(material)
     assert solve(exact, supple.Newton(), StopCriteria(tolerance=1e-9)).ok
@@ -134,7 +134,7 @@ def test_methods_find_the_step_that_newton_finds(solver, precision):
     assert away.max() < 100 * tolerance * step.max()
 
 
-def test_xpbd_stagnates_where_blending_goes_on():
+def test_xpbd_stagnates_and_blending_converges():
     """[PXPBD Fig. 9]."""
     left = {}
     for name, solver in {"xpbd": supple.XPBD(), "blended": supple.BPXPBD(zeta=0.5)}.items():
@@ -145,7 +145,7 @@ def test_xpbd_stagnates_where_blending_goes_on():
     assert left["blended"] < 1e-2 * left["xpbd"]
 
 
-def test_blending_nothing_is_xpbd():
+def test_zeta_one_equals_xpbd():
     ends = []
     for solver in (supple.XPBD(), supple.BPXPBD(zeta=1.0)):
         problem = step_of(MATERIALS["corotated"])
@@ -154,6 +154,6 @@ def test_blending_nothing_is_xpbd():
     np.testing.assert_array_equal(*ends)
 
 
-def test_methods_without_a_way_on_grids_say_who_has_one():
+def test_methods_without_grid_support_are_refused():
     with pytest.raises(ValueError, match=r"gpbd cannot treat tetrahedra that a grid carries.*bpxpbd"):
         supple.GPBD().begin(step_of(MATERIALS["corotated"]))

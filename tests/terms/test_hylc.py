@@ -1,4 +1,4 @@
-"""Fabrics from data: against the values of their authors, differences, and other solvers; what is refused."""
+"""Fabrics from data against their authors' values, differences and other solvers, and refusals."""
 
 import copy
 import json
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fabrics import hylc, invented
+from fabrics import hylc_file, invented_fabric
 from lanewise import lanewise_problem
 from problems import model_of, perturbed, rotations, sheet
 from test_elements import free, stepped
@@ -28,14 +28,14 @@ DENSITY = 0.3
 
 def fabric(name="invented", **options):
     return (
-        fabric_of(invented(**options), name)
+        fabric_of(invented_fabric(**options), name)
         if name == "invented"
-        else supple.load_fabric(hylc(f"materials/{name}.json"))
+        else supple.load_fabric(hylc_file(f"materials/{name}.json"))
     )
 
 
 def shirt(kind=None, cells=3, size=0.05, pinned=(0, 12)):
-    """A square of a fabric, slightly curved where it begins."""
+    """A square of a fabric with slight initial curvature."""
     points, triangles = sheet(cells)
     points = size * points
     term = FabricElasticity.from_mesh(points[triangles][:, :, :2], triangles, kind or fabric(), points)
@@ -45,7 +45,7 @@ def shirt(kind=None, cells=3, size=0.05, pinned=(0, 12)):
 
 @pytest.fixture(scope="module")
 def reference():
-    return json.loads(hylc("reference.json").read_text())
+    return json.loads(hylc_file("reference.json").read_text())
 
 
 def scaled_error(values, expected, scale):
@@ -55,7 +55,7 @@ def scaled_error(values, expected, scale):
 
 
 @pytest.mark.parametrize("name", ["basket", "honey"])
-def test_energies_are_those_of_the_authors(reference, name):
+def test_energies_equal_those_of_the_authors(reference, name):
     kind = fabric(f"{name}1")
     samples = [s for s in reference["materials"][name]["samples"] if s["group"] not in ("rest", "flat")]
     assert len(samples) == 40
@@ -68,8 +68,8 @@ def test_energies_are_those_of_the_authors(reference, name):
 
 
 @pytest.mark.parametrize("name", ["basket", "honey"])
-def test_flat_states_agree_where_the_authors_are_exact(reference, name):
-    """Their derivatives by L are artefacts there, and ours the limits from both sides."""
+def test_flat_states_agree_for_exact_derivatives(reference, name):
+    """The authors' derivatives by L are artifacts at flat states; ours are the limits from both sides."""
     samples = [s for s in reference["materials"][name]["samples"] if s["group"] in ("rest", "flat")]
     psi, slope, curve = densities(fabric(f"{name}1"), np.array([s["strain"] for s in samples]))
     np.testing.assert_allclose(psi, [s["psi"] for s in samples], atol=2e-9)
@@ -78,7 +78,7 @@ def test_flat_states_agree_where_the_authors_are_exact(reference, name):
     np.testing.assert_allclose(curve[:, :3, :3], inner, atol=2e-7)
 
 
-def test_strains_are_those_of_the_authors(reference):
+def test_strains_equal_those_of_the_authors(reference):
     for s in reference["strain"]["samples"]:
         x, uv, exists = np.array(s["x"])[None], np.array(s["uv"]), np.array(s["exists"], bool)[None]
         others = np.linalg.inv(uv[1:] - uv[:1]).T
@@ -114,7 +114,7 @@ def test_derivatives_of_densities(name):
         assert smooth.mean() > 0.9, "but where a step crosses a knot"
 
 
-def test_a_cylinder_is_bent_along_one_direction():
+def test_cylinder_is_bent_along_one_direction():
     points, triangles = sheet(12)
     term = FabricElasticity.from_mesh(points[triangles][:, :, :2], triangles, fabric(), points)
     x, y, _ = points.T
@@ -147,7 +147,7 @@ def test_hessians(kind):
 
 
 def folded(degrees, cells=3, size=0.05):
-    """A square, slightly uneven, whose last third is folded over by so many degrees."""
+    """A slightly uneven square whose last third is folded over by an angle [°]."""
     model = free(shirt(cells=cells, size=size))
     x, y, z = model.rest.T
     over, turn = np.maximum(x - 2 * size / 3, 0), np.radians(degrees)
@@ -156,7 +156,7 @@ def folded(degrees, cells=3, size=0.05):
 
 
 @pytest.mark.parametrize("degrees", [120, 171, 176, 179, -176])
-def test_derivatives_where_folds_close(degrees):
+def test_derivatives_near_closing_folds(degrees):
     model, points = folded(degrees)
     problem = Problem(model, "float64")
     (term,) = model.terms
@@ -179,13 +179,13 @@ def test_derivatives_where_folds_close(degrees):
 
 
 def hinge_angles(term, points):
-    """Of all edges with two triangles [rad]."""
+    """Angles of all edges with two triangles [rad]."""
     hinge_values = np.stack([angles(points[term.vertices][:, list(hinge)]) for hinge in HINGES], axis=1)
     return hinge_values[term.exists]
 
 
-def test_angles_are_what_they_are_until_folds_close():
-    """With two continuous derivatives there, and without bound where triangles lie on each other."""
+def test_angles_are_regularized_near_closing_folds():
+    """With two continuous derivatives, and without bound towards contact of the triangles."""
     ordinary = np.radians(np.linspace(-170, 170, 41))
     assert (regularize_angles(ordinary)[0] == ordinary).all()
     near = np.radians([170 - 1e-6, 170 + 1e-6])
@@ -200,8 +200,8 @@ def test_angles_are_what_they_are_until_folds_close():
 
 
 @pytest.mark.parametrize("curl", [-2.5, 1.2])
-def test_fabrics_that_curl_more_than_triangles_can_follow_have_an_equilibrium(curl):
-    """They fold shut, and stay on their side; where angles jump at 180 degrees, nothing ends."""
+def test_strongly_curling_fabrics_have_an_equilibrium(curl):
+    """They fold shut and stay on their side; with angles that jump at 180° no solve would converge."""
     model = curling_sheet(fabric(curl=curl), size=0.15)
     result = supple.equilibrium(model, precision="float64", max_iterations=400)
     assert result.report.ok
@@ -210,7 +210,7 @@ def test_fabrics_that_curl_more_than_triangles_can_follow_have_an_equilibrium(cu
     assert 170 < degrees.max() < 180
 
 
-def test_rigid_motions_cost_nothing():
+def test_rigid_motions_cost_no_energy():
     model = free(shirt())
     problem = Problem(model, "float64")
     problem.positions = model.rest @ rotations(1)[0].T + [1, -2, 3]
@@ -219,7 +219,7 @@ def test_rigid_motions_cost_nothing():
     assert np.abs(net_forces(problem)).max() < 1e-9
 
 
-def test_pbng_finds_the_step_that_newton_finds():
+def test_pbng_finds_newtons_step():
     model = shirt()
     truth = stepped(model, SOLVERS["newton"](), 50, dt=0.005)
     moved = np.abs(truth - model.rest).max()
@@ -230,8 +230,8 @@ def test_pbng_finds_the_step_that_newton_finds():
 
 @pytest.mark.parametrize("name", ["invented", *FABRICS])
 @pytest.mark.parametrize("solver", ["hybrid", "pbng"])
-def test_fabrics_hang(name, solver):
-    """From two corners, flat at the start; some curl."""
+def test_fabrics_hang_from_two_corners(name, solver):
+    """The start is flat; some fabrics curl."""
     result = supple.equilibrium(
         shirt(fabric(name)), solver=solver, precision="float64", tolerance=1e-3, max_iterations=20_000
     )
@@ -239,7 +239,7 @@ def test_fabrics_hang(name, solver):
     assert -0.09 < result.positions[:, 2].min() < -0.04
 
 
-def test_what_curls_is_not_flat_at_rest():
+def test_curling_fabric_is_not_flat_at_rest():
     flat, curled = (
         supple.equilibrium(curling_sheet(fabric(curl=c)), precision="float64").positions[:, 2]
         for c in (0.0, 5.0)
@@ -253,8 +253,8 @@ def curling_sheet(kind, size=0.05):
     return replace(model, force=0 * model.force)
 
 
-def test_devices_do_the_same():
-    """Lane by lane, as a CUDA thread does it, against packs."""
+def test_lanewise_device_equals_packs():
+    """Lane by lane, as in a CUDA thread."""
     model, results = shirt(), []
     for problem in (Problem(model, "float64"), lanewise_problem(model, "float64")):
         problem.set_inertia(0.005, model.rest)
@@ -274,8 +274,8 @@ def test_element_wise_methods_refuse_fabrics():
 
 @pytest.mark.parametrize("name", ["invented", *FABRICS])
 @pytest.mark.parametrize("pinned", [(0, 12), (0, 4, 8, 12)], ids=["corners", "edge"])
-def test_gpbd_finds_the_step_that_newton_finds(name, pinned):
-    """Short ones, as the paper's, in which element-wise methods arrive."""
+def test_gpbd_finds_newtons_step(name, pinned):
+    """Steps are as short as in the paper, so that element-wise methods converge."""
     model = shirt(fabric(name), pinned=pinned)
     positions = [swung(model, solver) for solver in (supple.GPBD(newton_steps=2), supple.Newton())]
     away = np.abs(positions[1] - model.rest).max()
@@ -284,7 +284,7 @@ def test_gpbd_finds_the_step_that_newton_finds(name, pinned):
 
 
 def swung(model, solver, steps=3, dt=1e-3):
-    """A few steps, from a shape that is bent and stretched."""
+    """Positions after a few steps from a bent and stretched shape."""
     problem = Problem(model, "float64")
     x = model.rest + 0.001 * np.sin(200 * model.rest[:, [1, 0, 1]]) * model.free[:, None]
     v = np.zeros_like(x)
@@ -297,8 +297,8 @@ def swung(model, solver, steps=3, dt=1e-3):
     return x
 
 
-def test_gpbd_tracks_what_it_moves():
-    """x = x̃ + Σ d [GPBD eq. 6], at borders too, where a corner stands for a neighbor."""
+def test_gpbd_positions_are_the_sum_of_displacements():
+    """x = x̃ + Σ d [GPBD eq. 6], also at borders, where a corner replaces a missing neighbor."""
     model, dt = shirt(), 1e-3
     problem = Problem(model, "float64")
     start = model.rest + 0.001 * np.sin(200 * model.rest[:, [1, 0, 1]]) * model.free[:, None]
@@ -318,8 +318,8 @@ def test_gpbd_tracks_what_it_moves():
     assert np.abs(moved).max() > 1e-6
 
 
-def test_gpbd_never_raises_what_it_minimises():
-    """½ |x - x̃|²_{W⁻¹} + E after every sweep is below that before, from a rough start."""
+def test_gpbd_energy_never_rises():
+    """½ |x - x̃|²_{W⁻¹} + E decreases in every sweep from a rough start."""
     model, dt = shirt(fabric("invented"), cells=4), 2e-3
     problem = Problem(model, "float64")
     coarse_steps = 0.002 * np.random.default_rng(0).standard_normal(model.rest.shape) * model.free[:, None]
@@ -339,14 +339,14 @@ def test_single_precision_is_refused():
         Problem(shirt(), "float32")
 
 
-def test_upside_down_uv_is_refused():
+def test_flipped_uv_is_refused():
     points, triangles = sheet(2)
     with pytest.raises(ValueError, match="8 triangles are flat or upside down"):
         FabricElasticity.from_mesh(points[triangles][:, ::-1, :2], triangles, fabric(), points)
 
 
-def test_fabrics_by_name(tmp_path, monkeypatch):
-    (tmp_path / "linen.json").write_text(json.dumps(invented()))
+def test_fabrics_are_loaded_by_name(tmp_path, monkeypatch):
+    (tmp_path / "linen.json").write_text(json.dumps(invented_fabric()))
     monkeypatch.setenv("SUPPLE_DATA", str(tmp_path))
     assert supple.load_fabric("linen").name == "linen"
     assert supple.load_fabric(tmp_path / "linen.json").density == DENSITY
@@ -357,7 +357,7 @@ def test_fabrics_by_name(tmp_path, monkeypatch):
 
 
 def broken(change):
-    data = copy.deepcopy(invented())
+    data = copy.deepcopy(invented_fabric())
     change(data)
     return data
 
@@ -385,7 +385,7 @@ def test_broken_files_are_refused(what, tmp_path):
         supple.load_fabric(path)
 
 
-def test_files_that_are_no_json_are_refused(tmp_path):
+def test_invalid_json_is_refused(tmp_path):
     path = tmp_path / "torn.json"
     path.write_text("{")
     with pytest.raises(FabricError, match="cannot be read as JSON"):
@@ -400,7 +400,7 @@ def woven_scene(kind, **options):
     return scene
 
 
-def test_scenes_have_cloth_of_fabrics():
+def test_scenes_with_cloth_of_fabrics():
     """Each with its own density; two fabrics in a scene are two terms."""
     scene = woven_scene(fabric())
     result = supple.equilibrium(scene, precision="float64", tolerance=1e-3)
@@ -414,7 +414,7 @@ def test_scenes_have_cloth_of_fabrics():
     assert "FabricMembrane" in str(supple.inspect(scene))
 
 
-def test_what_a_fabric_cannot_be_is_refused():
+def test_invalid_fabric_options_are_refused():
     with pytest.raises(supple.SceneError, match="leave bending out"):
         woven_scene(fabric(), bending=supple.HingeBending(1e-5))
     points, triangles = sheet(2)

@@ -1,4 +1,4 @@
-"""Sheets that bend: against plate theory, the heavy elastica, catenaries, and what must not go wrong."""
+"""Bending of sheets against plate theory, the heavy elastica and catenaries, with degenerate cases."""
 
 import math
 from dataclasses import replace
@@ -17,7 +17,7 @@ from supple.problem import Problem
 from supple.terms import BENDINGS, HingeBending, Hinges, IsometricBending, bending_terms, hinges_of
 from supple.terms.shells.dihedral import angle_derivatives, angles
 
-ANY = pytest.mark.parametrize("bending", BENDINGS.values())
+EACH_BENDING = pytest.mark.parametrize("bending", BENDINGS.values())
 
 
 def bending_energy(points, triangles, now, bending):
@@ -27,12 +27,12 @@ def bending_energy(points, triangles, now, bending):
 
 
 def rolled(points, radius):
-    """Rolled about the y axis without stretching."""
+    """Points rolled about the y axis without stretching."""
     x, y, _ = points.T
     return np.stack([radius * np.sin(x / radius), y, radius * (1 - np.cos(x / radius))], axis=1)
 
 
-def test_angles_are_those_of_the_library_of_python():
+def test_angles_equal_those_of_math_atan2():
     sizes = 2.0 ** np.arange(-100, 100)[:, None]
     for y, x in np.random.default_rng(0).normal(size=(200, 2)) * [1e-3, 1] * sizes:
         assert angle_of(y, x) == pytest.approx(math.atan2(y, x), rel=2e-15)
@@ -55,10 +55,10 @@ def test_derivatives_of_angles():
             np.testing.assert_allclose(slope, hessian[:, :, corner, :, axis], atol=1e-5)
 
 
-@ANY
+@EACH_BENDING
 @pytest.mark.parametrize("angle", [0.0, 0.3, 1.0])
-def test_a_cylinder_has_the_energy_of_plate_theory(bending, angle):
-    """½ B κ² per area on equilateral meshes, whatever the direction; converging with resolution."""
+def test_cylinder_has_the_energy_of_plate_theory(bending, angle):
+    """½ B κ² per area on equilateral meshes in any direction; converging with resolution."""
     errors = []
     for cells in (8, 16, 32):
         points, triangles = equilateral(cells, cells)
@@ -71,7 +71,7 @@ def test_a_cylinder_has_the_energy_of_plate_theory(bending, angle):
     assert errors[2] < 0.6 * errors[1] < 0.36 * errors[0]
 
 
-def test_without_weights_it_is_the_papers():
+def test_unweighted_hinges_equal_the_paper():
     """½ k Σ θ² [PBNG eq. 35]."""
     points, triangles = sheet(3)
     now = rolled(points, 0.7)
@@ -101,8 +101,8 @@ def test_isometric_bending_is_for_flat_sheets():
         bending_terms(IsometricBending(1.0), points, triangles, points)
 
 
-def test_a_fold_is_no_jump():
-    """Near θ = θ₀ ± π alone; a sheet that is folded at rest may be opened and closed."""
+def test_folding_is_continuous():
+    """Except near θ = θ₀ ± π; a sheet folded at rest may be opened and closed."""
     square = np.array([[0.0, 0, 0], [1, 0, 0], [0.3, 1, 0], [0.6, -1, 0]])
     hinge = Hinges.of(np.array([[0, 1, 2, 3]]), np.ones(1), np.array([3.0]), square)
     energies = []
@@ -142,7 +142,7 @@ def test_degenerate_hinges_have_finite_forces(shape, precision):
 
 
 @pytest.mark.parametrize("size", [1e-4, 1e3])
-def test_single_precision_serves_all_sizes(size):
+def test_single_precision_is_accurate_at_all_sizes(size):
     """Far from the origin too, since only differences of positions count."""
     points, triangles = bent()
     points = size * points + 1e3 * size
@@ -164,7 +164,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("what", MISTAKES)
-def test_edges_that_are_no_hinges_are_refused(what):
+def test_invalid_hinges_are_refused(what):
     with pytest.raises(ValueError, match=f"{what}.*vertices 0 and 1"):
         hinges_of(np.array(MISTAKES[what]))
 
@@ -179,8 +179,8 @@ def test_stiffness_of_a_plate():
     assert HingeBending.from_young(2e9, 0.3, 1e-3).rigidity == pytest.approx(2e9 * 1e-9 / 12 / 0.91)
 
 
-@ANY
-def test_a_strip_hangs_as_a_heavy_elastica(bending):
+@EACH_BENDING
+def test_strip_hangs_as_a_heavy_elastica(bending):
     """ASTM D1388: 41.487 degrees at Γ = 8. The benchmark has the whole table."""
     model = cantilever(8.0, 32, 8, bending)
     result = supple.equilibrium(model)
@@ -190,8 +190,8 @@ def test_a_strip_hangs_as_a_heavy_elastica(bending):
     assert (drop, reach) == pytest.approx(ELASTICA[8], abs=0.01)
 
 
-def test_a_woven_strip_hangs_as_a_heavy_elastica():
-    """Half as stiff across itself, and soft in shear."""
+def test_woven_strip_hangs_as_a_heavy_elastica():
+    """Half as stiff transversely, and soft in shear."""
     weave = supple.materials.WovenStVK(
         young_weft=1e9, young_warp=5e8, shear_modulus=1e8, poisson_weft=0.2, poisson_warp=0.1
     )
@@ -201,8 +201,8 @@ def test_a_woven_strip_hangs_as_a_heavy_elastica():
     assert math.degrees(math.atan2(*tip(model, result.positions))) == pytest.approx(41.487, rel=0.01)
 
 
-def test_a_heavy_chain_of_triangles_is_a_catenary():
-    """A strip without bending stiffness, whose ends are nearer to each other than it is long."""
+def test_heavy_chain_of_triangles_is_a_catenary():
+    """A strip without bending stiffness that is longer than its span."""
     points, triangles = equilateral(32, 2)
     ends = np.flatnonzero((points[:, 0] < 1e-9) | (points[:, 0] > 1 - 1e-9))
     model = cloth(
@@ -227,8 +227,8 @@ def test_a_heavy_chain_of_triangles_is_a_catenary():
 
 @pytest.mark.parametrize("solver", ["hybrid", "pbng", "newton"])
 @pytest.mark.parametrize("bending", [None, HingeBending(1e-3)], ids=["slack", "bending"])
-def test_a_flat_sheet_falls_from_two_corners(solver, bending):
-    """Though nothing holds it across its plane at the start."""
+def test_flat_sheet_falls_from_two_corners(solver, bending):
+    """At the start it has no transverse stiffness."""
     points, triangles = sheet(6)
     pinned = np.flatnonzero((points[:, 0] == 0) & ((points[:, 1] == 0) | (points[:, 1] == 1)))
     membrane = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
@@ -238,7 +238,7 @@ def test_a_flat_sheet_falls_from_two_corners(solver, bending):
     assert -1.1 < result.positions[:, 2].min() < -0.95
 
 
-def test_sheets_keep_their_energy_as_they_turn():
+def test_bending_energy_is_rotation_invariant():
     points, triangles = sheet(3)
     now = rolled(points, 0.5)
     turned = now @ rotations(1)[0].T + [1, 2, 3]

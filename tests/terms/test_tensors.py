@@ -12,7 +12,7 @@ def positive_part(C):
 
 
 def projected(C, threads=1):
-    """Matrices (m, 9, 9), m a multiple of the lanes, through the kernel."""
+    """Matrices (m, 9, 9) through the kernel; m is a multiple of the lanes."""
     lanes = lanes_of(np.float64)
     rows = np.ascontiguousarray(C.reshape(-1, lanes, 81).transpose(0, 2, 1))
     run(project_tensors, threads, rows, counters_for(1))
@@ -32,7 +32,7 @@ def test_random_matrices():
 
 
 def test_special_matrices():
-    """Zero, diagonal, of rank one, with equal eigenvalues, and already semi-definite."""
+    """Zero, diagonal, rank one, equal eigenvalues, and already semi-definite."""
     v = np.arange(9.0)
     rest = symmetric(1, seed=1)[0]
     one, square = np.outer(v, v), rest @ rest
@@ -40,6 +40,6 @@ def test_special_matrices():
     np.testing.assert_allclose(projected(C), positive_part(C), atol=1e-9)
 
 
-def test_threads_change_nothing():
+def test_projection_is_independent_of_threads():
     C = symmetric(80, seed=2)
     np.testing.assert_array_equal(projected(C, threads=1), projected(C, threads=2))

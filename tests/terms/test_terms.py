@@ -1,4 +1,4 @@
-"""Forces and Hessians of every term against differences of the energy, and how terms add up."""
+"""Forces and Hessians of every term against differences of the energy, and sums of terms."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from supple.problem import Problem
 from supple.scene import build_model
 from supple.terms import TetElasticity, WeakConstraints
 
-ANY = pytest.mark.parametrize("name", HAND_WRITTEN)
+EACH_MATERIAL = pytest.mark.parametrize("name", HAND_WRITTEN)
 
 
 def free_block(name, cells=2):
@@ -79,7 +79,7 @@ def check_forces(problem, amount=0.02, h=1e-5):
         )
 
 
-@ANY
+@EACH_MATERIAL
 def test_elastic_forces_are_the_derivative_of_the_energy(name):
     check_forces(Problem(build_model(cantilever(material(name))), "float64"))
 
@@ -129,9 +129,9 @@ def test_elastic_energy_of_a_homogeneous_deformation():
     assert problem.energy() == pytest.approx(expected, rel=1e-12)
 
 
-@ANY
-def test_elastic_forces_keep_momentum_and_angular_momentum(name):
-    """They sum to zero, and so do their torques; for linear elasticity about the rest positions."""
+@EACH_MATERIAL
+def test_elastic_forces_conserve_momentum_and_angular_momentum(name):
+    """Forces and torques sum to zero; for linear elasticity torques are about rest positions."""
     model = free_block(name)
     problem = perturbed(Problem(model, "float64"), 0.05)
     forces = net_forces(problem)
@@ -142,7 +142,7 @@ def test_elastic_forces_keep_momentum_and_angular_momentum(name):
     assert np.abs(forces).max() > 1
 
 
-def test_weak_constraints_between_bodies_keep_momentum():
+def test_weak_constraints_between_bodies_conserve_momentum():
     model = composed()
     weak = replace(model, terms=model.terms[-1:], force=0 * model.force, pinned=np.empty(0, int))
     forces = net_forces(perturbed(Problem(weak, "float64"), 0.1))
@@ -150,8 +150,8 @@ def test_weak_constraints_between_bodies_keep_momentum():
     assert np.abs(forces).max() > 1
 
 
-def test_terms_add_up():
-    """The forces and energy of three terms together are the sums of each alone."""
+def test_terms_are_additive():
+    """Forces and energy of three terms equal the sums of each alone."""
     model = replace(composed(), pinned=np.empty(0, int))
     assert [type(term) for term in model.terms] == [TetElasticity, TetElasticity, WeakConstraints]
     problem = perturbed(Problem(model, "float64"), 0.05)
@@ -168,9 +168,9 @@ def test_terms_add_up():
 @pytest.mark.parametrize(
     ("name", "precision"), [*((name, "float64") for name in HAND_WRITTEN), ("stable_neo_hookean", "float32")]
 )
-def test_parameters_of_each_element_act_on_it(name, precision):
-    """Elements with values of their own pull like two terms of one value each; uneven numbers of visits per
-    vertex leave padding in the batches, which must not matter."""
+def test_parameters_by_element_act_on_their_elements(name, precision):
+    """Elements with separate values equal two terms of one value each; padding from uneven numbers of visits
+    per vertex has no effect."""
     model = free_block(name, cells=3)
     (term,) = model.terms
     soft = np.arange(len(term.vertices)) % 3 > 0
@@ -187,7 +187,7 @@ def test_parameters_of_each_element_act_on_it(name, precision):
     np.testing.assert_allclose(forces, 0, atol=1e-11 if precision == "float64" else 1e-3)
 
 
-def test_energy_of_elements_with_parameters_of_their_own():
+def test_uniform_parameter_array_has_the_energy_of_a_scalar():
     model = free_block("stable_neo_hookean", cells=3)
     (term,) = model.terms
     young = np.full(len(term.vertices), 1e3)
@@ -196,15 +196,15 @@ def test_energy_of_elements_with_parameters_of_their_own():
     assert energies[0] == pytest.approx(energies[1], rel=1e-12)
 
 
-@ANY
+@EACH_MATERIAL
 def test_forces_in_single_precision(name):
     model = build_model(cantilever(material(name)))
     double, single = (net_forces(perturbed(Problem(model, p), 0.02)) for p in ("float64", "float32"))
     np.testing.assert_allclose(single, double, atol=1e-5 * np.abs(double).max())
 
 
-def test_far_from_the_origin_single_precision_is_as_good():
-    """Displacements instead of positions: a body at 1000 m has the same forces."""
+def test_single_precision_is_as_accurate_far_from_the_origin():
+    """Kernels use displacements: a body at 1000 m has the same forces."""
     nets = []
     for origin in (0.0, 1000.0):
         scene = supple.Scene(gravity=(0, 0, 0))
@@ -278,9 +278,9 @@ def test_hessians_agree_where_the_exact_one_is_positive(kind):
     np.testing.assert_allclose(H, reference, atol=1e-9 * np.abs(reference).max())
 
 
-@ANY
-def test_a_vertex_update_is_a_newton_step_of_one_vertex(name):
-    """With one free vertex a sweep and a Newton step with the bound are the same."""
+@EACH_MATERIAL
+def test_vertex_update_is_a_newton_step_of_one_vertex(name):
+    """With one free vertex a sweep equals a Newton step with the bound."""
     scene = supple.Scene(gravity=(3, -50, 2))
     body = scene.add_solid(supple.block(2), material(name), density=20)
     scene.pin(body.where(lambda X: np.abs(X - 0.5).max(axis=1) > 0.1))
@@ -301,7 +301,7 @@ def test_inverted_tets_are_counted():
     assert problem.diagnostics.inversions()[0] == len(model.tets)
 
 
-def test_the_number_of_threads_is_capped_for_small_problems():
+def test_number_of_threads_is_capped_for_small_problems():
     problem = Problem(free_block("corotated"), "float64", threads=8)
     assert problem.device.threads == 1
     assert default_threads() >= 1
@@ -312,7 +312,7 @@ def test_unknown_precisions_are_refused():
         Problem(free_block("corotated"), "float16")
 
 
-def test_attachments_of_a_scene_pull_as_described():
+def test_scene_attachments_pull_as_declared():
     """A vertex bound to a fixed point along a normal: K = k n nᵀ."""
     scene = supple.Scene(gravity=(0, 0, 0))
     body = scene.add_solid(supple.block(1), material("corotated"))

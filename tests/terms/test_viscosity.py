@@ -1,4 +1,4 @@
-"""Viscosity, a potential of every step: Kelvin and Voigt's, Maxwell's and Rayleigh's, and closed forms."""
+"""Viscosity as an incremental potential: Kelvin-Voigt, Maxwell and Rayleigh, against closed forms."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from supple.problem import Problem
 from supple.scene import SceneError, load_scene
 
 TET = supple.TetMesh([(0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 0)], [(0, 1, 2, 3)], repair=True)
-"""Where the highest vertex moves up and down, the strain is yy alone."""
+"""A tetrahedron whose highest vertex moves vertically, so that yy is the only strain."""
 
 
 def oscillator(viscosity, speed=1e-3, young=1e3, density=24.0):
@@ -27,7 +27,7 @@ def oscillator(viscosity, speed=1e-3, young=1e3, density=24.0):
 
 
 def recursion(m, k, c, speed, dt, steps):
-    """m (u'' ) + c u' + k u = 0 by backward Euler."""
+    """Backward Euler for m u'' + c u' + k u = 0."""
     u, v, displacements = 0.0, speed, []
     for _ in range(steps):
         new = (m / dt**2 * (u + dt * v) + c / dt * u) / (m / dt**2 + c / dt + k)
@@ -48,7 +48,7 @@ DASHPOTS = {
 
 
 @pytest.mark.parametrize("name", DASHPOTS)
-def test_an_oscillation_decays_as_backward_euler_says(name):
+def test_oscillation_decays_as_backward_euler(name):
     viscosity, coefficient = DASHPOTS[name]
     scene, top, k, m = oscillator(viscosity)
     dt, steps = 0.004, 60
@@ -60,8 +60,8 @@ def test_an_oscillation_decays_as_backward_euler_says(name):
     assert np.abs(expected - undamped).max() > 0.05 * np.abs(undamped).max()
 
 
-def test_the_rate_of_decay_is_half_of_beta_times_omega_squared():
-    """And Δt/2 ω² of backward Euler itself, to first order."""
+def test_decay_rate_is_half_of_beta_times_omega_squared():
+    """Backward Euler itself adds Δt/2 ω² to first order."""
     beta, dt, steps = 0.014, 0.0035, 300
     scene, top, k, m = oscillator(supple.Rayleigh(beta))
     omega = np.sqrt(k / m)
@@ -74,7 +74,7 @@ def test_the_rate_of_decay_is_half_of_beta_times_omega_squared():
 
 
 def pinned_bar(viscosity, stretch=0.1):
-    """A unit cube with ν = 0, stretched in no time and pinned."""
+    """A unit cube with ν = 0, stretched instantly and pinned."""
     scene = supple.Scene(gravity=(0, 0, 0), dt=0.1, frames=8)
     body = scene.add_solid(supple.block(1), supple.StVK(young=1e3, poisson=0.0), viscosity=viscosity)
     for axis in range(3):
@@ -85,7 +85,7 @@ def pinned_bar(viscosity, stretch=0.1):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_stress_relaxes_exponentially(precision):
-    """Each Maxwell branch holds g E ε e^(-t/τ), where g is for a strain that was taken up in one step."""
+    """Each Maxwell branch holds g E ε e^(-t/τ), with g for a strain applied in one step."""
     branches = [supple.Maxwell(young=2e3, poisson=0.0, time=0.3), supple.Maxwell(5e2, 0.0, 2.0)]
     frames = supple.simulate(
         pinned_bar(branches), solver="pbng", tolerance=1e-6, max_iterations=2000, precision=precision
@@ -113,7 +113,7 @@ SOLVERS = ["pbng", "bpxpbd", "fpxpbd"]
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_every_solver_ends_where_newton_does(name):
+def test_every_solver_converges_to_newtons_motion(name):
     scene = cantilever(material("corotated"), cells=2)
     scene.bodies[0] = supple.Scene().add_solid(
         supple.block(2),
@@ -138,8 +138,8 @@ def test_every_solver_ends_where_newton_does(name):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", ["pbng", "fpxpbd"])
-def test_a_motion_goes_on_from_a_file_bit_by_bit(name, precision, tmp_path):
-    """With what the springs of Maxwell's branches have relaxed to."""
+def test_motion_resumed_from_file_is_bitwise_identical(name, precision, tmp_path):
+    """The file has the relaxed strains of Maxwell branches."""
     damped = [
         supple.KelvinVoigt(shear_viscosity=3.0),
         supple.Maxwell(2e3, 0.2, 0.1),
@@ -163,13 +163,13 @@ def test_a_motion_goes_on_from_a_file_bit_by_bit(name, precision, tmp_path):
             np.testing.assert_array_equal(actual.state.history[key], values)
 
 
-def test_an_equilibrium_has_no_viscosity():
+def test_equilibrium_has_no_viscosity():
     scenes = pinned_bar(()), pinned_bar(supple.KelvinVoigt(9.0))
     result = [supple.equilibrium(scene, solver="newton", tolerance=1e-8).positions for scene in scenes]
     np.testing.assert_allclose(*result, atol=1e-9)
 
 
-def test_rotation_costs_nothing():
+def test_viscosity_is_rotation_invariant():
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False)
     body = scene.add_solid(
         supple.block(1), supple.StVK(young=1e5, poisson=0.3), viscosity=supple.KelvinVoigt(1e4, 1e4)
@@ -194,18 +194,18 @@ def test_rotation_costs_nothing():
         (lambda: supple.Scene().add_solid(TET, material("stvk"), viscosity=0.1), "KelvinVoigt"),
     ],
 )
-def test_bad_input_is_reported(make, sentence):
+def test_bad_input_is_refused(make, sentence):
     with pytest.raises(SceneError, match=sentence):
         make()
 
 
-def test_pbd_says_that_it_has_none():
+def test_pbd_refuses_viscosity():
     scene, *_ = oscillator(supple.Rayleigh(0.1))
     with pytest.raises(ValueError, match="pbd has no viscosity"):
         list(supple.simulate(scene, solver="pbd", frames=1, max_iterations=2))
 
 
-def test_scene_files_have_them(tmp_path):
+def test_scene_files_with_viscosity(tmp_path):
     path = tmp_path / "bar.toml"
     path.write_text(
         """
@@ -230,8 +230,8 @@ def test_scene_files_have_them(tmp_path):
 
 @pytest.mark.parametrize("solver", ["newton", "hybrid", "pbng", "xpbd", "bpxpbd", "gpbd", "pbd"])
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_damping_of_the_mass_slows_a_flight(solver, precision):
-    """v becomes v/(1 + α Δt) in every step, of bodies that have it; and nothing else happens to them."""
+def test_mass_damping_slows_free_flight(solver, precision):
+    """v becomes v/(1 + α Δt) in every step, for bodies with damping only."""
     if solver == "newton" and precision == "float32":
         pytest.skip("Newton is in float64")
     alpha, dt = 2.0, 0.05
@@ -256,7 +256,7 @@ def test_damping_of_the_mass_slows_a_flight(solver, precision):
         np.testing.assert_allclose(v[free.vertices], np.tile([1, 2, 0], (8, 1)), atol=2e-4)
 
 
-def test_drag_is_in_the_balance_of_a_frame():
+def test_frame_balance_includes_drag():
     scene, *_ = oscillator(supple.Rayleigh(mass_factor=5.0))
     *_, frame = supple.simulate(scene, solver="newton", dt=0.01, frames=3, tolerance=1e-9)
     evaluation = frame.evaluate()

@@ -1,4 +1,4 @@
-"""Names of bodies below them in pictures."""
+"""Names below bodies in pictures."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def two_sheets():
 
 
 def texts_of(model, shapes, camera=(0, 4)):
-    """Each name with its place in the picture, from 0 to 1 across and up, and where its body is there."""
+    """Each name with its picture position, from 0 to 1 across and up, and that of its body."""
     from matplotlib.figure import Figure
 
     view = shared_view(model, shapes, size=SIZE, camera=camera, names=True)
@@ -38,7 +38,7 @@ def texts_of(model, shapes, camera=(0, 4)):
 
 
 @pytest.mark.parametrize("camera", [(0, 4), (32, 20), (0, 62)])
-def test_each_name_stands_below_the_middle_of_its_body(camera):
+def test_names_are_below_the_middle_of_their_bodies(camera):
     model = build_model(two_sheets())
     texts = texts_of(model, [model.rest], camera)
     assert [name for name, _, _ in texts] == ["left", "right"]
@@ -48,7 +48,7 @@ def test_each_name_stands_below_the_middle_of_its_body(camera):
     assert texts[0][1][0] < texts[1][1][0]
 
 
-def test_names_stand_still_in_a_film_below_all_that_a_body_does():
+def test_names_in_a_film_are_constant_and_below_all_shapes():
     model = build_model(two_sheets())
     shapes = [model.rest, model.rest - [0, 0.5, 0]]
     for _, (_, y), body in texts_of(model, shapes):
@@ -57,7 +57,7 @@ def test_names_stand_still_in_a_film_below_all_that_a_body_does():
     assert [body.seen[:, 1].min() for body in named] == pytest.approx([-0.5, -0.5])
 
 
-def test_names_are_drawn_where_they_are_requested():
+def test_names_are_drawn_on_request():
     scene = two_sheets()
     without, with_names = (supple.render(scene, size=SIZE, names=names) for names in (None, True))
     changed = np.abs(without.astype(int) - with_names.astype(int)).max(axis=2) > 60

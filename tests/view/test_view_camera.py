@@ -1,4 +1,4 @@
-"""The camera sees everything."""
+"""Cameras that fit all points into the picture."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_all_points_are_in_the_picture_and_fill_it(name, aspect, angles):
         assert np.ptp(image_points, axis=0).max() > 1.9 * MAX_FILL
 
 
-def test_up_is_up_and_x_goes_right():
+def test_y_points_up_and_x_to_the_right():
     camera = fit_camera(CLOUDS["cube"], 1.3)
     (origin, right, up), _ = camera.project(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], float))
     assert right[0] > origin[0]
@@ -37,13 +37,13 @@ def test_up_is_up_and_x_goes_right():
     assert up[0] == pytest.approx(origin[0], abs=0.05)
 
 
-def test_points_that_are_not_finite_are_left_out():
+def test_non_finite_points_are_ignored():
     points = np.vstack([CLOUDS["cube"], [[np.nan, 0, 0]]])
     np.testing.assert_array_equal(fit_camera(points, 1.0).position, fit_camera(CLOUDS["cube"], 1.0).position)
 
 
 @pytest.mark.parametrize("name", CLOUDS)
-def test_an_outline_has_the_same_camera(name):
+def test_outline_has_the_same_camera(name):
     cloud = CLOUDS[name]
     halves = [cloud[::2], cloud[1::2]] if len(cloud) > 1 else [cloud]
     expected, actual = fit_camera(cloud, 1.3), fit_camera(outline(halves), 1.3)
@@ -59,7 +59,7 @@ def test_cameras_have_names_or_angles():
             parse_camera(text)
 
 
-def test_the_front_looks_along_z_and_the_side_along_x():
+def test_front_camera_is_along_z_and_side_camera_along_x():
     cube = CLOUDS["cube"]
     assert fit_camera(cube, 1.0, (0, 0)).axes[2] == pytest.approx([0, 0, 1])
     assert fit_camera(cube, 1.0, (90, 0)).axes[2] == pytest.approx([1, 0, 0])

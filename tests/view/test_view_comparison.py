@@ -18,7 +18,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def trial(name: str, factor: float, count: int, first: float = 1e-3) -> Trial:
-    """A solver whose residual falls by a factor in each of so many iterations."""
+    """Trial of a solver whose residual falls by a factor in each iteration."""
     steps = range(count + 1)
     history = History(
         list(steps),
@@ -45,7 +45,7 @@ CASES = {
 
 @pytest.mark.parametrize("against", ["iterations", "seconds"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_plot_is_drawn_within_its_borders(tmp_path, case, against):
+def test_plot_is_drawn_within_its_borders(tmp_path, case, against):
     comparison_plot(tmp_path / "plot.png", CASES[case], against, title="A title")
     image = imread(tmp_path / "plot.png")[..., :3]
     assert image.shape[:2] == (1100, 1600)
@@ -55,7 +55,7 @@ def test_a_plot_is_drawn_within_its_borders(tmp_path, case, against):
     assert not border.any()
 
 
-def test_trials_that_were_not_run_are_left_out(tmp_path):
+def test_failed_trials_are_omitted(tmp_path):
     refused = Trial(supple.BlockXPBD(), "block_xpbd", error="it cannot")
     for name, trials in (("with.png", [refused, *CASES["one solver"]]), ("without.png", CASES["one solver"])):
         comparison_plot(tmp_path / name, trials, "iterations")
@@ -68,7 +68,7 @@ def same(one: Path, other: Path) -> bool:
 
 @pytest.mark.parametrize("count", [1, 2, 8, 16])
 @pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 500.0])
-def test_names_do_not_overlap_and_stay_near(count, spread):
+def test_names_do_not_overlap_and_stay_near_their_curves(count, spread):
     height, limits = 20.0, (100.0, 800.0)
     desired = 400 + spread * RANDOM.normal(size=count)
     left = 500 + RANDOM.choice([0.0, 5.0, 300.0], count)
@@ -92,7 +92,7 @@ def test_names_in_one_column_keep_the_order_of_their_curves():
     assert y[3] == 500
 
 
-def test_a_shared_view_sees_all_shapes():
+def test_shared_view_contains_all_shapes():
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(supple.block(3), supple.Corotated(young=1e4, poisson=0.3))
     model = supple.scene.build_model(scene)
@@ -105,7 +105,7 @@ def test_a_shared_view_sees_all_shapes():
     assert view.limits == (0.0, pytest.approx(max(moved)))
 
 
-def test_shapes_where_nothing_has_happened_do_not_set_the_colors():
+def test_unmoved_shapes_do_not_set_the_color_limits():
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(supple.block(3), supple.Corotated(young=1e4, poisson=0.3))
     model = supple.scene.build_model(scene)

@@ -1,4 +1,4 @@
-"""Fibers in pictures and files: they turn and stretch with the body."""
+"""Fibers in pictures and files rotate and stretch with the body."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def bar(fiber=(1, 0, 0), **regions):
 
 
 def rotate_about_y(model):
-    """By a quarter about z, and half as long again along what was x."""
+    """A quarter turn about z, with a stretch of 1.5 along the former x."""
     A = np.array([[0, -1, 0], [1.5, 0, 0], [0, 0, 1.0]])
     return affine(A)(model.rest, 0.0)
 
@@ -34,7 +34,7 @@ def test_fibers_turn_and_stretch_with_the_body():
 
 
 @pytest.mark.parametrize("how", ["function", "for each"])
-def test_each_tetrahedron_has_its_own(how):
+def test_fibers_may_differ_by_tetrahedron(how):
     mesh = supple.block((4, 2, 2), size=(2, 1, 1))
     random = np.random.default_rng(1).normal(size=(mesh.n_tets, 3))
     scene = supple.Scene()
@@ -63,7 +63,7 @@ def test_lines_are_on_the_surface_and_along_the_fibers():
     assert not len(make_drawing(model, model.rest, FIELDS["displacement"], (0, 1)).lines)
 
 
-def test_parts_without_fibers_have_none():
+def test_parts_without_fibers_have_no_lines():
     bone = supple.scene.Region("bone", lambda C: C[:, 0] < 1, supple.Corotated(young=1e6, poisson=0.3))
     scene, body = bar(regions=[bone])
     model = supple.scene.build_model(scene)
@@ -74,7 +74,7 @@ def test_parts_without_fibers_have_none():
     assert lines.mean(axis=1)[:, 0].min() > 0.99
 
 
-def test_only_cloth_has_none():
+def test_cloth_has_no_fiber_lines():
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_cloth(
         supple.sheet(2), supple.materials.PlaneStressStVK(young=1e5, poisson=0.3), density=0.1, thickness=1e-3
@@ -85,7 +85,7 @@ def test_only_cloth_has_none():
 
 
 @pytest.mark.parametrize("renderer", BACKENDS)
-def test_pictures_show_them(tmp_path, renderer):
+def test_pictures_show_fibers(tmp_path, renderer):
     from PIL import Image
 
     scene, _ = bar()

@@ -1,4 +1,4 @@
-"""Fields have the values that they say."""
+"""Values of fields for coloring."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def values(name, model, positions, step=None):
     return FIELDS[name].values(model, positions, step)
 
 
-def test_volume_ratio_is_that_of_a_scaled_body(model):
+def test_volume_ratio_of_a_scaled_body(model):
     np.testing.assert_allclose(values("volume_ratio", model, 2 * model.rest), 8.0)
 
 
@@ -35,7 +35,7 @@ def test_energy_density_is_that_of_the_material(model):
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_the_residual_is_the_slope_of_the_potential(model, dynamic):
+def test_residual_is_the_derivative_of_the_potential(model, dynamic):
     x = bent(model.rest)
     step = Step(0.01, model.rest + 0.01) if dynamic else None
     residual = values("residual", model, x, step)
@@ -54,7 +54,7 @@ def test_the_residual_is_the_slope_of_the_potential(model, dynamic):
         assert residual[vertex] == pytest.approx(np.linalg.norm(slope), rel=1e-3, abs=1e-2)
 
 
-def test_the_residual_forgets_the_step_of_an_earlier_picture(model):
+def test_residual_uses_only_the_given_step(model):
     x = bent(model.rest)
     before = values("residual", model, x)
     values("residual", model, x, Step(0.01, x + 1.0))
@@ -77,14 +77,14 @@ def test_bodies_are_numbered_and_named(model):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_the_color_bar_of_any_values_has_two_ends(name):
+def test_color_limits_are_never_equal(name):
     for constant in (0.0, 1.0, np.nan):
         low, high = FIELDS[name].limits(np.full(4, constant))
         assert low < high
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_colors_are_colors_even_of_what_is_not_finite(name):
+def test_non_finite_values_have_colors(name):
     field = FIELDS[name]
     numbers = np.array([0.0, 1.0, 2.0]) if field.separate else np.array([0.0, 0.5, -3.0, np.nan, np.inf])
     colors = field.paint(numbers, field.limits(numbers))
@@ -93,14 +93,14 @@ def test_colors_are_colors_even_of_what_is_not_finite(name):
     assert len(np.unique(colors.round(6), axis=0)) > 1
 
 
-def test_few_peaks_do_not_hide_the_rest():
+def test_few_peaks_do_not_determine_the_color_limits():
     calm = np.linspace(0, 1, 1000)
     _, high = FIELDS["energy_density"].limits(np.append(calm, [1e6, 1e7]))
     assert high < 2
 
 
-def test_stresses_are_those_of_evaluate(model):
-    """Of a body that is deformed evenly they are the same everywhere, and of any body means."""
+def test_stresses_equal_those_of_evaluate(model):
+    """Uniform for a uniformly deformed body, and vertex means for any body."""
     F = np.array([[1.2, 0.1, 0], [0, 0.9, 0.2], [0.1, 0, 1.1]])
     evaluation = supple.evaluate(model, model.rest @ F.T)
     expected = {

@@ -1,4 +1,4 @@
-"""Films have as many pictures as were requested, and they move."""
+"""Films have the requested number of pictures, and they move."""
 
 import imageio_ffmpeg
 import numpy as np
@@ -27,7 +27,7 @@ def shapes(model):
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # read_frames leaves pipes open
-def test_a_film_is_written_in_several_formats_at_once(tmp_path, model, shapes):
+def test_film_is_written_in_several_formats_at_once(tmp_path, model, shapes):
     paths = [tmp_path / f"film.{kind}" for kind in ("mp4", "gif", "webp")]
     seen = []
     film(paths, model, shapes, size=SIZE, fps=10, progress=lambda *at: seen.append(at), renderer="matplotlib")
@@ -43,7 +43,7 @@ def test_a_film_is_written_in_several_formats_at_once(tmp_path, model, shapes):
     assert seen == [(i, 5) for i in range(6)]
 
 
-def test_an_interrupted_film_ends_its_encoder(tmp_path, model, shapes):
+def test_interrupted_film_ends_its_encoder(tmp_path, model, shapes):
     def interrupt(done, pictures):
         if done == 2:
             raise KeyboardInterrupt
@@ -57,7 +57,7 @@ def test_other_kinds_of_film_are_refused(tmp_path, model, shapes):
         film(tmp_path / "film.avi", model, shapes, size=SIZE, renderer="matplotlib")
 
 
-def test_a_turntable_never_crops_the_body(model, shapes):
+def test_turntable_never_crops_the_body(model, shapes):
     view = shared_view(model, shapes)
     cameras = turntable_cameras(view.seen, 1.3, (32.0, 20.0), 7)
     points = np.concatenate([shape.positions for shape in shapes])

@@ -1,4 +1,4 @@
-"""Pictures are drawn, by both renderers."""
+"""Pictures by both renderers."""
 
 import sys
 from dataclasses import replace
@@ -53,7 +53,7 @@ def render(renderer, drawing: Drawing, camera: Camera, theme=LIGHT) -> np.ndarra
 
 @pytest.mark.parametrize("renderer", RENDERERS)
 @pytest.mark.parametrize("stretch", [(1, 1, 1), (5, 0.3, 0.3), (0.2, 4, 0.2)])
-def test_the_body_is_drawn_where_there_is_room_for_it(renderer, model, stretch):
+def test_body_is_inside_the_free_area(renderer, model, stretch):
     drawing = draw(model, bent(model.rest) * stretch)
     image = render(renderer, drawing, camera_for(drawing))
     assert image.shape == (SIZE[1], SIZE[0], 3)
@@ -78,7 +78,7 @@ def test_both_renderers_draw_the_same_silhouette(drawing):
 
 
 @needs_vtk
-def test_a_renderer_that_is_used_again_draws_the_new_shape(model, drawing):
+def test_reused_renderer_draws_the_new_shape(model, drawing):
     camera = camera_for(drawing)
     used = with_vtk.Renderer(SIZE, LIGHT)
     try:
@@ -92,7 +92,7 @@ def test_a_renderer_that_is_used_again_draws_the_new_shape(model, drawing):
 
 @pytest.mark.parametrize("renderer", BACKENDS)
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_picture_has_the_size_requested_and_is_not_blank(tmp_path, model, renderer, field):
+def test_picture_has_the_requested_size_and_is_not_blank(tmp_path, model, renderer, field):
     theme = "dark" if field in ("residual", "body") else "light"
     path = tmp_path / "picture.png"
     options = {"field": field, "theme": theme, "renderer": renderer, "size": (640, 480)}
@@ -110,7 +110,7 @@ SIZES = [(160, 160), (160, 320), (320, 160), (320, 240), (240, 320), (480, 360),
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", FIELDS)
-def test_nothing_around_the_body_is_clipped_or_covers_it(size, name):
+def test_annotations_are_inside_the_picture_and_outside_the_body(size, name):
     layout, camera = layout_for(size), fit_camera(np.zeros((1, 3)), 1.0)
     names = {number: f"a body with a long name, {number}" for number in range(40)}
     furniture = Annotations(size, LIGHT, TITLE, FIELDS[name], (1e-3, 39.5), names)
@@ -126,7 +126,7 @@ def test_nothing_around_the_body_is_clipped_or_covers_it(size, name):
     assert surroundings.any() == (layout.side > 0)
 
 
-def test_captions_lose_full_parts_and_do_not_come_and_go():
+def test_captions_drop_full_parts_consistently():
     camera = fit_camera(np.zeros((1, 3)), 1.0)
     furniture = Annotations((480, 360), LIGHT, "", DISPLACEMENT, (0.0, 1.0), {})
     blank, seen = np.zeros((360, 480, 3), np.uint8), []
@@ -156,7 +156,7 @@ def area(points, triangles) -> float:
     return supple.TriMesh(points, triangles).area
 
 
-def test_a_skin_takes_separate_values_of_the_vertices_it_follows():
+def test_skin_takes_separate_values_of_the_nearest_vertices():
     coarse, fine = supple.block(2), supple.block(5)
     scene = supple.Scene(gravity=(0, 0, 0))
     skin = supple.TriMesh(fine.points, fine.surface)
@@ -184,7 +184,7 @@ def test_pins_and_attachments_are_visible(renderer, part):
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
-def test_the_shadow_darkens_the_ground_below_the_body(renderer, model, drawing):
+def test_shadow_darkens_the_ground_below_the_body(renderer, model, drawing):
     camera = camera_for(drawing)
     grounded = draw(model, bent(model.rest), ground=float(drawing.points[:, 1].min()) - 0.1)
     with_shadow, without = render(renderer, grounded, camera), render(renderer, drawing, camera)
@@ -194,7 +194,7 @@ def test_the_shadow_darkens_the_ground_below_the_body(renderer, model, drawing):
 
 
 @pytest.mark.parametrize("renderer", BACKENDS)
-def test_a_body_that_is_not_finite_everywhere_is_drawn_nevertheless(tmp_path, model, renderer):
+def test_body_with_non_finite_positions_is_drawn(tmp_path, model, renderer):
     positions = bent(model.rest)
     positions[5] = np.nan
     picture(tmp_path / "a.png", model, positions, renderer=renderer, size=SIZE)
@@ -202,7 +202,7 @@ def test_a_body_that_is_not_finite_everywhere_is_drawn_nevertheless(tmp_path, mo
 
 
 @pytest.mark.parametrize("renderer", BACKENDS)
-def test_a_body_is_seen_from_below_as_well(tmp_path, model, renderer):
+def test_body_is_drawn_from_below(tmp_path, model, renderer):
     picture(tmp_path / "a.png", model, bent(model.rest), camera=(0, -60), renderer=renderer, size=SIZE)
     image = 255 * imread(tmp_path / "a.png")[:, : round((1 - LAYOUT.side) * SIZE[0])]
     colored = np.ptp(image[..., :3], axis=-1) > 20
@@ -219,7 +219,7 @@ def test_unknown_names_are_refused(tmp_path, model):
             picture(tmp_path / "a.png", model, model.rest, **options)
 
 
-def test_where_vtk_crashes_matplotlib_draws_and_says_what_is_missing(tmp_path, monkeypatch, model):
+def test_matplotlib_replaces_a_crashing_vtk_and_names_the_missing_package(tmp_path, monkeypatch, model):
     monkeypatch.setattr(with_vtk, "VTK_PROBE", "import os; os.abort()")
     with_vtk.vtk_problem.cache_clear()
     try:
@@ -231,7 +231,7 @@ def test_where_vtk_crashes_matplotlib_draws_and_says_what_is_missing(tmp_path, m
     assert (tmp_path / "a.png").exists()
 
 
-def test_probing_happens_once(monkeypatch):
+def test_vtk_is_probed_once(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with_vtk.vtk_problem.cache_clear()
     assert with_vtk.vtk_problem() == with_vtk.VTK_MISSING
@@ -241,8 +241,8 @@ def test_probing_happens_once(monkeypatch):
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
-def test_rollers_look_unlike_pins(renderer):
-    """The same vertices, pinned wholly and along a direction."""
+def test_rollers_and_pins_are_drawn_differently(renderer):
+    """The same vertices, fully pinned and along one direction."""
     images = []
     for axes in ("xyz", "y"):
         scene = supple.Scene(gravity=(0, 0, 0))

@@ -1,4 +1,4 @@
-"""Curves of how solves went."""
+"""Plots of residual and energy histories."""
 
 import math
 
@@ -35,7 +35,7 @@ def test_history_plot(tmp_path, count, name, quantity, against):
 
 
 @pytest.mark.parametrize("last", [0.0, math.inf, math.nan])
-def test_what_a_logarithm_cannot_show_is_left_out(tmp_path, last):
+def test_non_positive_values_are_omitted_on_a_logarithmic_axis(tmp_path, last):
     for name, histories in (
         ("a", {"one": history(last), "two": history(0.1)}),
         ("b", {"one": history(last)}),
@@ -50,6 +50,6 @@ def test_what_a_logarithm_cannot_show_is_left_out(tmp_path, last):
     assert ink["f"] < ink["g"]  # a point less
 
 
-def test_energies_are_drawn_above_the_lowest():
+def test_energies_are_plotted_above_the_lowest():
     np.testing.assert_array_equal(above_lowest(np.array([3.0, -1.0, 0.0])), [4.0, np.nan, 1.0])
     assert np.isnan(above_lowest(np.array([np.nan, np.inf]))).all()

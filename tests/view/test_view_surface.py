@@ -1,4 +1,4 @@
-"""The surface that is drawn: sharp edges stay sharp, smooth ones smooth, pins and attachments are found."""
+"""Drawn surfaces: sharp and smooth edges, pins and attachments."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def model_of(mesh: supple.TetMesh) -> supple.Scene:
     return supple.scene.build_model(scene)
 
 
-def test_a_block_has_flat_sides():
+def test_block_has_flat_sides():
     model = model_of(supple.block(3))
     surface = surface_of(model)
     assert len(surface.source) == 6 * 16
@@ -27,7 +27,7 @@ def test_a_block_has_flat_sides():
     assert (np.einsum("ij,ij->i", normals, points) > 0.49).all()
 
 
-def test_a_ball_is_smooth():
+def test_ball_is_smooth():
     mesh = supple.ball(resolution=6)
     model = model_of(mesh)
     surface = surface_of(model)
@@ -56,7 +56,7 @@ def test_marked_pins_are_pinned_and_separate():
     assert separations.min() > 0.045 * np.sqrt(3)
 
 
-def test_attachments_join_what_they_hold():
+def test_attachment_lines_join_vertex_and_anchor():
     model = supple.scene.build_model(bar_and_ball(attached=True))
     attached, anchors = np.moveaxis(attachment_lines(model, model.rest), 1, 0)
     assert (attached[:, 1] < 1.6).all()
@@ -73,7 +73,7 @@ def test_attachments_to_fixed_points_end_there():
     assert links[:, 0, 1] == pytest.approx(1.25)
 
 
-def test_the_shadow_is_below_the_body_and_fades_out():
+def test_shadow_is_below_the_body_and_fades_out():
     model = model_of(supple.ball(radius=0.5, resolution=4))
     surface = surface_of(model)
     corners = surface.corners(model.rest)
@@ -95,7 +95,7 @@ def test_light_comes_from_above():
     assert (shade(grey, up, axes) > shade(grey, down, axes) + 0.1).all()
 
 
-def test_what_is_pinned_along_some_directions_is_marked_otherwise():
+def test_rollers_are_marked_differently_from_pins():
     scene = supple.Scene()
     body = scene.add_solid(supple.block(3), supple.Corotated(young=1e4, poisson=0.3))
     scene.pin(body.where(lambda X: X[:, 0] <= 0))

@@ -1,4 +1,4 @@
-"""Cloth drawn as thick as it is: both sides apart, a rim around them, everything else as it was."""
+"""Cloth drawn with its thickness: two sides, a rim, and unchanged other bodies."""
 
 import numpy as np
 import pytest
@@ -26,8 +26,8 @@ def volume_of(corners, triangles):
 
 
 @pytest.mark.parametrize("pattern", ["alternating", "equilateral"])
-def test_a_sheet_becomes_a_closed_slab(pattern):
-    """Its volume is area times thickness, and normals point out of it."""
+def test_sheet_becomes_a_closed_slab(pattern):
+    """Its volume is area times thickness, and normals point outwards."""
     mesh = supple.sheet(4, (1.0, 0.5), pattern=pattern)
     model = model_of(mesh)
     surface = surface_of(model, 1.0)
@@ -38,7 +38,7 @@ def test_a_sheet_becomes_a_closed_slab(pattern):
     assert np.einsum("ci,ci->c", surface.normals(corners), outwards).min() > 0.99
 
 
-def test_thickness_is_that_of_each_body_times_what_is_requested():
+def test_thickness_is_that_of_each_body_times_the_factor():
     tube = supple.meshes.tube(0.2, 0.5, 24)
     model = model_of(tube, block=True)
     surface = surface_of(model, 5.0)
@@ -59,7 +59,7 @@ def test_closed_surfaces_have_no_rim():
 
 
 def test_folds_do_not_tear_a_slab():
-    """Corners are doubled along edges that are sharp at rest, and still stand at one place."""
+    """Corners are doubled along sharp rest edges, but stay coincident."""
     flat = supple.sheet((2, 1))
     roof = supple.TriMesh(
         flat.points + np.outer(0.5 - np.abs(flat.points[:, 0] - 0.5), (0, 0, 2)), flat.triangles
@@ -71,7 +71,7 @@ def test_folds_do_not_tear_a_slab():
     assert len(np.unique(np.round(ridge, 9), axis=0)) == 4
 
 
-def test_every_field_can_be_painted_on_it():
+def test_slab_can_be_colored_by_every_field():
     model = model_of(supple.sheet(3), block=True)
     for name in ("displacement", "volume_ratio", "bending_angle", "body"):
         drawing = make_drawing(model, model.rest, field_named(name), (0.0, 1.0), thickness=2.0)
@@ -79,7 +79,7 @@ def test_every_field_can_be_painted_on_it():
         assert np.isfinite(drawing.paint.points).all()
 
 
-def test_pictures_show_it():
+def test_pictures_show_the_thickness():
     scene = supple.Scene()
     scene.add_cloth(supple.sheet(4, plane="xz"), MEMBRANE, thickness=0.1)
     flat, thick = (supple.render(scene, camera=(0, 0), size=(320, 240), thickness=t) for t in (0, 1))

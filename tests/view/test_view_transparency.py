@@ -1,4 +1,4 @@
-"""Obstacles in pictures: what is small and near is in sight, and what is clear hides nothing."""
+"""Obstacles in pictures: framing of small near obstacles, and transparency."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def seen_from(model, *times):
     return shared_view(model, [Shape(model.rest, time=time) for time in times or (np.inf,)]).camera
 
 
-def test_small_obstacles_near_bodies_are_in_sight_at_all_times():
+def test_small_obstacles_near_bodies_are_in_the_picture_at_all_times():
     rise = supple.Translate((0, 0.4, 0))
     model = model_with(supple.Sphere(0.3, (0.5, 1.4, 0.5)), motion=rise)
     camera, plain = seen_from(model, 0.0, 1.0), seen_from(model_with())
@@ -48,7 +48,7 @@ def test_small_obstacles_near_bodies_are_in_sight_at_all_times():
     ],
     ids=["plane", "wall", "far away"],
 )
-def test_what_is_large_or_far_does_not_make_bodies_small(shape):
+def test_large_and_distant_obstacles_do_not_change_the_camera(shape):
     assert np.array_equal(seen_from(model_with(shape)).position, seen_from(model_with()).position)
 
 
@@ -66,7 +66,7 @@ def test_balls_are_clear_in_the_middle_and_have_a_rim():
     assert np.ptp(colors[:, 0]) > 0.1, "light falls on it"
 
 
-def test_nothing_is_nothing():
+def test_no_obstacles_give_no_triangles():
     corners, colors = transparent_obstacles(
         np.empty((0, 3)), np.empty((0, 3), int), (0, 0, 0), seen_from(model_with())
     )
@@ -75,7 +75,7 @@ def test_nothing_is_nothing():
 
 
 @pytest.mark.parametrize("kind", RENDERERS)
-def test_renderers_show_them(kind):
+def test_renderers_show_transparent_obstacles(kind):
     model = model_with(supple.Sphere(0.3, (0.5, 1.4, 0.5)))
     drawing, camera = make_drawing(model, model.rest, FIELDS["displacement"], (0.0, 1.0)), seen_from(model)
     bare = replace(drawing, obstacles=(np.empty((0, 3)), np.empty((0, 3), int)))
@@ -105,7 +105,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_triangles_of_obstacles_are_turned_outwards(name):
-    """So that those that face the camera are the near ones."""
+    """The triangles that face the camera are the near ones."""
     model = model_with(SHAPES[name]())
     points, triangles = obstacle_triangles(model.obstacles, 0.0, model.rest)
     a, b, c = np.moveaxis(points[triangles], 1, 0)

@@ -1,4 +1,4 @@
-"""Models to draw: a bar that is pinned at one end, and a ball that a spring ties to it."""
+"""Models for pictures: a bar pinned at one end, and a ball tied to it by a spring."""
 
 import numpy as np
 import pytest
@@ -33,6 +33,6 @@ def bent(points: np.ndarray) -> np.ndarray:
 
 
 def empty(image: np.ndarray, background: str) -> np.ndarray:
-    """(h, w) bool: True where nothing is drawn."""
+    """Mask (h, w) bool of the background pixels."""
     color = np.round(255 * np.array(to_rgb(background)))
     return (np.abs(image[..., :3].astype(int) - color) <= 2).all(axis=-1)

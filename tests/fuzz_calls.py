@@ -1,4 +1,4 @@
-"""Calls of all doors with arguments that are no good."""
+"""Calls of all public functions with wrong arguments."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from storm import Tally
-from storm_doors import more_doors
+from fuzz import Tally
+from fuzz_valid_calls import more_valid_calls
 
 import supple
 from supple.materials import MATERIALS, MEMBRANES, Isotropic, examples_of
 from supple.solvers import SOLVERS
 
 
-class Entry:
-    """Nothing that anybody could want."""
+class UnrelatedObject:
+    """A value that no function accepts."""
 
     def __repr__(self) -> str:
         return "<Thing>"
 
 
-WRONG = [
+WRONG_VALUES = [
     None, -1, 0, 1.5, math.nan, math.inf, 1e308, 1e-300, 10**30, True, "x", "", b"x", [], {}, (), [1, 2],
     [None], ["x", "y", "z"], [math.nan] * 3, [1e200] * 3, np.full((8, 3), np.nan), np.zeros((2, 2)),
-    np.zeros((8, 3), complex), np.array("x"), Entry(), supple.PBNG, lambda *given: 0, Path("nowhere.toml"),
+    np.zeros((8, 3), complex), np.array("x"), UnrelatedObject(), supple.PBNG, lambda *given: 0,
+    Path("nowhere.toml"),
 ]  # fmt: skip
 
 
-def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
-    """Every public function and class with arguments that are right, by name."""
+def valid_calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+    """Every public function and class with valid arguments, by name."""
     scene = supple.Scene(gravity=(0, -1, 0))
     mesh, soft = supple.block(1), supple.Corotated(young=1e3, poisson=0.3)
     body = scene.add_solid(mesh, soft, density=1.0)
@@ -51,7 +52,7 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     variation |= {"pins": {left: left.points}, "forces": {body: (1, 0, 0)}, "materials": {body: soft}}
 
     def new_object(name: str) -> Callable[..., Any]:
-        return lambda **given: getattr(copy.copy(_with_lists(scene)), name)(**given)
+        return lambda **given: getattr(copy.copy(_copy_with_lists(scene)), name)(**given)
 
     def vary(**given: Any) -> Any:
         return list(supple.equilibria(scene, [supple.Variation(**given)], max_iterations=1))
@@ -130,32 +131,32 @@ def doors(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             table[f"{kind.__name__}.from_lame"] = kind.from_lame, {"mu": 1e3, "lam": 1e3}
     for name, solver in SOLVERS.items():
         table[name] = solver, {option.name: option.default for option in fields(solver)}  # type: ignore[arg-type]
-    return table | more_doors(folder)
+    return table | more_valid_calls(folder)
 
 
-def _with_lists(scene: supple.Scene) -> supple.Scene:
-    """A copy whose lists are its own."""
+def _copy_with_lists(scene: supple.Scene) -> supple.Scene:
+    """A copy of a scene with separate lists."""
     other = copy.copy(scene)
     for name in ("bodies", "pins", "loads", "attachments", "springs", "varying_parameters", "user_terms"):
         setattr(other, name, list(getattr(scene, name)))
     return other
 
 
-def bad_calls(folder: Path) -> list[tuple[str, Callable[[], Any]]]:
-    """Every public function with every argument wrong in every way, one at a time."""
+def wrong_calls(folder: Path) -> list[tuple[str, Callable[[], Any]]]:
+    """Every public function with one argument replaced by each of the wrong values."""
     calls = []
-    for name, (function, right) in doors(folder).items():
+    for name, (function, right) in valid_calls(folder).items():
         for argument in right:
-            for wrong in WRONG:
+            for wrong in WRONG_VALUES:
                 given = {**right, argument: wrong}
                 text = " ".join(repr(wrong).split())[:40]
                 calls.append((f"{name}({argument}={text})", lambda f=function, g=given: f(**g)))
     return calls
 
 
-def storm_of_calls(count: int | None, folder: Path, seed: int = 0) -> Tally:
-    """So many of them, at random; all of them unless given."""
-    tally, calls = Tally(), bad_calls(folder)
+def run_wrong_calls(count: int | None, folder: Path, seed: int = 0) -> Tally:
+    """Run `count` random wrong calls, or all of them by default."""
+    tally, calls = Tally(), wrong_calls(folder)
     order = np.random.default_rng(seed).permutation(len(calls))[:count]
     for number in order:
         tally.add(*calls[number])

@@ -1,45 +1,45 @@
-"""A small storm of bad input, see storm.py; `benchmarks/storm.py` makes a large one."""
+"""A short fuzz test of bad input, see fuzz.py; `benchmarks/storm.py` runs a long one."""
 
 import numpy as np
 import pytest
-from storm import is_reported, judge
-from storm_calls import doors, storm_of_calls
-from storm_doors import ELSEWHERE, NO_DOORS
-from storm_scenes import small_scenes, solve_scene, storm_of_scenes, to_toml
+from fuzz import is_reported, judge
+from fuzz_calls import run_wrong_calls, valid_calls
+from fuzz_scenes import run_mutated_scenes, small_scenes, solve_scene, to_toml
+from fuzz_valid_calls import NEVER_CALLED, TESTED_ELSEWHERE
 
 import supple
 from supple.solvers import SOLVERS
 from supple.solvers.acceleration import ACCELERATIONS
 
 SCENES = ("bar_gravity", "twist", "cantilevers")
-"""Some that take the same kernels as other tests."""
+"""Scenes that share their kernels with other tests."""
 
 
-def test_small_scenes_are_right_before_they_are_changed(tmp_path):
+def test_unchanged_scenes_are_valid(tmp_path):
     path = tmp_path / "scene.toml"
     for name, table in small_scenes().items():
         path.write_text(to_toml(table), encoding="utf-8")
         assert supple.load_scene(path).scene.bodies, name
 
 
-def test_scenes_give_a_result_or_a_sentence(tmp_path):
-    tally = storm_of_scenes(120, tmp_path, seed=1, names=SCENES, precisions=("float64",))
+def test_mutated_scenes_give_a_result_or_an_error_message(tmp_path):
+    tally = run_mutated_scenes(120, tmp_path, seed=1, names=SCENES, precisions=("float64",))
     assert tally.findings == []
     assert tally.counts["sentence"] > 30
     assert tally.counts["answer"] > 5
 
 
-def test_calls_give_a_result_or_a_sentence(tmp_path):
-    tally = storm_of_calls(200, tmp_path, seed=1)
+def test_wrong_calls_give_a_result_or_an_error_message(tmp_path):
+    tally = run_wrong_calls(200, tmp_path, seed=1)
     assert tally.findings == []
     assert tally.counts["sentence"] > 100
 
 
-def test_every_public_name_is_a_door(tmp_path):
-    """What is new gets its wrong calls, too."""
-    tried = {name.split(".")[0].split()[0] for name in doors(tmp_path)}
+def test_every_public_name_is_fuzzed(tmp_path):
+    """New public names need an entry in the lists of calls."""
+    tried = {name.split(".")[0].split()[0] for name in valid_calls(tmp_path)}
     tried |= {kind.__name__ for kind in (*SOLVERS.values(), *ACCELERATIONS.values())}
-    assert set(supple.__all__) - tried - NO_DOORS - ELSEWHERE.keys() == set()
+    assert set(supple.__all__) - tried - NEVER_CALLED - TESTED_ELSEWHERE.keys() == set()
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_findings_are_detected(act):
     assert judge(act)[0] == "finding"
 
 
-def test_sentences_are_distinguished_from_tracebacks():
+def test_own_error_messages_are_recognized():
     with pytest.raises(ValueError, match="young must be positive") as raised:
         supple.Corotated(young=-1, poisson=0.3)
     assert is_reported(raised.value)
 
 
-def test_unchanged_scenes_are_answered(tmp_path):
+def test_unchanged_scenes_are_solved(tmp_path):
     path = tmp_path / "scene.toml"
     path.write_text(to_toml(small_scenes(SCENES)["bar_gravity"]), encoding="utf-8")
     assert judge(lambda: solve_scene(path)) == ("answer", "")

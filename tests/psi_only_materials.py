@@ -1,4 +1,4 @@
-"""The materials with formulas for their derivatives, again, with ψ only."""
+"""The materials with hand-written derivatives, defined again by ψ only."""
 
 import math
 
@@ -46,7 +46,7 @@ class LinearElastic(Isotropic):
 
 
 class StretchedCorotated(Isotropic):
-    """The same as the first, in principal stretches."""
+    """The corotated material in principal stretches."""
 
     def psi(self, stretches):
         x, y, z = stretches
@@ -54,7 +54,7 @@ class StretchedCorotated(Isotropic):
         return self.mu * shear + 0.5 * self.lam * (x * y * z - 1) ** 2
 
 
-TWINS = {
+PSI_ONLY = {
     "corotated": Corotated,
     "neo_hookean": NeoHookean,
     "stable_neo_hookean": StableNeoHookean,
@@ -62,4 +62,4 @@ TWINS = {
     "stvk": StVK,
     "linear_elastic": LinearElastic,
 }
-"""By the name of what each is a twin of."""
+"""Classes of this module by the names of the materials with formulas."""

@@ -1,9 +1,9 @@
-"""A storm of bad input: gallery scenes changed at random (`storm_scenes`), and calls with arguments that are
-no good (`storm_calls`).
+"""Fuzz testing of bad input: randomly mutated gallery scenes (`fuzz_scenes`), and calls with wrong arguments
+(`fuzz_calls`).
 
-Whatever happens must be an answer or a sentence: an error that our own code raises, of the right kind.
-Anything else is a finding: other exceptions, warnings of NumPy, and reports that say "ok" next to figures
-that are not finite.
+The outcome of a case must be an answer or a sentence: an error message raised by supple's own code, of the
+right type. Everything else is a finding: other exceptions, warnings of NumPy, and reports that say "ok" next
+to non-finite values.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ import numpy as np
 
 import supple
 
-PATIENCE = 60
-"""Seconds of processors after which a case counts as hanging, or ten times as many by the clock: on a busy
-machine the kernels that it compiles take long."""
+MAX_CASE_SECONDS = 60
+"""Processor time after which a case counts as hanging; the limit of wall time is ten times as long, since its
+kernels may compile on a busy machine."""
 
 
 @dataclass
 class Tally:
-    """How cases ended, and those that ended as none should."""
+    """Counts of outcomes, and the findings."""
 
     counts: Counter = field(default_factory=Counter)
     findings: list[dict[str, str]] = field(default_factory=list)
@@ -44,22 +44,22 @@ class Tally:
 
 
 def judge(act: Callable[[], Any]) -> tuple[str, str]:
-    """ "answer" or "sentence" with nothing more to say, or "finding" and what it is."""
+    """Outcome of a case and description of a finding: ("answer" or "sentence", "") or ("finding", text)."""
     try:
-        with warnings.catch_warnings(record=True) as heard, time_limit(PATIENCE):
+        with warnings.catch_warnings(record=True) as heard, time_limit(MAX_CASE_SECONDS):
             warnings.simplefilter("always")
             result = act()
     except (ValueError, TypeError, OSError) as error:
-        return ("sentence", "") if is_reported(error) else ("finding", last_words(error))
+        return ("sentence", "") if is_reported(error) else ("finding", describe_error(error))
     except Exception as error:
-        return "finding", last_words(error)
+        return "finding", describe_error(error)
     raw = [str(w.message) for w in heard if issubclass(w.category, RuntimeWarning)]
-    wrong = raw[0] if raw else not_finite(result)
+    wrong = raw[0] if raw else find_non_finite(result)
     return ("finding", wrong) if wrong else ("answer", "")
 
 
 def is_reported(error: BaseException) -> bool:
-    """Whether our own code raises it, with a sentence; an OSError names its file."""
+    """True if supple's own code raises the error with a message; an OSError must name its file."""
     if isinstance(error, OSError) and error.filename:
         return True
     frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -68,13 +68,14 @@ def is_reported(error: BaseException) -> bool:
     return ours and line.startswith("raise ") and len(str(error).split()) > 3
 
 
-def last_words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
+    """Type, message and location of an error."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"[:300]
 
 
-def not_finite(result: Any) -> str:
-    """What is wrong with a result whose report says that all is well."""
+def find_non_finite(result: Any) -> str:
+    """Non-finite values of a result whose report is ok; empty if there are none."""
     for one in result if isinstance(result, list) else [result]:
         if isinstance(one, supple.Result):
             if not np.isfinite(one.positions).all():
@@ -88,7 +89,7 @@ def not_finite(result: Any) -> str:
 
 @contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """A RuntimeError where it takes longer, on systems that have alarms."""
+    """Context that raises a RuntimeError after a time limit, on systems with alarms."""
     if not hasattr(signal, "setitimer"):
         yield
         return

@@ -1,4 +1,4 @@
-"""Scenes of the gallery, made small and changed at random."""
+"""Scenes of the gallery, made small and mutated at random."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from storm import Tally
+from fuzz import Tally
 
 import supple
 
@@ -21,8 +21,8 @@ SCENES = Path(__file__).resolve().parents[1] / "scenes"
 
 
 def small_scenes(names: tuple[str, ...] = ()) -> dict[str, dict[str, Any]]:
-    """The gallery with a few cells for each body, by name; bodies from files become blocks. What is selected
-    by a place becomes a side, where so few vertices would leave nothing there."""
+    """The gallery by name, with a few cells per body; mesh files become blocks, and selections by position
+    become sides, since few vertices would leave them empty."""
     scenes = {}
     for path in sorted(SCENES.glob("*.toml")):
         if not names or path.stem in names:
@@ -61,14 +61,14 @@ def _shrink(solid: dict[str, Any]) -> None:
             mesh[kind]["resolution"] = 2 if kind == "ball" else 1
 
 
-ODD = [
+ODD_VALUES = [
     math.nan, math.inf, -math.inf, 0, -1, 1.5, 1e308, -1e308, 1e200, -1e200, 1e-300, 1e30, 1e29, 1e12, 1e-12,
     10**30, 2**31, -(2**63), True, False, "", "x", "pbng", "a/b", "\u0000", "ä" * 300, [], {}, [[]], [1, 2],
     [0, 0, 0], [1e200, 0, 0], ["x", "y", "z"], [math.nan] * 3, {"x": 1}, {"block": {}}, [[0, 0, 0]] * 3,
 ]  # fmt: skip
 
 
-SIZES = (
+SIZE_KEYS = (
     "cells",
     "resolution",
     "major",
@@ -78,31 +78,31 @@ SIZES = (
     "newton_steps",
     "max_iterations",
 )
-"""Keys whose numbers mean memory or time: they get none that are right and extreme."""
+"""Keys that determine memory or time: they get no valid extreme numbers."""
 
 
 class Nested(NamedTuple):
-    """Brackets in brackets."""
+    """Brackets nested to a depth."""
 
     depth: int
 
 
-def mutated(table: dict[str, Any], random: np.random.Generator) -> tuple[dict[str, Any], str]:
-    """The table with one to three changes, and what they are."""
+def mutate(table: dict[str, Any], random: np.random.Generator) -> tuple[dict[str, Any], str]:
+    """A table with one to three changes, and their description."""
     table = copy.deepcopy(table)
-    change = _scale if random.random() < 0.5 else _change
+    change = _scale_number if random.random() < 0.5 else _change_entry
     changes = [change(table, random) for _ in range(random.integers(1, 4))]
     return table, "; ".join(changes)
 
 
-def _scale(table: dict[str, Any], random: np.random.Generator) -> str:
-    """A number becomes another one, of any magnitude or sign; so the file is right but for what it says."""
+def _scale_number(table: dict[str, Any], random: np.random.Generator) -> str:
+    """Scale one number to any magnitude or sign, in an otherwise valid file."""
     locations = [
         (holder, key, name)
         for holder, key, name in _locations(table)
         if isinstance(holder[key], int | float)
         and not isinstance(holder[key], bool)
-        and not any(size in name for size in (*SIZES, "where"))
+        and not any(size in name for size in (*SIZE_KEYS, "where"))
     ]
     holder, key, name = locations[random.integers(len(locations))]
     power = random.choice([-290, -30, -20, -12, -9, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 9, 12, 20, 30, 290])
@@ -111,7 +111,8 @@ def _scale(table: dict[str, Any], random: np.random.Generator) -> str:
     return f"{name} = {holder[key]:g}"
 
 
-def _change(table: dict[str, Any], random: np.random.Generator) -> str:
+def _change_entry(table: dict[str, Any], random: np.random.Generator) -> str:
+    """Remove, duplicate, nest or replace one entry."""
     locations = list(_locations(table))
     if not locations:
         return "nothing is left"
@@ -131,15 +132,15 @@ def _change(table: dict[str, Any], random: np.random.Generator) -> str:
             holder[key] = Nested(depth)
             return f"{name} is {depth} deep"
         case _:
-            holder[key] = copy.deepcopy(ODD[random.integers(len(ODD))])
+            holder[key] = copy.deepcopy(ODD_VALUES[random.integers(len(ODD_VALUES))])
     value = holder[key]
-    if any(size in name for size in SIZES) and isinstance(value, int | float) and 0 < value < 2**31:
+    if any(size in name for size in SIZE_KEYS) and isinstance(value, int | float) and 0 < value < 2**31:
         holder[key] = min(value, 3) if isinstance(value, int) else 1.5
     return f"{name} = {str(holder[key])[:60]}"
 
 
 def _locations(value: Any, name: str = "") -> Iterator[tuple[Any, Any, str]]:
-    """(holder, key, name) of everything in a table."""
+    """(holder, key, name) of every entry of a table."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         yield value, key, f"{name}.{key}".lstrip(".")
@@ -147,25 +148,27 @@ def _locations(value: Any, name: str = "") -> Iterator[tuple[Any, Any, str]]:
 
 
 def to_toml(table: dict[str, Any]) -> str:
-    return "\n".join(f"{json.dumps(key)} = {_toml(value)}" for key, value in table.items()) + "\n"
+    return "\n".join(f"{json.dumps(key)} = {_toml_value(value)}" for key, value in table.items()) + "\n"
 
 
-def _toml(value: Any) -> str:
+def _toml_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
         return json.dumps(value)
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{json.dumps(key)} = {_toml_value(item)}" for key, item in value.items()) + "}"
+        )
     if isinstance(value, Nested):
         return "[" * value.depth + "]" * value.depth
     if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(_toml_value, value)) + "]"
     return repr(float(value)) if isinstance(value, float) else str(value)
 
 
 def solve_scene(path: Path, precision: str = "float64") -> list[supple.Result]:
-    """Load it, build it, and do two iterations of its first frame."""
+    """Load a scene, and do two iterations of its first frame."""
     file = supple.load_scene(path)
     options: dict[str, Any] = {"tolerance": None, "max_iterations": 2, "precision": precision}
     if file.scene.quasistatic:
@@ -173,7 +176,7 @@ def solve_scene(path: Path, precision: str = "float64") -> list[supple.Result]:
     return list(supple.simulate(file, frames=1, **options))
 
 
-def storm_of_scenes(
+def run_mutated_scenes(
     count: int,
     folder: Path,
     seed: int = 0,
@@ -181,8 +184,8 @@ def storm_of_scenes(
     precisions: tuple[str, ...] = ("float64", "float64", "float64", "float32"),
     minutes: float = math.inf,
 ) -> Tally:
-    """So many scenes, in turn from the gallery or from these of it, and in turn in these precisions; fewer
-    where so many minutes are over before."""
+    """Run `count` mutated scenes, cycling through the gallery or `names` and through `precisions`; ends early
+    after `minutes`."""
     end = perf_counter() + 60 * minutes
     random, tally = np.random.default_rng(seed), Tally()
     scenes, path = small_scenes(names), folder / "scene.toml"
@@ -191,7 +194,7 @@ def storm_of_scenes(
         if perf_counter() > end:
             break
         stem = stems[number % len(stems)]
-        table, changes = mutated(scenes[stem], random)
+        table, changes = mutate(scenes[stem], random)
         path.write_text(to_toml(table), encoding="utf-8")
         precision = precisions[number % len(precisions)]
         tally.add(f"{stem}, {precision}: {changes}", partial(solve_scene, path, precision))

@@ -1,4 +1,4 @@
-"""More doors for the storm of calls: cloth, obstacles, contact, loads, batches, gradients, pictures."""
+"""Further valid calls: cloth, obstacles, contact, loads, batches, gradients, pictures."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ import numpy as np
 
 import supple
 
-Doors = dict[str, tuple[Callable[..., Any], dict[str, Any]]]
-"""Functions with arguments that are right, by name."""
+Calls = dict[str, tuple[Callable[..., Any], dict[str, Any]]]
+"""Functions with valid arguments, by name."""
 
-NO_DOORS = {
+NEVER_CALLED = {
     "BatchFrame", "Body", "Cloth", "Comparison", "Direction", "Embedding", "Evaluation", "Fabric", "Frame",
     "Gradient", "GradientReport", "History", "IterationInfo", "Material", "MeshError", "Mode",
     "MotionGradient", "NoGradientError", "Obstacle", "Outcome", "Pa", "Parameter", "Report", "Result",
     "SceneError", "SceneFile", "SceneFileError", "State", "Trial", "VertexSet",
 }  # fmt: skip
-"""What users get and do not call: results, errors, kinds of parameters."""
+"""Public classes that users receive but do not create: results, errors, kinds of parameters."""
 
-ELSEWHERE = {"dataset": "tests/datasets", "scene_schema": "no arguments", "show_versions": "no arguments",
-             "where": "kernels"}  # fmt: skip
-"""Public names that have no calls of their own here, and where bad ones are tried."""
+TESTED_ELSEWHERE = {
+    "dataset": "tests/datasets", "scene_schema": "no arguments", "show_versions": "no arguments",
+    "where": "kernels",
+}  # fmt: skip
+"""Public names without calls here, and the place of their tests."""
 
 
-def meshes_and_cloth() -> Doors:
+def meshes_and_cloth() -> Calls:
     sheet, mesh = supple.sheet(2), supple.block(1)
     soft = supple.StVK(young=1e3, poisson=0.3)
     cloth = {"mesh": sheet, "membrane": soft, "bending": supple.HingeBending(rigidity=1e-3), "density": 0.2}
@@ -82,7 +84,7 @@ def meshes_and_cloth() -> Doors:
     }  # fmt: skip
 
 
-def obstacles_and_loads() -> Doors:
+def obstacles_and_loads() -> Calls:
     ball, surface = supple.Sphere(radius=0.3), supple.meshes.sphere(resolution=1)
     axis: dict[str, Any] = {"point0": (0, 0, 0), "point1": (0, 1, 0), "radius": 0.1, "hollow": False}
     contact: dict[str, Any] = {"method": "weak", "thickness": 0.01, "stiffness": 1e3, "friction": 0.2}
@@ -149,7 +151,7 @@ def obstacles_and_loads() -> Doors:
     }  # fmt: skip
 
 
-def batches_gradients_and_pictures(folder: Path) -> Doors:
+def batches_gradients_and_pictures(folder: Path) -> Calls:
     scene = supple.Scene(gravity=(0, -1, 0), quasistatic=False, dt=0.1)
     body = scene.add_solid(supple.block(1), supple.Corotated(young=1e3, poisson=0.3), density=1.0)
     left = body.where(lambda X: X[:, 0] <= 0)
@@ -174,7 +176,7 @@ def batches_gradients_and_pictures(folder: Path) -> Doors:
     def reset(**given: Any) -> Any:
         return supple.Stepper(scene, solver="pbng", max_iterations=1).reset(**given)
 
-    def many(**given: Any) -> Any:
+    def all_gradients(**given: Any) -> Any:
         return list(supple.gradients.gradients(**given))
 
     appearance: dict[str, Any] = {"field": "displacement", "camera": "corner", "theme": "light"}
@@ -199,7 +201,7 @@ def batches_gradients_and_pictures(folder: Path) -> Doors:
         "simulate from a state": (lambda **given: list(supple.simulate(scene, max_iterations=1, **given)),
                                   {"initial": state, "damping": 0.0, "integrator": "bdf2"}),
         "gradient": (supple.gradient, {"result": result, "loss": _height, **backend}),
-        "gradients": (many, {"results": [result], "loss": _height,
+        "gradients": (all_gradients, {"results": [result], "loss": _height,
                       "transform": lambda gradient: gradient.gravity,
                       "batch_size": 2, **backend}),
         "motion_gradient": (supple.gradients.motion_gradient, motion),
@@ -214,11 +216,11 @@ def batches_gradients_and_pictures(folder: Path) -> Doors:
 
 
 def _height(x: np.ndarray) -> np.ndarray:
-    """The derivative of the mean height."""
+    """Derivative of the mean height."""
     slope = np.zeros_like(x)
     slope[:, 1] = 1 / len(x)
     return slope
 
 
-def more_doors(folder: Path) -> Doors:
+def more_valid_calls(folder: Path) -> Calls:
     return meshes_and_cloth() | obstacles_and_loads() | batches_gradients_and_pictures(folder)
