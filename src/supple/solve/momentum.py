@@ -149,10 +149,10 @@ class MomentumBalance:
     def _free_motions(self, offset: np.ndarray) -> np.ndarray:
         """(components, 6, 6) combinations of rigid motions that do not move supports; the others are 0."""
         model, (_, _, fixed) = self._problem.model, self._components
-        held = fixed.copy()
-        held[model.pinned] = True
+        supported = fixed.copy()
+        supported[model.pinned] = True
         if model.constraint_projection is None:
-            supports = np.flatnonzero(held)
+            supports = np.flatnonzero(supported)
             gram = self._gram(np.ones(len(supports)), offset[supports], supports)
         else:
             fixed_vertices = np.flatnonzero(fixed)
