@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from supple import _public as supple
+import supple
 from supple_papers.common import face
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows

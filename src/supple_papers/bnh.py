@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import supple
 from supple import PBNG, XPBD, BlockXPBD
-from supple import _public as supple
 from supple.api.inspect import bytes_needed
 from supple_papers import bnh_partitions
 from supple_papers.common import clamped_scene, elastic_energy, jacobians

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from supple import _public as supple
+import supple
 from supple.ordering.element_batches import color_groups, element_groups
 from supple.view.fields import FIELDS, Field
 from supple_papers.measurements import Claim, Measurements, Quantities

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+import supple
 from supple import PBNG, Hybrid, Newton
-from supple import _public as supple
 from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple_papers.measurements import Claim, Measurements, Quantities

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from supple import _public as supple
+import supple
 from supple.config.stop_criteria import StopCriteria
 from supple.meshes.proximity_queries import closest_in_body
 from supple.model.model import Model

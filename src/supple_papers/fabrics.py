@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+import supple
 from supple import GPBD, Newton
-from supple import _public as supple
 from supple_papers.common import begin_time_step, ms_per_sweep, problem_on
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows

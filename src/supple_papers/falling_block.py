@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
+import supple
 from supple import PBNG
-from supple import _public as supple
 from supple.config.stop_criteria import StopCriteria
 from supple.model.model import Model
 from supple.problem import Problem

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import supple
 from supple import PBD, PBNG
-from supple import _public as supple
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 

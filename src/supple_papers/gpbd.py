@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+import supple
 from supple import GPBD, PBNG
-from supple import _public as supple
 from supple.materials import MATERIALS
 from supple.problem import Problem
 from supple_papers import fabrics, gpbd_impact

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+import supple
 from supple import GPBD
-from supple import _public as supple
 from supple.problem import Problem
 from supple.problem.history_variables import RIGID
 from supple_papers.common import begin_time_step, cube_of_six, jacobians, ms_per_sweep, problem_on

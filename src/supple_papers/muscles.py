@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+import supple
 from supple import PBNG, XPBD, Newton
-from supple import _public as supple
 from supple_papers.common import PLAIN, face
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows

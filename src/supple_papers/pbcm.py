@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import supple
 from supple import PBD, PBNG
-from supple import _public as supple
 from supple.materials.clamping import clamped_energy
 from supple.problem import Problem
 from supple_papers import falling_bodies, plastic

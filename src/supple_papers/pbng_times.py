@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import supple
 from supple import XPBD
-from supple import _public as supple
 from supple.ordering import color_elements, color_vertices
 from supple_papers.common import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted_block
 from supple_papers.measurements import Claim, Measurements, Quantities

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import supple
 from supple import PBD, Newton
-from supple import _public as supple
 from supple.model.model import Model
 from supple_papers.common import elastic_energy, time_step_problem
 from supple_papers.measurements import Claim, Measurements, Quantities

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import supple
 from supple import BPXPBD, FPXPBD, XPBD, Newton
-from supple import _public as supple
 from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
 from supple.solve.loop import solve

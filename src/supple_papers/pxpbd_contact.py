@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+import supple
 from supple import BPXPBD
-from supple import _public as supple
 from supple_papers.common import jacobians, penetration_depth
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.pxpbd_grid import objects_in_a_box

@@ -7,8 +7,8 @@ from time import perf_counter
 
 import numpy as np
 
+import supple
 from supple import BPXPBD, XPBD, Newton
-from supple import _public as supple
 from supple.grid.grid_model import Forces, make_grid_model
 from supple.ordering.element_batches import color_elements
 from supple.solvers import Solver
