@@ -15,14 +15,8 @@ position (elementwise/gather.py). Our own additions are `stiffness`, geometric a
 There is no compliance. The body becomes stiffer with more sweeps and shorter time steps, whatever its Young's
 modulus. In quasistatics, external forces lose their effect as sweeps are added [PBNG section 6.1].
 
-A visit is a gradient step, whose length follows from E and |∇E|. With E = ½ Σ kᵢ εᵢ² it halves the strain if
-all kᵢ are equal. If soft modes dominate E, a stiff mode changes by -½ kₛ/k of itself, which overshoots
-without end for kₛ/k > 4. For volume against shape, that ratio is (1 + ν)/(1 - 2ν), or more with uneven
-masses, so that solids do not settle for ν above 1/3 or somewhat less. (For cloth it is (1 + ν)/(1 - ν), and
-PBCM Fig. 7 shows cloth.) A `stiffness` below 4 (1 - 2ν)/(1 + ν) stabilizes coarse bars of 12 × 2 × 2 cells,
-but not finer ones. The field -E ∇E/|∇E|² is not the gradient of any energy, so bodies may flutter even with
-short steps: bars of 24 × 4 × 4 cells with ν = 0.45 keep moving for every stiffness from 0.1 to 0.01. Use xpbd
-or pbng if Poisson's ratio matters.
+Solids settle for ν up to about 1/3 only, see docs/design/constraint_family.md. Use xpbd or pbng if Poisson's
+ratio matters.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Position-based nonlinear Gauss-Seidel [PBNG section 7]:
 
     û ← uₙ + Δt vₙ, target of inertia                       problem/problem.py, Problem.begin_step
-    for each sweep                                          launch.py, `_sweep`
+    for each sweep                                          `_sweep`
         for each vertex i, color by color  [section 10]     ordering, each_color
             fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      problem/force_kernels.py, net_force
             Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_update_vertices`: friction_cone.py

@@ -67,7 +67,7 @@ _scaled_weights = each("s, W", "s * W[i]", over="W")
 
 
 def inversion_damping(rows: Any, material: Any, x: Any, g: Any) -> Any:
-    """Step fraction of an element in a Gauss-Seidel sweep: CAUTION if inverted, otherwise 1."""
+    """Step fraction of an element in a Gauss-Seidel sweep: `INVERSION_DAMPING` if inverted, otherwise 1."""
     return 1.0
 
 

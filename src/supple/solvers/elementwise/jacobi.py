@@ -71,7 +71,7 @@ _chosen = each("mask, one, a", "where(mask, one, a[i])", where, over="a")
 
 
 def nearly_inverted(rows: Any, material: Any, x: Any, g: Any) -> Any:
-    """True for elements of barrier materials with a volume ratio below NEAR."""
+    """True for elements of barrier materials with a volume ratio below `NEAR_INVERSION`."""
 
 
 @overload_by_type(nearly_inverted)
@@ -83,9 +83,9 @@ def _nearly_inverted(rows, material, x, g):
 
 @device_function
 def shares_of(projection, row, x, g, material):
-    """(lighter, share): corner factors of the elements in a row.
+    """(mobility_factor, share) of the corners of the elements in a row, see `JacobiOptions`.
 
-    These are the factor of each corner's mobility in the element's own problem, and the fraction of its step.
+    Nearly inverted elements have the mobility factor 1 and the share `safe`.
     """
     options, rows = projection.options, projection.elements.rows
     near = nearly_inverted(rows, material, x, g)
