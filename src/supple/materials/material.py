@@ -363,7 +363,7 @@ def step_limit(material, F, g, step):
 
 @generic
 def constraint_pair(material, F):
-    """(C, D, k, C', D', k') of ψ = k/2 C² + k'/2 C'² + constant, written as two constraints.
+    """(C₁, ∂C₁/∂F, κ₁, C₂, ∂C₂/∂F, κ₂) of ψ = κ₁/2 C₁² + κ₂/2 C₂² + constant, two constraints.
 
-    D = ∂C/∂F and k is a stiffness [Pa]. Only for materials that have this form.
+    κ₁, κ₂ are moduli [Pa]. Only for materials that have this form.
     """

@@ -50,7 +50,7 @@ from supple.solvers.acceleration import (
     begin_acceleration,
 )
 from supple.solvers.base import Run, Solver
-from supple.solvers.launch import iterate, iterations
+from supple.solvers.launch import iterate, run_iterations
 from supple.solvers.vertexwise.tied_groups import group_data, no_tied_groups, sweep_groups
 from supple.solvers.vertexwise.vertex_update import exact_blocks, move
 from supple.support.arguments import check_choice, check_flag, check_iterations
@@ -304,7 +304,7 @@ class PBNGRun(Run):
             update, colors, bounds, self.tied_groups, acceleration, clamps, p.device.records, deforms
         )
         phases = count * (len(deforms) + self.colors + acceleration.phases + int(bool(clamps)))
-        p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
+        p.device.step(run_iterations, phases, sweep, count, widest=p.layout.widest)
 
     def start_at(self, balances: Balances) -> None:
         if self._is_outdated:

@@ -16,7 +16,7 @@ from supple.problem.force_kernels import Forces
 from supple.problem.loads import Loads, pad_vectors
 from supple.problem.vertex_kernels import act, on_records
 from supple.solvers.acceleration.acceleration import NoMemory
-from supple.solvers.launch import iterations
+from supple.solvers.launch import run_iterations
 from supple.solvers.pbng import Sweep, VertexUpdate
 from supple.solvers.vertexwise.cloth_hierarchy import Layers, is_sheet
 from supple.solvers.vertexwise.tied_groups import no_tied_groups
@@ -133,7 +133,7 @@ class Multiresolution(ABC):
         tied_groups = p.get_shared("no tied groups", no_tied_groups)
         sweep = Sweep(update, colors, color_bounds(colors, 0), tied_groups, NoMemory(0), (), p.device.records)
         phases, widest = count * batches.colors, widest_color(colors)
-        p.device.step(iterations, phases, sweep, count, widest=widest)
+        p.device.step(run_iterations, phases, sweep, count, widest=widest)
 
     def collect_rejected(self) -> int:
         """Return the number of rejected non-finite moves since the last call."""
