@@ -264,7 +264,7 @@ class HybridRun(Run):
     def is_moving(self, member: int) -> bool:
         return isinstance(self._newton, FollowerNewton) and self._newton.is_moving
 
-    def find_leaving(self) -> np.ndarray:
+    def find_members_to_separate(self) -> np.ndarray:
         return np.full(self.problem.batch_size, self._fixed_load_updates > MAX_FIXED_LOAD_UPDATES)
 
     def _untangle(self) -> None:

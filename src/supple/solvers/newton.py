@@ -128,7 +128,7 @@ class NewtonRun(Run):
         self._subproblem_run: NewtonRun | None = None
         if problem.contacts.rigid and problem.device.name == "cpu":
             problem.dynamic_terms.condense = condense_stiffness
-        self._refuse_unable()
+        self._check_problem()
         self._exact_failed = self._uphill = 0
         self._first_residual: float | None = None
         self._update_stencils()
@@ -206,7 +206,7 @@ class NewtonRun(Run):
         self._subproblem_run = NewtonRun(self.options, subproblem, fixes_loads=True)
         return self._subproblem_run._step
 
-    def find_leaving(self) -> np.ndarray:
+    def find_members_to_separate(self) -> np.ndarray:
         return np.full(self.problem.batch_size, self._fixed_load_updates > MAX_FIXED_LOAD_UPDATES)
 
     def is_moving(self, member: int) -> bool:
@@ -232,9 +232,9 @@ class NewtonRun(Run):
     def linear(self) -> LinearSolver:
         return linear_solver(self.options.linear_solver, self.assembly, self.options.linear_iterations)
 
-    def _refuse_unable(self) -> None:
+    def _check_problem(self) -> None:
         options, problem = self.options, self.problem
-        options.refuse_unable(problem.device.name, str(problem.dtype))
+        options.check_support(problem.device.name, str(problem.dtype))
         if problem.device.name != "cpu":
             problem.contacts.refuse(f"{options.name} on a device", "hybrid", "pbng", "xpbd")
         if problem.dynamic_terms.has_body_friction:

@@ -242,7 +242,7 @@ class BatchedSweeps(PBNGRun):
         self._saddles[member] = True
         return self.refines_sequentially
 
-    def find_leaving(self) -> np.ndarray:
+    def find_members_to_separate(self) -> np.ndarray:
         if not self.refines_sequentially:
-            return super().find_leaving()
+            return super().find_members_to_separate()
         return self._saddles | (self._rates.remaining > self._max_sweeps_left)
