@@ -27,7 +27,7 @@ from supple.materials import (
 from supple.problem import Problem
 from supple.solve.loop import solve
 from supple.solvers import SOLVERS
-from supple.solvers.elementwise.gather import element, scatter_corners, shifted, spread
+from supple.solvers.elementwise.gather import load_element, matvec_each, scatter_corners, shift_corners
 from supple.solvers.elementwise.projection import Projection, project, projects
 from supple.solvers.elementwise.run import ElementOptions
 from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
@@ -204,9 +204,9 @@ class GradientProjection(Projection):
 @project.of(GradientProjection)
 def _descend(projection, row, u):
     elements, (length,) = projection.elements, projection.options
-    x, W, g, V, material = element(elements, row, u)
+    x, W, g, V, material = load_element(elements, row, u)
     P = stress(material, measure(elements.rows, x, g))
-    scatter_corners(elements, row, u, shifted(x, -length * V, W, spread(P, g)))
+    scatter_corners(elements, row, u, shift_corners(x, -length * V, W, matvec_each(P, g)))
 
 
 @dataclass(frozen=True)

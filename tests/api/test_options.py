@@ -233,7 +233,7 @@ def test_refusals_name_solvers_with_the_precision(kind):
         with pytest.raises(ValueError, match=f"{kind.name} knows .* only; '{precision}' is for pbng"):
             supple.equilibrium(scene(), solver=kind(), precision=precision)
     with pytest.raises(ValueError, match=r"knows .* only; 'float16' is for"):
-        kind().refuse_unable("cpu", "float16")
+        kind().check_support("cpu", "float16")
 
 
 @EACH_SOLVER

@@ -27,7 +27,7 @@ from supple.problem import Problem
 from supple.scene import build_model
 from supple.solvers import Hybrid
 from supple.solvers.newton_methods.float64_problem import to_float64
-from supple.solvers.newton_methods.line_search import Start, first_lower
+from supple.solvers.newton_methods.line_search import Start, quarter_until_lower
 from supple.solvers.newton_methods.rate_estimate import RateEstimate, TimeBudget
 
 
@@ -300,10 +300,10 @@ def test_negative_curvature_of_few_elements_is_detected():
     """The energy is lower only very near, so that the first step is too long."""
     at = []
     problem = type("Parabola", (), {"energy": lambda self: at[-1] * (at[-1] - 1e-4)})()
-    reached = first_lower(problem, at.append, Start(0.0, 1e-15, 1.0), 0.0, 1.0)
+    reached = quarter_until_lower(problem, at.append, Start(0.0, 1e-15, 1.0), 0.0, 1.0)
     assert reached is not None
     assert reached.t < 1e-4
-    assert first_lower(problem, lambda t: at.append(-t), Start(0.0, 1e-15, 1.0), 0.0, 1.0) is None
+    assert quarter_until_lower(problem, lambda t: at.append(-t), Start(0.0, 1e-15, 1.0), 0.0, 1.0) is None
 
 
 def test_remaining_time_limits_newton_steps():

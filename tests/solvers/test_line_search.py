@@ -56,14 +56,14 @@ def test_full_step_is_accepted_by_another_criterion_within_rounding():
     """The criterion is used only for the first step and only within rounding of the energy."""
     requests = []
 
-    def nearer(solution):
+    def makes_progress(solution):
         requests.append(solution)
         return solution
 
     flat = {"rounding": 1.0, "residual": 0.3, "residual_at": lambda x: 5.0}
-    assert search(lambda x: 1e-3 * x, 1.0, nearer=lambda: nearer(True), **flat)[1].t == 1.0
-    assert search(lambda x: 1e-3 * x, 1.0, nearer=lambda: nearer(False), **flat)[1] is None
-    search(lambda x: (x - 0.7) ** 2, 1.4, nearer=pytest.fail)
+    assert search(lambda x: 1e-3 * x, 1.0, makes_progress=lambda: makes_progress(True), **flat)[1].t == 1.0
+    assert search(lambda x: 1e-3 * x, 1.0, makes_progress=lambda: makes_progress(False), **flat)[1] is None
+    search(lambda x: (x - 0.7) ** 2, 1.4, makes_progress=pytest.fail)
     assert requests == [True, False]
 
 

@@ -9,7 +9,7 @@ import supple
 from supple import MPBNG, PBNG
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solvers.vertexwise.cloth_hierarchy import layers_of
+from supple.solvers.vertexwise.cloth_hierarchy import build_layers
 from supple.terms.hylc.fabric import fabric_of
 
 MEMBRANE = supple.materials.PlaneStressStVK(young=1e3, poisson=0.3)
@@ -35,18 +35,18 @@ def model():
 
 
 def test_layers_have_a_quarter_of_the_vertices_each(model):
-    layers = layers_of(model, None, 1)
+    layers = build_layers(model, None, 1)
     fine, *coarse = layers.counts
     assert fine == model.vertices
     for many, few in zip(layers.counts[:-1], layers.counts[1:], strict=True):
         assert 3 < many / few < 6
     assert min(coarse) >= 40
-    assert len(layers_of(model, 1, 1).counts) == 2
+    assert len(build_layers(model, 1, 1).counts) == 2
 
 
 def test_layers_have_the_mass_and_weight_of_the_cloth(model):
-    layers = layers_of(model, None, 1)
-    mass, force = layers.spread(model.mass), layers.spread(model.force)
+    layers = build_layers(model, None, 1)
+    mass, force = layers.restrict(model.mass), layers.restrict(model.force)
     for first, last in zip(layers.first[:-1], layers.first[1:], strict=True):
         assert mass[first:last].sum() == pytest.approx(model.mass.sum())
         np.testing.assert_allclose(force[first:last].sum(axis=0), model.force.sum(axis=0), atol=1e-9)
@@ -57,7 +57,7 @@ def test_layers_have_the_energy_of_the_cloth(rest):
     """Under uniform stretch for any triangles; zero at rest."""
     scene = hanging(16, rest)
     model = build_model(scene)
-    layers = layers_of(model, None, 1)
+    layers = build_layers(model, None, 1)
     layered_model = layers.model
     energies = {}
     for stretch in (1.0, 1.2):
@@ -72,7 +72,7 @@ def test_layers_have_the_energy_of_the_cloth(rest):
 
 
 def test_pins_hold_the_layers(model):
-    layered_model = layers_of(model, None, 1).model
+    layered_model = build_layers(model, None, 1).model
     assert len(layered_model.pinned) > len(model.pinned) == 2
     near = (
         np.abs(layered_model.rest[layered_model.pinned][:, None] - model.rest[model.pinned])

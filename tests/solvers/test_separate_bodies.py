@@ -59,8 +59,8 @@ def test_every_body_is_solved_to_the_requested_accuracy(slow):
     problem = after_sweeps(next_to(slow))
     linear = Linearization(problem)
     direction = linear.direction(ACCURACY, 0.0, probe=True)
-    assert linear.parts.count == len(direction.left) == 2
-    assert direction.left.max() <= ACCURACY
+    assert linear.parts.count == len(direction.errors) == 2
+    assert direction.errors.max() <= ACCURACY
     H = linear.assembly.hessian("exact").toarray()
     d = direction.d[linear.free, :3].ravel()
     exact = np.linalg.solve(H, linear.assembly.restrict(problem.states.net))

@@ -70,7 +70,7 @@ def sweep(
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
     backend = Backend(device, precision, threads)
-    method.refuse_unable(device, precision)
+    method.check_support(device, precision)
     began = perf_counter()
     with compilation() as compiled:
         model = make_twisted_block(cells, kind)

@@ -1,7 +1,7 @@
 """Contact with obstacles (shapes, signed distances, Coulomb contact law) and between surfaces."""
 
 from supple.collision.obstacles.contact_planes import Friction, Planes, plane_contact_at
-from supple.collision.obstacles.friction_cone import add_reactions, contact_step, project_to_cone
+from supple.collision.obstacles.friction_cone import add_reactions, project_to_cone, solve_with_contact
 from supple.collision.obstacles.obstacles import Obstacles
 from supple.collision.obstacles.signed_distance import (
     Shapes,
@@ -21,11 +21,11 @@ __all__ = [
     "add_reactions",
     "advect",
     "advect_previous",
-    "contact_step",
     "distance",
     "distances_to",
     "nearest",
     "nearest_planes",
     "plane_contact_at",
     "project_to_cone",
+    "solve_with_contact",
 ]

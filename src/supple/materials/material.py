@@ -479,16 +479,16 @@ def step_limit(material, F, g, step):
 
 @generic
 def constraint_pair(material, F):
-    """(C, D, k, C', D', k') of ψ = k/2 C² + k'/2 C'² + constant, written as two constraints.
+    """(C₁, ∂C₁/∂F, κ₁, C₂, ∂C₂/∂F, κ₂) of ψ = κ₁/2 C₁² + κ₂/2 C₂² + constant, two constraints.
 
-    D = ∂C/∂F and k is a stiffness [Pa]. Only for materials that have this form.
+    κ₁, κ₂ are moduli [Pa]. Only for materials that have this form.
 
     Args:
         material: Material with uniform parameters.
         F: Deformation gradient, a row-major 9-tuple.
 
     Returns:
-        C, D (9-tuple) and k [Pa] of the first constraint, and those of the second one.
+        C, ∂C/∂F (9-tuple) and κ [Pa] of the first constraint, and those of the second one.
     """
 
 

@@ -149,7 +149,7 @@ def resolve_request(
     chosen = scene if models and isinstance(scene, Model) else scene_of(scene)
     method = resolve_solver(solver, file)
     backend = resolve_backend(options)
-    method.refuse_unable(backend.device, backend.precision)
+    method.check_support(backend.device, backend.precision)
     stop = resolve_stop(options, file, method, always_tolerance)
     return Request(
         chosen,

@@ -239,7 +239,7 @@ class _BatchSolve:
                 outcome = check_stagnation(
                     self.progress, latest, stop, iteration, problem, run, self.error_control, member
                 )
-            if outcome is None and run.find_leaving()[member]:
+            if outcome is None and run.find_members_to_separate()[member]:
                 outcome = Outcome.STAGNATED
             if outcome is not None:
                 self.ended[member] = outcome, iteration, self.clock
@@ -256,7 +256,7 @@ class _BatchSolve:
         timed = stop.time_limit is not None and self.clock >= stop.time_limit
         if len(active) == 1 or timed or self.iteration >= self.limit or self.method.unbounded:
             return active.tolist()
-        candidates = ~latest.finite | self.method.find_leaving()
+        candidates = ~latest.finite | self.method.find_members_to_separate()
         if stop.tolerance is not None:
             candidates |= (latest.relative_residual <= stop.tolerance) | self.progress.stalled(
                 self.method, self.iteration

@@ -12,19 +12,20 @@ from supple.solvers.acceleration import (
 )
 from supple.solvers.base import Run, Solver
 from supple.solvers.block_xpbd import BlockXPBD
+from supple.solvers.bpxpbd import BPXPBD
 from supple.solvers.elementwise.gpbd_fabric import (
     FabricProjection as FabricProjection,  # registers it with gpbd
 )
 from supple.solvers.elementwise.grid_embedded import (
     EmbeddedPair as EmbeddedPair,  # registers it with xpbd and pxpbd
 )
+from supple.solvers.fpxpbd import FPXPBD
 from supple.solvers.gpbd import GPBD
 from supple.solvers.hybrid import Hybrid
 from supple.solvers.mpbng import MPBNG
 from supple.solvers.newton import Newton
 from supple.solvers.pbd import PBD
 from supple.solvers.pbng import PBNG
-from supple.solvers.pxpbd import BPXPBD, FPXPBD
 from supple.solvers.xpbd import XPBD
 from supple.support.arguments import format_value, match_name, suggest_name
 

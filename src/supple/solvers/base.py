@@ -37,7 +37,7 @@ class Solver(ABC):
     Such iterations are slow, and after a few of them only rounding errors remain.
     """
     recovers: ClassVar[bool] = False
-    """True if the method always unfolds inverted elements of barrier materials, whose forces are infinite."""
+    """True if the method can start from inverted elements of barrier materials."""
     any_term: ClassVar[bool] = True
     """True if the method treats any term by its forces; otherwise terms need a projection, see `projects`."""
     parts: ClassVar[dict[str, dict[str, type]]] = {}
@@ -99,7 +99,7 @@ class Solver(ABC):
         """
         return 0
 
-    def refuse_unable(self, device: str, precision: str) -> None:
+    def check_support(self, device: str, precision: str) -> None:
         """Reject an unsupported device or precision; the message names solvers that support it.
 
         Args:
@@ -155,7 +155,7 @@ class Run(ABC):
 
     @property
     def recovers(self) -> bool:
-        """True if the method unfolds inverted elements of barrier materials, whose forces are infinite."""
+        """True if the run can continue from inverted elements of barrier materials."""
         return False
 
     @property
@@ -186,7 +186,7 @@ class Run(ABC):
         """
         return None
 
-    def find_leaving(self) -> np.ndarray:
+    def find_members_to_separate(self) -> np.ndarray:
         """Find batch members whose separate solves converge sooner.
 
         Returns:
@@ -242,7 +242,7 @@ class Run(ABC):
         """
 
     def is_moving(self, member: int) -> bool:
-        """True if a pseudo-time motion has not come to rest.
+        """True while a pseudo-time motion or load stepping is unfinished.
 
         Such a batch member continues even without decrease of residual or energy.
 

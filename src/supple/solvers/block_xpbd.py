@@ -1,20 +1,23 @@
 """XPBD with simultaneous solution of both constraints of an element [BNH section 5]:
 
-    x ← xₙ + Δt vₙ + W f_ext,  λ ← 0                        elementwise/run.py, ElementRun._begin_step
-    for each iteration, for each element, color by color    elementwise/run.py, sweep_projections
-        (Δλ, Δλ') ← solution of the 2×2 system  [eq. 19]    `_project_block`
-        λ ← λ + Δλ,  λ' ← λ' + Δλ'
-        x ← x + W (∇Cᵀ Δλ + ∇C'ᵀ Δλ')
-    v ← (x - xₙ)/Δt                                         solve/time_loop.py
+    x ← xₙ + Δt vₙ                                          Problem.begin_step (problem/problem.py)
+        + W f_ext,  λ₁, λ₂ ← 0                              ElementRun._begin_step (elementwise/run.py)
+    for each iteration, for each element, color by color    sweep_projections (elementwise/run.py)
+        C₁, C₂, k₁, k₂, ∇C₁, ∇C₂ at x                       constraint_pair of the material, corner_gradients
+        A (Δλ₁, Δλ₂)ᵀ ← r  [eq. 17-19]                      `_project_block`
+        λ₁ ← λ₁ + Δλ₁,  λ₂ ← λ₂ + Δλ₂
+        x ← x + W (∇C₁ᵀ Δλ₁ + ∇C₂ᵀ Δλ₂)                     shift_corners (elementwise/gather.py)
+    v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
-The system is the paper's, with each row multiplied by its stiffness; k stands for V k:
+A and r are the paper's, with each row multiplied by its stiffness k:
 
-    ⎡ k ∇C W ∇Cᵀ + 1   k ∇C W ∇C'ᵀ       ⎤ ⎡ Δλ  ⎤     ⎡ k C + λ    ⎤
-    ⎣ k' ∇C' W ∇Cᵀ     k' ∇C' W ∇C'ᵀ + 1 ⎦ ⎣ Δλ' ⎦ = - ⎣ k' C' + λ' ⎦
+    ⎡ k₁ ∇C₁ W ∇C₁ᵀ + 1   k₁ ∇C₁ W ∇C₂ᵀ     ⎤ ⎡ Δλ₁ ⎤     ⎡ k₁ C₁ + λ₁ ⎤
+    ⎣ k₂ ∇C₂ W ∇C₁ᵀ       k₂ ∇C₂ W ∇C₂ᵀ + 1 ⎦ ⎣ Δλ₂ ⎦ = - ⎣ k₂ C₂ + λ₂ ⎦
 
-C and C' are H and D of eq. 8, 9 for NeoHookean; λ, W and the other letters are those of xpbd.py. The system
-is solved by Cramer's rule; the paper uses LU with pivoting. The paper's clusters [BNH Algorithms 3, 4] are
-ordering="clusters" of `ElementOptions`.
+C₁, C₂ are C^H, C^D of eq. 8, 9 for NeoHookean [eq. 17]; k, λ, W and the other letters are those of xpbd.py.
+The system is solved by Cramer's rule; the paper uses LU with pivoting. Clusters [Algorithms 3, 4]:
+ordering/clustering.py, ordering="clusters" of `ElementOptions`. Weak constraints and body contact:
+elementwise/weak_constraints.py.
 """
 
 from __future__ import annotations
@@ -25,26 +28,26 @@ from typing import ClassVar
 from supple.kernels import load, store
 from supple.materials import constraint_pair
 from supple.solvers.elementwise.gather import (
-    element,
-    gradients,
+    corner_gradients,
+    load_element,
     scatter_corners,
-    shifted,
-    weighted_square,
+    shift_corners,
+    weighted_dot,
 )
 from supple.solvers.elementwise.projection import WeightedElements, new_memory, project, projects
 from supple.solvers.elementwise.run import ElementOptions
-from supple.solvers.xpbd import CompliantProjection, Pair, require_pair
+from supple.solvers.xpbd import SingleProjection, XPBDPair, require_pair
 from supple.support.keywords import suggest_keywords
 from supple.terms import Term
 from supple.terms.base.constraint import ConstraintRows
 from supple.terms.base.elastic import ElasticRows, measure
 
 
-class BlockProjection(Pair):
+class BlockProjection(XPBDPair):
     """Pair of constraints of each element, solved simultaneously.
 
     Attributes:
-        memory: λ and λ' of each element, (rows, 2, lanes).
+        memory: λ₁ and λ₂ of each element, (rows, 2, lanes).
     """
 
     __slots__ = ()
@@ -52,28 +55,30 @@ class BlockProjection(Pair):
 
 @project.of(BlockProjection)
 def _project_block(projection, row, u):
-    """Solve the 2×2 system for (Δλ, Δλ') [BNH eq. 17-19]; a and b are ∇C and ∇C'."""
+    """Solve the 2×2 system A (Δλ₁, Δλ₂)ᵀ = r for one element [BNH eq. 17-19]; a1, a2 are ∇C₁, ∇C₂."""
     elements, (multipliers,) = projection.elements, projection.memory
-    x, W, g, V, material = element(elements, row, u)
-    C, D, k, C2, D2, k2 = constraint_pair(material, measure(elements.rows, x, g))
-    k, k2 = k * V, k2 * V
-    a, b = gradients(elements, row, D, g), gradients(elements, row, D2, g)
-    lam, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
-    aa, bb, ab = weighted_square(W, a, a), weighted_square(W, b, b), weighted_square(W, a, b)
+    x, W, g, V, material = load_element(elements, row, u)
+    C1, dC1, modulus1, C2, dC2, modulus2 = constraint_pair(material, measure(elements.rows, x, g))
+    k1, k2 = modulus1 * V, modulus2 * V
+    a1, a2 = corner_gradients(elements, row, dC1, g), corner_gradients(elements, row, dC2, g)
+    lam1, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
+    a11, a22, a12 = weighted_dot(W, a1, a1), weighted_dot(W, a2, a2), weighted_dot(W, a1, a2)
     # Rows are multiplied by their stiffness, so that padding (k = 0) gives 0 instead of 0/0.
-    r, r2 = -(k * C + lam), -(k2 * C2 + lam2)
-    A11, A12, A21, A22 = k * aa + 1.0, k * ab, k2 * ab, k2 * bb + 1.0
-    s = 1.0 / (A11 * A22 - A12 * A21)
-    d_lam, d_lam2 = s * (A22 * r - A12 * r2), s * (A11 * r2 - A21 * r)
-    store(multipliers, row, 0, lam + d_lam)
+    r1, r2 = -(k1 * C1 + lam1), -(k2 * C2 + lam2)
+    A11, A12, A21, A22 = k1 * a11 + 1.0, k1 * a12, k2 * a12, k2 * a22 + 1.0
+    inverse_det = 1.0 / (A11 * A22 - A12 * A21)
+    d_lam1, d_lam2 = inverse_det * (A22 * r1 - A12 * r2), inverse_det * (A11 * r2 - A21 * r1)
+    store(multipliers, row, 0, lam1 + d_lam1)
     store(multipliers, row, 1, lam2 + d_lam2)
-    scatter_corners(elements, row, u, shifted(shifted(x, d_lam, W, a), d_lam2, W, b))
+    scatter_corners(elements, row, u, shift_corners(shift_corners(x, d_lam1, W, a1), d_lam2, W, a2))
 
 
 @suggest_keywords
 @dataclass(frozen=True)
 class BlockXPBD(ElementOptions):
     """XPBD that solves both constraints of an element simultaneously [BNH section 5].
+
+    Only for materials with a pair of constraints: NeoHookean and Corotated.
 
     Args:
         ordering: Parallel units: "colors" of single elements, "clusters" of up to cluster_size elements [BNH
@@ -96,10 +101,12 @@ class BlockXPBD(ElementOptions):
 
 @projects(BlockXPBD, ElasticRows)
 def _elastic(method: BlockXPBD, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of elements of a material with a pair of constraints."""
     require_pair(method.name, term.material)
     return [BlockProjection(elements, new_memory(elements, 2))]
 
 
 @projects(BlockXPBD, ConstraintRows)
-def _single(method: BlockXPBD, term: Term, elements: WeightedElements) -> list:
-    return [CompliantProjection(elements, new_memory(elements, 1), (1.0,))]
+def _single_constraints(method: BlockXPBD, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of elements with one constraint: that of XPBD."""
+    return [SingleProjection(elements, new_memory(elements, 1), (1.0,))]

@@ -1,29 +1,39 @@
 """Generalized position-based dynamics for arbitrary energies [GPBD Algorithm 1]:
 
-    x ← x⁻ + Δt v⁻ + W f_ext,  d ← 0 of all elements        elementwise/run.py, ElementRun._begin_step
-    for each iteration                                      elementwise/run.py, ElementRun.advance
-        for each element, color by color                    elementwise/run.py, sweep_projections
-            x ← x unfolded, if inverted  [section 4.1]      in `element_step`: inversion_recovery.py
-            S ← ds/dx at x, s the Green strain              in `element_step`: F and g of the element
-            Δλ ← minimum of eq. 19                          gpbd_local_solve.py
-            Δd ← W Sᵀ Δλ  [eq. 18]                          in `element_step`
+    x ← x⁻ + Δt v⁻                                          Problem.begin_step (problem/problem.py)
+        + W f_ext,  d ← 0 of all elements                   ElementRun._begin_step (elementwise/run.py)
+    for each iteration                                      ElementRun.advance (elementwise/run.py)
+        for each element, color by color                    sweep_projections (elementwise/run.py)
+            x ← x unfolded, if inverted  [section 4.1]      unfold (elementwise/inversion_recovery.py)
+            S ← ds/dx at x, s the Green strain              F and g in `solve_element`
+            Δλ ← minimum of eq. 19                          local_minimum (elementwise/gpbd_local_solve.py)
+            Δd ← W Sᵀ Δλ  [eq. 18]                          `solve_element`
             d ← d + Δd,  x ← x + Δd  [eq. 13, 14]           `_project_green`
-    v ← (x - x⁻)/Δt                                         solve/time_loop.py
+    v ← (x - x⁻)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
-Each element stores the displacement d by which its force has moved its corners. x = x̃ + Σ d holds at all
-times, except for elements that were inverted and unfolded [section 4.1; inversion_recovery.py].
-With the six multipliers Δλ as a symmetric matrix Λ, Sᵀ Δλ is F Λ gᵢ at corner i, so that Δdᵢ = Wᵢ F Λ gᵢ, W =
-Δt²/m. In the code, x is the displacement of a corner, not its position (elementwise/gather.py).
+Each element stores the displacement d by which its force has moved its corners. x = x̃ + Σ d [eq. 6] holds at
+all times, except for elements that were inverted and unfolded [section 4.1]. With the six multipliers Δλ as a
+symmetric matrix Λ, Sᵀ Δλ is F Λ gᵢ at corner i, so that Δdᵢ = Wᵢ F Λ gᵢ.
 
-Deviations from the paper:
+    GPBD                                here
+    W                                   W = Δt²/m
+    d, Δd                               d, delta_d: displacements of the corners
+    Δλ                                  Lam, Λ as six numbers
+    U                                   V ψ
+    S                                   represented by F and g
+    c, α [eq. 8]                        C, 1/k of elements with one constraint
 
-- The paper runs Jacobi sweeps with over-relaxation; they are sweep="jacobi" with jacobi_weights="vertex".
+HYLC cloth [section 4.2, eq. 22, 23]: elementwise/gpbd_fabric.py. Weak constraints and body contact:
+elementwise/weak_constraints.py. Deviations from the paper:
+
+- The paper runs Jacobi sweeps with over-relaxation; they are sweep="jacobi" with jacobi_weights="vertex"
+  (elementwise/jacobi.py).
 - In a Gauss-Seidel sweep, an inverted element takes the fraction `inversion_recovery.INVERSION_DAMPING` of
   its unfolding and of its Δd; section 4.1 takes all of them.
 - An inverted element is unfolded to singular values of at least `inversion_recovery.MIN_STRETCH`; section
   4.1 only negates the smallest one.
 - Newton's method with line search on eq. 19 makes `newton_steps` steps, by default one, and uses a bound in
-  place of the Hessian of ψ (gpbd_local_solve.py).
+  place of the Hessian of ψ (elementwise/gpbd_local_solve.py).
 """
 
 from __future__ import annotations
@@ -31,32 +41,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from supple.algebra.matrix3 import dot, matmul
+from supple.algebra.matrix3 import matmul
 from supple.algebra.symmetric import full
-from supple.kernels import device_function, each, total, where
+from supple.kernels import device_function, each, where
 from supple.materials import bound_coefficients
 from supple.solvers.elementwise.gather import (
     constrained_corners,
+    corner_dot,
     corners_of,
-    element,
     free_corners,
+    load_constraint,
     load_corners,
-    one_constraint,
+    load_element,
+    matvec_each,
     plus,
     scatter_corners,
-    spread,
     store_corners,
     times,
-    weighted,
-    weighted_square,
+    times_weights,
+    weighted_dot,
 )
 from supple.solvers.elementwise.gpbd_local_solve import local_minimum
 from supple.solvers.elementwise.inversion_recovery import inversion_damping, unfold
 from supple.solvers.elementwise.jacobi import (
     JACOBI_WEIGHTS,
     jacobi_options,
+    load_shares,
     merge_colors,
-    shares_of,
     step_sum,
 )
 from supple.solvers.elementwise.projection import (
@@ -104,17 +115,17 @@ def _project_green(projection, row, u):
     the paper takes all of them [section 4.1].
     """
     elements, (displacements,) = projection.elements, projection.memory
-    x, W, g, V, material = element(elements, row, u)
+    x, W, g, V, material = load_element(elements, row, u)
     d = load_corners(x, displacements, row, 0)
-    share = inversion_damping(elements.rows, material, x, g)
-    unfolding, step = element_step(projection, row, x, W, g, V, material, d)
-    step = times(share, step)
-    store_corners(displacements, row, 0, plus(d, step))
-    scatter_corners(elements, row, u, plus(x, plus(times(share, unfolding), step)))
+    damping = inversion_damping(elements.rows, material, x, g)
+    unfolding, delta_d = solve_element(projection, row, x, W, g, V, material, d)
+    delta_d = times(damping, delta_d)
+    store_corners(displacements, row, 0, plus(d, delta_d))
+    scatter_corners(elements, row, u, plus(x, plus(times(damping, unfolding), delta_d)))
 
 
 @device_function
-def element_step(projection, row, x, W, g, V, material, d):
+def solve_element(projection, row, x, W, g, V, material, d):
     """Compute the unfolding displacements of an inverted element, and Δd, at its corners.
 
     From the unfolded shape, Δd = W Sᵀ Δλ with the Δλ that minimizes ½|d + Δd|²_{W⁻¹} + U(x + Δd) [eq. 18,
@@ -124,11 +135,11 @@ def element_step(projection, row, x, W, g, V, material, d):
     x_unfolded = unfold(rows, material, x, W, g, N)
     F = measure(rows, x_unfolded, g)  # F and g represent S
     Lam = local_minimum(material, F, W, g, V, d, N, projection.options.newton_steps)
-    step = weighted(W, free_corners(N, spread(matmul(F, full(Lam)), g)))
-    return plus(x_unfolded, times(-1.0, x)), step
+    delta_d = times_weights(W, free_corners(N, matvec_each(matmul(F, full(Lam)), g)))
+    return plus(x_unfolded, times(-1.0, x)), delta_d
 
 
-class SingleProjection(Projection):
+class GPBDSingleProjection(Projection):
     """Elements that consist of one constraint.
 
     Attributes:
@@ -138,27 +149,25 @@ class SingleProjection(Projection):
     __slots__ = ()
 
 
-@project.of(SingleProjection)
+@project.of(GPBDSingleProjection)
 def _project_single(projection, row, u):
     """Minimize ½|d + Δd|²_{W⁻¹} + ½ k C² over Δd = W ∇C Δλ, with C linearized.
 
-    Δλ = -(∇C·d + s k C)/(s + k s²) with s = Σ W |∇C|² [eq. 19 with C as the strain]. While ∇C keeps its
-    direction, d = λ W ∇C and ∇C·d = λ s, which gives XPBD's update [eq. 11].
+    Δλ = -(∇C·d + s k C)/(s + k s²) with the mobility s = Σ W |∇C|² [eq. 19 with C as the strain]. While ∇C
+    keeps its direction, d = λ W ∇C and ∇C·d = λ s, which gives XPBD's update [eq. 11].
     """
     elements, (displacements,) = projection.elements, projection.memory
     x, W = corners_of(elements, row, u)
-    C, gradient, k = one_constraint(elements, row, x)
+    C, gradient, k = load_constraint(elements, row, x)
     d = load_corners(x, displacements, row, 0)
-    s = weighted_square(W, gradient, gradient)
-    moves = (s > 0.0) & (k > 0.0)
-    bottom = where(moves, s + k * s * s, 0.0 * s + 1.0)
-    d_lam = where(moves, -(_along(gradient, d) + s * k * C) / bottom, 0.0 * s)
-    step = times(d_lam, weighted(W, gradient))
-    store_corners(displacements, row, 0, plus(d, step))
-    scatter_corners(elements, row, u, plus(x, step))
-
-
-_along = total("a, b", "dot(a[i], b[i])", dot, over="a")
+    mobility = weighted_dot(W, gradient, gradient)
+    nonzero = (mobility > 0.0) & (k > 0.0)
+    denominator = where(nonzero, mobility + k * mobility * mobility, 0.0 * mobility + 1.0)
+    numerator = corner_dot(gradient, d) + mobility * k * C
+    d_lam = where(nonzero, -numerator / denominator, 0.0 * mobility)
+    delta_d = times(d_lam, times_weights(W, gradient))
+    store_corners(displacements, row, 0, plus(d, delta_d))
+    scatter_corners(elements, row, u, plus(x, delta_d))
 
 
 class JacobiProjection(GreenProjection):
@@ -172,25 +181,25 @@ class JacobiProjection(GreenProjection):
 
 
 @project.of(JacobiProjection)
-def _propose(projection, row, u):
-    """Compute one element's step from start-of-sweep positions, scaled by its share.
+def _project_jacobi(projection, row, u):
+    """Compute one element's Δd from start-of-sweep positions, scaled by its share.
 
     The share (jacobi.py) keeps the sum of the steps at a vertex from overshooting. A second projection,
     `step_sum`, moves the vertices.
     """
     (displacements,), options = projection.memory, projection.options
-    x, W, g, V, material = element(projection.elements, row, u)
+    x, W, g, V, material = load_element(projection.elements, row, u)
     d = load_corners(x, displacements, row, 0)
-    mobility_factor, share = shares_of(projection, row, x, g, material)
-    unfolding, step = element_step(
-        projection, row, x, products(mobility_factor, W), g, V, material, weighted(mobility_factor, d)
-    )
-    step = weighted(share, step)
-    store_corners(displacements, row, 0, plus(d, step))
-    store_corners(options.steps, row, 0, plus(weighted(share, unfolding), step))
+    mobility_factor, share = load_shares(projection, row, x, g, material)
+    scaled_W, scaled_d = multiply_each(mobility_factor, W), times_weights(mobility_factor, d)
+    unfolding, delta_d = solve_element(projection, row, x, scaled_W, g, V, material, scaled_d)
+    delta_d = times_weights(share, delta_d)
+    store_corners(displacements, row, 0, plus(d, delta_d))
+    store_corners(options.steps, row, 0, plus(times_weights(share, unfolding), delta_d))
 
 
-products = each("a, b", "a[i] * b[i]", over="a")
+multiply_each = each("a, b", "a[i] * b[i]", over="a")
+"""aᵢ bᵢ of two tuples of numbers."""
 
 
 @suggest_keywords
@@ -245,6 +254,7 @@ class GPBD(ElementOptions):
 
 @projects(GPBD, ElasticRows)
 def _elastic(method: GPBD, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of elements of a material, and in Jacobi form the sum of their steps."""
     require(method.name, term.material, bound_coefficients)
     memory = new_memory(elements, 3 * elements.weights.shape[1])
     if method.sweep == "gauss_seidel":
@@ -254,7 +264,8 @@ def _elastic(method: GPBD, term: Term, elements: WeightedElements) -> list:
 
 
 @projects(GPBD, ConstraintRows)
-def _single(method: GPBD, term: Term, elements: WeightedElements) -> list:
+def _single_constraints(method: GPBD, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of elements with one constraint."""
     if method.sweep == "jacobi":
         raise ValueError(f"gpbd with sweep='jacobi' cannot treat {term.name}; sweep='gauss_seidel' can")
-    return [SingleProjection(elements, new_memory(elements, 3 * elements.weights.shape[1]))]
+    return [GPBDSingleProjection(elements, new_memory(elements, 3 * elements.weights.shape[1]))]

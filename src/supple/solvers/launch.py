@@ -17,7 +17,7 @@ def iterate(method, team, phase, iteration):
 
 
 @kernel
-def iterations(team, steps, method, count):
+def run_iterations(team, steps, method, count):
     """Run `count` iterations in every time step."""
     phase = 0
     for _ in range(steps.times):

@@ -1,23 +1,34 @@
-"""Multiresolution PBNG for cloth [PBNG section 8.2].
+"""Multiresolution PBNG for cloth [PBNG section 8.2]:
+
+    layers χ₀ ⊃ χ₁ ⊃ ... ⊃ χₙ, χ₀ the cloth                 build_layers (vertexwise/cloth_hierarchy.py)
+    for l = 0, ..., k_max - 1                               `MPBNGRun.advance`
+        κ ← √(1 - l²/r_des²),  r_des = k_max + r_pad        `_kappa`
+        several sweeps over the coarsest layer χₙ           Multiresolution.iterate
+        one sweep over χₙ₋₁, ..., χ₀ in turn                Multiresolution.sweep
+            (paper: together)
+    final sweeps over the cloth χ₀                          `_run_final_sweeps`
+    PBNG sweeps to the tolerance, our own                   `MPBNGRun.advance`
+
+    PBNG                                here
+    χ₀, χₙ                              groups[0], groups[n] of `Multiresolution`
+    k_max                               cycle
+    r_pad                               pad
+    "4-6 iterations" of the coarsest    coarse_sweeps
+    "6-8 iterations" in the final pass  final_sweeps, once per step instead of once per iteration
+    k_c                                 stiffness of `Layers.binding`
 
 A sweep propagates corrections by a few vertices only, so fine cloth stays too long or too short until many
-sweeps are done. Coarser layers of the cloth lead the way. One iteration l = 1, 2, ... is
-
-    several sweeps over the coarsest layer
-    one sweep over each finer layer in turn, the cloth itself the last (the paper: all of them at once)
-    κ = √(1 - l²/r²) for the next iteration, 1 in the first,  r = (number of iterations) + pad
-
-and after the last iteration a final pass of sweeps over the cloth alone. κ multiplies the contribution of the
-layers to the cloth. There are three couplings:
+sweeps are done. Coarser layers of the cloth lead the way. There are three couplings, which differ in what κ
+multiplies (vertexwise/multiresolution.py):
 
 - "divided" is the paper's: weak constraints bind the layers to each other, and stiffness and mass are divided
-  between all layers. The iteration ends with 1/(layers + 1) of the stiffness and mass of the cloth, which
-  gives the right shape under its own weight only.
-- "bound": the cloth keeps its full stiffness and mass, and the layers are additional. In E + κ (E of layers
-  and bindings), a vertex of a layer sees no κ, and in the end E remains.
+  between all layers. κ multiplies k_c, and mass and loads of χ₁, ..., χₙ, as printed. The iteration ends with
+  1/(n + 1) of the stiffness and mass of the cloth, which gives the right shape under its own weight only.
+- "bound": the cloth keeps its full stiffness and mass, and the layers are additional. κ multiplies k_c in the
+  cloth only: in E + κ (E of layers and bindings), a vertex of a layer sees no κ, and in the end E remains.
 - "carried", our own and the default: vertices bound to a layer move with it, and the layer is loaded by the
-  net forces of the finer one. As in a multigrid method [Brandt 1977], it does not move if the cloth is in
-  equilibrium.
+  net forces of the finer one. κ multiplies the prolonged correction. As in a multigrid method [Brandt 1977],
+  the layer does not move if the cloth is in equilibrium.
 
 The first two are slow, since a layer that moves on its own pulls at the vertices bound to it.
 """
@@ -33,8 +44,8 @@ from supple.model.model import Model
 from supple.problem import Balance, Problem
 from supple.solvers.base import Run, Solver
 from supple.solvers.pbng import PBNG, PBNGRun
-from supple.solvers.vertexwise.cloth_hierarchy import Layers, layers_of
-from supple.solvers.vertexwise.multiresolution import BoundLayers, Multiresolution, ProlongedLayers
+from supple.solvers.vertexwise.cloth_hierarchy import Layers, build_layers
+from supple.solvers.vertexwise.multiresolution import BoundLayers, CarriedLayers, Multiresolution
 from supple.support.arguments import check_choice, check_integer, check_iterations, check_number
 from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
@@ -53,8 +64,8 @@ class MPBNG(Solver):
             iterations and no tolerance, all of these have layers.
         coarse_sweeps: Sweeps over the coarsest layer per iteration.
         final_sweeps: Sweeps over the cloth alone after the last iteration with layers.
-        binding: Stiffness of the bindings between layers, relative to the stiffness of the layers.
-        pad: Difference between r in κ and the number of iterations.
+        binding: Stiffness k_c of the bindings between layers, relative to the stiffness of the layers.
+        pad: r_pad, the difference between r_des in κ and the number of iterations.
         iterations: Iterations per step unless the call sets a limit.
     """
 
@@ -89,8 +100,10 @@ class MPBNG(Solver):
         Returns:
             The run.
         """
-        layers = multiresolution(problem, self)
-        return WithoutLayers(layers, problem) if isinstance(layers, str) else MPBNGRun(self, layers)
+        multiresolution = build_multiresolution(problem, self)
+        if isinstance(multiresolution, str):
+            return PBNGFallbackRun(multiresolution, problem)
+        return MPBNGRun(self, multiresolution)
 
     def memory(self, model: Model, number: int) -> int:
         """Estimate the memory of a run [bytes]: PBNG plus layers, about a third of the model.
@@ -105,7 +118,7 @@ class MPBNG(Solver):
         return PBNG().memory(model, number) + model.elements * 60 * number
 
 
-def multiresolution(problem: Problem, options: MPBNG) -> Multiresolution | str:
+def build_multiresolution(problem: Problem, options: MPBNG) -> Multiresolution | str:
     """Return the cloth layers of a problem, or the reason why layers are impossible.
 
     Layers are cached on the problem while its terms stay the same.
@@ -115,7 +128,7 @@ def multiresolution(problem: Problem, options: MPBNG) -> Multiresolution | str:
     began = perf_counter()
     layers: Layers | None = problem.get_shared(
         f"at most {options.layers} layers",
-        lambda: layers_of(problem.model, options.layers, problem.device.threads),
+        lambda: build_layers(problem.model, options.layers, problem.device.threads),
     )
     if layers is None:
         return "no layers, since there is no cloth that is fine enough for them: sweeps of pbng"
@@ -123,18 +136,19 @@ def multiresolution(problem: Problem, options: MPBNG) -> Multiresolution | str:
         f"{options.coupling} layers, {options.layers} at most, by {options.binding}", list
     )
     if not cache or cache[0].fine_terms is not problem.model.terms:
-        cache[:] = [_make_layers(problem, layers, options)]
+        cache[:] = [_couple_layers(problem, layers, options)]
         cache[0].seconds = perf_counter() - began
     return cache[0]
 
 
-def _make_layers(problem: Problem, layers: Layers, options: MPBNG) -> Multiresolution:
+def _couple_layers(problem: Problem, layers: Layers, options: MPBNG) -> Multiresolution:
+    """Couple layers to the cloth as the options say."""
     if options.coupling == "carried":
-        return ProlongedLayers(problem, layers)
+        return CarriedLayers(problem, layers)
     return BoundLayers(problem, layers, options.coupling == "divided", options.binding)
 
 
-class WithoutLayers(PBNGRun):
+class PBNGFallbackRun(PBNGRun):
     """PBNG run that reports the reason for having no layers."""
 
     def __init__(self, reason: str, problem: Problem) -> None:
@@ -150,59 +164,62 @@ class MPBNGRun(Run):
 
     check_every = 5
 
-    def __init__(self, options: MPBNG, layers: Multiresolution) -> None:
-        self.options, self.layers, self.problem = options, layers, layers.problem
-        self._cycle, self._done, self._ended = options.cycle, 0, False
-        self._final: Run | None = None
-        self.layers.begin()
+    def __init__(self, options: MPBNG, multiresolution: Multiresolution) -> None:
+        self.options, self.multiresolution = options, multiresolution
+        self.problem = multiresolution.problem
+        self._cycle, self._iteration, self._cycle_ended = options.cycle, 0, False
+        self._pbng_run: Run | None = None
+        self.multiresolution.begin()
+
+    def advance(self, count: int) -> None:
+        """Run iterations with layers until the cycle ends, then PBNG sweeps."""
+        while count > 0 and self._iteration < self._cycle:
+            self.multiresolution.iterate(self.options.coarse_sweeps, self._kappa())
+            self._iteration, count = self._iteration + 1, count - 1
+        if not self._cycle_ended:
+            self.multiresolution.write_back()
+            if self._iteration == self._cycle:
+                self._run_final_sweeps()
+        if count > 0:
+            self._pbng_run = self._pbng_run or PBNG().begin(self.problem)
+            self._pbng_run.advance(count)
+
+    def _kappa(self) -> float:
+        """κ = √(1 - l²/r_des²) of iteration l."""
+        return math.sqrt(1 - (self._iteration / (self._cycle + self.options.pad)) ** 2)
+
+    def _run_final_sweeps(self) -> None:
+        """Run the final pass over the cloth alone; PBNG follows."""
+        self._cycle_ended = True
+        if self.options.final_sweeps:
+            PBNG(acceleration=None).begin(self.problem).advance(self.options.final_sweeps)
 
     def set_targets(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
         """Use layers in every iteration for a fixed iteration count without tolerance."""
         if max_iterations is not None:
             self._cycle = max_iterations if tolerance is None else min(self._cycle, max_iterations)
 
+    def observe(self, balance: Balance, member: int = 0) -> bool:
+        return self._pbng_run is not None and self._pbng_run.observe(balance, member)
+
     @property
     def colors(self) -> int:
-        return self.layers.groups[0].batches.colors
+        return self.multiresolution.groups[0].batches.colors
 
     @property
     def needs_monitoring(self) -> bool:
-        return self._final is not None and self._final.needs_monitoring
+        return self._pbng_run is not None and self._pbng_run.needs_monitoring
 
     def collect_rejected(self) -> list[int]:
-        final = self._final.collect_rejected()[0] if self._final else 0
-        return [self.layers.collect_rejected() + final]
+        final = self._pbng_run.collect_rejected()[0] if self._pbng_run else 0
+        return [self.multiresolution.collect_rejected() + final]
 
     def notes(self, member: int = 0) -> list[str]:
-        hierarchy = self.layers.layers
+        hierarchy = self.multiresolution.layers
         counts = [f"{count:,}" for count in hierarchy.counts]
         notes = [
             f"layers of {', '.join(counts[:-1])} and {counts[-1]} vertices, bound at "
-            f"{len(hierarchy.binding.vertices):,} places, set up in {self.layers.seconds:.2f} s",
-            f"{pluralize(self._done, 'iteration')} with layers",
+            f"{len(hierarchy.binding.vertices):,} places, set up in {self.multiresolution.seconds:.2f} s",
+            f"{pluralize(self._iteration, 'iteration')} with layers",
         ]
-        return notes + (self._final.notes(member) if self._final else [])
-
-    def advance(self, count: int) -> None:
-        while count > 0 and self._done < self._cycle:
-            self.layers.iterate(self.options.coarse_sweeps, self._kappa())
-            self._done, count = self._done + 1, count - 1
-        if not self._ended:
-            self.layers.write_back()
-            if self._done == self._cycle:
-                self._end_cycle()
-        if count > 0:
-            self._final = self._final or PBNG().begin(self.problem)
-            self._final.advance(count)
-
-    def _kappa(self) -> float:
-        return math.sqrt(1 - (self._done / (self._cycle + self.options.pad)) ** 2)
-
-    def _end_cycle(self) -> None:
-        """Run the final pass over the cloth alone; PBNG follows."""
-        self._ended = True
-        if self.options.final_sweeps:
-            PBNG(acceleration=None).begin(self.problem).advance(self.options.final_sweeps)
-
-    def observe(self, balance: Balance, member: int = 0) -> bool:
-        return self._final is not None and self._final.observe(balance, member)
+        return notes + (self._pbng_run.notes(member) if self._pbng_run else [])

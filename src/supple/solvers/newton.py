@@ -1,18 +1,22 @@
 """Newton's method with assembled Hessian: the reference for the tests of all other solvers.
 
-    repeat
-        f ← net force of the free vertices                       problem.balance, into states.net
-        H ← ∂²E/∂u², or its replacement                          Newton.hessian, linear/assembly/hessian.py
-        Δu ← solution of H Δu = f                                Newton.linear_solver, linear/solvers.py
-        if f · Δu > 0:
-            t ← 1, halved until E(u + t Δu) is lower enough      line_search.py
-            u ← u + t Δu
-        on failure: the same with the next safer H: exact, projected, bound
+    û ← uₙ + Δt vₙ, u ← initial guess                       Problem.begin_step (problem/problem.py)
+    repeat                                                  `NewtonRun.advance`, `_step`
+        f ← net force of the free vertices                  Problem.balance, into states.net
+        for H of exact, projected, bound: the next if one fails
+            H ← ∂²E/∂u², or its replacement                 Assembly.matrix (linear/assembly/hessian.py)
+            Δu ← solution of H Δu = f                       `_solve`, linear/solvers.py
+                to |H Δu - f| ≤ η |f|                       `_forcing_term`
+            if f · Δu > 0:                                  `_move_along`
+                t ← 1, halved until E(u + t Δu)
+                    ≤ E(u) - 1e-4 t f · Δu [Armijo 1966]    backtrack (newton_methods/line_search.py)
+                u ← u + t Δu
 
-The box is `NewtonRun._step`. The bound is PBNG's [eq. 32]: positive definite and not below the exact H, so
-its steps are short but lead downhill. With `rescue=False` there is no safer H, and Δu is accepted as
-computed. No paper has this box; PBNG compares with Newton's method without a line search [section 11, Fig. 7,
-11].
+E: elastic, constraint and external energy plus ½ m/Δt² |u - û|². The bound is PBNG's [eq. 32]: positive
+definite and not below the exact H, so its steps are short but lead downhill. With `rescue=False` there is no
+safer H, and Δu is accepted as computed. Obstacles: newton_methods/active_set.py. Follower loads:
+newton_methods/follower_newton.py. No paper has this box; PBNG compares with Newton's method without a line
+search [section 11, Fig. 7, 11].
 """
 
 from __future__ import annotations
@@ -41,8 +45,8 @@ from supple.support.text import pluralize
 
 HessianKind = Literal["exact", "projected", "bound"]
 
-ACCURACY = 0.1
-"""Relative residual |H Δu - f|/|f| of the first linear solve.
+FIRST_FORCING_TERM = 0.1
+"""Relative residual |H Δu - f|/|f| of the first linear solve, the forcing term η.
 
 It decreases with √|f|, so that the last Newton steps converge superlinearly [Eisenstat and Walker 1996].
 """
@@ -135,8 +139,8 @@ class NewtonRun(Run):
         self._subproblem_run: NewtonRun | None = None
         if problem.contacts.rigid and problem.device.name == "cpu":
             problem.dynamic_terms.condense = condense_stiffness
-        self._refuse_unable()
-        self._exact_failed = self._uphill = 0
+        self._check_problem()
+        self._exact_failures = self._uphill_steps = 0
         self._first_residual: float | None = None
         self._update_stencils()
         fixed_loads = fixes_loads or options != Newton(linear_solver=options.linear_solver)
@@ -145,30 +149,43 @@ class NewtonRun(Run):
         if problem.follower_loads.without_contact and not fixed_loads:
             self._follower_newton = FollowerNewton(problem, 0.0, self._step, rotates=True)
 
+    def advance(self, iterations: int) -> None:
+        """Run a number of Newton steps, with obstacles or follower loads those of their own methods."""
+        if self.problem.layout.version != self._version:
+            self._update_stencils()
+            self._fixed_load_updates += self._follower_newton is not None and self._follower_newton.failed
+        for _ in range(iterations):
+            if self._follower_newton is not None and not self._follower_newton.failed:
+                self._follower_newton.step()
+            elif self.problem.contacts:
+                active_set_step(self.problem, self._make_subproblem_step)
+            else:
+                self._step()
+
     def _step(self) -> None:
-        """Take one Newton step: a pass through the box above."""
+        """Take one Newton step: the body of the box."""
         residual = self.problem.balance().residual  # |f|; f is left in states.net
         if residual == 0 or not math.isfinite(residual):
             return
-        accuracy = self._accuracy(residual)
+        forcing_term = self._forcing_term(residual)
         for kind in self.options.hessians:
-            step = self._solve(kind, accuracy)
+            step = self._solve(kind, forcing_term)
             if step is not None and self._move_along(step, residual):
                 return
-            self._exact_failed += kind == "exact" and self.options.rescue
+            self._exact_failures += kind == "exact" and self.options.rescue
 
-    def _accuracy(self, residual: float) -> float:
-        """Relative residual required of the linear solver; 0 if its number of iterations is fixed."""
+    def _forcing_term(self, residual: float) -> float:
+        """Forcing term η: relative residual of the linear solve; 0 for a fixed number of iterations."""
         self._first_residual = self._first_residual or residual
         if self.options.linear_iterations is not None:
             return 0.0
-        return ACCURACY * min(1.0, math.sqrt(residual / self._first_residual))
+        return FIRST_FORCING_TERM * min(1.0, math.sqrt(residual / self._first_residual))
 
-    def _solve(self, kind: HessianKind, accuracy: float) -> np.ndarray | None:
+    def _solve(self, kind: HessianKind, forcing_term: float) -> np.ndarray | None:
         """Solve H Δu = f. Return Δu as padded vectors (n + 1, 4), None without a solution."""
         f = self.assembly.gather(self.problem.states.net)
         try:
-            return self.assembly.spread(self.linear.solve(self.assembly.matrix(kind), f, accuracy))
+            return self.assembly.spread(self.linear.solve(self.assembly.matrix(kind), f, forcing_term))
         except (np.linalg.LinAlgError, NotPositive):
             return None
 
@@ -182,7 +199,7 @@ class NewtonRun(Run):
         if not slope > 0:
             if self.options.rescue:
                 return False
-            self._uphill += 1
+            self._uphill_steps += 1
         start, move = Start.of(self.problem, residual), straight_path(self.problem, step)
         if not self.options.line_search:
             move(1.0)
@@ -197,27 +214,10 @@ class NewtonRun(Run):
         forces, moves = (self.problem.states.vectors(a)[0] for a in (self.problem.states.net, step))
         return float((forces * moves)[self.problem.model.free].sum())
 
-    def advance(self, iterations: int) -> None:
-        if self.problem.layout.version != self._version:
-            self._update_stencils()
-            self._fixed_load_updates += self._follower_newton is not None and self._follower_newton.failed
-        for _ in range(iterations):
-            if self._follower_newton is not None and not self._follower_newton.failed:
-                self._follower_newton.step()
-            elif self.problem.contacts:
-                active_set_step(self.problem, self._steps_of)
-            else:
-                self._step()
-
-    def _steps_of(self, subproblem: Problem) -> Callable[[], None]:
+    def _make_subproblem_step(self, subproblem: Problem) -> Callable[[], None]:
+        """Return the Newton step of an active-set problem."""
         self._subproblem_run = NewtonRun(self.options, subproblem, fixes_loads=True)
         return self._subproblem_run._step
-
-    def find_leaving(self) -> np.ndarray:
-        return np.full(self.problem.batch_size, self._fixed_load_updates > MAX_FIXED_LOAD_UPDATES)
-
-    def is_moving(self, member: int) -> bool:
-        return self._follower_newton is not None and self._follower_newton.is_moving
 
     def _update_stencils(self) -> None:
         """Rebuild the sparsity pattern of the Hessian for the current stencils.
@@ -239,9 +239,10 @@ class NewtonRun(Run):
     def linear(self) -> LinearSolver:
         return linear_solver(self.options.linear_solver, self.assembly, self.options.linear_iterations)
 
-    def _refuse_unable(self) -> None:
+    def _check_problem(self) -> None:
+        """Reject devices, precisions and forces that the method does not support."""
         options, problem = self.options, self.problem
-        options.refuse_unable(problem.device.name, str(problem.dtype))
+        options.check_support(problem.device.name, str(problem.dtype))
         if problem.device.name != "cpu":
             problem.contacts.refuse(f"{options.name} on a device", "hybrid", "pbng", "xpbd")
         if problem.dynamic_terms.has_body_friction:
@@ -250,18 +251,24 @@ class NewtonRun(Run):
                 "energy; hybrid, pbng, xpbd can"
             )
 
+    def is_moving(self, member: int) -> bool:
+        return self._follower_newton is not None and self._follower_newton.is_moving
+
+    def find_members_to_separate(self) -> np.ndarray:
+        return np.full(self.problem.batch_size, self._fixed_load_updates > MAX_FIXED_LOAD_UPDATES)
+
     def notes(self, member: int = 0) -> list[str]:
         if self._follower_newton is not None and not self._follower_newton.failed:
             return self._follower_newton.notes()
         notes = [f"linear solver: {(self._subproblem_run or self).linear.name}"]
-        if self._uphill:
+        if self._uphill_steps:
             notes.append(
-                f"the Hessian gave {pluralize(self._uphill, 'step')} along which the energy rises; "
+                f"the Hessian gave {pluralize(self._uphill_steps, 'step')} along which the energy rises; "
                 "rescue=True takes its positive part there"
             )
-        if self._exact_failed:
+        if self._exact_failures:
             notes.append(
-                f"the exact Hessian led to no lower energy {pluralize(self._exact_failed, 'time')}; a safer "
-                "one was used there"
+                f"the exact Hessian led to no lower energy {pluralize(self._exact_failures, 'time')}; "
+                "a safer one was used there"
             )
         return notes

@@ -1,28 +1,26 @@
 """Position-based dynamics with continuum energies as constraints C = E [PBCM Algorithm 1, sections 3-4.2]:
 
-    x ← xₙ + Δt vₙ + Δt² M⁻¹ f_ext  [lines 1, 2]            elementwise/run.py, ElementRun._begin_step
-    for each iteration  [3]                                 elementwise/run.py, ElementRun.advance
-        for each element, color by color  [4]               elementwise/run.py, sweep_projections
+    x ← xₙ + Δt vₙ  [lines 1, 2]                            Problem.begin_step (problem/problem.py)
+        + Δt² M⁻¹ f_ext  [1, 2]                             ElementRun._begin_step (elementwise/run.py)
+    for each iteration  [3]                                 ElementRun.advance (elementwise/run.py)
+        for each element, color by color  [4]               sweep_projections (elementwise/run.py)
             λ ← -E/Σ wⱼ |∂E/∂xⱼ|²  [5, eq. 3]               `multiplier`
             xᵢ ← xᵢ + wᵢ λ ∂E/∂xᵢ  [6, 7, eq. 2]             `_project_energy`
-        collisions  [11, here in every sweep]               elementwise/run.py, ContactProjection
-    v ← (x - xₙ)/Δt, and damped  [10, 12]                   solve/time_loop.py
+        collisions  [11, here in every sweep]               ContactProjection (contact_projection.py)
+    v ← (x - xₙ)/Δt, and damped  [10, 12]                   TimeLoop._set_velocities (solve/time_loop.py)
 
 W = Δt²/m replaces w = 1/m; the factor Δt² cancels in w λ. E and ∂E/∂x are those of `clamped_energy`, the
-paper's inversion handling [section 4.2, Fig. 2]. In the code, x is the displacement of a corner, not its
-position (elementwise/gather.py). Our own additions are `stiffness`, geometric and weak constraints.
+paper's inversion handling [section 4.2, Fig. 2] (materials/clamping.py). Our own additions are `stiffness`,
+geometric and weak constraints.
+
+Plasticity [section 4.2]: materials/plastic_stvk.py. Cloth [section 4.3]: materials/woven_stvk.py,
+terms/shells/isometric.py. Distance and shape baselines: elementwise/geometric.py. Weak constraints and body
+contact: elementwise/weak_constraints.py.
 
 There is no compliance. The body becomes stiffer with more sweeps and shorter time steps, whatever its Young's
-modulus. In quasistatics, external forces lose their effect as sweeps are added [PBNG section 6.1].
-
-A visit is a gradient step, whose length follows from E and |∇E|. With E = ½ Σ kᵢ εᵢ² it halves the strain if
-all kᵢ are equal. If soft modes dominate E, a stiff mode changes by -½ kₛ/k of itself, which overshoots
-without end for kₛ/k > 4. For volume against shape, that ratio is (1 + ν)/(1 - 2ν), or more with uneven
-masses, so that solids do not settle for ν above 1/3 or somewhat less. (For cloth it is (1 + ν)/(1 - ν), and
-PBCM Fig. 7 shows cloth.) A `stiffness` below 4 (1 - 2ν)/(1 + ν) stabilizes coarse bars of 12 × 2 × 2 cells,
-but not finer ones. The field -E ∇E/|∇E|² is not the gradient of any energy, so bodies may flutter even with
-short steps: bars of 24 × 4 × 4 cells with ν = 0.45 keep moving for every stiffness from 0.1 to 0.01. Use xpbd
-or pbng if Poisson's ratio matters.
+modulus. In quasistatics, external forces lose their effect as sweeps are added [PBNG section 6.1]. Solids
+settle for ν up to about 1/3 only, see docs/design/constraint_family.md; use xpbd or pbng if Poisson's ratio
+matters.
 """
 
 from __future__ import annotations
@@ -33,13 +31,13 @@ from typing import ClassVar, Literal
 from supple.kernels import device_function, where
 from supple.materials.clamping import clamped_energy
 from supple.solvers.elementwise.gather import (
+    corner_gradients,
     corners_of,
-    element,
-    gradients,
-    one_constraint,
+    load_constraint,
+    load_element,
     scatter_corners,
-    shifted,
-    weighted_square,
+    shift_corners,
+    weighted_dot,
 )
 from supple.solvers.elementwise.geometric import DistanceProjection, ShapeProjection
 from supple.solvers.elementwise.projection import Projection, WeightedElements, project, projects
@@ -64,7 +62,31 @@ class EnergyProjection(Projection):
     __slots__ = ()
 
 
-class HardProjection(Projection):
+@project.of(EnergyProjection)
+def _project_energy(projection, row, u):
+    """Project one energy constraint: lines 5-7 of the box.
+
+    E = V ψ and ∂E/∂xᵢ = V P gᵢ; the V of λ ∂E/∂xᵢ cancels. Below clamped stretches [section 4.2], ψ continues
+    linearly, so that P is its derivative. This continuation, and rounding near rest, may give ψ < 0; no
+    correction is made then.
+    """
+    elements, (stiffness,) = projection.elements, projection.options
+    x, W, g, V, material = load_element(elements, row, u)
+    psi, P = clamped_energy(material, measure(elements.rows, x, g))
+    gradient = corner_gradients(elements, row, P, g)
+    lam = multiplier(stiffness * max(psi, 0.0 * V), W, gradient)
+    scatter_corners(elements, row, u, shift_corners(x, lam, W, gradient))
+
+
+@device_function
+def multiplier(C, W, gradient):
+    """λ = -C/Σ Wⱼ |∂C/∂xⱼ|² [eq. 3]; 0 for a zero sum: at rest, in padding, or with all corners pinned."""
+    denominator = weighted_dot(W, gradient, gradient)
+    nonzero = denominator > 0.0
+    return -where(nonzero, C / where(nonzero, denominator, 0.0 * denominator + 1.0), 0.0 * denominator)
+
+
+class HardSingleProjection(Projection):
     """Hard single constraints without history variables.
 
     Attributes:
@@ -74,38 +96,14 @@ class HardProjection(Projection):
     __slots__ = ()
 
 
-@project.of(EnergyProjection)
-def _project_energy(projection, row, u):
-    """Update one element of the box.
-
-    E = V ψ and ∂E/∂xᵢ = V P gᵢ; the V of λ ∂E/∂xᵢ cancels. Below clamped stretches [section 4.2], ψ continues
-    linearly, so that P is its derivative. This continuation, and rounding near rest, may give ψ < 0; no
-    correction is made then.
-    """
-    elements, (stiffness,) = projection.elements, projection.options
-    x, W, g, V, material = element(elements, row, u)
-    psi, P = clamped_energy(material, measure(elements.rows, x, g))
-    gradient = gradients(elements, row, P, g)
-    lam = multiplier(stiffness * max(psi, 0.0 * V), W, gradient)
-    scatter_corners(elements, row, u, shifted(x, lam, W, gradient))
-
-
-@project.of(HardProjection)
-def _project_hard(projection, row, u):
-    """Update one constraint element; padding has k = 0."""
+@project.of(HardSingleProjection)
+def _project_hard_single(projection, row, u):
+    """Project one hard constraint: lines 5-7 of the box with C for E; padding has k = 0."""
     elements, (stiffness,) = projection.elements, projection.options
     x, W = corners_of(elements, row, u)
-    C, gradient, k = one_constraint(elements, row, x)
+    C, gradient, k = load_constraint(elements, row, x)
     lam = multiplier(stiffness * where(k > 0.0, C, 0.0 * C), W, gradient)
-    scatter_corners(elements, row, u, shifted(x, lam, W, gradient))
-
-
-@device_function
-def multiplier(C, W, gradient):
-    """λ = -C/Σ Wⱼ |∂C/∂xⱼ|² [eq. 3]; 0 for a zero sum: at rest, in padding, or with all corners pinned."""
-    square = weighted_square(W, gradient, gradient)
-    moves = square > 0.0
-    return -where(moves, C / where(moves, square, 0.0 * square + 1.0), 0.0 * square)
+    scatter_corners(elements, row, u, shift_corners(x, lam, W, gradient))
 
 
 @suggest_keywords
@@ -152,6 +150,7 @@ class PBD(ElementOptions):
 
 @projects(PBD, ElasticRows)
 def _elastic(method: PBD, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of elements of a material: energy, distances or shape."""
     if term.material.dissipates:
         raise ValueError(
             "pbd has no viscosity: it would bring every change of shape to nothing; pbng and newton have it"
@@ -168,12 +167,14 @@ def _elastic(method: PBD, term: Term, elements: WeightedElements) -> list:
 
 
 @projects(PBD, ConstraintRows)
-def _single(method: PBD, term: Term, elements: WeightedElements) -> list:
-    return [HardProjection(elements, options=(method.stiffness,))]
+def _single_constraints(method: PBD, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of elements with one constraint."""
+    return [HardSingleProjection(elements, options=(method.stiffness,))]
 
 
 @projects(PBD, TensionRows)
 def _tension(method: PBD, term: Term, elements: WeightedElements) -> list:
+    """Reject cables under tension, whose forces have no constraint."""
     raise ValueError(
         "pbd has no forces: a cable under tension would shrink to nothing; give it a length, or take xpbd"
     )
@@ -181,4 +182,5 @@ def _tension(method: PBD, term: Term, elements: WeightedElements) -> list:
 
 @projects(PBD, WeakRows)
 def _weak(method: PBD, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of weak constraints."""
     return [HardWeak(elements, options=(method.stiffness,))]

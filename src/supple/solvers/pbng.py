@@ -1,26 +1,38 @@
 """Position-based nonlinear Gauss-Seidel [PBNG section 7]:
 
-    û ← uₙ + Δt vₙ, target of inertia                       problem/problem.py, Problem.begin_step
-    for each sweep                                          launch.py, `_sweep`
-        for each vertex i, color by color  [section 10]     ordering, each_color
-            fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      problem/force_kernels.py, net_force
-            Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         `_update_vertices`: friction_cone.py
-            uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     `_update_vertices`: vertex_update.py
-        the same for groups of tied vertices                vertexwise/tied_groups.py
-        acceleration  [section 7.3]                         acceleration/
-    v ← (u - uₙ)/Δt                                         solve/time_loop.py
+    û ← uₙ + Δt vₙ, target of inertia                       Problem.begin_step (problem/problem.py)
+    u ← initial guess; x̂ in the paper                       predict_fall (problem/initial_guess.py)
+    for each sweep                                          `_sweep`
+        for each vertex i, color by color  [section 10]     each_color (ordering)
+            fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      net_force (problem/force_kernels.py)
+            Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         solve_with_contact (friction_cone.py)
+            uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     move (vertexwise/move.py)
+        the same for groups of tied vertices                sweep_groups (vertexwise/tied_groups.py)
+        acceleration  [section 7.3]                         accelerate (acceleration/)
+    v ← (u - uₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
 u are displacements, x = X + u. E is the elastic, weak constraint and external energy plus the inertial term ½
 m/Δt² |u - û|². External forces are part of E and not of û, in contrast to the paper's x̂ [section 6]; section
-7 is the case without inertia. Vertices of one color share no element or constraint, so each sees the latest
-positions of its neighbors, as in a serial sweep.
+7 is the case without inertia. The paper starts at x̂ = û + Δt² M⁻¹ f_ext; here that is
+initial_guess="inertial" (gravity only), and the default is "adaptive". Vertices of one color share no element
+or constraint, so each sees the latest positions of its neighbors, as in a serial sweep.
+
+    PBNG                                here
+    x_i, x̂                              X + uᵢ, initial guess
+    f_i + f_i^ext [eq. 30]              fᵢ, with inertia
+    A [eq. 33, 34]                      Aᵢ
+    C̃ [eq. 32]                          `bound_coefficients` or `hessian_bound` of the material
+    C_c, K_c [eq. 18, 19]               constraint_gap, stiffness of terms/weak.py
+    x̄_i, n_i [section 7.2]              Planes (collision/obstacles/contact_planes.py)
+    ω, γ, ρ [section 7.3]               acceleration/chebyshev.py, acceleration/sor.py
 
 The paper's method is acceleration=None, tied_groups=False; its section 7.3 is `PaperSOR` and
 `PaperChebyshev`. Our own additions are Anderson acceleration, the default; tied groups; and t ≤ 1, which
-keeps the energy finite. ω is 1 except with `SOR`. The bound on ∂²ψ/∂F² in Aᵢ is eq. 32 or the material's own
-bound. Obstacles add a contact force rᵢ, with which the vertex ends at an admissible position: Δuᵢ =
-Aᵢ⁻¹ (fᵢ + rᵢ). Section 7.2 instead removes the part of Aᵢ⁻¹ fᵢ that points into the obstacle, which comes to
-rest at fᵢ ∥ Aᵢ n.
+keeps the energy finite. ω is 1 except with `SOR`. Vertex block descent: hessian="exact"
+(vertexwise/exact_blocks.py).
+
+Obstacles add a contact force rᵢ, with which the vertex ends at an admissible position: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ).
+Section 7.2 instead projects Aᵢ⁻¹ fᵢ onto the tangent plane. Its fixed point has fᵢ ∥ Aᵢ n, not fᵢ ∥ n.
 """
 
 from __future__ import annotations
@@ -31,7 +43,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, scale
-from supple.collision import contact_step
+from supple.collision import solve_with_contact
 from supple.contact.obstacle_kernels import clamp_all
 from supple.kernels import do, gather, shared_lane_min, split_lanes
 from supple.linear.condensed import condense_stiffness
@@ -50,9 +62,10 @@ from supple.solvers.acceleration import (
     begin_acceleration,
 )
 from supple.solvers.base import Run, Solver
-from supple.solvers.launch import iterate, iterations
+from supple.solvers.launch import iterate, run_iterations
+from supple.solvers.vertexwise.exact_blocks import exact_blocks
+from supple.solvers.vertexwise.move import move
 from supple.solvers.vertexwise.tied_groups import group_data, no_tied_groups, sweep_groups
-from supple.solvers.vertexwise.vertex_update import exact_blocks, move
 from supple.support.arguments import check_choice, check_flag, check_iterations
 from supple.support.keywords import suggest_keywords
 from supple.terms import deform_all, limit_step, update_deformations
@@ -62,42 +75,6 @@ ANDERSON = Anderson()
 
 DETECTION_INTERVAL = 10
 """Sweeps between searches for obstacle contacts, counted across calls of `advance`."""
-
-
-class VertexUpdate(NamedTuple):
-    """Update of the vertices of a SIMD batch: uᵢ += ω t Aᵢ⁻¹ (fᵢ + rᵢ).
-
-    rᵢ are the contact forces of obstacles, and t ≤ 1 keeps the energy finite.
-
-    Attributes:
-        terms: Packed energy terms.
-        vertices: Packed vertex data.
-        u: Displacements, padded vectors [m].
-        anchor: Inertial targets û, padded vectors [m].
-        omega: Relaxation factor ω.
-        rejected: Counters of discarded non-finite moves.
-    """
-
-    terms: Any
-    vertices: Any
-    u: Any
-    anchor: Any
-    omega: Any
-    rejected: Any
-
-
-@do.of(VertexUpdate)
-def _update_vertices(update, item):
-    terms, vertices, u = update.terms, update.vertices, update.u
-    batch = split_lanes(item, vertices.width)
-    ui = gather(u, vertices.own, batch, 0)
-    f, A, _, q = net_force(terms, vertices, batch, u, update.anchor, ui)
-    N = constrained_at(vertices.constrained, batch)  # projection onto constrained directions
-    # ω Δuᵢ = ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
-    step = contact_step(vertices.contact, vertices.own, batch, N, A, f, ui, update.omega)
-    t = shared_lane_min(batch, limit_step(terms, batch, u, ui, step, q))
-    move(vertices, batch, u, ui, add(ui, scale(t, step)), update.rejected)  # [eq. 28]
-    update_deformations(terms, vertices.own, batch, u, ui)  # F of grid-embedded elements
 
 
 class Sweep(NamedTuple):
@@ -130,12 +107,50 @@ class Sweep(NamedTuple):
 
 @iterate.of(Sweep)
 def _sweep(sweep, team, phase, iteration):
+    """Sweep once over the vertices, then over the tied groups, and accelerate."""
     update = sweep.update
     phase = deform_all(sweep.deforms, team, phase)
     phase = each_color(team, phase, sweep.colors, sweep.bounds, update)
     phase = sweep_groups(sweep.tied_groups, team, phase, update.u, update.anchor, update.omega)
     phase = accelerate(sweep.acceleration, team, phase, iteration, update.u)
     return clamp_all(sweep.clamps, team, phase, sweep.records)
+
+
+class VertexUpdate(NamedTuple):
+    """Update of the vertices of a SIMD batch: uᵢ += ω t Aᵢ⁻¹ (fᵢ + rᵢ).
+
+    rᵢ are the contact forces of obstacles, and t ≤ 1 keeps the energy finite.
+
+    Attributes:
+        terms: Packed energy terms.
+        vertices: Packed vertex data.
+        u: Displacements, padded vectors [m].
+        anchor: Inertial targets û, padded vectors [m].
+        omega: Relaxation factor ω.
+        rejected: Counters of discarded non-finite moves.
+    """
+
+    terms: Any
+    vertices: Any
+    u: Any
+    anchor: Any
+    omega: Any
+    rejected: Any
+
+
+@do.of(VertexUpdate)
+def _update_vertices(update, item):
+    """Update the vertices of one batch: the body of the inner loop of the box."""
+    terms, vertices, u = update.terms, update.vertices, update.u
+    batch = split_lanes(item, vertices.width)
+    ui = gather(u, vertices.own, batch, 0)
+    f, A, _, confinement = net_force(terms, vertices, batch, u, update.anchor, ui)
+    N = constrained_at(vertices.constrained, batch)  # projection onto constrained directions
+    # ω Δuᵢ = ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
+    step = solve_with_contact(vertices.contact, vertices.own, batch, N, A, f, ui, update.omega)
+    t = shared_lane_min(batch, limit_step(terms, batch, u, ui, step, confinement))
+    move(vertices, batch, u, ui, add(ui, scale(t, step)), update.rejected)  # [eq. 28]
+    update_deformations(terms, vertices.own, batch, u, ui)  # F of grid-embedded elements
 
 
 @suggest_keywords
@@ -151,9 +166,9 @@ class PBNG(Solver):
         tied_groups: Also move vertices tied by a weak constraint as one group, after the sweep over single
             vertices. Stiff constraints then converge as fast as the bodies they connect. False is the paper's
             method.
-        hessian: Block that replaces ∂²E/∂xᵢ² in a vertex update: "bound", positive definite [PBNG eq. 33], or
-            "exact", the block itself. "exact" is vertex block descent (VBD); its steps may go uphill in
-            compressed, nearly incompressible bodies.
+        hessian: Block A of a vertex update: "bound", positive definite [PBNG eq. 32-34], or "exact",
+            ∂²E/∂uᵢ². "exact" is vertex block descent (VBD); its steps may go uphill in compressed, nearly
+            incompressible bodies.
         iterations: Sweeps per step unless the call sets a limit.
     """
 
@@ -189,51 +204,11 @@ class PBNGRun(Run):
 
     def __init__(self, options: PBNG, problem: Problem) -> None:
         self.problem, self.options = problem, options
-        self._since_detection = 0
+        self._sweeps_since_detection = 0
         self.acceleration = begin_acceleration(None, problem)
         if problem.contacts.rigid and problem.device.name == "cpu":
             problem.dynamic_terms.condense = condense_stiffness
         self._update_stencils()
-
-    def _update_stencils(self) -> None:
-        """Prepare all data that depend on the current stencils."""
-        p = self.problem
-        self._version, self._moves = p.layout.version, p.contacts.moves
-        acceleration = acceleration_of(self.options.acceleration)
-        self.omega = 1.0 if acceleration is None else acceleration.relaxation
-        safeguard = self.acceleration.safeguard
-        self.acceleration = begin_acceleration(acceleration, p)
-        self.acceleration.resume(safeguard)
-        self.tied_groups = (
-            group_data(p) if self.options.tied_groups else p.get_shared("no tied groups", no_tied_groups)
-        )
-        shape = p.batch_size, *p.loads.rows.inertia.shape
-        self._rejected = p.get_shared("rejected", lambda: p.zeros(shape))
-
-    @property
-    def _is_outdated(self) -> bool:
-        """True if stencils or rigid bodies have changed since they were last processed."""
-        return (self.problem.layout.version, self.problem.contacts.moves) != (self._version, self._moves)
-
-    @property
-    def colors(self) -> int:
-        return self.problem.layout.colors + len(self.tied_groups.color_start) - 1
-
-    @property
-    def needs_monitoring(self) -> bool:
-        return self.acceleration.needs_monitoring
-
-    def collect_rejected(self) -> list[int]:
-        """Return the number of discarded non-finite moves of each batch member, and reset the counters."""
-        p = self.problem
-        totals = p.get_shared("rejected in all", lambda: Totals(p))
-        counts = np.rint(totals.sum_values(self._rejected)[:, 0]).astype(int)
-        if counts.any():
-            p.device.clear(self._rejected)
-        return counts.tolist()
-
-    def notes(self, member: int = 0) -> list[str]:
-        return self.acceleration.notes(member)
 
     def advance(self, count: int) -> None:
         """Run `count` sweeps.
@@ -256,15 +231,15 @@ class PBNGRun(Run):
         elif self.problem.contacts:
             self._sweep_with_obstacles(count)
         else:
-            self._sweep(count)
+            self._launch_sweeps(count)
 
     def _sweep_with_obstacles(self, count: int) -> None:
         """Sweep with obstacles, searching for contacts every `DETECTION_INTERVAL` sweeps."""
         while count > 0:
-            sweeps = min(count, DETECTION_INTERVAL - self._since_detection)
-            self._sweep(sweeps)
-            count, self._since_detection = count - sweeps, self._since_detection + sweeps
-            if self._since_detection == DETECTION_INTERVAL:
+            sweeps = min(count, DETECTION_INTERVAL - self._sweeps_since_detection)
+            self._launch_sweeps(sweeps)
+            count, self._sweeps_since_detection = count - sweeps, self._sweeps_since_detection + sweeps
+            if self._sweeps_since_detection == DETECTION_INTERVAL:
                 self._detect_contacts()
 
     def _sweep_in_trust_region(self, count: int) -> None:
@@ -279,17 +254,10 @@ class PBNGRun(Run):
             if self.problem.contacts:
                 self._sweep_with_obstacles(1)
             else:
-                self._sweep(1)
+                self._launch_sweeps(1)
 
-    def _detect_contacts(self) -> None:
-        """Recompute the contact planes of obstacles at the vertices; may change u."""
-        p, self._since_detection = self.problem, 0
-        p.contacts.detect()
-        p.trust_region.restore_bounds()
-        for records in self.acceleration.mirrors:
-            p.device.assign(records, p.u)
-
-    def _sweep(self, count: int) -> None:
+    def _launch_sweeps(self, count: int) -> None:
+        """Run `count` sweeps in one kernel launch."""
         p = self.problem
         colors, acceleration = p.layout.batch_colors, self.acceleration.prepare_sweeps(count)
         terms = p.layout.terms if self.options.hessian == "bound" else exact_blocks(p.layout.terms)
@@ -304,7 +272,15 @@ class PBNGRun(Run):
             update, colors, bounds, self.tied_groups, acceleration, clamps, p.device.records, deforms
         )
         phases = count * (len(deforms) + self.colors + acceleration.phases + int(bool(clamps)))
-        p.device.step(iterations, phases, sweep, count, widest=p.layout.widest)
+        p.device.step(run_iterations, phases, sweep, count, widest=p.layout.widest)
+
+    def _detect_contacts(self) -> None:
+        """Recompute the contact planes of obstacles at the vertices; may change u."""
+        p, self._sweeps_since_detection = self.problem, 0
+        p.contacts.detect()
+        p.trust_region.restore_bounds()
+        for records in self.acceleration.mirrors:
+            p.device.assign(records, p.u)
 
     def start_at(self, balances: Balances) -> None:
         if self._is_outdated:
@@ -321,3 +297,46 @@ class PBNGRun(Run):
         moved = self.acceleration.observe_all(balances, active)
         self.problem.trust_region.outdated |= bool(moved.any())
         return moved
+
+    def _update_stencils(self) -> None:
+        """Prepare all data that depend on the current stencils."""
+        p = self.problem
+        self._version, self._rigid_moves = p.layout.version, p.contacts.moves
+        acceleration = acceleration_of(self.options.acceleration)
+        self.omega = 1.0 if acceleration is None else acceleration.relaxation
+        safeguard = self.acceleration.safeguard
+        self.acceleration = begin_acceleration(acceleration, p)
+        self.acceleration.resume(safeguard)
+        self.tied_groups = (
+            group_data(p) if self.options.tied_groups else p.get_shared("no tied groups", no_tied_groups)
+        )
+        shape = p.batch_size, *p.loads.rows.inertia.shape
+        self._rejected = p.get_shared("rejected", lambda: p.zeros(shape))
+
+    @property
+    def _is_outdated(self) -> bool:
+        """True if stencils or rigid bodies have changed since they were last processed."""
+        return (self.problem.layout.version, self.problem.contacts.moves) != (
+            self._version,
+            self._rigid_moves,
+        )
+
+    @property
+    def colors(self) -> int:
+        return self.problem.layout.colors + len(self.tied_groups.color_start) - 1
+
+    @property
+    def needs_monitoring(self) -> bool:
+        return self.acceleration.needs_monitoring
+
+    def collect_rejected(self) -> list[int]:
+        """Return the number of discarded non-finite moves of each batch member, and reset the counters."""
+        p = self.problem
+        totals = p.get_shared("rejected in all", lambda: Totals(p))
+        counts = np.rint(totals.sum_values(self._rejected)[:, 0]).astype(int)
+        if counts.any():
+            p.device.clear(self._rejected)
+        return counts.tolist()
+
+    def notes(self, member: int = 0) -> list[str]:
+        return self.acceleration.notes(member)

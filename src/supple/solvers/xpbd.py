@@ -1,36 +1,41 @@
-"""XPBD with continuum constraints, decoupled pairs or the square root of the energy [BNH Algorithms 1 and 2]:
+"""XPBD [Macklin et al. 2016] with continuum constraints, as in BNH Algorithms 1 and 2:
 
-    x ← xₙ + Δt vₙ + W f_ext,  λ ← 0                        elementwise/run.py, ElementRun._begin_step
-    for each iteration, for each element, color by color    elementwise/run.py, sweep_projections
-        for each constraint C of it                         `_project_two`, or `_project_root`: one C
-            C, k, ∇C at x                                   `constraint_pair` of the material, `gradients`
-            Δλ ← -(V k C + λ)/(V k ∇C W ∇Cᵀ + 1)            `multiplier_step`
-            λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ                   `update`, which is `_solve_constraint`
-    v ← (x - xₙ)/Δt                                         solve/time_loop.py
+    x ← xₙ + Δt vₙ                                          Problem.begin_step (problem/problem.py)
+        + W f_ext,  λ ← 0                                   ElementRun._begin_step (elementwise/run.py)
+    for each iteration, for each element, color by color    sweep_projections (elementwise/run.py)
+        for each constraint C of the element                `_project_pair`, or C alone: `_project_root`
+            C, k, ∇C at x                                   constraint_pair of the material, corner_gradients
+            Δλ ← -(k C + λ)/(k ∇C W ∇Cᵀ + 1)                `multiplier_step`
+            λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ                   `_solve_constraint`
+    v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
-ψ is written as Σ k/2 C², with k in [Pa] for dimensionless C. Each constraint has a multiplier λ, such that λ
-∇C is the force that it exerts; at convergence, λ = -V k C [BNH eq. 4, PBNG eq. 23]. One visit solves C(x +
-Δx) V k + λ + Δλ = 0 with Δx = W ∇Cᵀ Δλ and ∇C frozen. This neglects the rotation of the gradients of all
-other constraints, the reason for the stagnation of XPBD's residual [PXPBD section 3.3].
+ψ = Σ κ/2 C², k = V κ = 1/α, with the modulus κ in [Pa] for dimensionless C. Each constraint has a multiplier
+λ, such that λ ∇C is the force that it exerts; at convergence, λ = -k C [BNH eq. 4, PBNG eq. 23]. One visit
+solves k C(x + Δx) + λ + Δλ = 0 with Δx = W ∇Cᵀ Δλ and ∇C frozen. This neglects the rotation of the gradients
+of all other constraints, the reason for the stagnation of XPBD's residual [PXPBD section 3.3].
 
     BNH                                 here
-    α, α̃ = α/Δt²                        1/(V k), 1/(V k Δt²)
+    xᵗ                                  xₙ
+    ω_e                                 V
+    α, α̃ = α/Δt²                        1/k, 1/(k Δt²)
     M⁻¹                                 W/Δt², W = Δt²/m
     λ                                   Δt² λ
-    A = ∇C M⁻¹ ∇Cᵀ + α̃                  V k Δt² A is the denominator, `bottom`
-    H, D [eq. 8, 9]                     first and second constraint of materials/neo_hookean.py
-    C₁, C₂ [PXPBD eq. 5]                first and second constraint of materials/corotated.py
+    A = ∇C M⁻¹ ∇Cᵀ + α̃                  k Δt² A is the denominator
+    C^H, C^D, α^H, α^D [eq. 8, 9]       C, 1/k of the `constraint_pair` of materials/neo_hookean.py
+    C₁, C₂ [PXPBD eq. 5]                those of materials/corotated.py
     h = Δt/numSubSteps [Algorithm 1]    Δt: `simulate` divides steps into substeps
 
-In the code, D is ∂C/∂F, and x is the displacement of a corner, not its position (elementwise/gather.py).
 Algorithm 2 orders all constraints by color; here, one visit updates both constraints of an element in turn.
 Our own additions are `MIN_MOBILITY`, for hard constraints only, and the remark on pairs that do not vanish
 at rest.
 
-C may be nonzero in the undeformed body, as in the neo-Hookean pair: λ = -V k C there, and the forces cancel
+C may be nonzero in the undeformed body, as in the neo-Hookean pair: λ = -k C there, and the forces cancel
 only while both gradients keep their values. Frozen gradients then cause an error that is a fraction of the
 whole elastic force. A step that is iterated to convergence has this error at any load, however small. Few
 sweeps in short steps hide it.
+
+Weak constraints and body contact: elementwise/weak_constraints.py. Grid-embedded elements [PXPBD section
+5.5]: elementwise/grid_embedded.py.
 """
 
 from __future__ import annotations
@@ -45,13 +50,13 @@ from supple.kernels import device_function, generic, load, store, where
 from supple.materials import MATERIALS, constraint_pair, psi, shear_modulus, stress
 from supple.problem import Problem
 from supple.solvers.elementwise.gather import (
+    corner_gradients,
     corners_of,
-    element,
-    gradients,
-    one_constraint,
+    load_constraint,
+    load_element,
     scatter_corners,
-    shifted,
-    weighted_square,
+    shift_corners,
+    weighted_dot,
 )
 from supple.solvers.elementwise.projection import (
     Projection,
@@ -77,24 +82,63 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 REST_TOLERANCE = 1e-3
 """Values |C| of strain-like constraints below this one count as 0."""
 
-MAX_SILENT_SWEEPS = 3
+MAX_SWEEPS_WITHOUT_REMARK = 3
 """Most sweeps per step without a remark on pairs that do not vanish at rest."""
 
 
-class TwoConstraints(Projection):
-    """Elements with two constraints, updated sequentially by `update`."""
+# Elements with two constraints, updated in turn.
+
+
+class PairProjection(Projection):
+    """Elements with two constraints, updated sequentially by `update_constraint`."""
 
     __slots__ = ()
 
 
-class Pair(TwoConstraints):
-    """XPBD constraint pair, with a report remark on pairs that do not vanish at rest."""
+@generic
+def update_constraint(projection, x, W, g, gradient, C, k, row, slot):
+    """Update one constraint of an element; return the new corners.
+
+    Args:
+        projection: Projection of the method.
+        x: Displacements of the corners.
+        W: W of the corners.
+        g: Shape gradients, which determine the mobility of the element.
+        gradient: ∇C at the corners.
+        C: Constraint.
+        k: Stiffness V κ.
+        row: Row of elements.
+        slot: Index of the constraint's multiplier in the element.
+    """
+
+
+@project.of(PairProjection)
+def _project_pair(projection, row, u):
+    """Update both constraints of an element in turn: BNH Algorithm 2 with one visit per pair.
+
+    The graph that is colored has one node per pair, not one per constraint.
+    """
+    elements = projection.elements
+    x, W, g, V, material = load_element(elements, row, u)
+    C, dC_dF, modulus = constraint_pair(material, measure(elements.rows, x, g))[:3]
+    x = update_constraint(
+        projection, x, W, g, corner_gradients(elements, row, dC_dF, g), C, modulus * V, row, 0
+    )
+    C, dC_dF, modulus = constraint_pair(material, measure(elements.rows, x, g))[3:]
+    x = update_constraint(
+        projection, x, W, g, corner_gradients(elements, row, dC_dF, g), C, modulus * V, row, 1
+    )
+    scatter_corners(elements, row, u, x)
+
+
+class XPBDPair(PairProjection):
+    """Constraint pair of XPBD or block XPBD, with a report remark on pairs that do not vanish at rest."""
 
     __slots__ = ()
 
     def remark(self, sweeps: int) -> str:
         kind: Any = type(self.elements.rows.material)
-        if sweeps <= MAX_SILENT_SWEEPS or vanishes_at_rest(kind):
+        if sweeps <= MAX_SWEEPS_WITHOUT_REMARK or vanishes_at_rest(kind):
             return ""
         return (
             f"the constraints of {kind.__name__} do not vanish at rest: iterated to their end, here with "
@@ -103,7 +147,7 @@ class Pair(TwoConstraints):
         )
 
 
-class PairProjection(Pair):
+class XPBDPairProjection(XPBDPair):
     """Constraint pair of each element, updated sequentially.
 
     Attributes:
@@ -112,6 +156,51 @@ class PairProjection(Pair):
     """
 
     __slots__ = ()
+
+
+@update_constraint.of(XPBDPairProjection)
+def _update_pair(projection, x, W, g, gradient, C, k, row, slot):
+    return _solve_constraint(x, W, gradient, C, k, projection, row, slot, weighted_dot(W, g, g))
+
+
+@device_function
+def _solve_constraint(x, W, gradient, C, k, projection, row, slot, reference_mobility):
+    """Apply one XPBD update of a constraint; return the new corners.
+
+    Args:
+        x: Displacements of the corners.
+        W: W of the corners.
+        gradient: ∇C at the corners.
+        C: Constraint.
+        k: Stiffness V κ.
+        projection: Projection with λ and `compliant`.
+        row: Row of elements.
+        slot: Index of the constraint's multiplier λ in the element.
+        reference_mobility: Σ W|∇C|² away from rest. In the undeformed body, gradients vanish while a C with
+            an ε under its root does not; a fraction of this mobility keeps hard constraints from overshooting
+            there.
+    """
+    (multipliers,), (compliant,) = projection.memory, projection.options
+    lam = load(multipliers, row, slot)
+    mobility = weighted_dot(W, gradient, gradient) + (1.0 - compliant) * MIN_MOBILITY * reference_mobility
+    d_lam = multiplier_step(C, k, lam, mobility, compliant)
+    store(multipliers, row, slot, lam + d_lam)
+    return shift_corners(x, d_lam, W, gradient)
+
+
+@device_function
+def multiplier_step(C, k, lam, mobility, compliant):
+    """Δλ = -(k C + λ)/(k Σ W|∇C|² + 1) [BNH Algorithm 1, GPBD eq. 11].
+
+    λ is the papers' λ over Δt², so that λ ∇C is a force. Without compliance, k → ∞ gives -C/Σ W|∇C|², the
+    update of PBD [PBNG section 6.1]. (PBNG eq. 26 as printed has C in place of λ.)
+    """
+    denominator = k * mobility + compliant
+    nonzero = denominator > 0.0
+    return -(k * C + compliant * lam) / where(nonzero, denominator, 0.0 * denominator + 1.0)
+
+
+# The square root of the energy as the only constraint of an element.
 
 
 class RootProjection(Projection):
@@ -125,52 +214,18 @@ class RootProjection(Projection):
     __slots__ = ()
 
 
-class CompliantProjection(Projection):
-    """Elements that consist of one constraint.
+@project.of(RootProjection)
+def _project_root(projection, row, u):
+    """Update the square-root energy constraint of any material.
 
-    Attributes:
-        memory: λ, (rows, 1, lanes).
-        options: (compliant,), 1.0 or 0.0.
+    PXPBD section 5.3 finds it unstable; here, with ψ raised by 1e-12 μ, it jitters.
     """
-
-    __slots__ = ()
-
-
-@cache
-def vanishes_at_rest(kind: Any) -> bool:
-    """True if both constraints of a material class vanish in the undeformed state."""
-    C, _, _, C2, _, _ = constraint_pair(kind.example(), IDENTITY)
-    return abs(C) < REST_TOLERANCE and abs(C2) < REST_TOLERANCE
-
-
-@device_function
-def multiplier_step(C, k, lam, square, compliant):
-    """Δλ = -(k C + λ)/(k Σ W|∇C|² + 1) [BNH Algorithm 1, GPBD eq. 11].
-
-    k is the V k of the box, and λ the papers' λ over Δt², so that λ ∇C is a force. Without compliance, k → ∞
-    gives -C/Σ W|∇C|², the update of PBD [PBNG section 6.1]. (PBNG eq. 26 as printed has C in place of λ.)
-    """
-    bottom = k * square + compliant
-    moves = bottom > 0.0
-    return -(k * C + compliant * lam) / where(moves, bottom, 0.0 * bottom + 1.0)
-
-
-@device_function
-def _solve_constraint(x, W, gradient, C, k, projection, row, slot, reach):
-    """Apply one XPBD update of a constraint; return the new corners.
-
-    Args:
-        k: V k of the box.
-        slot: Index of the constraint's multiplier λ in the element.
-        reach: Σ W|∇C|² away from rest. In the undeformed body, gradients vanish while a C with an ε under its
-            root does not; a fraction of `reach` keeps hard constraints from overshooting there.
-    """
-    (multipliers,), (compliant,) = projection.memory, projection.options
-    lam = load(multipliers, row, slot)
-    square = weighted_square(W, gradient, gradient) + (1.0 - compliant) * MIN_MOBILITY * reach
-    d_lam = multiplier_step(C, k, lam, square, compliant)
-    store(multipliers, row, slot, lam + d_lam)
-    return shifted(x, d_lam, W, gradient)
+    elements = projection.elements
+    x, W, g, V, material = load_element(elements, row, u)
+    C, dC_dF = root_constraint(material, measure(elements.rows, x, g))
+    gradient = corner_gradients(elements, row, dC_dF, g)
+    reference = shear_modulus(material) * weighted_dot(W, g, g)
+    scatter_corners(elements, row, u, _solve_constraint(x, W, gradient, C, V, projection, row, 0, reference))
 
 
 @device_function
@@ -185,63 +240,27 @@ def root_constraint(material, F):
     return C, scale_matrix(1.0 / C, stress(material, F))
 
 
-@generic
-def update(projection, x, W, g, gradient, C, k, row, slot):
-    """Update one constraint; return the new corners.
+# Elements that consist of one constraint, such as springs.
 
-    Args:
-        g: Shape gradients, which determine the mobility of the element.
-        k: Stiffness, V k of the box.
-        slot: Index of the constraint's multiplier in the element.
+
+class SingleProjection(Projection):
+    """Elements that consist of one constraint.
+
+    Attributes:
+        memory: λ, (rows, 1, lanes).
+        options: (compliant,), 1.0 or 0.0.
     """
 
-
-@project.of(TwoConstraints)
-def _project_two(projection, row, u):
-    """Update both constraints of an element in turn: BNH Algorithm 2 with one visit per pair.
-
-    The graph that is colored has one node per pair, not one per constraint.
-    """
-    elements = projection.elements
-    x, W, g, V, material = element(elements, row, u)
-    C, D, k = constraint_pair(material, measure(elements.rows, x, g))[:3]
-    x = update(projection, x, W, g, gradients(elements, row, D, g), C, k * V, row, 0)
-    C, D, k = constraint_pair(material, measure(elements.rows, x, g))[3:]
-    x = update(projection, x, W, g, gradients(elements, row, D, g), C, k * V, row, 1)
-    scatter_corners(elements, row, u, x)
+    __slots__ = ()
 
 
-@update.of(PairProjection)
-def _update_pair(projection, x, W, g, gradient, C, k, row, slot):
-    return _solve_constraint(x, W, gradient, C, k, projection, row, slot, weighted_square(W, g, g))
-
-
-@project.of(RootProjection)
-def _project_root(projection, row, u):
-    """Update the square-root energy constraint of any material.
-
-    PXPBD section 5.3 finds it unstable; here, with ψ raised by 1e-12 μ, it jitters.
-    """
-    elements = projection.elements
-    x, W, g, V, material = element(elements, row, u)
-    C, D = root_constraint(material, measure(elements.rows, x, g))
-    gradient = gradients(elements, row, D, g)
-    reach = shear_modulus(material) * weighted_square(W, g, g)
-    scatter_corners(elements, row, u, _solve_constraint(x, W, gradient, C, V, projection, row, 0, reach))
-
-
-@project.of(CompliantProjection)
-def _project_compliant(projection, row, u):
+@project.of(SingleProjection)
+def _project_single(projection, row, u):
     """Update an element that consists of one constraint [BNH Algorithm 1]."""
     elements = projection.elements
     x, W = corners_of(elements, row, u)
-    C, gradient, k = one_constraint(elements, row, x)
+    C, gradient, k = load_constraint(elements, row, x)
     scatter_corners(elements, row, u, _solve_constraint(x, W, gradient, C, k, projection, row, 0, 0.0 * C))
-
-
-def has_pair(material: Any) -> bool:
-    """True if a material's energy is implemented as two constraints."""
-    return constraint_pair.has_implementation(type(material))
 
 
 @suggest_keywords
@@ -255,9 +274,9 @@ class XPBD(ElementOptions):
         compliant: False makes every constraint of an element hard, as stiff as the sweeps allow, whatever the
             stiffness of the material: PBD as the limit of XPBD [PBNG section 6.1], a baseline. Attachments
             keep their stiffness.
-        primal_residual: "kept" includes the primal residual of the positions, see
-            elementwise/multiplier_residuals.py [PXPBD Fig. 3b];
-            an unstable baseline, for materials with a pair, in dynamics only. "omitted" is XPBD.
+        primal_residual: "kept" includes the primal residual of the positions (elementwise/full_residual.py)
+            [PXPBD eq. 13, Fig. 3b]: an unstable baseline, for materials with a pair, in dynamics only.
+            "omitted" is XPBD.
         ordering: Parallel units: "colors" of single elements, "clusters" of up to cluster_size elements [BNH
             Algorithm 4], or "cells" of a block.
         vertex_order: "smallest_last" first sorts elements by that order of their vertices [BNH section 6.2];
@@ -290,7 +309,7 @@ class XPBD(ElementOptions):
     def begin(self, problem: Problem) -> ElementRun:
         if self.primal_residual == "omitted":
             return super().begin(problem)
-        from supple.solvers.elementwise.multiplier_residuals import FullResidualRun
+        from supple.solvers.elementwise.full_residual import FullResidualRun
 
         return FullResidualRun(self, problem)
 
@@ -301,8 +320,9 @@ class XPBD(ElementOptions):
 
 @projects(XPBD, ElasticRows)
 def _elastic(method: XPBD, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of elements of a material: both constraints in turn, or √(2 ψ)."""
     if method.primal_residual == "kept":
-        from supple.solvers.elementwise.multiplier_residuals import full_residual_projection
+        from supple.solvers.elementwise.full_residual import full_residual_projection
 
         require_pair(method.name, term.material)
         return [full_residual_projection(term, elements)]
@@ -315,15 +335,36 @@ def _elastic(method: XPBD, term: Term, elements: WeightedElements) -> list:
             f"xpbd with compliant=False makes constraints vanish, and those of {kind.__name__} "
             "do not at rest: it would collapse; Corotated's do, or any material's with constraints='root'"
         )
-    return [PairProjection(elements, new_memory(elements, 2), (float(method.compliant),))]
+    return [XPBDPairProjection(elements, new_memory(elements, 2), (float(method.compliant),))]
 
 
 @projects(XPBD, ConstraintRows)
-def _single(method: XPBD, term: Term, elements: WeightedElements) -> list:
-    return [CompliantProjection(elements, new_memory(elements, 1), (float(method.compliant),))]
+def _single_constraints(method: XPBD, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of elements with one constraint."""
+    return [SingleProjection(elements, new_memory(elements, 1), (float(method.compliant),))]
+
+
+# Constraints of a material, also for the other methods with multipliers.
+
+
+def has_pair(material: Any) -> bool:
+    """True if a material's energy is implemented as two constraints."""
+    return constraint_pair.has_implementation(type(material))
+
+
+@cache
+def vanishes_at_rest(kind: Any) -> bool:
+    """True if both constraints of a material class vanish in the undeformed state."""
+    C1, _, _, C2, _, _ = constraint_pair(kind.example(), IDENTITY)
+    return abs(C1) < REST_TOLERANCE and abs(C2) < REST_TOLERANCE
 
 
 def require_pair(method: str, material: Any) -> None:
+    """Check that a material has a pair of constraints.
+
+    Raises:
+        ValueError: It has none.
+    """
     if not has_pair(material):
         pairs = (cls.__name__ for cls in constraint_pair.classes() if cls in MATERIALS.values())
         known = ", ".join(sorted(pairs))
@@ -334,11 +375,16 @@ def require_pair(method: str, material: Any) -> None:
 
 
 def check_constraints(choice: str) -> None:
+    """Check the option `constraints`."""
     check_choice("constraints", choice, ("auto", "pair", "root"))
 
 
 def use_root(method: str, choice: str, material: Any) -> bool:
-    """True if a solver uses the square root of the energy instead of a constraint pair."""
+    """True if a solver uses the square root of the energy instead of a constraint pair.
+
+    Raises:
+        ValueError: The choice is "pair", and the material has none.
+    """
     if choice == "pair":
         require_pair(method, material)
     return choice == "root" or (choice == "auto" and not has_pair(material))

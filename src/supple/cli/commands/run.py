@@ -121,7 +121,7 @@ def run(
         backend.refuse_absent()
         file = load_file(scene)
         method = solver_for(file, solver)
-        method.refuse_unable(device, precision)
+        method.check_support(device, precision)
         limits = collect_limits(tolerance, max_iterations, time_limit, position_tolerance)
         count = file.scene.frames if frames is None else frames
         if count < 1:

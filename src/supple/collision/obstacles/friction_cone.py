@@ -146,7 +146,7 @@ def _limit_factor(limit, v):
     return min(limit / max(length, 0.0 * length + MIN_SLIP), 0.0 * length + 1.0)
 
 
-def contact_step(planes: Any, own: Any, batch: Any, N: Any, A: Any, f: Any, ui: Any, omega: Any) -> Any:
+def solve_with_contact(planes: Any, own: Any, batch: Any, N: Any, A: Any, f: Any, ui: Any, omega: Any) -> Any:
     """Displacement step ω A⁻¹ (f + r) of vertices, with the contact force r at the end of the step.
 
     Args:
@@ -164,8 +164,8 @@ def contact_step(planes: Any, own: Any, batch: Any, N: Any, A: Any, f: Any, ui: 
     """
 
 
-@overload_by_type(contact_step)
-def _contact_step(planes, own, batch, N, A, f, ui, omega):
+@overload_by_type(solve_with_contact)
+def _solve_with_contact(planes, own, batch, N, A, f, ui, omega):
     if len(planes) == 0:
         return lambda planes, own, batch, N, A, f, ui, omega: scale(omega, solve_spd(A, f))
     return lambda planes, own, batch, N, A, f, ui, omega: _step_with_planes(

@@ -1,9 +1,9 @@
 """Default blend factor ζ of B-PXPBD, the fraction of XPBD's update that is kept [PXPBD eq. 21].
 
-The fixed-point part of an update is explicit in the stiffness k of an element across its constraint
+The fixed-point part of an update is explicit in the stiffness κ of an element across its constraint
 gradients. A visit changes the displacement of the element by the fraction 1 - ζ of its error, and that error
-depends on the displacement by a factor of about 1 + q, q = V k tr Γ. Sequential visits, each to its own
-element, converge if (1 - ζ)(1 + q) stays below 2 in every element, for any neighbors. k depends on the strain
+depends on the displacement by a factor of about 1 + q, q = κ V tr Γ. Sequential visits, each to its own
+element, converge if (1 - ζ)(1 + q) stays below 2 in every element, for any neighbors. κ depends on the strain
 and on the activation of a muscle, so every visit evaluates it. The paper's ζ is ½.
 """
 
@@ -28,7 +28,7 @@ eigenvalue of Γ.
 
 @generic
 def stiffness_across(projection, material, F):
-    """Approximate largest stiffness k [Pa] of an element across the gradients of its constraints."""
+    """Approximate largest stiffness κ [Pa] of an element across the gradients of its constraints."""
 
 
 def stiffness_of_pair(projection: Any, material: Any, F: Any) -> Any:
@@ -41,30 +41,30 @@ def stiffness_of_root(projection: Any, material: Any, F: Any) -> Any:
     return stiffest(material, F)
 
 
-def zeta_of(projection: Any, material: Any, F: Any, reach: Any) -> Any:
+def zeta_of(projection: Any, material: Any, F: Any, element_compliance: Any) -> Any:
     """Blend factor ζ for a visit of an element.
 
     Args:
         projection: Projection, whose first option is ζ as (1,), or () for 1 - min(½, 2/q).
         material: Material of the elements.
         F: Deformation gradient.
-        reach: V tr Γ [1/Pa].
+        element_compliance: V tr Γ [1/Pa], the change of F of an element per unit stress.
     """
 
 
 @overload_by_type(zeta_of)
-def _zeta_of(projection, material, F, reach):
+def _zeta_of(projection, material, F, element_compliance):
     if isinstance(projection[Projection._fields.index("options")][0], types.BaseTuple):
-        return lambda projection, material, F, reach: _stable_zeta(
-            reach, stiffness_across(projection, material, F)
+        return lambda projection, material, F, element_compliance: _stable_zeta(
+            element_compliance, stiffness_across(projection, material, F)
         )
-    return lambda projection, material, F, reach: projection.options[0][0]
+    return lambda projection, material, F, element_compliance: projection.options[0][0]
 
 
 @device_function
-def _stable_zeta(reach, stiffness):
-    zero = 0.0 * reach
-    return 1.0 - min(zero + 0.5, MAX_EXPLICIT_STIFFNESS / max(reach * stiffness, zero + 1e-30))
+def _stable_zeta(element_compliance, stiffness):
+    zero = 0.0 * element_compliance
+    return 1.0 - min(zero + 0.5, MAX_EXPLICIT_STIFFNESS / max(element_compliance * stiffness, zero + 1e-30))
 
 
 def zeta_option(method: Any, material: Any, root: bool) -> Any:

@@ -1,4 +1,8 @@
-"""Corners of elements as tuples, starting with the first corner of the packed row: data of one visit."""
+"""Load, combine and store the corners of one element visit.
+
+Corners are tuples, the first corner of the packed row first. x is always a displacement, never a position;
+W = Δt²/m.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +35,14 @@ from supple.terms.base.elastic import (
     shape_gradients,
 )
 
-spread = each("M, g", "matvec(M, g[i])", matvec, over="g")
-"""M gᵢ for all corners: with M = ∂C/∂F, the gradients ∂C/∂xᵢ = M gᵢ."""
+matvec_each = each("M, g", "matvec(M, g[i])", matvec, over="g")
+"""M gᵢ of all corners; with M = ∂C/∂F these are ∂C/∂xᵢ."""
 
-weighted_square = total("W, a, b", "W[i] * dot(a[i], b[i])", dot, over="a")
+weighted_dot = total("W, a, b", "W[i] * dot(a[i], b[i])", dot, over="a")
 """Σ Wᵢ aᵢ · bᵢ."""
+
+corner_dot = total("a, b", "dot(a[i], b[i])", dot, over="a")
+"""Σ aᵢ · bᵢ."""
 
 plus = each("x, y", "add(x[i], y[i])", add, over="x")
 """xᵢ + yᵢ."""
@@ -43,10 +50,10 @@ plus = each("x, y", "add(x[i], y[i])", add, over="x")
 times = each("s, x", "scale(s, x[i])", scale, over="x")
 """s xᵢ."""
 
-weighted = each("W, a", "scale(W[i], a[i])", scale, over="a")
+times_weights = each("W, a", "scale(W[i], a[i])", scale, over="a")
 """Wᵢ aᵢ."""
 
-shifted = each("x, s, W, a", "add(x[i], scale(s * W[i], a[i]))", add, scale, over="x")
+shift_corners = each("x, s, W, a", "add(x[i], scale(s * W[i], a[i]))", add, scale, over="x")
 """xᵢ + s Wᵢ aᵢ."""
 
 outer_sum = unroll(
@@ -64,7 +71,7 @@ _corner_weights = each("rows, W, row", "load(W, row, i)", load, over="rows", cou
 @device_function
 def mobility(W, g):
     """Γ = Σ Wᵢ gᵢ gᵢᵀ; forces -V P gᵢ at the corners change F by -V P Γ."""
-    return outer_sum(weighted(W, g), g)
+    return outer_sum(times_weights(W, g), g)
 
 
 _six_each = each(
@@ -119,7 +126,7 @@ def corners_of(elements, row, u):
 
 
 @device_function
-def element(elements, row, u):
+def load_element(elements, row, u):
     """(x, W, g, V, material): displacements, W, shape gradients, volume [m³] and material of an element."""
     x, W = corners_of(elements, row, u)
     rows = elements.rows
@@ -127,13 +134,13 @@ def element(elements, row, u):
 
 
 @device_function
-def gradients(elements, row, D, g):
-    """∂C/∂xᵢ = D gᵢ with D = ∂C/∂F, without the components along constrained directions."""
-    return free_corners(constrained_corners(elements, row), spread(D, g))
+def corner_gradients(elements, row, dC_dF, g):
+    """∂C/∂xᵢ = ∂C/∂F gᵢ, without the components along constrained directions."""
+    return free_corners(constrained_corners(elements, row), matvec_each(dC_dF, g))
 
 
 @device_function
-def one_constraint(elements, row, x):
+def load_constraint(elements, row, x):
     """(C, ∂C/∂xᵢ, k) of elements that consist of one constraint; k = 0 in padding.
 
     The gradients have no components along constrained directions.

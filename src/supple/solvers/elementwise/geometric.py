@@ -12,7 +12,7 @@ import math
 from supple.algebra.matrix3 import add, cofactor, det, dot, matvec, minus9, scale, sub
 from supple.algebra.rotation import rotation
 from supple.kernels import device_function, where
-from supple.solvers.elementwise.gather import element, scatter_corners
+from supple.solvers.elementwise.gather import load_element, scatter_corners
 from supple.solvers.elementwise.projection import Projection, project
 from supple.terms.base.elastic import measure
 
@@ -51,17 +51,18 @@ def rest_edges(g, V):
 def _keep_distance(a, b, wa, wb, rest, stiffness):
     """Return two corners after the correction of their distance; `rest` is the rest vector from b to a."""
     d = add(rest, sub(a, b))
-    now, then = math.sqrt(dot(d, d)), math.sqrt(dot(rest, rest))
-    bottom = (wa + wb) * now
-    moves = bottom > 0.0
-    s = stiffness * where(moves, (now - then) / where(moves, bottom, 0.0 * bottom + 1.0), 0.0 * bottom)
+    length, rest_length = math.sqrt(dot(d, d)), math.sqrt(dot(rest, rest))
+    denominator = (wa + wb) * length
+    nonzero = denominator > 0.0
+    ratio = (length - rest_length) / where(nonzero, denominator, 0.0 * denominator + 1.0)
+    s = stiffness * where(nonzero, ratio, 0.0 * denominator)
     return sub(a, scale(s * wa, d)), add(b, scale(s * wb, d))
 
 
 @project.of(DistanceProjection)
 def _project_distances(projection, row, u):
     elements, (stiffness,) = projection.elements, projection.options
-    x, W, g, V, _ = element(elements, row, u)
+    x, W, g, V, _ = load_element(elements, row, u)
     p, q, r = rest_edges(g, V)
     x0, x1, x2, x3 = x
     w0, w1, w2, w3 = W
@@ -97,7 +98,7 @@ def _project_shape(projection, row, u):
     the deformation gradient of the element, conserves the center of mass and the momentum.
     """
     elements, (stiffness,) = projection.elements, projection.options
-    x, W, g, V, _ = element(elements, row, u)
+    x, W, g, V, _ = load_element(elements, row, u)
     F = measure(elements.rows, x, g)
     error = minus9(rotation(F), F)
     p, q, r = rest_edges(g, V)

@@ -1,4 +1,4 @@
-"""GPBD of data-driven cloth [GPBD section 4.2]: a minimization over six variables per triangle.
+"""GPBD of data-driven cloth [GPBD section 4.2, eq. 22, 23]: a minimization over six variables per triangle.
 
 With S = ∂s/∂x of the six strains s at the start of a visit, the displacement of the six vertices is Δd = W Sᵀ
 λ, and the objective is
@@ -16,19 +16,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from supple.algebra.matrix3 import add, dot, scale, select3
+from supple.algebra.matrix3 import add, scale, select3
 from supple.algebra.matrix6 import add_to_diagonal, curvature, matvec, product, slacks
 from supple.algebra.symmetric import along6, dot6, lifted6, select6, solve_spd6
-from supple.kernels import all_lanes, device_function, each, inline_control, load, total, unroll, where
+from supple.kernels import all_lanes, device_function, each, inline_control, load, unroll, where
 from supple.solvers.elementwise.gather import (
     constrained_corners,
+    corner_dot,
     corners_of,
     free_corners,
     load_corners,
     plus,
     scatter_corners,
     store_corners,
-    weighted_square,
+    weighted_dot,
 )
 from supple.solvers.elementwise.gpbd_local_solve import CONVERGED_DECREASE, MAX_BACKTRACKS
 from supple.solvers.elementwise.projection import Projection, WeightedElements, new_memory, project, projects
@@ -112,7 +113,7 @@ def _bending_gradient(a, b, c, strain, entry):
 
 @device_function
 def _entry(W, a, b):
-    return weighted_square(W, a, b)
+    return weighted_dot(W, a, b)
 
 
 _mixed = unroll(
@@ -123,12 +124,10 @@ _mixed = unroll(
 )
 """M = S W Jᵀ, 36 entries row by row."""
 
-_along = total("a, b", "dot(a[i], b[i])", dot, over="a")
-
 
 @device_function
 def _work(a, b):
-    return _along(a, b)
+    return corner_dot(a, b)
 
 
 _works = each("S, d", "_work(S[i], d)", _work, over="S")
@@ -204,7 +203,7 @@ def local_step(rows, row, x, W, d, N, newton_steps):
             strain, gradients = _strain_and_gradients(rows, row, plus(x, _moves(W, S, m)))
             M, density_at = _mixed(W, S, gradients), density(rows.fabric, strain)
         P = _positive(rows.fabric, density_at.second)
-        r = _descent(work, matvec(m, K), area, matvec(density_at.first, M))
+        r = _negative_gradient(work, matvec(m, K), area, matvec(density_at.first, M))
         change = solve_spd6(lifted6(curvature(K, area, product(M, P), M), DIAGONAL_SHIFT), r)
         size, gain = abs(q) + dot6(r, change), dot6(r, change)
         m, q = _backtrack(rows, row, x, W, S, K, work, area, m, q, change, size)
@@ -214,7 +213,7 @@ def local_step(rows, row, x, W, d, N, newton_steps):
 
 
 @device_function
-def _descent(work, quadratic_force, area, force):
+def _negative_gradient(work, quadratic_force, area, force):
     """-∂q/∂λ = -(S d + K λ + A M ψ')."""
     return (
         -(work[0] + quadratic_force[0] + area * force[0]),
@@ -227,14 +226,16 @@ def _descent(work, quadratic_force, area, force):
 
 
 @project.of(FabricProjection)
-def _project(projection, row, u):
+def _project_fabric(projection, row, u):
+    """Update one triangle: d ← d + Δd, x ← x + Δd [eq. 13, 14]."""
     elements, (displacements,) = projection.elements, projection.memory
     rows = elements.rows
     x, W = corners_of(elements, row, u)
     d = load_corners(x, displacements, row, 0)
-    move = local_step(rows, row, x, W, d, constrained_corners(elements, row), projection.options.newton_steps)
-    store_corners(displacements, row, 0, plus(d, move))
-    scatter_corners(elements, row, u, _join_border(rows, row, plus(x, move)))
+    N = constrained_corners(elements, row)
+    delta_d = local_step(rows, row, x, W, d, N, projection.options.newton_steps)
+    store_corners(displacements, row, 0, plus(d, delta_d))
+    scatter_corners(elements, row, u, _join_border(rows, row, plus(x, delta_d)))
 
 
 @device_function
@@ -253,6 +254,7 @@ def _join_border(rows, row, x):
 
 @projects(GPBD, FabricRows)
 def _fabric(method: GPBD, term: Term, elements: WeightedElements) -> list[Any]:
+    """Create the projection of triangles of data-driven cloth."""
     if method.sweep == "jacobi":
         raise ValueError(f"gpbd with sweep='jacobi' cannot treat {term.name}; sweep='gauss_seidel' can")
     memory = new_memory(elements, 3 * elements.weights.shape[1])

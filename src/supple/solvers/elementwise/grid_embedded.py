@@ -1,10 +1,10 @@
 """XPBD and both PXPBD for grid-embedded elements [PXPBD section 5.5].
 
 An element may have any number of nodes, and a visit treats all of them by one matrix: a constraint moves the
-nodes by Δuᵢ = Wᵢ S Gᵢ with the same S for all, which changes F by S Γ, Γ = Σ Wᵢ Gᵢ Gᵢᵀ. Along ∂C/∂uᵢ = D Gᵢ,
-D = ∂C/∂F, it follows that S = Δλ D and Σ Wᵢ |∂C/∂uᵢ|² = D : D Γ. The displacement that B-PXPBD stores for
-each node of an element is therefore one matrix, too, and FP-PXPBD needs no other data, since its forces -V P
-Gᵢ have this form.
+nodes by Δuᵢ = Wᵢ S Gᵢ with the same S for all, which changes F by S Γ, Γ = Σ Wᵢ Gᵢ Gᵢᵀ. Along ∂C/∂uᵢ = ∂C/∂F
+Gᵢ, it follows that S = Δλ ∂C/∂F and Σ Wᵢ |∂C/∂uᵢ|² = ∂C/∂F : ∂C/∂F Γ. The displacement that B-PXPBD stores
+for each node of an element is therefore one matrix, too, and FP-PXPBD needs no other data, since its forces
+-V P Gᵢ have this form.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from supple.algebra.matrix3 import (
 )
 from supple.kernels import device_function, gather, load, scatter, store
 from supple.materials import bound_coefficients, constraint_pair, shear_modulus
+from supple.solvers.bpxpbd import BPXPBD
 from supple.solvers.elementwise.blend_factor import (
     stiffness_across,
     stiffness_of_pair,
@@ -42,15 +43,15 @@ from supple.solvers.elementwise.projection import (
     projects,
     require,
 )
-from supple.solvers.pxpbd import BPXPBD, FPXPBD, stress_step
-from supple.solvers.xpbd import XPBD, Pair, multiplier_step, root_constraint, use_root
+from supple.solvers.fpxpbd import FPXPBD, stress_step
+from supple.solvers.xpbd import XPBD, XPBDPair, multiplier_step, root_constraint, use_root
 from supple.terms import Term
 from supple.terms.base.elastic import deformation_at, material_at, rest_volume
 from supple.terms.base.tensors import load_matrix
 from supple.terms.embedded import EmbeddedRows, gradient_of
 
 
-class EmbeddedPair(Pair):
+class EmbeddedPair(XPBDPair):
     """Pair of constraints of each embedded element.
 
     Attributes:
@@ -120,19 +121,19 @@ def _store_matrix(data, row, A):
 
 @device_function
 def _zeta(projection, row, F, V, material):
-    G = load_matrix(projection.options[1], row)
-    return zeta_of(projection, material, F, V * (G[0] + G[4] + G[8]))
+    Gamma = load_matrix(projection.options[1], row)
+    return zeta_of(projection, material, F, V * (Gamma[0] + Gamma[4] + Gamma[8]))
 
 
 @device_function
-def _blend(D, C, k, zeta, projection, row, slot, totals):
-    """ΔS of one blended visit of a constraint [PXPBD Algorithm 1], see `_blend` in pxpbd.py."""
+def _blended_visit(dC_dF, C, k, zeta, projection, row, slot, totals):
+    """ΔS of one visit of a constraint [PXPBD Algorithm 1], see `_blended_visit` in bpxpbd.py."""
     multipliers, mobilities = projection.memory[0], projection.options[1]
     lam = load(multipliers, row, slot)
-    square = contract(D, matmul(D, load_matrix(mobilities, row)))
-    d_lam = multiplier_step(C, k, lam, square, 1.0)
+    mobility = contract(dC_dF, matmul(dC_dF, load_matrix(mobilities, row)))
+    d_lam = multiplier_step(C, k, lam, mobility, 1.0)
     total = load_matrix(totals, row)
-    change = combine(zeta - 1.0, total, zeta * d_lam + (1.0 - zeta) * (lam + d_lam), D)
+    change = combine(zeta - 1.0, total, zeta * d_lam + (1.0 - zeta) * (lam + d_lam), dC_dF)
     store(multipliers, row, slot, lam + d_lam)
     _store_matrix(totals, row, plus9(total, change))
     return change
@@ -140,40 +141,46 @@ def _blend(D, C, k, zeta, projection, row, slot, totals):
 
 @project.of(EmbeddedPair)
 def _project_pair(projection, row, u):
+    """Update both constraints of an element in turn."""
     elements, (_, first, second) = projection.elements, projection.memory
     F, V, material = _element(elements, row, u)
-    C, D, k = constraint_pair(material, F)[:3]
-    S = _blend(D, C, k * V, _zeta(projection, row, F, V, material), projection, row, 0, first)
+    C, dC_dF, modulus = constraint_pair(material, F)[:3]
+    S = _blended_visit(
+        dC_dF, C, modulus * V, _zeta(projection, row, F, V, material), projection, row, 0, first
+    )
     F = plus9(F, matmul(S, load_matrix(projection.options[1], row)))
-    C, D, k = constraint_pair(material, F)[3:]
+    C, dC_dF, modulus = constraint_pair(material, F)[3:]
     zeta = _zeta(projection, row, F, V, material)
-    _displace(elements, row, u, plus9(S, _blend(D, C, k * V, zeta, projection, row, 1, second)))
+    _displace(
+        elements, row, u, plus9(S, _blended_visit(dC_dF, C, modulus * V, zeta, projection, row, 1, second))
+    )
 
 
 @project.of(EmbeddedRoot)
 def _project_root(projection, row, u):
+    """Update the square-root energy constraint."""
     elements = projection.elements
     F, V, material = _element(elements, row, u)
-    C, D = root_constraint(material, F)
+    C, dC_dF = root_constraint(material, F)
     zeta = _zeta(projection, row, F, V, material)
-    _displace(elements, row, u, _blend(D, C, V, zeta, projection, row, 0, projection.memory[1]))
+    _displace(elements, row, u, _blended_visit(dC_dF, C, V, zeta, projection, row, 0, projection.memory[1]))
 
 
 @project.of(EmbeddedPiola)
 def _project_piola(projection, row, u):
-    """Update as for tetrahedra, see `_project_piola` in pxpbd.py."""
+    """Update as for tetrahedra, see `_project_piola` in fpxpbd.py."""
     elements, (stresses,), (newton_steps, mobilities) = (
         projection.elements,
         projection.memory,
         projection.options,
     )
     F, V, material = _element(elements, row, u)
-    G = scale_matrix(V, load_matrix(mobilities, row))
+    V_Gamma = scale_matrix(V, load_matrix(mobilities, row))
     P_old = load_matrix(stresses, row)
-    F_free = plus9(F, matmul(P_old, G))
+    F_free = plus9(F, matmul(P_old, V_Gamma))
     P = P_old
     for _ in range(newton_steps):
-        P, F = stress_step(material, F, F_free, G)
+        P, F = stress_step(material, F, F_free, V_Gamma)
     _store_matrix(stresses, row, P)
     _displace(elements, row, u, scale_matrix(-V, minus9(P, P_old)))
 
@@ -197,6 +204,7 @@ def _make_blended(root: bool, elements: WeightedElements, zeta: Any) -> list:
 
 @projects(XPBD, EmbeddedRows)
 def _xpbd(method: XPBD, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of XPBD, as B-PXPBD with ζ = 1."""
     if not method.compliant:
         raise ValueError("xpbd with compliant=False is for bodies that no grid carries")
     root = use_root(method.name, method.constraints, term.material)
@@ -207,12 +215,14 @@ def _xpbd(method: XPBD, term: Term, elements: WeightedElements) -> list:
 
 @projects(BPXPBD, EmbeddedRows)
 def _bpxpbd(method: BPXPBD, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of B-PXPBD."""
     root = use_root(method.name, method.constraints, term.material)
     return _make_blended(root, elements, zeta_option(method, term.material, root))
 
 
 @projects(FPXPBD, EmbeddedRows)
 def _fpxpbd(method: FPXPBD, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of FP-PXPBD."""
     require(method.name, term.material, bound_coefficients)
     options = method.newton_steps, _mobilities(elements)
     return [EmbeddedPiola(elements, new_memory(elements, 9), options)]

@@ -7,7 +7,7 @@ from typing import Any
 from supple.algebra.matrix3 import add_diagonal, cofactor, combine, det, matmul, scale_matrix, transpose
 from supple.algebra.svd import rotation_svd
 from supple.kernels import all_lanes, device_function, each, overload_by_type, where
-from supple.solvers.elementwise.gather import free_corners, mobility, shifted, spread
+from supple.solvers.elementwise.gather import free_corners, matvec_each, mobility, shift_corners
 from supple.terms.base.elastic import measure
 
 MIN_STRETCH = 0.05
@@ -60,14 +60,14 @@ def _unfold_inverted(rows, x, W, g, N):
     G = add_diagonal(scale_matrix(unit, G), 1e-6)
     K = cofactor(G)
     t = 1.0 / (G[0] * K[0] + G[1] * K[1] + G[2] * K[2])
-    return shifted(x, where(valid, 0.0 * t, t), W, free_corners(N, spread(matmul(dF, K), g)))
+    return shift_corners(x, where(valid, 0.0 * t, t), W, free_corners(N, matvec_each(matmul(dF, K), g)))
 
 
 _scaled_weights = each("s, W", "s * W[i]", over="W")
 
 
 def inversion_damping(rows: Any, material: Any, x: Any, g: Any) -> Any:
-    """Step fraction of an element in a Gauss-Seidel sweep: CAUTION if inverted, otherwise 1."""
+    """Step fraction of an element in a Gauss-Seidel sweep: `INVERSION_DAMPING` if inverted, otherwise 1."""
     return 1.0
 
 

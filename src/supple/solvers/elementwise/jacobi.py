@@ -67,11 +67,11 @@ class JacobiOptions(NamedTuple):
 
 
 _of_corners = each("rows, values, row", "load(values, row, i)", load, over="rows", count=corner_count)
-_chosen = each("mask, one, a", "where(mask, one, a[i])", where, over="a")
+_where_each = each("mask, one, a", "where(mask, one, a[i])", where, over="a")
 
 
 def nearly_inverted(rows: Any, material: Any, x: Any, g: Any) -> Any:
-    """True for elements of barrier materials with a volume ratio below NEAR."""
+    """True for elements of barrier materials with a volume ratio below `NEAR_INVERSION`."""
 
 
 @overload_by_type(nearly_inverted)
@@ -82,16 +82,16 @@ def _nearly_inverted(rows, material, x, g):
 
 
 @device_function
-def shares_of(projection, row, x, g, material):
-    """(lighter, share): corner factors of the elements in a row.
+def load_shares(projection, row, x, g, material):
+    """(mobility_factor, share) of the corners of the elements in a row, see `JacobiOptions`.
 
-    These are the factor of each corner's mobility in the element's own problem, and the fraction of its step.
+    Nearly inverted elements have the mobility factor 1 and the share `safe`.
     """
     options, rows = projection.options, projection.elements.rows
     near = nearly_inverted(rows, material, x, g)
     safe = load(options.safe, row, 0)
-    mobility_factor = _chosen(near, 0.0 * safe + 1.0, _of_corners(rows, options.mobility_factor, row))
-    return mobility_factor, _chosen(near, safe, _of_corners(rows, options.share, row))
+    mobility_factor = _where_each(near, 0.0 * safe + 1.0, _of_corners(rows, options.mobility_factor, row))
+    return mobility_factor, _where_each(near, safe, _of_corners(rows, options.share, row))
 
 
 def jacobi_options(

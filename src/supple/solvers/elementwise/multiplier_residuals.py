@@ -4,15 +4,10 @@ The primal residual g = W⁻¹ (x - x̃) - Σ λ ∇C(x) [N] measures the deviat
 implied by the multipliers. The secondary residual h = C(x) + λ/k is the deviation of the constraints from the
 values implied by the multipliers. XPBD reduces h but neglects g. Both vanish in a solution.
 
-XPBD with the primal residual [PXPBD eq. 13 without the omission of g, section 3.3, Fig. 3b].
-
-XPBD drops g = W⁻¹ (x - x̃) - Σ λ ∇C(x), the difference between the positions and those that the multipliers
-imply. With g, a visit of a constraint solves W⁻¹ Δx - ∇Cᵀ Δλ = -g and ∇C Δx + Δλ/k = -(C + λ/k), so that
-
-    Δλ = -(C + λ/k - ∇C W g)/(∇C W ∇Cᵀ + 1/k),  Δx = W (∇Cᵀ Δλ - g).
-
-g is summed over all constraints before each sweep; a visit resets it to 0 at its corners. The method is
-unstable, here as in the paper. It is a baseline that motivates B-PXPBD and FP-PXPBD.
+    g, h of all constraints                      `residual_vectors`
+        for each element: λ ∇C, h                `accumulate_residuals`
+        g ← W⁻¹ (x - x̃) - Σ λ ∇C                 `residual_vectors`
+    |g|, |h|                                     `residuals`
 """
 
 from __future__ import annotations
@@ -24,109 +19,24 @@ import numpy as np
 from supple.algebra.matrix3 import add
 from supple.kernels import device_function, each, gather, generic, load, scatter, store, where
 from supple.materials import constraint_pair
-from supple.problem import Problem
 from supple.solvers.block_xpbd import BlockProjection
+from supple.solvers.bpxpbd import BlendedProjection, BlendedRootProjection, BlendedSingleProjection
 from supple.solvers.elementwise.gather import (
+    corner_gradients,
     corners_of,
-    element,
-    gradients,
+    load_constraint,
+    load_element,
     load_vector,
-    one_constraint,
     plus,
-    scatter_corners,
-    shifted,
     times,
-    weighted_square,
 )
-from supple.solvers.elementwise.projection import PrescribedCoordinates, WeightedElements, new_memory, project
-from supple.solvers.elementwise.run import ElementRun
+from supple.solvers.elementwise.projection import PrescribedCoordinates, project
 from supple.solvers.elementwise.weak_constraints import CompliantWeak
-from supple.solvers.pxpbd import BlendedProjection, BlendedRootProjection, BlendedSingleProjection
-from supple.solvers.xpbd import (
-    CompliantProjection,
-    Pair,
-    PairProjection,
-    RootProjection,
-    root_constraint,
-    update,
-)
-from supple.terms import Term
+from supple.solvers.xpbd import RootProjection, SingleProjection, XPBDPairProjection, root_constraint
 from supple.terms.base.elastic import measure
 
 if TYPE_CHECKING:
     from supple.solvers.elementwise.run import ElementRun
-    from supple.solvers.xpbd import XPBD
-
-
-class FullResidualProjection(Pair):
-    """Pair of constraints of each element, with the primal residual.
-
-    Attributes:
-        memory: λ of the two constraints of each element.
-        options: (g,), padded vectors [N].
-    """
-
-    __slots__ = ()
-
-
-@update.of(FullResidualProjection)
-def _update_full_residual(projection, x, W, shape, gradient, C, k, row, slot):
-    """Return the corners after one update of a constraint; padding has k = 0 and W = 0."""
-    (multipliers,), (primary,) = projection.memory, projection.options
-    lam = load(multipliers, row, slot)
-    g, _ = corners_of(projection.elements, row, primary)
-    square, along = weighted_square(W, gradient, gradient), weighted_square(W, gradient, g)
-    step = -(k * (C - along) + lam) / (k * square + 1.0)
-    store(multipliers, row, slot, lam + step)
-    scatter_corners(projection.elements, row, primary, times(0.0, g))
-    return shifted(shifted(x, step, W, gradient), -1.0, W, g)
-
-
-def full_residual_projection(term: Term, elements: WeightedElements) -> FullResidualProjection:
-    """Create the projection of tetrahedra; the run adds the vectors of g."""
-    if not term.fills:
-        raise ValueError(
-            "xpbd with primal_residual='kept' is for tetrahedra; primal_residual='omitted' is for all"
-        )
-    return FullResidualProjection(elements, new_memory(elements, 2), ())
-
-
-class FullResidualRun(ElementRun):
-    """XPBD run with g, for one state in dynamics."""
-
-    def __init__(self, method: XPBD, problem: Problem) -> None:
-        if problem.batch_size > 1 or not problem.loads.inertia.any():
-            raise ValueError(
-                "xpbd with primal_residual='kept' is for one step of time at a time, of a dynamic scene; "
-                "primal_residual='omitted' is for equilibria and batches, too"
-            )
-        self._primary = problem.zeros(problem.u.shape)
-        super().__init__(method, problem)
-
-    def sweep(self, projections: tuple, count: int) -> None:
-        if projections is not self.projections:  # these only evaluate
-            super().sweep(projections, count)
-            return
-        for _ in range(count):
-            self._compute_primary()
-            sweep_projections = tuple(self._attach_primary(q) for q in self.projections)
-            super().sweep(sweep_projections, 1)
-
-    def _attach_primary(self, projection: Any) -> Any:
-        if isinstance(projection, FullResidualProjection):
-            return projection._replace(options=(self._primary,))
-        return projection
-
-    def _compute_primary(self) -> None:
-        residuals = residual_vectors(self)
-        if residuals is None:
-            raise ValueError(
-                "xpbd with primal_residual='kept' knows elements and attachments only, no contact"
-            )
-        self._primary[: self.problem.model.vertices, :3] = np.where(
-            np.isfinite(residuals[0]), residuals[0], 0.0
-        )
-        self.problem.device.upload(self._primary)
 
 
 class ResidualProjection(NamedTuple):
@@ -180,38 +90,38 @@ def _store_secondary(secondary, row, slot, C, lam, k):
     store(secondary, row, slot, where(exists, h, 0.0 * h))
 
 
-@accumulate_residuals.of(PairProjection)
-@accumulate_residuals.of(FullResidualProjection)
+@accumulate_residuals.of(XPBDPairProjection)
 @accumulate_residuals.of(BlockProjection)
 @accumulate_residuals.of(BlendedProjection)
-def _pair_residuals(projection, row, u, forces, secondary):
+def pair_residuals(projection, row, u, forces, secondary):
+    """Add λ₁ ∇C₁ + λ₂ ∇C₂, and store h of both constraints."""
     elements, multipliers = projection.elements, projection.memory[0]
-    x, _, g, V, material = element(elements, row, u)
-    C, D, k, C2, D2, k2 = constraint_pair(material, measure(elements.rows, x, g))
-    lam, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
-    a, b = gradients(elements, row, D, g), gradients(elements, row, D2, g)
-    _add_forces(elements, row, forces, plus(times(lam, a), times(lam2, b)))
-    _store_secondary(secondary, row, 0, C, lam, k * V)
-    _store_secondary(secondary, row, 1, C2, lam2, k2 * V)
+    x, _, g, V, material = load_element(elements, row, u)
+    C1, dC1, modulus1, C2, dC2, modulus2 = constraint_pair(material, measure(elements.rows, x, g))
+    lam1, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
+    a1, a2 = corner_gradients(elements, row, dC1, g), corner_gradients(elements, row, dC2, g)
+    _add_forces(elements, row, forces, plus(times(lam1, a1), times(lam2, a2)))
+    _store_secondary(secondary, row, 0, C1, lam1, modulus1 * V)
+    _store_secondary(secondary, row, 1, C2, lam2, modulus2 * V)
 
 
 @accumulate_residuals.of(RootProjection)
 @accumulate_residuals.of(BlendedRootProjection)
 def _root_residuals(projection, row, u, forces, secondary):
     elements, multipliers = projection.elements, projection.memory[0]
-    x, _, g, V, material = element(elements, row, u)
-    C, D = root_constraint(material, measure(elements.rows, x, g))
+    x, _, g, V, material = load_element(elements, row, u)
+    C, dC_dF = root_constraint(material, measure(elements.rows, x, g))
     lam = load(multipliers, row, 0)
-    _add_forces(elements, row, forces, times(lam, gradients(elements, row, D, g)))
+    _add_forces(elements, row, forces, times(lam, corner_gradients(elements, row, dC_dF, g)))
     _store_secondary(secondary, row, 0, C, lam, V)
 
 
-@accumulate_residuals.of(CompliantProjection)
+@accumulate_residuals.of(SingleProjection)
 @accumulate_residuals.of(BlendedSingleProjection)
 def _single_residuals(projection, row, u, forces, secondary):
     elements, multipliers = projection.elements, projection.memory[0]
     x, _ = corners_of(elements, row, u)
-    C, gradient, k = one_constraint(elements, row, x)
+    C, gradient, k = load_constraint(elements, row, x)
     lam = load(multipliers, row, 0)
     _add_forces(elements, row, forces, times(lam, gradient))
     _store_secondary(secondary, row, 0, C, lam, k)

@@ -1,5 +1,13 @@
 """Common parts of element-wise methods: options, steps in (pseudo-)time, and the run itself.
 
+    x ← x̃ = xₙ + Δt vₙ + W f_ext,  clear history variables      `ElementRun._begin_step`
+    for each iteration                                          `ElementRun.advance`
+        for each projection, color by color                     `sweep_projections`
+            for each batch of elements                          `BatchUpdate`
+                update x and history variables                  `project` of the method
+        contact of vertices with obstacles                      elementwise/contact_projection.py
+    in pseudo-time, after sweeps_per_step sweeps: a new step    `ElementRun._next_step`
+
 All of them solve x = x̃ + W Σ f(x) [GPBD eq. 6]. x̃ are the positions under inertia and external forces
 alone, f are the forces of the elements, and W = Δt²/m, 0 for pinned vertices. A sweep visits every element
 once, color by color and projection after projection, and updates the positions of its vertices and its
@@ -15,29 +23,26 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numba import types
 
-from supple.contact.obstacle_kernels import ApplyStoredForces, ProjectOntoPlane
-from supple.kernels import RECORD, do, item_number, lane_range, overload_by_type, row_address
+from supple.kernels import RECORD, do, item_number, overload_by_type, row_address
 from supple.model.model import Model
 from supple.ordering import ElementBatches, color_bounds, each_color, is_dynamic
 from supple.problem import Problem
 from supple.problem.dirichlet_rows import corner_normals
-from supple.problem.vertex_kernels import Displace, act
+from supple.problem.vertex_kernels import Displace
 from supple.solvers.base import Run, Solver
+from supple.solvers.elementwise.contact_projection import contact_projections
 from supple.solvers.elementwise.projection import (
-    VERTICES_PER_ROW,
     PrescribedCoordinates,
     Projection,
     StoredForces,
-    VertexRows,
     WeightedElements,
-    apply_stored_forces,
     collect_remarks,
     maker_for,
     project,
     vertex_rows,
 )
 from supple.solvers.elementwise.pseudo_time import RestDetector, pseudo_momentum
-from supple.solvers.launch import iterate, iterations
+from supple.solvers.launch import iterate, run_iterations
 from supple.support.arguments import (
     check_choice,
     check_flag,
@@ -139,92 +144,6 @@ class PreparedProjections(NamedTuple):
     external: list[np.ndarray]
 
 
-def weights_of(problem: Problem, method: str, pseudo_dt: float | None) -> np.ndarray:
-    """Compute W (n + 1,): Δt²/m of the free vertices [m/N], 0 for pinned vertices and padding.
-
-    Args:
-        problem: Problem.
-        method: Solver name for the error message.
-        pseudo_dt: Step size of pseudo-time [s], None in dynamics.
-
-    Raises:
-        ValueError: A free vertex has no positive mass.
-    """
-    model = problem.model
-    stiffness = problem.loads.inertia if pseudo_dt is None else model.mass / pseudo_dt**2
-    W = np.zeros(model.vertices + 1)
-    if np.any(stiffness[model.free] <= 0):
-        raise ValueError(f"{method} divides by masses: every free vertex needs a positive one")
-    W[:-1][model.free] = 1 / stiffness[model.free]
-    return W
-
-
-def external_displacement(work: PreparedProjections, problem: Problem) -> np.ndarray:
-    """W f_ext as padded vectors, cached while the external forces stay the same."""
-    cache, force = work.external, problem.loads.force
-    if not cache or cache[0] is not force:
-        model = problem.model
-        drift = np.zeros((*force.shape[:-2], model.vertices + 1, RECORD), problem.dtype)
-        drift[..., :-1, :3] = work.weights[:-1, None] * model.unconstrained(force)
-        cache[:] = force, drift.reshape(-1, RECORD)
-    return cache[1]
-
-
-class ContactProjection(NamedTuple):
-    """Obstacle contact of the movable vertices with their k-th contact planes.
-
-    Attributes:
-        memory: Contact forces, padded vectors [N].
-        vertices: (f,) vertices that may touch an obstacle.
-        update_forces: Operation that updates the forces and moves the vertices.
-        apply_forces: Operation that applies the stored forces.
-    """
-
-    elements: Any
-    memory: Any
-    vertices: Any
-    update_forces: Any
-    apply_forces: Any
-
-
-def contact_projections(problem: Problem, weights: np.ndarray) -> list[ContactProjection]:
-    """Create one projection for each plane that a vertex may touch simultaneously.
-
-    Args:
-        problem: Problem.
-        weights: (n + 1,) W [m/N].
-    """
-    vertices = np.flatnonzero(weights[:-1] > 0)
-    elements: VertexRows = vertex_rows(len(vertices))
-    W = weights.astype(problem.dtype)
-    projections = []
-    planes = problem.contacts.planes
-    for k in range(len(planes.normal) if planes else 0):
-        memory = problem.zeros(problem.u.shape)
-        update_forces, apply_forces = (
-            ProjectOntoPlane(problem.u, W, planes, k, memory),
-            ApplyStoredForces(problem.u, W, memory),
-        )
-        projections.append(ContactProjection(elements, (memory,), vertices, update_forces, apply_forces))
-    return projections
-
-
-@project.of(ContactProjection)
-def _project_contact(projection, row, u):
-    first, step = lane_range(row, VERTICES_PER_ROW)
-    start = item_number(row) * VERTICES_PER_ROW
-    for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
-        act(projection.update_forces, row, projection.vertices[j])
-
-
-@apply_stored_forces.of(ContactProjection)
-def _apply_contact_forces(projection, row, u):
-    first, step = lane_range(row, VERTICES_PER_ROW)
-    start = item_number(row) * VERTICES_PER_ROW
-    for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
-        act(projection.apply_forces, row, projection.vertices[j])
-
-
 REST_NUMBERS, WEIGHT_NUMBERS = 10, 4
 """Numbers read by a visit of a tetrahedron: shape gradients and volume, and W of the corners."""
 
@@ -299,10 +218,6 @@ class ElementRun(Run):
     check_every = 10
     patience = 1000
 
-    @property
-    def recovers(self) -> bool:
-        return self.method.recovers
-
     def __init__(self, method: ElementOptions, problem: Problem) -> None:
         self.method, self.problem = method, problem
         self._prepared = self._prepare_projections()
@@ -311,34 +226,6 @@ class ElementRun(Run):
             None if self.dynamic else pseudo_momentum(problem, method.pseudo_time, method.pseudo_damping)
         )
         self._begin_step()
-
-    @property
-    def dynamic(self) -> bool:
-        """True for steps in time, False for steps in pseudo-time."""
-        return self._prepared.dynamic
-
-    @property
-    def weights(self) -> np.ndarray:
-        """W (n + 1,)."""
-        return self._prepared.weights
-
-    @property
-    def projections(self) -> tuple:
-        return self._prepared.projections
-
-    @property
-    def colors(self) -> int:
-        """Total number of colors of all projections."""
-        return self._prepared.phases
-
-    def notes(self, member: int = 0) -> list[str]:
-        notes = [f"{self.colors} element colors"]
-        if self.rest is not None:
-            notes += self.rest.notes(self.method, member)
-        return notes + collect_remarks(self.projections, self._sweeps_in_step)
-
-    def is_moving(self, member: int) -> bool:
-        return self.rest is not None and not self.rest.at_rest(member)
 
     def advance(self, iterations: int) -> None:
         """Run a number of sweeps; in pseudo-time, start a new step after every `sweeps_per_step` sweeps."""
@@ -355,6 +242,7 @@ class ElementRun(Run):
             iterations -= count
 
     def _next_step(self) -> None:
+        """Start the next step of pseudo-time."""
         assert self.rest is not None
         self.rest.step()
         if self._momentum is not None:
@@ -376,6 +264,17 @@ class ElementRun(Run):
         self._add_external_displacement()
         self._sweeps_in_step = 0
 
+    def _resume_step(self) -> None:
+        """Start the next step of pseudo-time with the forces of the previous one.
+
+        The start is x̃ = x + W f_ext plus W times these forces. They are applied again, since x - x̃ - W f
+        would accumulate rounding errors.
+        """
+        self.problem.contacts.detect()
+        self._add_external_displacement()
+        self.sweep(tuple(StoredForces(q.elements, q) for q in self.projections), 1)
+        self._sweeps_in_step = 0
+
     def _restart_step(self) -> None:
         """Restart the step after a change of stencils, because displacements by removed stencils are unknown.
 
@@ -394,16 +293,43 @@ class ElementRun(Run):
         displacement = external_displacement(self._prepared, p)
         p.device.on_records(Displace(p.u, displacement, int(len(displacement) > p.model.vertices + 1)))
 
-    def _resume_step(self) -> None:
-        """Start the next step of pseudo-time with the forces of the previous one.
+    def sweep(self, projections: tuple, count: int) -> None:
+        """Visit every element of the projections `count` times."""
+        p, work = self.problem, self._prepared
+        sweep = ElementSweep(projections, p.u)
+        p.device.step(run_iterations, count * work.phases, sweep, count, widest=work.widest)
 
-        The start is x̃ = x + W f_ext plus W times these forces. They are applied again, since x - x̃ - W f
-        would accumulate rounding errors.
-        """
-        self.problem.contacts.detect()
-        self._add_external_displacement()
-        self.sweep(tuple(StoredForces(q.elements, q) for q in self.projections), 1)
-        self._sweeps_in_step = 0
+    @property
+    def dynamic(self) -> bool:
+        """True for steps in time, False for steps in pseudo-time."""
+        return self._prepared.dynamic
+
+    @property
+    def weights(self) -> np.ndarray:
+        """W (n + 1,)."""
+        return self._prepared.weights
+
+    @property
+    def projections(self) -> tuple:
+        return self._prepared.projections
+
+    @property
+    def colors(self) -> int:
+        """Total number of colors of all projections."""
+        return self._prepared.phases
+
+    @property
+    def recovers(self) -> bool:
+        return self.method.recovers
+
+    def is_moving(self, member: int) -> bool:
+        return self.rest is not None and not self.rest.at_rest(member)
+
+    def notes(self, member: int = 0) -> list[str]:
+        notes = [f"{self.colors} element colors"]
+        if self.rest is not None:
+            notes += self.rest.notes(self.method, member)
+        return notes + collect_remarks(self.projections, self._sweeps_in_step)
 
     def residuals(self) -> tuple[float, float] | None:
         from supple.solvers.elementwise.multiplier_residuals import (
@@ -411,12 +337,6 @@ class ElementRun(Run):
         )
 
         return residuals(self)
-
-    def sweep(self, projections: tuple, count: int) -> None:
-        """Visit every element of the projections `count` times."""
-        p, work = self.problem, self._prepared
-        sweep = ElementSweep(projections, p.u)
-        p.device.step(iterations, count * work.phases, sweep, count, widest=work.widest)
 
     def _prepare_projections(self) -> PreparedProjections:
         """Return the prepared projections, cached from an earlier run of the method with the same W."""
@@ -442,7 +362,9 @@ class ElementRun(Run):
         terms = p.model.terms
         order = sorted(range(len(terms)), key=lambda k: terms[k].ties != method.attachments_first)
         by_term = {
-            k: self._project(k, weights) if before is None or is_dynamic(terms[k]) else before.by_term[k]
+            k: self._make_projections_of_term(k, weights)
+            if before is None or is_dynamic(terms[k])
+            else before.by_term[k]
             for k in order
         }
         projections = [q for k in order for q in by_term[k]]
@@ -456,10 +378,10 @@ class ElementRun(Run):
         work = by_term, tuple(projections), len(sizes) - 1, int(sizes.max())
         return PreparedProjections(p.loads.inertia, dynamic, weights, p.layout.version, *work, memory, [])
 
-    def _project(self, k: int, weights: np.ndarray) -> list:
+    def _make_projections_of_term(self, k: int, weights: np.ndarray) -> list:
         """Create the projections of a term, with memory (batch, rows, fields, lanes)."""
         p, term = self.problem, self.problem.model.terms[k]
-        batches = self._batches(k)
+        batches = self._element_batches(k)
         make = maker_for(self.method, term, batches.rows)
         constrained = corner_normals(p.model, batches.corners, p.dtype)
         elements = WeightedElements(
@@ -470,7 +392,8 @@ class ElementRun(Run):
             q._replace(memory=tuple(p.zeros((p.batch_size, *m.shape)) for m in q.memory)) for q in projections
         ]
 
-    def _batches(self, k: int) -> ElementBatches:
+    def _element_batches(self, k: int) -> ElementBatches:
+        """Return the elements of a term in the order of the method's options."""
         p, method = self.problem, self.method
         if is_dynamic(p.model.terms[k]):
             return p.layout.colored_elements(k, 1)
@@ -478,3 +401,34 @@ class ElementRun(Run):
         cells = method.ordering == "cells" and p.model.terms[k].fills
         options = k, size, cells, method.vertex_order == "smallest_last"
         return p.get_shared(f"elements of term {options}", lambda: p.layout.colored_elements(*options))
+
+
+def weights_of(problem: Problem, method: str, pseudo_dt: float | None) -> np.ndarray:
+    """Compute W (n + 1,): Δt²/m of the free vertices [m/N], 0 for pinned vertices and padding.
+
+    Args:
+        problem: Problem.
+        method: Solver name for the error message.
+        pseudo_dt: Step size of pseudo-time [s], None in dynamics.
+
+    Raises:
+        ValueError: A free vertex has no positive mass.
+    """
+    model = problem.model
+    stiffness = problem.loads.inertia if pseudo_dt is None else model.mass / pseudo_dt**2
+    W = np.zeros(model.vertices + 1)
+    if np.any(stiffness[model.free] <= 0):
+        raise ValueError(f"{method} divides by masses: every free vertex needs a positive one")
+    W[:-1][model.free] = 1 / stiffness[model.free]
+    return W
+
+
+def external_displacement(work: PreparedProjections, problem: Problem) -> np.ndarray:
+    """W f_ext as padded vectors, cached while the external forces stay the same."""
+    cache, force = work.external, problem.loads.force
+    if not cache or cache[0] is not force:
+        model = problem.model
+        drift = np.zeros((*force.shape[:-2], model.vertices + 1, RECORD), problem.dtype)
+        drift[..., :-1, :3] = work.weights[:-1, None] * model.unconstrained(force)
+        cache[:] = force, drift.reshape(-1, RECORD)
+    return cache[1]

@@ -46,6 +46,7 @@ class HardWeak(Projection):
 
 @projects(ElementOptions, WeakRows)
 def _compliant(method: ElementOptions, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of weak constraints in every element-wise method but PBD."""
     return [CompliantWeak(elements, new_memory(elements, 3))]
 
 
@@ -111,10 +112,10 @@ def _project_hard(projection, row, u):
     """Δxⱼ = -E/(Σ Wⱼ |∂E/∂xⱼ|²) Wⱼ ∂E/∂xⱼ with ∂E/∂xⱼ = wⱼ K C [PBCM eq. 3]."""
     elements, (stiffness,) = projection.elements, projection.options
     C, KC = constraint_gap(elements.rows, row, u, gather(u, elements.own, row, 0))
-    square = mobility(elements, row) * dot(KC, KC)
-    moves = square > 0.0
-    s = -0.5 * stiffness * dot(C, KC) / where(moves, square, 0.0 * square + 1.0)
-    move_ends(elements, row, u, scale(where(moves, s, 0.0 * s), KC))
+    denominator = mobility(elements, row) * dot(KC, KC)
+    nonzero = denominator > 0.0
+    s = -0.5 * stiffness * dot(C, KC) / where(nonzero, denominator, 0.0 * denominator + 1.0)
+    move_ends(elements, row, u, scale(where(nonzero, s, 0.0 * s), KC))
 
 
 class FrictionalContact(Projection):
@@ -129,6 +130,7 @@ class FrictionalContact(Projection):
 
 @projects(ElementOptions, PenaltyContactRows)
 def _frictional(method: ElementOptions, term: Term, elements: WeightedElements) -> list:
+    """Create the projection of contacts between bodies."""
     return [FrictionalContact(elements, new_memory(elements, 3))]
 
 

@@ -145,7 +145,7 @@ class ActiveSetNewton:
         self.at_saddle = False
         self._steps = self._sweep_steps = 0
         self._rejected = self._pause = 0
-        self._sweeping: Run | None = None
+        self._sweep_run: Run | None = None
 
     def step(self) -> None:
         """Make a Newton step, or sweeps: after rejections, the next 0, 2, 4, 8 ... steps are sweeps."""
@@ -153,7 +153,7 @@ class ActiveSetNewton:
         if self._pause:
             self._sweep()
             return
-        self._sweeping = None
+        self._sweep_run = None
         if active_set_step(self.problem, lambda subproblem: self._make(subproblem, self.tolerance).step):
             self._rejected = 0
             return
@@ -162,15 +162,15 @@ class ActiveSetNewton:
         self._pause = 2 ** (self._rejected - 1) if self._rejected > 1 else 0
 
     def _sweep(self) -> None:
-        if self._sweeping is None:
-            self._sweeping = PBNG().begin(self.problem)
-        self._sweeping.advance(RECOVERY_SWEEPS)
+        if self._sweep_run is None:
+            self._sweep_run = PBNG().begin(self.problem)
+        self._sweep_run.advance(RECOVERY_SWEEPS)
         self._pause -= 1
         self._sweep_steps += 1
 
     def observe(self, balance: Balance) -> bool:
         """Pass the residual to the sweeps between Newton steps; True if they restarted from another u."""
-        return self._sweeping is not None and self._sweeping.observe(balance)
+        return self._sweep_run is not None and self._sweep_run.observe(balance)
 
     def notes(self) -> list[str]:
         notes = [f"{pluralize(self._steps, 'Newton step')} beside obstacles"]

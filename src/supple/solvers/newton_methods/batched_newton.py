@@ -20,7 +20,7 @@ from supple.solvers.newton_methods.block_diagonal import block_capacity, join_me
 from supple.solvers.newton_methods.error_estimate import batch_body_errors
 from supple.solvers.newton_methods.line_search import ARMIJO, copy_u
 from supple.solvers.newton_methods.newton_system import Linearization
-from supple.solvers.newton_methods.rate_estimate import BatchRateEstimates
+from supple.solvers.newton_methods.rate_estimate import TARGET_WITHOUT_TOLERANCE, BatchRateEstimates
 from supple.solvers.newton_methods.rotation_path import RotationPath
 from supple.solvers.pbng import PBNG, PBNGRun
 
@@ -73,13 +73,13 @@ class BatchedNewton:
         fill = [members[-1]] * (self._group_size - len(members))
         self.block_problem = join_members(problem, [*members, *fill])
         self._linear: Linearization = self.block_problem.get_shared(
-            "linearization", lambda: Linearization(self.block_problem, each=False)
+            "linearization", lambda: Linearization(self.block_problem, per_component=False)
         )
         self._paths: RotationPath = self.block_problem.get_shared(
             "rotation path", lambda: RotationPath(self.block_problem)
         )
         self.steps = self._concave = 0
-        self._before: float | None = None
+        self._last_residual: float | None = None
         self._converged = np.zeros(self._group_size, bool)
 
     @property
@@ -103,11 +103,11 @@ class BatchedNewton:
         balance = block_problem.balance()
         if not balance.finite:
             return False
-        accuracy = linear.accuracy(balance.residual, self._before, self._tolerance)
-        self._before = balance.residual
+        accuracy = linear.accuracy(balance.residual, self._last_residual, self._tolerance)
+        self._last_residual = balance.residual
         relative_residual, residual = self._relative_residual(), self._residual()
         direction = linear.direction(accuracy, 0.0)
-        self._concave += direction.filtered
+        self._concave += direction.projected
         d, net, u = (
             self._by_member(states.vectors(records)[0]) for records in (direction.d, states.net, states.u)
         )
@@ -218,7 +218,7 @@ class BatchedSweeps(PBNGRun):
 
     def set_targets(self, tolerance: float | None, max_iterations: int | None, budget: float | None) -> None:
         self.refines_sequentially = tolerance is not None and max_iterations is None and budget is None
-        self._rates.target[:] = tolerance or 1e-8
+        self._rates.target[:] = tolerance or TARGET_WITHOUT_TOLERANCE
         self._tolerance = tolerance
 
     def start_batched_newton(self, members: Sequence[int], distance: float | None) -> BatchedNewton | None:
@@ -242,7 +242,7 @@ class BatchedSweeps(PBNGRun):
         self._saddles[member] = True
         return self.refines_sequentially
 
-    def find_leaving(self) -> np.ndarray:
+    def find_members_to_separate(self) -> np.ndarray:
         if not self.refines_sequentially:
-            return super().find_leaving()
+            return super().find_members_to_separate()
         return self._saddles | (self._rates.remaining > self._max_sweeps_left)

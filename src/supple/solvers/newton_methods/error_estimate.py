@@ -159,7 +159,7 @@ def estimate_error(problem: Problem, member: int = 0, exact: Problem | None = No
     states = shadow.states
     d, net, u = (states.vectors(records)[0] for records in (direction.d, states.net, states.u))
     bodies = body_errors(shadow.model, d, net, u)
-    known = not direction.filtered if has_follower_loads else direction.slope > 0
+    known = not direction.projected if has_follower_loads else direction.slope > 0
     if not balance.at_rest and balance.residual > 0 and not known:  # no estimate
         bodies = tuple(replace(body, position_error_m=np.inf, energy_error=np.inf) for body in bodies)
     elif has_follower_loads:  # r · d may have either sign
@@ -167,7 +167,7 @@ def estimate_error(problem: Problem, member: int = 0, exact: Problem | None = No
     if exact is not None:
         moved = vectors_of(problem.states, problem.u, [member])[0] - states.vectors(states.u)[0]
         bodies = tuple(map(_add_distance, bodies, _lengths(shadow.model, moved)))
-    stable = has_follower_loads or not direction.filtered or direction.rigid_only
+    stable = has_follower_loads or not direction.projected or direction.rigid_only
     stable = stable or (bool(problem.contacts) and _is_rounding(direction, linear))
     if not stable and problem.contacts and problem.contacts.has_friction:
         stable = _is_stable_by_friction(problem, member)
@@ -183,7 +183,7 @@ def _is_stable_by_friction(problem: Problem, member: int) -> bool:
     shadow = active_set_problem(problem, member, sliding=False)
     linear = shadow.get_shared("linearization", lambda: Linearization(shadow))
     direction = linear.direction(ACCURACY, 0.0, probe=True)
-    return not direction.filtered or direction.rigid_only or _is_rounding(direction, linear)
+    return not direction.projected or direction.rigid_only or _is_rounding(direction, linear)
 
 
 MIN_CURVATURE = 1e-9
@@ -286,19 +286,19 @@ def _estimate_batch(problem: Problem, members: Sequence[int]) -> dict[int, Error
     if not block_problem.balance().finite:
         return {}
     linear: Linearization = block_problem.get_shared(
-        "linearization", lambda: Linearization(block_problem, each=False)
+        "linearization", lambda: Linearization(block_problem, per_component=False)
     )
     states, shape = block_problem.states, (group_size, model.vertices, 3)
     forces = np.where(model.free[:, None], states.vectors(states.net)[0].reshape(shape), 0)
     direction = linear.direction(ACCURACY, 0.0, probe=True)
-    if direction.filtered and not direction.rigid_only:
+    if direction.projected and not direction.rigid_only:
         others = _drop_concave(members, direction.shares, group_size)
         return _estimate_subset(problem, members, others)
     d = states.vectors(direction.d)[0].reshape(shape)
     estimates = _batch_estimates(problem, d, forces, states.vectors(states.u)[0].reshape(shape))
     each = (perf_counter() - began) / len(members)
     known = {member: replace(one, seconds=each) for member, one in zip(members, estimates, strict=False)}
-    left = _remaining_errors(linear, direction.left, group_size)
+    left = _remaining_errors(linear, direction.errors, group_size)
     inaccurate = [member for member, part in zip(members, left, strict=False) if not part <= ACCURACY]
     known = {member: one for member, one in known.items() if member not in inaccurate}
     return known | _estimate_subset(problem, members, inaccurate)

@@ -141,7 +141,7 @@ class FollowerNewton:
         length = float(np.sqrt(np.square(d).sum()))
         close = float(np.abs(d).max(initial=0)) <= CLOSE_DISTANCE * self._size
         slow = self._last is not None and not length <= self._last
-        if direction.filtered or (not close and (slow or self._step_corrections >= MAX_STEP_CORRECTIONS)):
+        if direction.projected or (not close and (slow or self._step_corrections >= MAX_STEP_CORRECTIONS)):
             return self._retreat()
         t = self._go(direction.d)
         self._step_corrections += 1

@@ -1,4 +1,9 @@
-"""Line searches that move a problem's u along descent paths."""
+"""Line searches that move a problem's u along descent paths x(t) = X + u(t).
+
+halve t until E falls as Armijo's rule requires         `backtrack`
+double t while E falls ever more                        `expand`
+quarter t until E falls, for negative curvature         `quarter_until_lower`
+"""
 
 from __future__ import annotations
 
@@ -49,7 +54,7 @@ class Start(NamedTuple):
         return Start(energy, problem.diagnostics.energy_rounding(), residual)
 
 
-class Reached(NamedTuple):
+class AcceptedStep(NamedTuple):
     """Step length t and the energy [J] there."""
 
     t: float
@@ -58,12 +63,12 @@ class Reached(NamedTuple):
 
 def backtrack(
     problem: Problem, move: Move, start: Start, slope: float, t: float = 1.0, smallest: float = MIN_STEP,
-    nearer: Callable[[], bool] | None = None,
-) -> Reached | None:  # fmt: skip
+    makes_progress: Callable[[], bool] | None = None,
+) -> AcceptedStep | None:  # fmt: skip
     """Halve t until E(x(t)) ≤ E - c t slope [Armijo 1966].
 
     If the decrease is below the rounding error of the energy, a step is accepted when the residual decreases
-    or, at the first t, when `nearer` returns True. Infinite and NaN energies are no decrease.
+    or, at the first t, when `makes_progress` returns True. Infinite and NaN energies are no decrease.
 
     Args:
         problem: Problem whose u moves.
@@ -72,8 +77,8 @@ def backtrack(
         slope: r · x'(0) [J].
         t: First step.
         smallest: Smallest step as a fraction of the first one.
-        nearer: Another test of progress toward the minimum. It is called after net forces were evaluated at
-            u.
+        makes_progress: Another test of progress toward the minimum. It is called after net forces were
+            evaluated at u.
 
     Returns:
         The accepted step, with u there, or None if no t is acceptable.
@@ -84,16 +89,18 @@ def backtrack(
         energy = problem.energy()
         change = energy - start.energy
         if change <= -ARMIJO * t * slope and change < -start.rounding:
-            return Reached(t, energy)
+            return AcceptedStep(t, energy)
         if abs(change) <= start.rounding:
-            falls = problem.balance().residual < start.residual
-            if falls or (nearer is not None and t == first and nearer()):
-                return Reached(t, energy)
+            decreases = problem.balance().residual < start.residual
+            if decreases or (makes_progress is not None and t == first and makes_progress()):
+                return AcceptedStep(t, energy)
         t *= 0.5
     return None
 
 
-def first_lower(problem: Problem, move: Move, start: Start, below: float, t: float) -> Reached | None:
+def quarter_until_lower(
+    problem: Problem, move: Move, start: Start, below: float, t: float
+) -> AcceptedStep | None:
     """Quarter t until the energy is below `below` [J].
 
     Returns:
@@ -103,12 +110,12 @@ def first_lower(problem: Problem, move: Move, start: Start, below: float, t: flo
         move(t)
         energy = problem.energy()
         if energy < below - start.rounding:
-            return Reached(t, energy)
+            return AcceptedStep(t, energy)
         t *= 0.25
     return None
 
 
-def falls(problem: Problem, swept: Reached, start: Start, reached: Reached | None) -> bool:
+def is_lower(problem: Problem, swept: AcceptedStep, start: Start, reached: AcceptedStep | None) -> bool:
     """True if u, with the energy of `swept`, is lower than the state reached.
 
     Energies that are equal up to rounding count as lower if the residual is smaller than at the start. If
@@ -120,7 +127,7 @@ def falls(problem: Problem, swept: Reached, start: Start, reached: Reached | Non
     return change <= start.rounding and problem.balance().residual < start.residual
 
 
-def expand(problem: Problem, move: Move, start: Start, reached: Reached) -> Reached:
+def expand(problem: Problem, move: Move, start: Start, reached: AcceptedStep) -> AcceptedStep:
     """Double t while the decrease grows by the factor `MIN_GAIN_RATIO`: the quadratic model was too stiff.
 
     Returns:
@@ -128,7 +135,7 @@ def expand(problem: Problem, move: Move, start: Start, reached: Reached) -> Reac
     """
     while reached.t < MAX_STEP:
         move(2 * reached.t)
-        doubled = Reached(2 * reached.t, problem.energy())
+        doubled = AcceptedStep(2 * reached.t, problem.energy())
         gain, before = start.energy - doubled.energy, start.energy - reached.energy
         if not gain > MIN_GAIN_RATIO * before + start.rounding:
             move(reached.t)

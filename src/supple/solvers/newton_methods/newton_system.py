@@ -1,4 +1,14 @@
-"""Newton system H d = r at the problem's present u, with treatment of indefinite H."""
+"""Newton system H d = r at the problem's present u, with treatment of indefinite H.
+
+    accuracy ← forcing term                                 `Linearization.accuracy`
+    d ← PCG(H, r, M);  p ← negative curvature met           `Linearization.direction`
+        M ← multilevel preconditioner of H                  `_preconditioner`
+        p found: H ← its projected replacement, new M, d    `Linearization.projected_direction`
+    (H - K) d = r with the stiffness K of follower loads    `Linearization.follower_direction`
+
+The projected H is the sum of the positive semi-definite parts of the element matrices, or else the upper
+bound used by sweeps.
+"""
 
 from __future__ import annotations
 
@@ -49,27 +59,27 @@ class Direction(NamedTuple):
 
     Attributes:
         d: (n + 1, 4) solution of H d = r [m], padded vectors in device memory.
-        filtered: True if H was not positive definite and was replaced by the sum of the positive
+        projected: True if H was not positive definite and was replaced by the sum of the positive
             semi-definite parts of the element matrices.
-        concave: (n + 1, 4) direction p of negative curvature, padded vectors like d, or None.
+        negative_curvature: (n + 1, 4) direction p of negative curvature, padded vectors like d, or None.
         slope: r · d [J].
         curvature: Smallest curvature met, p · H p / |p|² of p or d [N/m], if a probe was requested. None if H
             was rejected for its diagonal or a coarse level.
         shares: (n,) contributions of the vertices to p · H p [J], if a probe found p.
         rigid_only: True if a probe showed that H is concave along rigid motions of unconstrained bodies only
             (rigid_modes.py).
-        left: (parts,) remaining relative error of d and of the probe for each connected component, if there
+        errors: (parts,) remaining relative error of d and of the probe for each connected component, if there
             are several.
     """
 
     d: np.ndarray
-    filtered: bool
-    concave: np.ndarray | None
+    projected: bool
+    negative_curvature: np.ndarray | None
     slope: float
     curvature: float | None
     shares: np.ndarray | None = None
     rigid_only: bool = False
-    left: np.ndarray = np.zeros(1)
+    errors: np.ndarray = np.zeros(1)
 
 
 def _constant(term: Term) -> bool:
@@ -84,16 +94,16 @@ class Linearization:
 
     Args:
         problem: Problem in float64.
-        each: Iterate until every component has the requested accuracy. Otherwise `Direction.left` contains
-            the accuracy of each.
+        per_component: Iterate until every component has the requested accuracy. Otherwise `Direction.errors`
+            contains the accuracy of each.
 
     Attributes:
         free: (f,) free vertices.
         parts: Connected components of the free vertices.
     """
 
-    def __init__(self, problem: Problem, each: bool = True) -> None:
-        self.problem, self._each = problem, each
+    def __init__(self, problem: Problem, per_component: bool = True) -> None:
+        self.problem, self._per_component = problem, per_component
         self.assembly: Assembly = problem.get_shared("assembly", lambda: Assembly(problem))
         self._hierarchy: Multilevel = problem.get_shared("multilevel", lambda: Multilevel(self.assembly))
         self.parts: Parts = problem.get_shared("parts", lambda: Parts(self.assembly))
@@ -101,10 +111,10 @@ class Linearization:
         terms = problem.model.terms
         self.quadratic = all(_constant(t) if t.material is None else t.material.quadratic for t in terms)
         """True if H is constant, so that one step reaches the minimum."""
-        self.iterations = self.filtered = 0
-        self._last: Preconditioner | None = None
-        self._lasts = problem.keeps_prepared and self._hierarchy.is_persistent
-        self._known: tuple[tuple, float, Direction] | None = None
+        self.iterations = self.projected_solves = 0
+        self._reused_preconditioner: Preconditioner | None = None
+        self._reuses_preconditioner = problem.keeps_prepared and self._hierarchy.is_persistent
+        self._cached_probe: tuple[tuple, float, Direction] | None = None
         self._rigid_modes: tuple[Matrix, RigidModes] | None = None
 
     def accuracy(self, residual: float, before: float | None, tolerance: float) -> float:
@@ -121,64 +131,72 @@ class Linearization:
             return LOOSE_ACCURACY
         return min(LOOSE_ACCURACY, max(0.9 * (residual / before) ** 2, TIGHT_ACCURACY))
 
-    def direction(self, accuracy: float, floor: float, probe: bool = False) -> Direction:
+    def direction(self, accuracy: float, absolute_tolerance: float, probe: bool = False) -> Direction:
         """Return the Newton direction at the problem's u, whose net forces must have been evaluated.
 
-        Uses the exact H if it is positive definite as far as detected, otherwise the filtered one. The
-        direction of the last probe is returned if it belongs to the same system and is accurate enough.
+        Uses the exact H if it is positive definite as far as detected, otherwise its projected replacement.
+        The direction of the last probe is returned if it belongs to the same system and is accurate enough.
 
         Args:
             accuracy: Relative accuracy in the energy norm.
-            floor: Residual that is sufficient in any case [N].
+            absolute_tolerance: Residual that is sufficient in any case [N].
             probe: Search for negative curvature also along a random right-hand side.
         """
-        system = self._system()
-        if self._known is not None and not probe:
-            known, closeness, direction = self._known
-            if closeness <= accuracy and known == system:
+        system = self._system_key()
+        if self._cached_probe is not None and not probe:
+            key, cached_accuracy, direction = self._cached_probe
+            if cached_accuracy <= accuracy and key == system:
                 return direction
-        direction = self._direction(accuracy, floor, probe)
-        self._known = (system, accuracy, direction) if probe else None
+        direction = self._compute_direction(accuracy, absolute_tolerance, probe)
+        self._cached_probe = (system, accuracy, direction) if probe else None
         return direction
 
-    def _system(self) -> tuple:
+    def _system_key(self) -> tuple:
         """Return a key of H and r: diagnostics of the forces summed over all vertices, and the inertia."""
         p = self.problem
         return p.layout.version, id(p.loads.inertia), p.diagnostics.statistics.tobytes()
 
-    def _direction(self, accuracy: float, floor: float, probe: bool) -> Direction:
+    def _compute_direction(self, accuracy: float, absolute_tolerance: float, probe: bool) -> Direction:
         fields: dict[str, Any] = {}
         try:
-            exact = self._solve("exact", accuracy, floor, probe)
-            if exact.concave is None:
+            exact = self._solve("exact", accuracy, absolute_tolerance, probe)
+            if exact.negative_curvature is None:
                 return exact
-            fields = {"concave": exact.concave, "curvature": exact.curvature, "shares": exact.shares}
+            fields = {
+                "negative_curvature": exact.negative_curvature,
+                "curvature": exact.curvature,
+                "shares": exact.shares,
+            }
         except NotPositive:
             if probe:
-                fields = self._concave()
-        self.filtered += 1
+                fields = self._find_negative_curvature()
+        self.projected_solves += 1
         deflated = self._deflated_direction(accuracy) if probe else None
         if deflated is not None and deflated.rigid_only:
             return deflated
         if deflated is not None:
-            fields = {"concave": deflated.concave, "curvature": deflated.curvature, "shares": deflated.shares}
-        return self.convex(accuracy, floor)._replace(**fields)
+            fields = {
+                "negative_curvature": deflated.negative_curvature,
+                "curvature": deflated.curvature,
+                "shares": deflated.shares,
+            }
+        return self.projected_direction(accuracy, absolute_tolerance)._replace(**fields)
 
-    def _concave(self) -> dict[str, Any]:
+    def _find_negative_curvature(self) -> dict[str, Any]:
         """Find negative curvature of an H without preconditioner; return the fields of `Direction` for it.
 
         The preconditioner of the positive part of H is used.
         """
-        M = self._convex_preconditioner()
+        M = self._projected_preconditioner()
         if M is None:
             return {}
         H = self.assembly.matrix("exact", new_memory=True)
         p, _ = self._probe(H, M)
-        return {} if p is None else self._concave_fields(H, p, M)
+        return {} if p is None else self._curvature_fields(H, p, M)
 
-    def _convex_preconditioner(self) -> Preconditioner | None:
+    def _projected_preconditioner(self) -> Preconditioner | None:
         """Return the preconditioner of the positive part of H, or else of the upper bound used by sweeps."""
-        self._last = None  # the next one reuses its memory
+        self._reused_preconditioner = None  # the next one reuses its memory
         for kind in ("projected", "bound"):
             try:
                 return self._hierarchy.at(self.assembly.matrix(kind), self.assembly.positions)
@@ -219,17 +237,17 @@ class Linearization:
         It has `rigid_only` set if H is convex there as far as detected; otherwise it contains a direction of
         negative curvature. None without free rigid motions.
         """
-        M = self._convex_preconditioner() if self._rigid_modes is not None else None
+        M = self._projected_preconditioner() if self._rigid_modes is not None else None
         if M is None or self._rigid_modes is None:
             return None
         (H, modes), spread = self._rigid_modes, self.assembly.spread
         net = self.assembly.restrict(self.problem.states.net)
         try:
-            d, p, left = deflated_cg(modes, H, M, net, accuracy, LINEAR_ITERATIONS)
+            d, p, errors = deflated_cg(modes, H, M, net, accuracy, LINEAR_ITERATIONS)
             if p is None:
                 noise = self._noise[:, :3].ravel()
-                _, p, probe_left = deflated_cg(modes, H, M, noise, PROBE_ACCURACY, LINEAR_ITERATIONS)
-                left = np.maximum(left, probe_left)
+                _, p, probe_errors = deflated_cg(modes, H, M, noise, PROBE_ACCURACY, LINEAR_ITERATIONS)
+                errors = np.maximum(errors, probe_errors)
         except NotPositive:
             return None
         along = d if p is None else p
@@ -238,19 +256,23 @@ class Linearization:
         shares[self.free] = work
         curvature = float(work.sum() / max(float(along @ along), 1e-300))
         direction = Direction(
-            spread(as_records(d)), True, None, float(net @ d), curvature, None, p is None, left
+            spread(as_records(d)), True, None, float(net @ d), curvature, None, p is None, errors
         )
-        return direction if p is None else direction._replace(concave=spread(as_records(p)), shares=shares)
+        if p is None:
+            return direction
+        return direction._replace(negative_curvature=spread(as_records(p)), shares=shares)
 
-    def _concave_fields(self, H: Threes, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:
+    def _curvature_fields(self, H: Threes, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:
         """Return the fields of `Direction` for a direction p (f, 4) that ended conjugate gradients."""
         shares = np.zeros(self.problem.model.vertices)
         shares[self.free] = shares_along(M)
         return {
-            "concave": self.assembly.spread(p), "curvature": curvature_along(H, p, M), "shares": shares,
-        }  # fmt: skip
+            "negative_curvature": self.assembly.spread(p),
+            "curvature": curvature_along(H, p, M),
+            "shares": shares,
+        }
 
-    def convex(self, accuracy: float, floor: float) -> Direction:
+    def projected_direction(self, accuracy: float, absolute_tolerance: float) -> Direction:
         """Return d for the positive semi-definite part of every element.
 
         That matrix may be singular; then the upper bound used by sweeps replaces it. The direction is 0 with
@@ -258,40 +280,41 @@ class Linearization:
         """
         for kind in ("projected", "bound"):
             try:
-                direction = self._solve(kind, accuracy, floor)
+                direction = self._solve(kind, accuracy, absolute_tolerance)
             except NotPositive:
                 continue
-            if kind == "bound" or (direction.concave is None and direction.slope > 0):
-                return direction._replace(filtered=True, concave=None)
+            if kind == "bound" or (direction.negative_curvature is None and direction.slope > 0):
+                return direction._replace(projected=True, negative_curvature=None)
         return Direction(self.problem.zeros(self.problem.u.shape), True, None, 0.0, None)
 
-    def _solve(self, kind: str, accuracy: float, floor: float, probe: bool = False) -> Direction:
+    def _solve(self, kind: str, accuracy: float, absolute_tolerance: float, probe: bool = False) -> Direction:
         if self.problem.gases:
-            return self._solve_enclosed(kind, accuracy, floor, probe)
+            return self._solve_enclosed(kind, accuracy, absolute_tolerance, probe)
         assembly = self.assembly
         H = assembly.matrix(kind)
         if kind == "exact":
             self._rigid_modes = self._exact_rigid_modes(H)
         M = self._preconditioner(H, kind)
         b = self._deflate(assembly.gather(self.problem.states.net))
-        solution, slope, left = self._solve_system(H, b, M, accuracy, floor)
+        solution, slope, errors = self._solve_system(H, b, M, accuracy, absolute_tolerance)
         solution = solution._replace(x=self._deflate(solution.x))
         if solution.iterations > MAX_REUSE_ITERATIONS or solution.negative is not None:
-            self._last = None
+            self._reused_preconditioner = None
         self.iterations += solution.iterations
-        direction = Direction(assembly.spread(solution.x), False, None, slope, None, left=left)
-        concave = solution.negative
+        direction = Direction(assembly.spread(solution.x), False, None, slope, None, errors=errors)
+        p = solution.negative
         if not probe:
-            p = None if concave is None else assembly.spread(concave)
-            return direction._replace(concave=p)
-        if concave is None:
-            concave, probe_left = self._probe(H, M)
-            direction = direction._replace(left=np.maximum(left, probe_left))
-        if concave is None:
+            return direction._replace(negative_curvature=None if p is None else assembly.spread(p))
+        if p is None:
+            p, probe_errors = self._probe(H, M)
+            direction = direction._replace(errors=np.maximum(errors, probe_errors))
+        if p is None:
             return direction._replace(curvature=curvature_along(H, solution.x, M))
-        return direction._replace(**self._concave_fields(H, concave, M))
+        return direction._replace(**self._curvature_fields(H, p, M))
 
-    def _solve_enclosed(self, kind: str, accuracy: float, floor: float, probe: bool) -> Direction:
+    def _solve_enclosed(
+        self, kind: str, accuracy: float, absolute_tolerance: float, probe: bool
+    ) -> Direction:
         """Return the Newton direction of bodies with sealed gas."""
         assembly, spread, net = self.assembly, self.assembly.spread, self.problem.states.net
         matrix = assembly.matrix(kind)
@@ -299,7 +322,7 @@ class Linearization:
             self._rigid_modes = self._exact_rigid_modes(matrix)
         system = GasSystem(assembly, matrix, *([self._rigid_modes[1].deflate] if self._rigid_modes else []))
         H, b = system.matrix, assembly.restrict(net)
-        solution = system.solve(b, accuracy, floor, LINEAR_ITERATIONS)
+        solution = system.solve(b, accuracy, absolute_tolerance, LINEAR_ITERATIONS)
         p = solution.negative
         if p is None and probe:
             p = system.solve(self._noise[:, :3].ravel(), PROBE_ACCURACY, 0.0, LINEAR_ITERATIONS).negative
@@ -312,14 +335,14 @@ class Linearization:
             shares[self.free] = work
             curvature = float(work.sum() / max(float(along @ along), 1e-300))
             direction = direction._replace(curvature=curvature, shares=None if p is None else shares)
-        return direction if p is None else direction._replace(concave=spread(as_records(p)))
+        return direction if p is None else direction._replace(negative_curvature=spread(as_records(p)))
 
     def follower_direction(self, accuracy: float) -> Direction:
         """Return d of T d = r, where T = H - K contains the load stiffness K of tractions that follow their
         surface.
 
-        The net forces r at the problem's u must have been evaluated. If the solve fails, d = 0 and `filtered`
-        is set. T has no energy, so no curvature is reported.
+        The net forces r at the problem's u must have been evaluated. If the solve fails, d = 0 and
+        `projected` is set. T has no energy, so no curvature is reported.
         """
         assembly, problem = self.assembly, self.problem
         net = assembly.restrict(problem.states.net)
@@ -339,23 +362,26 @@ class Linearization:
 
         In a sequence of solves that start close to their solutions, set-up takes as long as use.
         """
-        if kind != "exact" or self._last is None:
+        if kind != "exact" or self._reused_preconditioner is None:
             M = self._hierarchy.at(H, self.assembly.positions)
-            self._last = M if self._lasts and kind == "exact" else None
+            self._reused_preconditioner = M if self._reuses_preconditioner and kind == "exact" else None
             return M
-        return self._last
+        return self._reused_preconditioner
 
     def _solve_system(
-        self, H: Threes, b: np.ndarray, M: Preconditioner, accuracy: float, floor: float
+        self, H: Threes, b: np.ndarray, M: Preconditioner, accuracy: float, absolute_tolerance: float
     ) -> tuple[Solution, float, np.ndarray]:
         """Return the solution x, b · x, and the remaining error of each component.
 
-        A positive floor applies to all components together.
+        A positive absolute tolerance applies to all components together.
         """
-        if self.parts.count < 2 or floor > 0:
-            return *solve(H, b, M, accuracy, floor, LINEAR_ITERATIONS), np.zeros(self.parts.count)
-        solution, left = solve_per_body(H, b, M, accuracy, LINEAR_ITERATIONS, self.parts.number, self._each)
-        return solution, float(np.vdot(b[:, :3], solution.x[:, :3])), left
+        if self.parts.count < 2 or absolute_tolerance > 0:
+            solution, slope = solve(H, b, M, accuracy, absolute_tolerance, LINEAR_ITERATIONS)
+            return solution, slope, np.zeros(self.parts.count)
+        solution, errors = solve_per_body(
+            H, b, M, accuracy, LINEAR_ITERATIONS, self.parts.number, self._per_component
+        )
+        return solution, float(np.vdot(b[:, :3], solution.x[:, :3])), errors
 
     def _probe(self, H: Threes, M: Preconditioner) -> tuple[np.ndarray | None, np.ndarray]:
         """Search for a direction of negative curvature with a random right-hand side.
@@ -363,8 +389,8 @@ class Linearization:
         Returns:
             Direction (f, 4) or None, and the remaining error of each component.
         """
-        solution, _, left = self._solve_system(H, self._deflate(self._noise), M, PROBE_ACCURACY, 0.0)
-        return solution.negative, left
+        solution, _, errors = self._solve_system(H, self._deflate(self._noise), M, PROBE_ACCURACY, 0.0)
+        return solution.negative, errors
 
     @property
     def _noise(self) -> np.ndarray:

@@ -21,6 +21,11 @@ MIN_FIT_POINTS = 2
 Short waves vanish first, so early rates are optimistic, if anything.
 """
 
+INITIAL_TARGET = 1e-4
+"""Relative residual to which rates are extrapolated before a call has set its tolerance."""
+
+TARGET_WITHOUT_TOLERANCE = 1e-8
+"""Relative residual to which rates are extrapolated in a solve without tolerance."""
 
 NEWTON_SWEEPS = 100
 """Approximate cost of the first Newton step in sweeps."""
@@ -70,7 +75,7 @@ class BatchRateEstimates:
     """Extrapolations of log(relative residual) of all batch members, each to its `target` (batch,)."""
 
     def __init__(self, batch_size: int) -> None:
-        self.target = np.full(batch_size, 1e-4)
+        self.target = np.full(batch_size, INITIAL_TARGET)
         self._iterations: list[int] = []
         self._logarithms: list[np.ndarray] = []
 

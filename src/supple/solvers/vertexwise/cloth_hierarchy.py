@@ -32,12 +32,13 @@ class Layer(NamedTuple):
     Attributes:
         fine_vertex: (k,) vertex of the finer layer for which each vertex stands.
         terms: Membranes of the layer, with corners numbered among all vertices.
-        spread: (k, vertices of the finer layer) distribution of forces and masses from the finer layer.
+        restriction: (k, vertices of the finer layer) matrix that distributes forces and masses of the finer
+            layer to the vertices.
     """
 
     fine_vertex: np.ndarray
     terms: tuple[Term, ...]
-    spread: csr_array
+    restriction: csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,21 +64,21 @@ class Layers:
         """Vertex counts of the original model and of each layer."""
         return np.diff(self.first).tolist()
 
-    def member(self, number: int) -> np.ndarray:
+    def free_mask(self, layer_index: int) -> np.ndarray:
         """(N,) True for the free vertices of the original model (0) or of a layer."""
         own = np.zeros(self.model.vertices, bool)
-        own[self.first[number] : self.first[number + 1]] = True
+        own[self.first[layer_index] : self.first[layer_index + 1]] = True
         return own & self.model.free
 
-    def spread(self, values: np.ndarray) -> np.ndarray:
+    def restrict(self, values: np.ndarray) -> np.ndarray:
         """Extend forces or masses (n, ...) of the original model to all layers: (N, ...)."""
         extended = [values]
         for layer in self.layers:
-            extended.append(layer.spread @ extended[-1])
+            extended.append(layer.restriction @ extended[-1])
         return np.concatenate(extended)
 
 
-def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
+def build_layers(model: Model, most: int | None, threads: int) -> Layers | None:
     """Build coarse layers of the cloth in a model.
 
     Args:
@@ -111,8 +112,8 @@ def layers_of(model: Model, most: int | None, threads: int) -> Layers | None:
         )
         triangles = first[-1] + coarse.triangles
         terms = _membranes(model, owner, element, triangles, points)
-        layers.append(Layer(coarse.vertices, terms, _distribution(coarse, first[-1] - before)))
-        constraints.append(_constraints(coarse, before, first[-1]))
+        layers.append(Layer(coarse.vertices, terms, _restriction_matrix(coarse, first[-1] - before)))
+        constraints.append(_bind_to_coarse_layer(coarse, before, first[-1]))
         before = first[-1]
         first.append(len(represents))
     if not layers:
@@ -147,13 +148,13 @@ def _membranes(
     return tuple(made)
 
 
-def _distribution(coarse: CoarseSurface, before: int) -> csr_array:
+def _restriction_matrix(coarse: CoarseSurface, before: int) -> csr_array:
     """(k, before) interpolation weights of the ties, transposed."""
     rows, columns = coarse.corners.ravel(), np.repeat(coarse.bound, 3)
     return csr_array((coarse.weights.ravel(), (rows, columns)), shape=(len(coarse.vertices), before))
 
 
-def _constraints(coarse: CoarseSurface, before: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+def _bind_to_coarse_layer(coarse: CoarseSurface, before: int, first: int) -> tuple[np.ndarray, np.ndarray]:
     """Vertices (b, 4) and weights (b, 4) of the ties between a layer and the next coarser one."""
     vertices = np.column_stack([before + coarse.bound, first + coarse.corners])
     return vertices, np.column_stack([np.ones(len(coarse.bound)), -coarse.weights])

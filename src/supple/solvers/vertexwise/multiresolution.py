@@ -1,4 +1,14 @@
-"""Coarse layers of cloth in device memory, and two methods that couple them to the cloth."""
+"""Coarse layers of cloth in device memory, and two ways to couple them to the cloth [PBNG section 8.2].
+
+χ₀ is the cloth, groups[0]; χ₁, ..., χₙ are its layers, groups[1], ..., groups[n], from fine to coarse. An
+iteration of mpbng.py is `iterate`:
+
+    BoundLayers                                             CarriedLayers
+        weak constraints times κ      `_scale_by_kappa`         for each layer, from fine to coarse: inject u,
+        sweeps over χₙ                `sweep`                       restrict the residual, load the layer
+        one sweep over χₙ₋₁, ..., χ₀  `sweep`                   sweeps over χₙ
+                                                                for χₙ₋₁, ..., χ₀: `_prolong` κ Δu, one sweep
+"""
 
 from __future__ import annotations
 
@@ -16,7 +26,7 @@ from supple.problem.force_kernels import Forces
 from supple.problem.loads import Loads, pad_vectors
 from supple.problem.vertex_kernels import act, on_records
 from supple.solvers.acceleration.acceleration import NoMemory
-from supple.solvers.launch import iterations
+from supple.solvers.launch import run_iterations
 from supple.solvers.pbng import Sweep, VertexUpdate
 from supple.solvers.vertexwise.cloth_hierarchy import Layers, is_sheet
 from supple.solvers.vertexwise.tied_groups import no_tied_groups
@@ -42,18 +52,20 @@ def evaluate_forces(team, terms, vertices, u, anchor, net, sizes):
     parallel_for(team, 0, 0, len(vertices.own), Forces(terms, vertices, u, anchor, net, sizes))
 
 
-class Group:
-    """Original vertices, or vertices of one layer: batches and loads."""
+class LayerVertices:
+    """Vertices of the cloth or of one layer: their range among all vertices, batches and loads."""
 
     def __init__(
-        self, problem: Problem, model: Model, terms: tuple[Term, ...], own: np.ndarray, part: slice
+        self, problem: Problem, model: Model, terms: tuple[Term, ...], own: np.ndarray, vertex_range: slice
     ) -> None:
         device, dtype = problem.device, problem.dtype
-        self.device, self.part = device, part
+        self.device, self.vertex_range = device, vertex_range
         self.batches: VertexBatches = batch_vertices(terms, own, dtype, device.lanes, device.at_once)
         self.loads = Loads(model, self.batches, dtype, device)
         self.rejected = device.zeros((1, *self.loads.rows.inertia.shape), dtype)
-        self._local_index = np.minimum(self.batches.own[:, 0] - part.start, part.stop - part.start)
+        self._local_index = np.minimum(
+            self.batches.own[:, 0] - vertex_range.start, vertex_range.stop - vertex_range.start
+        )
 
     def set_force(self, force: np.ndarray) -> None:
         """Set the external forces (k, 3) [N] of the k vertices of the group."""
@@ -69,34 +81,36 @@ class Multiresolution(ABC):
         seconds: Time of the construction of the layers [s].
     """
 
-    def __init__(self, problem: Problem, layers: Layers, share: float, *binding: Term) -> None:
-        self.problem, self.layers, self.share = problem, layers, share
+    def __init__(self, problem: Problem, layers: Layers, stiffness_share: float, *binding: Term) -> None:
+        self.problem, self.layers, self.stiffness_share = problem, layers, stiffness_share
         self.fine_terms, self.seconds = problem.model.terms, 0.0
         model, device = layers.model, problem.device
         own = (problem.model.terms, *(layer.terms for layer in layers.layers))
         self.groups = []
-        for number, terms in enumerate(own):
-            part = slice(*layers.first[number : number + 2].tolist())
+        for layer_index, terms in enumerate(own):
+            vertex_range = slice(*layers.first[layer_index : layer_index + 2].tolist())
             scaled_terms = (*(self._scale_stiffness(term) for term in terms), *binding)
-            self.groups.append(Group(problem, model, scaled_terms, layers.member(number), part))
+            self.groups.append(
+                LayerVertices(problem, model, scaled_terms, layers.free_mask(layer_index), vertex_range)
+            )
         shape = model.vertices + 1, problem.u.shape[1]
         self.u, self.anchor, self.constrained_at = (device.zeros(shape, problem.dtype) for _ in range(3))
         self.represents = np.append(layers.represents, problem.model.vertices)
-        self._same = np.arange(problem.model.vertices + 1)
+        self._identity = np.arange(problem.model.vertices + 1)
         for group in self.groups:
             group.loads.set_constrained(self.constrained_at)
 
     def _scale_stiffness(self, term: Any) -> Any:
-        """Return a membrane with the stiffness fraction `share`; other terms are unchanged."""
-        if self.share == 1 or not is_sheet(term):
+        """Return a membrane with the stiffness fraction `stiffness_share`; other terms are unchanged."""
+        if self.stiffness_share == 1 or not is_sheet(term):
             return term
-        return term.scale_thickness(self.share)
+        return term.scale_thickness(self.stiffness_share)
 
     def begin(self) -> None:
         """Initialize all layers from the problem's state, forces and inertia."""
         loads = self.problem.loads
         self.force, self.inertia = (
-            self.share * self.layers.spread(values) for values in (loads.force, loads.inertia)
+            self.stiffness_share * self.layers.restrict(values) for values in (loads.force, loads.inertia)
         )
         for group in self.groups:
             group.loads.set_forces_and_inertia(self.force, self.inertia)
@@ -109,7 +123,7 @@ class Multiresolution(ABC):
 
     def write_back(self) -> None:
         """Copy the displacements of the original vertices to the problem."""
-        self._copy(CopyVectors(self.problem.u, self.u, self._same), but_last=True)
+        self._copy(CopyVectors(self.problem.u, self.u, self._identity), but_last=True)
 
     def _copy(self, operation: CopyVectors, but_last: bool = False) -> None:
         """Execute a copy operation on the device."""
@@ -125,15 +139,15 @@ class Multiresolution(ABC):
             kappa: Factor κ of the effect of the layers on the cloth.
         """
 
-    def sweep(self, number: int, count: int) -> None:
-        """Sweep `count` times over layer `number`; number 0 is the original model."""
-        p, group = self.problem, self.groups[number]
+    def sweep(self, layer_index: int, count: int) -> None:
+        """Sweep `count` times over the layer χ of an index; χ₀ is the cloth with the rest of the model."""
+        p, group = self.problem, self.groups[layer_index]
         batches, colors = group.batches, group.batches.color_start
         update = VertexUpdate(batches.terms, group.loads.rows, self.u, self.anchor, 1.0, group.rejected)
         tied_groups = p.get_shared("no tied groups", no_tied_groups)
         sweep = Sweep(update, colors, color_bounds(colors, 0), tied_groups, NoMemory(0), (), p.device.records)
         phases, widest = count * batches.colors, widest_color(colors)
-        p.device.step(iterations, phases, sweep, count, widest=widest)
+        p.device.step(run_iterations, phases, sweep, count, widest=widest)
 
     def collect_rejected(self) -> int:
         """Return the number of rejected non-finite moves since the last call."""
@@ -156,19 +170,19 @@ class BoundLayers(Multiresolution):
     """
 
     def __init__(self, problem: Problem, layers: Layers, divided: bool, binding: float) -> None:
-        share = 1 / len(layers.counts) if divided else 1.0
-        bound = replace(layers.binding, stiffness=binding * share * layers.binding.stiffness)
-        super().__init__(problem, layers, share, bound)
+        stiffness_share = 1 / len(layers.counts) if divided else 1.0
+        bound = replace(layers.binding, stiffness=binding * stiffness_share * layers.binding.stiffness)
+        super().__init__(problem, layers, stiffness_share, bound)
         self._divided = divided
         self._stiffness = [group.batches.terms[-1].stiffness.copy() for group in self.groups]
 
     def iterate(self, coarse_sweeps: int, kappa: float) -> None:
-        self._fade(kappa)
+        self._scale_by_kappa(kappa)
         self.sweep(len(self.groups) - 1, coarse_sweeps)
-        for number in reversed(range(len(self.groups) - 1)):
-            self.sweep(number, 1)
+        for layer_index in reversed(range(len(self.groups) - 1)):
+            self.sweep(layer_index, 1)
 
-    def _fade(self, kappa: float) -> None:
+    def _scale_by_kappa(self, kappa: float) -> None:
         """Scale weak constraints of the cloth by κ; if `divided`, scale those and the loads of all layers."""
         device, groups = self.problem.device, self.groups if self._divided else self.groups[:1]
         for group, full_stiffness in zip(groups, self._stiffness, strict=False):
@@ -180,53 +194,53 @@ class BoundLayers(Multiresolution):
                 group.loads.set_forces_and_inertia(kappa * self.force, kappa * self.inertia)
 
 
-class ProlongedLayers(Multiresolution):
-    """Layers whose displacements are prolonged to the next finer layer.
+class CarriedLayers(Multiresolution):
+    """Layers whose corrections are prolonged to the next finer layer.
 
-    A layer starts at the state of the finer layer. Its load is the residual of the finer layer, distributed
-    to its corners, minus its own internal forces at that state. It moves by the remaining correction only,
-    which vanishes at convergence.
+    Full approximation scheme of a two-grid cycle: inject u, restrict the residual r, τ = restricted r -
+    f_layer(u), sweep, prolong κ Δu. The correction Δu vanishes at convergence.
     """
 
     def __init__(self, problem: Problem, layers: Layers) -> None:
         super().__init__(problem, layers, 1.0)
         self.net, self.sizes = (problem.device.zeros(self.u.shape, problem.dtype) for _ in range(2))
         self._free = layers.model.free[:, None]
-        self._parts = [group.part for group in self.groups]
-        self._prolongation = [layer.spread.T.tocsr() for layer in layers.layers]
+        self._vertex_ranges = [group.vertex_range for group in self.groups]
+        self._prolongation = [layer.restriction.T.tocsr() for layer in layers.layers]
 
     def iterate(self, coarse_sweeps: int, kappa: float) -> None:
         device, layers = self.problem.device, self.layers.layers
         device.download(self.u)
-        for number, layer in enumerate(layers, 1):
-            span = self._parts[number]
-            left = layer.spread @ self._forces(number - 1)
-            self.u[span] = self.u[self._parts[number - 1]][layer.fine_vertex]
-            self.anchor[span] = self.u[span]
+        for layer_index, layer in enumerate(layers, 1):
+            vertex_range = self._vertex_ranges[layer_index]
+            restricted_residual = layer.restriction @ self._forces(layer_index - 1)
+            self.u[vertex_range] = self.u[self._vertex_ranges[layer_index - 1]][layer.fine_vertex]
+            self.anchor[vertex_range] = self.u[vertex_range]
             device.upload(self.u)
             device.upload(self.anchor)
-            self.groups[number].set_force(np.zeros_like(left))
-            self.groups[number].set_force(left - self._forces(number))
+            self.groups[layer_index].set_force(np.zeros_like(restricted_residual))
+            self.groups[layer_index].set_force(restricted_residual - self._forces(layer_index))
         self.sweep(len(layers), coarse_sweeps)
-        for number in reversed(range(len(layers))):
-            self._prolong(number, kappa)
-            self.sweep(number, 1)
+        for layer_index in reversed(range(len(layers))):
+            self._prolong(layer_index, kappa)
+            self.sweep(layer_index, 1)
 
-    def _forces(self, number: int) -> np.ndarray:
+    def _forces(self, layer_index: int) -> np.ndarray:
         """(k, 3) net forces of the vertices of a layer [N]."""
-        group, device = self.groups[number], self.problem.device
+        group, device = self.groups[layer_index], self.problem.device
         batches = group.batches
         device.run(
             evaluate_forces, 1, batches.terms, group.loads.rows, self.u, self.anchor, self.net, self.sizes
         )
         device.download(self.net)
-        return self.net[self._parts[number], :3].astype(float)
+        return self.net[self._vertex_ranges[layer_index], :3].astype(float)
 
-    def _prolong(self, number: int, kappa: float) -> None:
-        """Prolong the displacement of the next coarser layer to a layer."""
-        device, span, next_one = self.problem.device, self._parts[number], self._parts[number + 1]
+    def _prolong(self, layer_index: int, kappa: float) -> None:
+        """Prolong κ times the correction of the next coarser layer to a layer."""
+        device, fine_range = self.problem.device, self._vertex_ranges[layer_index]
+        coarse_range = self._vertex_ranges[layer_index + 1]
         device.download(self.u)
-        moved = (self.u[next_one, :3] - self.anchor[next_one, :3]).astype(float)
-        move = self._prolongation[number] @ moved
-        self.u[span, :3] += (kappa * self._free[span] * move).astype(self.u.dtype)
+        correction = (self.u[coarse_range, :3] - self.anchor[coarse_range, :3]).astype(float)
+        prolonged = self._prolongation[layer_index] @ correction
+        self.u[fine_range, :3] += (kappa * self._free[fine_range] * prolonged).astype(self.u.dtype)
         device.upload(self.u)

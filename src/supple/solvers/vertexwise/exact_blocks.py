@@ -1,7 +1,6 @@
-"""Updates of single vertices: bounded moves, rejection of non-finite moves, and exact diagonal blocks.
+"""Vertex block descent [Chen et al. 2024], the comparison of GPBD Fig. 8: PBNG sweeps with exact blocks.
 
-With the exact blocks ∂²E/∂xᵢ² instead of positive definite upper bounds, sweeps are vertex block descent
-[Chen et al. 2024], the comparison of GPBD Fig. 8. The blocks are not positive definite everywhere: in
+The blocks ∂²E/∂xᵢ² replace positive definite upper bounds. They are not positive definite everywhere: in
 compressed elements of nearly incompressible materials, steps then increase the energy. The bounds prevent
 that.
 """
@@ -10,35 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from supple.algebra.matrix3 import dot, matvec, select3
-from supple.contact.trust_region import clamp_to_bounds
-from supple.kernels import all_lanes, device_function, is_leader, load, scatter, store, where
+from supple.algebra.matrix3 import matvec
 from supple.materials import stress_differential, traction
-from supple.problem.dirichlet_rows import restore_prescribed
 from supple.terms.base.elastic import corners, force_volume, material_at, measure, shape_gradients
 from supple.terms.base.term import confined_force, vertex_force
 from supple.terms.tet import TetRows
-
-MAX_SQUARE_LENGTH = 1e30
-"""Largest |u|² [m²] of an accepted move: a thousand times the largest length, 1e12 m."""
-
-
-@device_function
-def move(vertices, batch, u, before, after, rejected):
-    """Move the vertices of a batch from `before` to `after` within their trust region.
-
-    A non-finite move is replaced by `before` and counted in rejected (batch, batches, 1, lanes). Constrained
-    coordinates do not change.
-    """
-    after = clamp_to_bounds(vertices.step_bounds, vertices.own, batch, after)
-    finite = dot(after, after) < MAX_SQUARE_LENGTH
-    accepted = select3(finite, after, before)
-    if is_leader(batch):
-        scatter(
-            u, vertices.own, batch, 0, restore_prescribed(vertices.constrained, vertices.own, batch, accepted)
-        )
-        if not all_lanes(finite):
-            store(rejected, batch, 0, load(rejected, batch, 0) + where(finite, 0.0 * after[0], 1.0))
 
 
 class ExactTets(TetRows):
