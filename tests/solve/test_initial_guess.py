@@ -8,7 +8,7 @@ import pytest
 import supple
 from supple import PBNG
 from supple.problem import Problem
-from supple.problem.initial_guess import neighbor_groups
+from supple.problem.initial_guess import connect_bodies, neighbors
 from supple.solve.integrators import RULES
 from supple.solvers import SOLVERS
 
@@ -83,7 +83,7 @@ def test_bodies_fall_freely_where_bodies_may_touch(neighbor):
 
 def test_groups_hold_bodies_that_are_near_each_other():
     boxes = [(np.array([[x, 0.0, 0.0], [x + 1, 1.0, 1.0]]),) for x in (0.0, 1.05, 2.5, 3.4)]
-    first, second, third, fourth = neighbor_groups(boxes, 0.1)
+    first, second, third, fourth = connect_bodies(np.argwhere(neighbors(boxes, 0.1)), len(boxes))
     assert first == second != third == fourth
 
 
