@@ -10,7 +10,7 @@ from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.collision.narrow_phase.proximity import ProximityPairs, distances_at
 from supple.contact.barrier import BarrierContact
 from supple.contact.report import BodyContactReport, Force
-from supple.terms import Barriers
+from supple.contact.thickness_effect import thickness_effect
 
 if TYPE_CHECKING:
     from supple.problem import Problem
@@ -32,7 +32,7 @@ def report_barrier_contact(problem: Problem) -> BodyContactReport | None:
     active = pairs.distance[pairs.distance < reach]
     others = pairs.distance[counts_for_gap(contact.surfaces, pairs)]
     gap = float(others.min()) if len(others) else None
-    mean_gap, mean_approach, gap_share, approach_share = _offsets(problem, term)
+    normal_force, distance, thickness = term.normal_forces(problem.positions)
     return BodyContactReport(
         count=len(active),
         max_penetration=0.0,
@@ -40,29 +40,8 @@ def report_barrier_contact(problem: Problem) -> BodyContactReport | None:
         forces=forces,
         complementarity=term.complementarity(problem.positions),
         pin_lag=problem.trust_region.pins.lag,
-        mean_gap=mean_gap,
-        mean_approach=mean_approach,
-        gap_share=gap_share,
-        approach_share=approach_share,
+        **thickness_effect(problem, normal_force, distance, thickness - distance)._asdict(),
     )
-
-
-def _offsets(problem: Problem, term: Barriers) -> tuple[float, float, float, float]:
-    """Mean gap and approach [m], and their shares of the contact force, as in `BodyContactReport`."""
-    force, distance, reach = term.normal_forces(problem.positions)
-    total = force.sum()
-    if total == 0:
-        return 0.0, 0.0, 0.0, 0.0
-    gap, approach = float(force @ distance), float(force @ (reach - distance))
-    twice = 2 * strain_energy(problem)
-    gap_share = gap / twice if twice > 0 else np.inf
-    return gap / total, approach / total, gap_share, approach / (max(twice, 0.0) + approach)
-
-
-def strain_energy(problem: Problem) -> float:
-    """Strain energy of all bodies at the current displacements of a problem [J]."""
-    bodies = [not (term.loads or term.ties) for term in problem.model.terms]
-    return float(problem.diagnostics.stored_energies()[0, bodies].sum())
 
 
 def counts_for_gap(surfaces: Surfaces, pairs: ProximityPairs) -> np.ndarray:

@@ -23,6 +23,7 @@ from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import ContactPairs, Surfaces
 from supple.contact.friction_state import CONTACTS, FrictionState, contacts_from_state, no_contacts, owners
 from supple.contact.report import BodyContactReport
+from supple.contact.thickness_effect import thickness_effect
 from supple.kernels import HOST, Runner
 from supple.model.dynamic_term import DynamicTerm
 from supple.model.model import Model
@@ -266,6 +267,8 @@ def report_penalty_contact(problem: Problem) -> BodyContactReport | None:
     forces, complementarity = forces_on_bodies(term, u, model.rest, body, len(names))
     by_body = {name: (fx, fy, fz) for (name, _), (fx, fy, fz) in zip(names, forces.tolist(), strict=True)}
     depth = contact.max_penetration(problem)
+    normal_force, distance, thickness = term.normal_forces(u, model.rest)
+    effect = thickness_effect(problem, normal_force, np.maximum(distance, 0.0), thickness - distance)
     return BodyContactReport(
         count=len(term.vertices),
         max_penetration=depth if depth > MIN_FORCE_CHANGE * contact.thickness else 0.0,
@@ -273,4 +276,5 @@ def report_penalty_contact(problem: Problem) -> BodyContactReport | None:
         forces=by_body,
         complementarity=complementarity,
         edge_intersections=contact.count_intersections(problem),
+        **effect._asdict(),
     )
