@@ -45,6 +45,60 @@ def test_pressed_blocks_act_as_springs_in_series():
     )
 
 
+def in_series(strain, gap=0.0, contact="weak", **options):
+    """Two blocks in touch, or a gap apart, whose ends approach each other by 2 ε and the gap."""
+    scene = supple.Scene(gravity=(0, 0, 0), contact=supple.Contact(contact), **options)
+    elastic = supple.StVK(young=1e5, poisson=0.0)
+    low = scene.add_solid(supple.block(4), elastic, density=100)
+    high = scene.add_solid(supple.block(5, origin=(0, 1 + gap, 0)), elastic, density=100)
+    scene.pin(low.where(lambda X: X[:, 1] <= 0), name="base")
+    top = high.where(lambda X: X[:, 1] >= 2 + gap - 1e-9)
+    scene.pin(top, motion=supple.Translate((0, -2 * strain - gap, 0)))
+    return scene
+
+
+@pytest.mark.parametrize("strain", [0.0, 0.001, 0.01])
+def test_bodies_that_touch_at_rest_carry_the_force_of_their_strain(strain):
+    """They carried 123 N without any strain, and 222 N instead of 100 N at 0.1 %: the thickness was a gap."""
+    result = supple.equilibrium(in_series(strain))
+    contact, force = result.report.contact.bodies, result.evaluate().reactions["base"].force[1]
+    assert result.report.ok
+    assert force == pytest.approx(1e5 * strain, rel=0.03, abs=1e-6)
+    assert not contact.is_intersecting
+    if strain == 0.001:
+        assert contact.gap_share == 0
+        assert contact.approach_share == pytest.approx(1 - force / (1e5 * strain), rel=0.2)
+        smaller = f"the contact force is {100 * contact.approach_share:.2g} % smaller because surfaces yield"
+        assert smaller in str(result.report)
+
+
+@pytest.mark.parametrize("contact", ["weak", "barrier"])
+def test_the_report_has_the_share_of_gaps_that_the_thickness_keeps_open(contact):
+    strain = 0.001
+    result = supple.equilibrium(in_series(strain, gap=0.003, contact=contact))
+    bodies, force = result.report.contact.bodies, result.evaluate().reactions["base"].force[1]
+    assert force > 2 * 1e5 * strain
+    assert bodies.gap_share == pytest.approx(1 - 1e5 * strain / force, rel=0.05)
+    assert f"{100 * bodies.gap_share:.2g} % of the contact force is due to gaps" in str(result.report)
+
+
+def test_shares_of_the_contact_force_are_those_of_prescribed_displacements():
+    """Loads and motions determine the force themselves; of 1 N, "12 was due to open gaps"."""
+    scene = in_series(0.0)
+    scene.pins.pop()
+    high = scene.bodies[1]
+    scene.pin(high.where(lambda X: X[:, 1] >= 2), axes="xz")
+    scene.gravity = (0, -9.81, 0)
+    loaded = supple.equilibrium(scene).report.contact.bodies
+    moving = in_series(0.01, gap=0.003, quasistatic=False)
+    *_, frame = supple.simulate(moving, solver="pbng", dt=0.1, frames=12)
+    for report in (loaded, frame.report.contact.bodies):
+        assert max(abs(force[1]) for force in report.forces.values()) > 10
+        assert report.mean_approach > 1e-5
+        assert report.gap_share is report.approach_share is None
+        assert "% of the contact force" not in str(report)
+
+
 def test_bodies_pass_through_each_other_without_contact():
     scene = pressed()
     scene.contact = "none"

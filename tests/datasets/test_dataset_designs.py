@@ -1,5 +1,10 @@
 """Designs: values, order and parts of samples."""
 
+import io
+import os
+import signal
+import zipfile
+
 import numpy as np
 import pytest
 from dataset_scenes import VARY, spec_of
@@ -170,8 +175,8 @@ def test_spec_with_code_is_refused_without_import(tmp_path):
         ("a.csv", b"g\n1,2\n", "line 2 has 2 values for 1 names"),
         ("a.csv", b"g\nnan\n", r"sample 0 of the design has \[nan\]"),
         ("a.csv", "g\n\xff".encode("latin-1"), "no table of numbers that can be read"),
-        ("a.npz", b"PK\x03\x04 cut short", "no table of numbers that can be read"),
-        ("a.npz", b"", "no table of numbers that can be read"),
+        ("a.npz", b"PK\x03\x04 cut short", r"a.npz is no NPZ file, or it is damaged \(.*\)\."),
+        ("a.npz", b"", "a.npz is no NPZ file, or it is damaged"),
         ("a.parquet", b"PAR1", "no table of numbers that can be read|needs PyArrow"),
         ("a.xlsx", b"", "CSV, NPZ or Parquet"),
     ],
@@ -182,6 +187,64 @@ def test_unreadable_tables_are_reported(tmp_path, name, content, message):
     spec = spec_of(tmp_path, count=None, design="table", table=str(tmp_path / name), vary=vary)
     with pytest.raises(DatasetError, match=message):
         draw(load_spec(spec))
+
+
+def table_spec(tmp_path, name):
+    vary = [{"path": "gravity.y", "name": "g"}]
+    return spec_of(tmp_path, count=None, design="table", table=str(tmp_path / name), vary=vary)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes and devices of POSIX")
+@pytest.mark.parametrize("suffix", ["csv", "npz", "parquet"])
+def test_tables_are_regular_files(tmp_path, suffix):
+    """Reading a pipe waits until data is written to it; a device never ends."""
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it waits"))
+    signal.alarm(60)
+    try:
+        for kind in ("a pipe", "a device", "a folder"):
+            path = tmp_path / f"{kind[2:]}.{suffix}"
+            if kind == "a pipe":
+                os.mkfifo(path)
+            elif kind == "a folder":
+                path.mkdir()
+            else:
+                path.symlink_to("/dev/zero")
+            with pytest.raises(DatasetError, match=rf"{path} is {kind}; only regular files are read\."):
+                draw(load_spec(table_spec(tmp_path, path.name)))
+    finally:
+        signal.alarm(0)
+
+
+def test_claims_of_npz_tables_are_checked_before_they_are_read(tmp_path):
+    head = io.BytesIO()
+    header = {"descr": "<f8", "fortran_order": False, "shape": (10**10,)}
+    np.lib.format.write_array_header_1_0(head, header)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("g.npy", head.getvalue())
+    with pytest.raises(
+        DatasetError, match=r"a\.npz is damaged: 'g' of shape .*80 GB, which are not in the file"
+    ):
+        draw(load_spec(table_spec(tmp_path, "a.npz")))
+
+
+def test_columns_without_a_quantity_may_be_words(tmp_path):
+    np.savez(tmp_path / "a.npz", g=np.array([-1.0, -2.0]), remarks=np.array(["soft", "stiff"]))
+    assert draw(load_spec(table_spec(tmp_path, "a.npz")))["g"].ravel().tolist() == [-1, -2]
+
+
+def test_tables_beyond_memory_are_refused(tmp_path, monkeypatch):
+    """A Parquet file of equal values is as small for 10^10 rows as for ten."""
+    pa = pytest.importorskip("pyarrow")
+    __import__("pyarrow.parquet").parquet.write_table(pa.table({"g": np.zeros(1000)}), tmp_path / "a.parquet")
+    monkeypatch.setattr("supple.datasets.spec.sampling.available_memory", lambda: 7000.0)
+    with pytest.raises(DatasetError, match=r"has 1,000 values, which need 0\.064 MB .* may use 0\.007 MB\."):
+        draw(load_spec(table_spec(tmp_path, "a.parquet")))
+    (tmp_path / "a.csv").write_text("g\n" + "-1\n" * 100)
+    monkeypatch.setattr("supple.datasets.spec.sampling.CSV_LIMIT", 100)
+    with pytest.raises(DatasetError, match=r"a\.csv is larger than .*, the limit for such a file\."):
+        draw(load_spec(table_spec(tmp_path, "a.csv")))
 
 
 def test_byte_order_mark_of_tables_is_ignored(tmp_path):

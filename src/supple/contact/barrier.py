@@ -32,6 +32,7 @@ from supple.collision.narrow_phase.proximity_bounds import (
 from supple.contact.contact_report import BodyContactReport, Force
 from supple.contact.friction_state import BarrierFrictionState, owners, rows_from
 from supple.contact.initial_separation import find_touching_bodies, rest_gaps, separate_bodies, start_notes
+from supple.contact.thickness_effect import thickness_effect
 from supple.kernels import HOST, Runner
 from supple.model.dynamic_term import IntersectionFreeTerm
 from supple.model.model import Model, unpinned_mask
@@ -406,7 +407,7 @@ def report_barrier_contact(problem: Problem) -> BodyContactReport | None:
     active = pairs.distance[pairs.distance < reach]
     others = pairs.distance[counts_for_gap(contact.surfaces, pairs)]
     gap = float(others.min()) if len(others) else None
-    mean_gap, mean_approach, gap_share, approach_share = _offsets(problem, term)
+    normal_force, distance, thickness = term.normal_forces(problem.positions)
     return BodyContactReport(
         count=len(active),
         max_penetration=0.0,
@@ -414,29 +415,8 @@ def report_barrier_contact(problem: Problem) -> BodyContactReport | None:
         forces=forces,
         complementarity=term.complementarity(problem.positions),
         pin_lag=problem.trust_region.pins.lag,
-        mean_gap=mean_gap,
-        mean_approach=mean_approach,
-        gap_share=gap_share,
-        approach_share=approach_share,
+        **thickness_effect(problem, normal_force, distance, thickness - distance)._asdict(),
     )
-
-
-def _offsets(problem: Problem, term: Barriers) -> tuple[float, float, float, float]:
-    """Mean gap and approach [m], and their shares of the contact force, as in `BodyContactReport`."""
-    force, distance, reach = term.normal_forces(problem.positions)
-    total = force.sum()
-    if total == 0:
-        return 0.0, 0.0, 0.0, 0.0
-    gap, approach = float(force @ distance), float(force @ (reach - distance))
-    twice = 2 * strain_energy(problem)
-    gap_share = gap / twice if twice > 0 else np.inf
-    return gap / total, approach / total, gap_share, approach / (max(twice, 0.0) + approach)
-
-
-def strain_energy(problem: Problem) -> float:
-    """Strain energy of all bodies at the current displacements of a problem [J]."""
-    bodies = [not (term.loads or term.ties) for term in problem.model.terms]
-    return float(problem.diagnostics.stored_energies()[0, bodies].sum())
 
 
 def counts_for_gap(surfaces: Surfaces, pairs: ProximityPairs) -> np.ndarray:

@@ -9,14 +9,17 @@ from supple.support.text import pluralize
 
 Force = tuple[float, float, float]
 
+MIN_REPORTED_SHARE = 1e-3
+"""Smallest effect of the thickness on the contact force that a printed report names."""
+
 
 @dataclass(frozen=True)
 class BodyContactReport:
     """Contact between bodies, including self-contact, of weak (penalty) or barrier contact.
 
-    The thickness h of barrier contact affects forces in two ways: gaps remain open, and the barrier yields.
-    In a linear system with strain energy U under prescribed displacements, `gap_share` is the relative excess
-    of the contact force over that of closed surfaces. `approach_share` is its relative deficit against rigid
+    The thickness h of contact affects forces in two ways: gaps remain open, and surfaces yield. In a linear
+    system with strain energy U under prescribed displacements, `gap_share` is the fraction of the contact force
+    that closed surfaces would not have. `approach_share` is the relative deficit of the force against rigid
     surfaces of thickness h/2 each. Under prescribed loads, forces are correct, and only positions are offset.
 
     Attributes:
@@ -28,10 +31,11 @@ class BodyContactReport:
         edge_intersections: Number of edge-triangle intersections that involve a shell, where depth is
             undefined. None for barrier contact, which excludes intersections.
         pin_lag: Largest lag of prescribed vertices behind their motion [m]; None for weak contact.
-        mean_gap: Σ λ g / Σ λ, the remaining gap [m]; None for weak contact.
-        mean_approach: Σ λ (h - g) / Σ λ, the approach within the barrier [m]; None for weak contact.
-        gap_share: Σ λ g / 2U; None for weak contact.
-        approach_share: Σ λ (h - g) / (2U + Σ λ (h - g)); None for weak contact.
+        mean_gap: Σ λ g / Σ λ, the remaining gap [m].
+        mean_approach: Σ λ (h - g) / Σ λ, the approach within the thickness [m].
+        gap_share: Σ λ g / 2U, at most 1. None for motions, and where loads carry the contact instead of
+            prescribed displacements.
+        approach_share: Σ λ (h - g) / (2U + Σ λ (h - g)), None in the same cases.
     """
 
     count: int
@@ -41,8 +45,8 @@ class BodyContactReport:
     complementarity: float
     edge_intersections: int | None = None
     pin_lag: float | None = None
-    mean_gap: float | None = None
-    mean_approach: float | None = None
+    mean_gap: float = 0.0
+    mean_approach: float = 0.0
     gap_share: float | None = None
     approach_share: float | None = None
 
@@ -65,14 +69,22 @@ class BodyContactReport:
             parts.append(f"{pluralize(self.edge_intersections, 'edge')} through cloth")
         if self.count:
             parts.append(f"forces times gaps {self.complementarity:.1e} J")
-        text = ", ".join(parts)
-        if not self.count or self.gap_share is None:
-            return text
-        return (
-            f"{text}; of the force of prescribed displacements, {self.gap_share:.2g} is due to open gaps "
-            f"(mean {self.mean_gap:.2e} m), {self.approach_share:.2g} is lost to the approach within the "
-            "thickness"
-        )
+        return "; ".join([", ".join(parts), *self._thickness_effects()])
+
+    def _thickness_effects(self) -> list[str]:
+        """Sentences about the effect of the thickness on the contact force, in percent."""
+        sentences = []
+        if self.gap_share is not None and self.gap_share >= MIN_REPORTED_SHARE:
+            sentences.append(
+                f"{100 * self.gap_share:.2g} % of the contact force is due to gaps that the thickness keeps open "
+                f"(mean {self.mean_gap:.2e} m)"
+            )
+        if self.approach_share is not None and self.approach_share >= MIN_REPORTED_SHARE:
+            sentences.append(
+                f"the contact force is {100 * self.approach_share:.2g} % smaller because surfaces yield within "
+                f"the thickness (mean {self.mean_approach:.2e} m)"
+            )
+        return sentences
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 Surfaces closer than a thickness h, or penetrating, are separated by the energy ½ k (n · C - h)², with the
 vector C between the contact points and the contact normal n; there is no adhesion. For overlapping triangles,
-k is proportional to the overlap area, so a uniform pressure is transmitted uniformly. Friction is a spring
+k is proportional to the overlap area, so a uniform pressure is transmitted uniformly. Solids that are closer
+than h at rest have contact at their distance at rest, without force. Friction is a spring
 between sticking points (`terms/contact/penalty.py`). Contact points and normals are updated every few
 iterations, and before a solve counts as converged.
 """
@@ -22,6 +23,7 @@ from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import ContactPairs, Surfaces
 from supple.contact.contact_report import BodyContactReport
 from supple.contact.friction_state import CONTACTS, FrictionState, contacts_from_state, no_contacts, owners
+from supple.contact.thickness_effect import thickness_effect
 from supple.kernels import HOST, Runner
 from supple.model.dynamic_term import DynamicTerm
 from supple.model.model import Model
@@ -104,6 +106,33 @@ class WeakContact(DynamicTerm):
     def _detector(self) -> BroadPhase:
         return BroadPhase(self.surfaces)
 
+    def _bodies(self, contacts: ContactPairs) -> tuple[np.ndarray, np.ndarray]:
+        """Bodies (m,) of both contact points."""
+        body = self.surfaces.body
+        return body[contacts.vertices[:, 0]], body[contacts.vertices[:, -1]]
+
+    @cached_property
+    def rest_approach(self) -> np.ndarray:
+        """(bodies, bodies) h minus the distance of two solids at rest, from 0 to h [m]; 0 for shells.
+
+        The contact of two bodies exerts no force up to this approach. Surfaces of shells need their thickness:
+        they have no inside.
+        """
+        flat = self.surfaces.flat
+        approach = np.zeros((len(flat), len(flat)))
+        contacts = self.surfaces.contact_pairs(self.rest, self.thickness, self.reach)
+        first, second = self._bodies(contacts)
+        excess = np.minimum(contacts.thickness - contacts.distance, self.thickness)
+        solid = (first != second) & ~flat[first] & ~flat[second]
+        np.maximum.at(approach, (first[solid], second[solid]), excess[solid])
+        return np.maximum(approach, approach.T)
+
+    def max_penetration(self, problem: Problem) -> float:
+        """Largest depth of passed surfaces [m], beyond the thickness by which bodies that touch at rest yield."""
+        contacts = self.detect(problem)
+        approach = self.rest_approach[self._bodies(contacts)]
+        return max(0.0, -float((contacts.distance + approach).min(initial=0.0)))
+
     def detect(self, problem: Problem) -> ContactPairs:
         """Find contacts at the positions of the problem, on its device."""
         device = problem.device
@@ -140,10 +169,7 @@ class WeakContact(DynamicTerm):
             friction_state: Friction state at the start of the step, if there is friction.
             capacity: Largest number of contacts.
         """
-        first, second = (
-            self.surfaces.body[contacts.vertices[:, 0]],
-            self.surfaces.body[contacts.vertices[:, -1]],
-        )
+        first, second = self._bodies(contacts)
         slip, slides = np.zeros((len(first), 3)), np.zeros(len(first), bool)
         if friction_state is not None:
             slip, slides = friction_state.initial_slip(contacts, self.surfaces.body)
@@ -151,7 +177,8 @@ class WeakContact(DynamicTerm):
             axis=1
         )
         mu = self.friction[slides.astype(int), first, second]
-        columns = contacts.normal, slip, gap - contacts.thickness, self.stiffness * contacts.strength, mu
+        reach = contacts.thickness - self.rest_approach[first, second]
+        columns = contacts.normal, slip, gap - reach, self.stiffness * contacts.strength, mu
         vertices, numbers = contacts.vertices.astype(np.int32), np.column_stack(columns)
         return PenaltyContacts(
             vertices, contacts.weights, numbers, capacity, self.has_friction, contacts.keys
@@ -235,7 +262,9 @@ def report_penalty_contact(problem: Problem) -> BodyContactReport | None:
     u, body, names = problem.states.vectors(problem.u)[0], contact.surfaces.body, model.body_vertices
     forces, complementarity = forces_on_bodies(term, u, model.rest, body, len(names))
     by_body = {name: (fx, fy, fz) for (name, _), (fx, fy, fz) in zip(names, forces.tolist(), strict=True)}
-    depth = -float(contact.detect(problem).distance.min(initial=0.0))
+    depth = contact.max_penetration(problem)
+    normal_force, distance, thickness = term.normal_forces(u, model.rest)
+    effect = thickness_effect(problem, normal_force, np.maximum(distance, 0.0), thickness - distance)
     return BodyContactReport(
         count=len(term.vertices),
         max_penetration=depth if depth > MIN_FORCE_CHANGE * contact.thickness else 0.0,
@@ -243,4 +272,5 @@ def report_penalty_contact(problem: Problem) -> BodyContactReport | None:
         forces=by_body,
         complementarity=complementarity,
         edge_intersections=contact.count_intersections(problem),
+        **effect._asdict(),
     )

@@ -2,13 +2,13 @@
 
     coast      u = û
     inertial   u = û + Δt² g, the x̂ of [PBNG section 6]
-    adaptive   û + ΣF/Σk of every body that moves freely, û of all others
+    adaptive   û + ΣF/Σk of every group of bodies that moves freely, û of all others
 
-A body without pins, connectors or obstacles in its way accelerates as a whole by its external forces F, where
-k = m/τ² is its inertia. Sweeps converge slowly for a common translation, which this initial guess already
-contains. A body at rest on a support starts at û, since Δt² g would push it into the support. With contact
-between bodies, bodies whose boxes are within an edge of each other form one group, which moves as a whole if
-nothing supports any of them.
+Bodies that connectors join form one group. With weak contact between bodies, so do bodies whose boxes are within
+an edge of each other. The internal forces of a group sum to zero, so a group without pins, connectors to fixed
+points or obstacles in its way accelerates as a whole by its external forces F, where k = m/τ² is its inertia.
+Sweeps converge slowly for a common translation, which this initial guess already contains. A group at rest on a
+support starts at û, since Δt² g would push it into the support.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from supple.collision.obstacles.signed_distance import distances_to
@@ -25,9 +25,6 @@ from supple.problem.vertex_kernels import Displace
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
-
-MAX_DRIFT_DIFFERENCE = 1e-9
-"""Relative difference of the drifts of neighbors up to which they move as one."""
 
 INITIAL_GUESSES = ("adaptive", "inertial", "coast")
 
@@ -42,19 +39,51 @@ def predict_fall(problem: Problem, guess: str, time: float) -> None:
     """
     if guess == "coast":
         return
-    drift = body_drifts(problem, guess, time)
-    if guess == "adaptive":
-        drift[:, supported_bodies(problem)[owners(problem)]] = 0
-        drift = stop_at_obstacles(problem, drift)
-        drift = stop_mixed_groups(problem, drift)
-    if not drift.any():
+    drifts = adaptive_drifts(problem) if guess == "adaptive" else inertial_drifts(problem, time)
+    if not drifts.any():
         return
-    records = np.zeros((len(drift), problem.model.vertices + 1, RECORD), problem.dtype)
-    records[:, :-1, :3] = drift
+    records = np.zeros((len(drifts), problem.model.vertices + 1, RECORD), problem.dtype)
+    for number, (_, own) in enumerate(problem.model.body_vertices):
+        records[:, own, :3] = drifts[:, number, None]
     states = problem.states
     problem.device.on_records(
-        Displace(states.u, records.reshape(-1, RECORD), int(len(drift) > 1)), states.dirichlet_operation
+        Displace(states.u, records.reshape(-1, RECORD), int(len(drifts) > 1)), states.dirichlet_operation
     )
+
+
+def inertial_drifts(problem: Problem, time: float) -> np.ndarray:
+    """(batch or 1, bodies, 3) ΣF/Σk of bodies without pins, displacements by gravity of all others [m]."""
+    model, bodies = problem.model, problem.model.body_vertices
+    drifts = group_drifts(problem, np.arange(len(bodies)))
+    gravity = model.gravity.fraction(time) * model.gravity.vector
+    for number in np.unique(owners(problem)[model.pinned]):
+        own = bodies[number][1]
+        inertia = problem.loads.inertia[own].sum()
+        drifts[:, number] = model.mass[own].sum() / inertia * gravity if inertia > 0 else 0
+    return drifts
+
+
+def adaptive_drifts(problem: Problem) -> np.ndarray:
+    """(batch or 1, bodies, 3) ΣF/Σk of groups of bodies that move freely, 0 for all others [m]."""
+    group, supported = joined_bodies(problem)
+    drifts = group_drifts(problem, group)
+    touches = any(not problem.model.terms[k].loads for k, _ in problem.model.dynamic_terms)
+    has_obstacles = problem.contacts.obstacles is not None
+    if not drifts[:, ~supported].any() or not (touches or has_obstacles):
+        drifts[:, supported] = 0
+        return drifts
+    positions = problem.states.positions
+    drifts = np.broadcast_to(drifts, (len(positions), *drifts.shape[1:])).copy()
+    for member, x in enumerate(positions):
+        groups, drift = group, drifts[member]
+        if touches:
+            groups = join_neighbors(problem, x, np.where(supported[:, None], 0, drift), group)
+            common = group_drifts(problem, groups)
+            drift[:] = common[member if len(common) > 1 else 0]
+        drift[np.isin(groups, groups[supported])] = 0
+        if has_obstacles:
+            drift[np.isin(groups, groups[reach_obstacles(problem, x, drift)])] = 0
+    return drifts
 
 
 def owners(problem: Problem) -> np.ndarray:
@@ -65,93 +94,88 @@ def owners(problem: Problem) -> np.ndarray:
     return owner
 
 
-def body_drifts(problem: Problem, guess: str, time: float) -> np.ndarray:
-    """Displacements due to external forces: ΣF/Σk of bodies without pins.
+def group_drifts(problem: Problem, group: np.ndarray) -> np.ndarray:
+    """(batch or 1, bodies, 3) ΣF/Σk of the group of each body, 0 without inertia [m].
 
-    For bodies with pins, they are those of gravity alone if `guess` is "inertial", otherwise 0.
-
-    Returns:
-        (batch or 1, n, 3) [m].
-    """
-    model, inertia = problem.model, problem.loads.inertia
-    force = problem.loads.force.reshape(-1, model.vertices, 3)
-    drift = np.zeros_like(force)
-    pinned = np.zeros(model.vertices, bool)
-    pinned[model.pinned] = True
-    gravity = model.gravity.fraction(time) * model.gravity.vector
-    for _, own in model.body_vertices:
-        total = inertia[own].sum()
-        if total > 0 and not pinned[own].any():
-            drift[:, own] = (force[:, own].sum(axis=1) / total)[:, None]
-        elif total > 0 and guess == "inertial":
-            drift[:, own] = (model.mass[own].sum() / total) * gravity
-    return drift
-
-
-def supported_bodies(problem: Problem) -> np.ndarray:
-    """(bodies,) bool: True for bodies that are pinned, or tied to other bodies or fixed points."""
-    model, owner = problem.model, owners(problem)
-    supported = np.zeros(len(model.body_vertices), bool)
-    supported[owner[model.pinned]] = True
-    for term in model.terms:
-        if not term.ties:
-            continue
-        stencils = np.asarray(term.vertices)
-        real = (stencils >= 0) & (stencils < model.vertices)
-        bodies = np.where(real, owner[np.where(real, stencils, 0)], -1)
-        first = bodies.max(axis=1, initial=-1)
-        joins = ((bodies != first[:, None]) & real).any(axis=1)
-        if term.ties and term.capacity is None and term.vertices.shape[1] != 2:
-            joins[:] = True  # attachments to points, cables and similar connectors
-        joined = bodies[joins]
-        supported[joined[joined >= 0]] = True
-    return supported
-
-
-def stop_at_obstacles(problem: Problem, drift: np.ndarray) -> np.ndarray:
-    """Zero the drift of bodies that would reach an obstacle."""
-    if problem.contacts.obstacles is None or not drift.any():
-        return drift
-    positions, shapes = problem.states.positions, problem.contacts.shapes
-    drift = np.broadcast_to(drift, positions.shape).copy()
-    for member, x in enumerate(positions):
-        for _, own in problem.model.body_vertices:
-            if drift[member, own].any():
-                gap = distances_to(shapes, x[own] + drift[member, own])[0]
-                if (gap < np.linalg.norm(drift[member, own], axis=1)).any():
-                    drift[member, own] = 0
-    return drift
-
-
-def stop_mixed_groups(problem: Problem, drift: np.ndarray) -> np.ndarray:
-    """Keep the drift of groups of neighboring bodies that move alike; set that of the others to 0.
-
-    It applies to scenes with contact between bodies. Only positions are used, not the contacts of the
-    previous step, so that a restarted motion is bitwise identical.
+    Args:
+        problem: Problem whose step has begun.
+        group: (bodies,) group of each body.
     """
     model = problem.model
-    if not drift.any() or not any(not model.terms[k].loads for k, _ in model.dynamic_terms):
-        return drift
-    drift = np.broadcast_to(drift, problem.states.positions.shape).copy()
     bodies = [own for _, own in model.body_vertices]
-    for x, moves in zip(problem.states.positions, drift, strict=True):
-        of_bodies = np.stack([moves[own][0] for own in bodies])
-        group = neighbor_groups([(x[own], x[own] + moves[own]) for own in bodies], model.mean_edge)
-        for number in np.unique(group):
-            members = np.flatnonzero(group == number)
-            common = of_bodies[members].mean(axis=0)
-            deviation = np.abs(of_bodies[members] - common).max()
-            moves_as_one = (
-                deviation <= MAX_DRIFT_DIFFERENCE * np.abs(common).max()
-                and of_bodies[members].any(axis=1).all()
-            )
-            for member in members:
-                moves[bodies[member]] = common if moves_as_one else 0.0
-    return drift
+    vertex_forces = problem.loads.force.reshape(-1, model.vertices, 3)
+    force = np.stack([vertex_forces[:, own].sum(axis=1) for own in bodies], axis=1)
+    inertia = np.array([problem.loads.inertia[own].sum() for own in bodies])
+    drifts = np.zeros_like(force)
+    for number in np.unique(group):
+        members = group == number
+        total = inertia[members].sum()
+        if total > 0:
+            drifts[:, members] = force[:, members].sum(axis=1, keepdims=True) / total
+    return drifts
 
 
-def neighbor_groups(paths: list[tuple[np.ndarray, ...]], margin: float) -> np.ndarray:
-    """(bodies,) numbers of groups of bodies whose bounding boxes are within a margin [m] of each other.
+def joined_bodies(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Group bodies by the connectors between them.
+
+    Contacts do not count: those of the previous step are no part of a saved state, and a resumed motion must be
+    bitwise identical.
+
+    Returns:
+        (bodies,) group of each body, and (bodies,) True if its group has a pin or a connector to a fixed point.
+    """
+    model, owner = problem.model, owners(problem)
+    count = len(model.body_vertices)
+    supported = np.zeros(count, bool)
+    supported[owner[model.pinned]] = True
+    links = [np.empty((0, 2), int)]
+    for term in model.terms:
+        if not term.ties or term.family == "contact":
+            continue
+        stencils = np.asarray(term.vertices)
+        bodies = owner[np.where(stencils >= 0, stencils, stencils[:, :1])]
+        links += [bodies[:, [0, k]] for k in range(1, bodies.shape[1])]
+        supported[bodies[~term.translatable]] = True
+    group = connect_bodies(np.concatenate(links), count)
+    return group, np.isin(group, group[supported])
+
+
+def reach_obstacles(problem: Problem, x: np.ndarray, drifts: np.ndarray) -> np.ndarray:
+    """(bodies,) True for bodies that would reach an obstacle.
+
+    Args:
+        problem: Problem with obstacles.
+        x: (n, 3) positions [m].
+        drifts: (bodies, 3) displacements of the bodies [m].
+    """
+    reach = np.zeros(len(drifts), bool)
+    for number, (_, own) in enumerate(problem.model.body_vertices):
+        if drifts[number].any():
+            gap = distances_to(problem.contacts.shapes, x[own] + drifts[number])[0]
+            reach[number] = (gap < np.linalg.norm(drifts[number])).any()
+    return reach
+
+
+def join_neighbors(problem: Problem, x: np.ndarray, drifts: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """(bodies,) groups, of which those with neighboring bodies are joined.
+
+    Args:
+        problem: Problem with contact between bodies.
+        x: (n, 3) positions [m].
+        drifts: (bodies, 3) displacements of the bodies [m].
+        group: (bodies,) group of each body.
+    """
+    bodies = [own for _, own in problem.model.body_vertices]
+    paths = [(x[own], x[own] + drift) for own, drift in zip(bodies, drifts, strict=True)]
+    numbers = np.arange(len(bodies))
+    members = [numbers[group == number] for number in np.unique(group)]
+    chains = [np.column_stack([own[:-1], own[1:]]) for own in members]
+    near = np.argwhere(neighbors(paths, problem.model.mean_edge))
+    return connect_bodies(np.concatenate([*chains, near]), len(bodies))
+
+
+def neighbors(paths: list[tuple[np.ndarray, ...]], margin: float) -> np.ndarray:
+    """(bodies, bodies) True for bodies whose bounding boxes are within a margin [m] of each other.
 
     Args:
         paths: For each body, positions (n, 3) [m] that its box has to hold.
@@ -160,4 +184,11 @@ def neighbor_groups(paths: list[tuple[np.ndarray, ...]], margin: float) -> np.nd
     low = np.stack([np.min([x.min(axis=0) for x in each], axis=0) for each in paths])
     high = np.stack([np.max([x.max(axis=0) for x in each], axis=0) for each in paths])
     gaps = np.maximum(low[:, None] - high[None], low[None] - high[:, None]).max(axis=2)
-    return np.asarray(connected_components(csr_matrix(gaps < margin), directed=False)[1])
+    return np.asarray(gaps < margin)
+
+
+def connect_bodies(links: np.ndarray, count: int) -> np.ndarray:
+    """(bodies,) group of each of `count` bodies, for links (m, 2) between bodies."""
+    first, second = links.T
+    graph = coo_array((np.ones(len(links), bool), (first, second)), (count, count))
+    return np.asarray(connected_components(graph, directed=False)[1])

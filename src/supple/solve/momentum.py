@@ -11,11 +11,9 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from supple.problem import Balance, Problem
-from supple.problem.initial_guess import owners
+from supple.problem.initial_guess import joined_bodies, owners
 
 FREE_MOTION = 1e-6
 """A rigid motion is free if it moves supports by less than this fraction (squared) of the largest motion."""
@@ -47,23 +45,14 @@ class MomentumBalance:
     @cached_property
     def _components(self) -> tuple[int, np.ndarray, np.ndarray]:
         """Number of components, component (n,) of each vertex, and mask (n,) of vertices tied to points."""
-        model, owner = self._problem.model, owners(self._problem)
+        problem, model = self._problem, self._problem.model
+        group, _ = joined_bodies(problem)
         fixed = np.zeros(model.vertices, bool)
-        pairs = [np.zeros((2, 0), int)]
         for term in model.terms:
-            if not term.ties:
-                continue
-            stencils = np.asarray(term.vertices)
-            real: np.ndarray = (stencils >= 0) & (stencils < model.vertices)
-            bodies: np.ndarray = np.where(real, owner[np.where(real, stencils, 0)], -1)
-            first = bodies.max(axis=1, initial=-1)
-            pairs += [np.stack([first[real[:, k]], bodies[real[:, k], k]]) for k in range(stencils.shape[1])]
-            fixed[stencils[real & ~np.all(real, axis=1, keepdims=True)]] = True
-        left, right = np.concatenate(pairs, axis=1)
-        size = len(model.body_vertices)
-        graph = coo_array((np.ones(len(left)), (left, right)), shape=(size, size))
-        count, label = connected_components(graph, directed=False)
-        return int(count), label[owner], fixed
+            if term.ties and term.family != "contact":
+                stencils = np.asarray(term.vertices)[~term.translatable]
+                fixed[stencils[stencils >= 0]] = True
+        return int(group.max(initial=-1)) + 1, group[owners(problem)], fixed
 
     def error(
         self, tolerance: float, balance: Balance, problem: Problem | None = None, member: int = 0

@@ -6,15 +6,15 @@ Tables are CSV, NPZ and Parquet files with one column per varied quantity.
 from __future__ import annotations
 
 import csv
+import io
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -24,6 +24,14 @@ from supple.datasets.spec.key_path import AXES
 from supple.datasets.spec.spec_tables import VaryTable
 from supple.scene.files.paths import resolve_path
 from supple.support.arguments import comma_list, format_value
+from supple.support.input_files import InputFileError, check_regular, open_arrays, read_text
+from supple.support.memory import available_memory, format_bytes
+
+CSV_LIMIT = 256 * 2**20
+"""Largest size of CSV tables [bytes]; Python needs about ten times the memory for their cells."""
+
+PARQUET_VALUE_BYTES = 64
+"""Memory for each value of a Parquet table while it is read [bytes]."""
 
 
 def read_columns(path: Path, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
@@ -42,28 +50,32 @@ def read_columns(path: Path, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
     if kind not in readers:
         raise DatasetError(f"{path}: a table of values is a CSV, NPZ or Parquet file.")
     try:
-        columns = readers[kind](path)
+        columns = readers[kind](path, _column_names(sizes))
     except DatasetError:
         raise
-    except (ValueError, EOFError, BadZipFile) as error:
+    except InputFileError as error:
+        raise DatasetError(f"{path} {error}.") from None
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (ValueError, csv.Error) as error:
         raise DatasetError(f"{path} is no table of numbers that can be read: {error}") from None
     return _join_components(columns, sizes)
 
 
-def _read_csv(path: Path) -> dict[str, Any]:
-    with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets write a byte order mark
-        rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
+def _read_csv(path: Path, names: Collection[str]) -> dict[str, Any]:
+    text = read_text(path, CSV_LIMIT).removeprefix("\ufeff")  # byte order mark of spreadsheets
+    rows = [row for row in csv.reader(io.StringIO(text, newline="")) if any(cell.strip() for cell in row)]
     if len(rows) < 2:
         raise DatasetError(f"{path} needs a line of names and at least one line of values.")
-    names = [name.strip() for name in rows[0]]
-    twice = [name for name, count in Counter(names).items() if count > 1]
+    header = [name.strip() for name in rows[0]]
+    twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
         raise DatasetError(f"{path} has several columns called {comma_list(twice)}; give each its own name.")
     for number, row in enumerate(rows[1:], 2):
-        if len(row) != len(names):
-            raise DatasetError(f"{path}: line {number} has {len(row)} values for {len(names)} names.")
+        if len(row) != len(header):
+            raise DatasetError(f"{path}: line {number} has {len(row)} values for {len(header)} names.")
     return {
-        name: _parse_numbers([row[k] for row in rows[1:]], f"{path}: {name}") for k, name in enumerate(names)
+        name: _parse_numbers([row[k] for row in rows[1:]], f"{path}: {name}") for k, name in enumerate(header)
     }
 
 
@@ -74,20 +86,50 @@ def _parse_numbers(cells: list[str], where: str) -> np.ndarray:
         raise DatasetError(f"{where}: {error}.") from None
 
 
-def _read_npz(path: Path) -> dict[str, Any]:
-    with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
+def _read_npz(path: Path, names: Collection[str]) -> dict[str, Any]:
+    """Read the arrays `names`; all others are empty."""
+    with open_arrays(path) as arrays:
+        return {name: arrays[name] if name in names else np.empty(0) for name in arrays}
 
 
-def _read_parquet(path: Path) -> dict[str, Any]:
+def _read_parquet(path: Path, names: Collection[str]) -> dict[str, Any]:
+    """Read the columns `names`; all others are empty."""
     try:
         import pyarrow.parquet as parquet
     except ImportError:
         raise DatasetError(
             f"{path}: Parquet needs PyArrow: pip install pyarrow, or save the table as CSV."
         ) from None
-    table = parquet.read_table(path)
-    return {name: np.array(table[name].to_pylist(), float) for name in table.column_names}
+    check_regular(path)
+    with parquet.ParquetFile(path) as file:
+        own = [name for name in file.schema_arrow.names if name in names]
+        _check_parquet_size(file.metadata, own)
+        table = file.read(columns=own)
+        others = {name: np.empty(0) for name in file.schema_arrow.names}
+    return others | {name: np.array(table[name].to_pylist(), float) for name in own}
+
+
+def _check_parquet_size(metadata: Any, names: Collection[str]) -> None:
+    """Check the memory for columns: a few bytes of a file may hold any number of equal values."""
+    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+    chunks = [group.column(k) for group in groups for k in range(group.num_columns)]
+    values = sum(chunk.num_values for chunk in chunks if chunk.path_in_schema.split(".")[0] in names)
+    claimed, free = PARQUET_VALUE_BYTES * max(values, metadata.num_rows), available_memory()
+    if free is not None and claimed > free:
+        raise InputFileError(
+            f"has {values:,} values, which need {format_bytes(claimed)} of memory, and this process may use "
+            f"{format_bytes(free)}"
+        )
+
+
+def _column_names(sizes: Mapping[str, int]) -> set[str]:
+    """Names of all columns that may belong to quantities, also of components, such as `g.x` or `g.0`."""
+    components = [f"{label}.{name}" for label, size in sizes.items() for name in _component_names(size)]
+    return {*sizes, *components}
+
+
+def _component_names(size: int) -> list[str]:
+    return [*AXES[:size], *map(str, range(size))]
 
 
 def _join_components(columns: dict[str, Any], sizes: Mapping[str, int]) -> dict[str, np.ndarray]:

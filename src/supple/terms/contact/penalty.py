@@ -109,6 +109,20 @@ class PenaltyContacts(Elemental):
         between = np.einsum("mk,mki->mi", self.weights, positions[self.vertices])
         return np.asarray((self.numbers[:, NORMAL:SLIP] * between).sum(axis=1))
 
+    def normal_forces(self, u: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Normal forces, distances and thicknesses of all contacts.
+
+        Args:
+            u: (n, 3) displacements [m].
+            rest: (n, 3) rest positions [m].
+
+        Returns:
+            (m,) λ [N], distances n · C [m], and distances below which contacts push [m].
+        """
+        distance = self.distances(rest + u)
+        along = np.einsum("mi,mk,mki->m", self.numbers[:, NORMAL:SLIP], self.weights, u[self.vertices])
+        return self.response(u).normal_force, distance, distance - self.numbers[:, GAP] - along
+
     def forces(self, u: np.ndarray) -> np.ndarray:
         """(m, 3) contact forces r [N] at displacements u (n, 3) [m]."""
         response = self.response(u)
