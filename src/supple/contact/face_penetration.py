@@ -1,7 +1,7 @@
 """Overlaps of obstacles that vertices do not show: with faces of bodies, and with pinned parts.
 
 A mesh with edges e whose vertices lie on a round obstacle of radius R cuts it by e²/(8 R) and more, and a
-sharp one by up to e/3. That is discretization error, and vertices still carry the contact force. An obstacle
+sharp one by up to e/√8. That is discretization error, and vertices still carry the contact force. An obstacle
 has passed a face in two cases:
 
 - No vertex of the face is closer than an eighth of its longest edge, so that nothing holds the face, and the

@@ -19,7 +19,7 @@ from supple.materials.rest_deformation import (
 )
 
 YIELD = Parameter(
-    "yield_stress", "von Mises stress from which it flows", "Pa", "σ_y", above=0, example=5e3,
+    "yield_stress", "von Mises stress at which plastic flow begins", "Pa", "σ_y", above=0, example=5e3,
     slider=(1e2, 1e8),
 )  # fmt: skip
 HARDENING = Parameter(
@@ -31,7 +31,7 @@ UNFLOWED = Parameter(
     "unflowed", "inverse of the shape at rest", symbol="Fₚ⁻¹", kind="tensor", default=np.eye(3), evolves=True
 )
 FLOWED = Parameter(
-    "equivalent_plastic_strain", "how much it has flowed", symbol="ᾱ", at_least=0, default=0.0, evolves=True
+    "equivalent_plastic_strain", "accumulated plastic strain", symbol="ᾱ", at_least=0, default=0.0, evolves=True
 )
 
 

@@ -107,8 +107,8 @@ class Contact:
         method: "none", "weak", "barrier" or "grid".
         thickness: Distance below which surfaces repel each other [m]. Default: 1 % of the mean edge of all
             surfaces ("weak") or 5 % ("barrier").
-        stiffness: Stiffness of each contact [N/m]. Default: 10 E h ("weak") with the mean edge h and the
-            largest Young's modulus E, or 30 E h ("barrier") with Young's modulus E of the softer body.
+        stiffness: Stiffness of each contact [N/m]. Default: 10 E e ("weak") with the mean edge e and the
+            largest Young's modulus E, or 30 E e ("barrier") with Young's modulus E of the softer body.
         detection_interval: Sweeps after which weak contacts are detected again within a step. They are also
             detected at the start of a step and before a state counts as converged.
         friction: Coulomb coefficient μ between all bodies, 0 for none. Sticking contacts hold indefinitely.

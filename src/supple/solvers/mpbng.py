@@ -5,7 +5,7 @@
         κ ← √(1 - l²/r_des²),  r_des = k_max + r_pad        `_kappa`
         several sweeps over the coarsest layer χₙ           Multiresolution.iterate
         one sweep over χₙ₋₁, ..., χ₀ in turn                Multiresolution.sweep
-            (paper: together)
+            (in the paper simultaneously)
     final sweeps over the cloth χ₀                          `_run_final_sweeps`
     PBNG sweeps to the tolerance, our own                   `MPBNGRun.advance`
 

@@ -8,8 +8,8 @@ With S = ∂s/∂x of the six strains s at the start of a visit, the displacemen
 Newton's method starts from λ = 0 and uses the Hessian K + A M P Mᵀ, M = S W Jᵀ, with J = ∂s/∂x at the current
 positions and without second derivatives of the strains. P is ψ'' plus |λ_min| on its diagonal if Gershgorin's
 bound [eq. 23] of the smallest eigenvalue is negative, with strains scaled by z. The paper instead multiplies
-curvatures by l², and bounds the whole Hessian, which K only raises, after QR iterations. A line search
-follows.
+curvatures by l², and bounds the smallest eigenvalue of the whole Hessian, which K can only increase,
+after QR iterations. A line search follows.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@
                                                             `_rescue`
     p: also descend along ±p                                `_descend_along_curvature`
 
-The box is `NewtonPCG.step`; hybrid.py explains r, d, p and x(t). H and M = multilevel(H) are in
+These lines are `NewtonPCG.step`; hybrid.py explains r, d, p and x(t). H and M = multilevel(H) are in
 newton_system.py, the line searches in line_search.py, the paths in rotation_path.py. E never increases,
 except by rounding.
 """
