@@ -18,9 +18,10 @@ class BodyContactReport:
     """Contact between bodies, including self-contact, of weak (penalty) or barrier contact.
 
     The thickness h of contact affects forces in two ways: gaps remain open, and surfaces yield. In a linear
-    system with strain energy U under prescribed displacements, `gap_share` is the fraction of the contact force
-    that closed surfaces would not have. `approach_share` is the relative deficit of the force against rigid
-    surfaces of thickness h/2 each. Under prescribed loads, forces are correct, and only positions are offset.
+    system with strain energy U under prescribed displacements, `gap_share` is the fraction of the contact
+    force that closed surfaces would not have. `approach_share` is the relative deficit of the force against
+    rigid surfaces of thickness h/2 each. Under prescribed loads, forces are correct, and only positions are
+    offset.
 
     Attributes:
         count: Number of contacts; with a barrier, of those closer than the thickness.
@@ -76,13 +77,13 @@ class BodyContactReport:
         sentences = []
         if self.gap_share is not None and self.gap_share >= MIN_REPORTED_SHARE:
             sentences.append(
-                f"{100 * self.gap_share:.2g} % of the contact force is due to gaps that the thickness keeps open "
-                f"(mean {self.mean_gap:.2e} m)"
+                f"{100 * self.gap_share:.2g} % of the contact force is due to gaps that the thickness keeps "
+                f"open (mean {self.mean_gap:.2e} m)"
             )
         if self.approach_share is not None and self.approach_share >= MIN_REPORTED_SHARE:
             sentences.append(
-                f"the contact force is {100 * self.approach_share:.2g} % smaller because surfaces yield within "
-                f"the thickness (mean {self.mean_approach:.2e} m)"
+                f"the contact force is {100 * self.approach_share:.2g} % smaller because surfaces yield "
+                f"within the thickness (mean {self.mean_approach:.2e} m)"
             )
         return sentences
 

@@ -115,8 +115,8 @@ class WeakContact(DynamicTerm):
     def rest_approach(self) -> np.ndarray:
         """(bodies, bodies) h minus the distance of two solids at rest, from 0 to h [m]; 0 for shells.
 
-        The contact of two bodies exerts no force up to this approach. Surfaces of shells need their thickness:
-        they have no inside.
+        The contact of two bodies exerts no force up to this approach. Surfaces of shells need their
+        thickness: they have no inside.
         """
         flat = self.surfaces.flat
         approach = np.zeros((len(flat), len(flat)))
@@ -128,7 +128,7 @@ class WeakContact(DynamicTerm):
         return np.maximum(approach, approach.T)
 
     def max_penetration(self, problem: Problem) -> float:
-        """Largest depth of passed surfaces [m], beyond the thickness by which bodies that touch at rest yield."""
+        """Largest depth of passed surfaces [m], beyond that by which bodies that touch at rest yield."""
         contacts = self.detect(problem)
         approach = self.rest_approach[self._bodies(contacts)]
         return max(0.0, -float((contacts.distance + approach).min(initial=0.0)))

@@ -31,7 +31,12 @@ UNFLOWED = Parameter(
     "unflowed", "inverse of the shape at rest", symbol="Fₚ⁻¹", kind="tensor", default=np.eye(3), evolves=True
 )
 FLOWED = Parameter(
-    "equivalent_plastic_strain", "accumulated plastic strain", symbol="ᾱ", at_least=0, default=0.0, evolves=True
+    "equivalent_plastic_strain",
+    "accumulated plastic strain",
+    symbol="ᾱ",
+    at_least=0,
+    default=0.0,
+    evolves=True,
 )
 
 

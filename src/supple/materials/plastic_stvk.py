@@ -31,7 +31,7 @@ from supple.materials.stvk import (
 )
 
 YIELD = Parameter(
-    "yield_strain", "elastic strain from which it flows", symbol="γ_yield", at_least=0, example=0.05,
+    "yield_strain", "elastic strain at which plastic flow begins", symbol="γ_yield", at_least=0, example=0.05,
     slider=(0.0, 0.5),
 )  # fmt: skip
 CREEP = Parameter("creep", "rate of flow", "1/s", "γ_creep", at_least=0, example=10.0, slider=(0.0, 100.0))

@@ -1,14 +1,14 @@
 """Initial guess of an implicit step, relative to the inertial target û = uₙ + Δt vₙ.
 
     coast      u = û
-    inertial   u = û + Δt² g, the x̂ of [PBNG section 6]
+    inertial   u = û + Δt² g of pinned bodies, ΣF/Σk of others: the x̂ of [PBNG section 6]
     adaptive   û + ΣF/Σk of every group of bodies that moves freely, û of all others
 
-Bodies that connectors join form one group. With weak contact between bodies, so do bodies whose boxes are within
-an edge of each other. The internal forces of a group sum to zero, so a group without pins, connectors to fixed
-points or obstacles in its way accelerates as a whole by its external forces F, where k = m/τ² is its inertia.
-Sweeps converge slowly for a common translation, which this initial guess already contains. A group at rest on a
-support starts at û, since Δt² g would push it into the support.
+Bodies that connectors join form one group. With weak contact between bodies, so do bodies whose boxes are
+within an edge of each other. The internal forces of a group sum to zero, so a group without pins, connectors
+to fixed points or obstacles in its way accelerates as a whole by its external forces F, where k = m/τ² is its
+inertia. Sweeps converge slowly for a common translation, which this initial guess already contains. A group
+at rest on a support starts at û, since Δt² g would push it into the support.
 """
 
 from __future__ import annotations
@@ -118,11 +118,11 @@ def group_drifts(problem: Problem, group: np.ndarray) -> np.ndarray:
 def joined_bodies(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Group bodies by the connectors between them.
 
-    Contacts do not count: those of the previous step are no part of a saved state, and a resumed motion must be
-    bitwise identical.
+    Contacts do not count: those of the previous step are no part of a saved state, and a resumed motion must
+    be bitwise identical.
 
     Returns:
-        (bodies,) group of each body, and (bodies,) True if its group has a pin or a connector to a fixed point.
+        (bodies,) group of each body, and (bodies,) True if its group has a pin or a connector to a point.
     """
     model, owner = problem.model, owners(problem)
     count = len(model.body_vertices)
@@ -166,7 +166,9 @@ def join_neighbors(problem: Problem, x: np.ndarray, drifts: np.ndarray, group: n
         group: (bodies,) group of each body.
     """
     bodies = [own for _, own in problem.model.body_vertices]
-    paths = [(x[own], x[own] + drift) for own, drift in zip(bodies, drifts, strict=True)]
+    paths: list[tuple[np.ndarray, ...]] = [
+        (x[own], x[own] + drift) for own, drift in zip(bodies, drifts, strict=True)
+    ]
     numbers = np.arange(len(bodies))
     members = [numbers[group == number] for number in np.unique(group)]
     chains = [np.column_stack([own[:-1], own[1:]]) for own in members]

@@ -4,7 +4,7 @@
         + W f_ext,  λ₁, λ₂ ← 0                              ElementRun._begin_step (elementwise/run.py)
     for each iteration, for each element, color by color    sweep_projections (elementwise/run.py)
         C₁, C₂, k₁, k₂, ∇C₁, ∇C₂ at x                       constraint_pair of the material, corner_gradients
-        A (Δλ₁, Δλ₂)ᵀ ← r  [eq. 17-19]                      `_project_block`
+        Δλ₁, Δλ₂ ← solution of A (Δλ₁, Δλ₂)ᵀ = r  [17-19]   `_project_block`
         λ₁ ← λ₁ + Δλ₁,  λ₂ ← λ₂ + Δλ₂
         x ← x + W (∇C₁ᵀ Δλ₁ + ∇C₂ᵀ Δλ₂)                     shift_corners (elementwise/gather.py)
     v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
@@ -55,7 +55,10 @@ class BlockProjection(XPBDPair):
 
 @project.of(BlockProjection)
 def _project_block(projection, row, u):
-    """Solve the 2×2 system A (Δλ₁, Δλ₂)ᵀ = r for one element [BNH eq. 17-19]; a1, a2 are ∇C₁, ∇C₂."""
+    """Solve the 2×2 system A (Δλ₁, Δλ₂)ᵀ = r for one element [BNH eq. 17-19].
+
+    a1, a2 are ∇C₁, ∇C₂, and a11, a12, a22 are ∇C₁ W ∇C₁ᵀ, ∇C₁ W ∇C₂ᵀ, ∇C₂ W ∇C₂ᵀ.
+    """
     elements, (multipliers,) = projection.elements, projection.memory
     x, W, g, V, material = load_element(elements, row, u)
     C1, dC1, modulus1, C2, dC2, modulus2 = constraint_pair(material, measure(elements.rows, x, g))

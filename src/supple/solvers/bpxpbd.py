@@ -12,7 +12,8 @@
     v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
 An update mixes XPBD's with a fixed-point update that restores x = x̃ + W Σ λ ∇C for the visited constraint.
-Algorithm 1 prints eq. 20 in step 3; eq. 19 is meant. Step 4 precedes step 2: λ in Δx_fp is the new one, as in
+Algorithm 1 prints eq. 20 in step 3; eq. 19 is meant. Eq. 22 corrects the visited
+constraint only, eq. 20 all that share its vertices. Step 4 precedes step 2: λ in Δx_fp is the new one, as in
 eq. 20. The λ in the denominator of eq. 16 is a slip.
 
     PXPBD                               here
@@ -84,8 +85,8 @@ class BlendedProjection(PairProjection):
     Attributes:
         memory: λ (rows, 2, lanes), and the displacements (rows, 6 k, lanes) by which each of the two
             constraints has moved the k corners so far [m].
-        options: ζ, the fraction of XPBD's update that is kept, as (1,), or () for the stable value
-            (blend_factor.py).
+        options: ζ, the fraction of XPBD's update that is kept, an array of one number, or () for the stable
+            value (blend_factor.py).
     """
 
     __slots__ = ()
@@ -169,7 +170,7 @@ class BPXPBD(ElementOptions):
     Args:
         zeta: Fraction of XPBD's update that is kept; 1 is XPBD. Larger values are more stable, smaller ones
             reduce the residual further. None is ½ as in the paper, and more in elements where ½ would be
-            unstable (elementwise/blend_factor.py).
+            unstable (elementwise/blend_factor.py); springs take ½.
         constraints: As for XPBD.
         ordering: Parallel units: "colors" of single elements, "clusters" of up to cluster_size elements [BNH
             Algorithm 4], or "cells" of a block.

@@ -13,19 +13,20 @@
 
 Each element stores its stress P in place of multipliers. The forces -V P g are linear in P, so x = x̃ - W Σ V
 P g [eq. 24] holds exactly at all times, for any energy. gᵢ is the shape gradient of corner i, Γ = Σ Wᵢ gᵢ
-gᵢᵀ, and H is ∂²ψ/∂F² or its bound.
+gᵢᵀ, and H is ∂²ψ/∂F² or its positive definite approximation
+[eq. 48].
 
 `stress_step` is eq. 34 times M̂⁻¹ from the right, M̂ as below eq. 36: if all corners are free, Γ is Δt² M̂⁻¹,
 and the residual of eq. 35 is Gᵉ = (F - F̃) M̂ + Δt² V P, so that
 
     δF M̂ + Δt² V (H : δF) = -Gᵉ   becomes   δF + (H : δF) V Γ = -r,  r = Gᵉ M̂⁻¹ = F + P V Γ - F̃.
 
-With H = a I + c cof ⊗ cof [eq. 48; a, c: `bound_coefficients`, 2μ and λ in the paper] it follows that δF =
--(r + c s cof V Γ) Z, Z = (I + a V Γ)⁻¹, and s = cof : δF by Sherman-Morrison [eq. 49, which as printed lacks
-the factor λ Vᵉ Δt² of Wᵉ ⊗ Wᵉ]. The translation bᵉ [eq. 33] of steps 2 and 4 is not needed, because the
-change of P moves the corners; pinned corners need no special case. The new stress is not P at the new F, as
-in step 6, but the linearized one of eq. 30, P + a δF + c s cof, with which x = x̃ - W Σ V P g holds to
-rounding.
+With H = a I + c cof ⊗ cof [eq. 48; a, c: the pair (a, b) of `bound_coefficients`, 2μ and λ in the paper] it
+follows that δF = -(r + c s cof V Γ) Z, Z = (I + a V Γ)⁻¹, and s = cof : δF by Sherman-Morrison [eq. 49, which
+as printed lacks the factor λ Vᵉ Δt² of Wᵉ ⊗ Wᵉ]. The translation bᵉ [eq. 33] of steps 2 and 4 is not needed,
+because the change of P moves the corners; pinned corners need no special case. The new stress is not P at the
+new F, as in step 6, but the linearized one of eq. 30, P + a δF + c s cof, with which x = x̃ - W Σ V P g holds
+to rounding.
 
     PXPBD                               here
     M⁻¹                                 W/Δt², W = Δt²/m
@@ -34,7 +35,9 @@ rounding.
     Zᵉ M̂                                Z
     Gᵉ M̂⁻¹                              r, `residual`
 
-Our own addition is a fixed number of local steps. Muscle [eq. 6-8]: materials/muscle.py. Weak constraints and
+Our own additions are local steps without a test of convergence and, in pseudo-time, the start of a step with
+the stresses of the previous one. Elements with one constraint, such as springs, have no stress and are
+refused. Muscle [eq. 6-8]: materials/muscle.py. Weak constraints and
 body contact: elementwise/weak_constraints.py. Grid-embedded elements [section 5.5]:
 elementwise/grid_embedded.py.
 """

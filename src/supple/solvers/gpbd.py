@@ -18,6 +18,7 @@ symmetric matrix Λ, Sᵀ Δλ is F Λ gᵢ at corner i, so that Δdᵢ = Wᵢ F
     GPBD                                here
     W                                   W = Δt²/m
     d, Δd                               d, delta_d: displacements of the corners
+    i, a force                          an element; here i numbers its corners
     Δλ                                  Lam, Λ as six numbers
     U                                   V ψ
     S                                   represented by F and g
@@ -27,13 +28,14 @@ HYLC cloth [section 4.2, eq. 22, 23]: elementwise/gpbd_fabric.py. Weak constrain
 elementwise/weak_constraints.py. Deviations from the paper:
 
 - The paper runs Jacobi sweeps with over-relaxation; they are sweep="jacobi" with jacobi_weights="vertex"
-  (elementwise/jacobi.py).
-- In a Gauss-Seidel sweep, an inverted element takes the fraction `inversion_recovery.INVERSION_DAMPING` of
-  its unfolding and of its Δd; section 4.1 takes all of them.
-- An inverted element is unfolded to singular values of at least `inversion_recovery.MIN_STRETCH`; section
-  4.1 only negates the smallest one.
-- Newton's method with line search on eq. 19 makes `newton_steps` steps, by default one, and uses a bound in
-  place of the Hessian of ψ (elementwise/gpbd_local_solve.py).
+  (elementwise/jacobi.py). Barrier elements near inversion take the smaller share of "element".
+- Only materials with a barrier are unfolded and damped. In a Gauss-Seidel sweep, an inverted element takes
+  the fraction `inversion_recovery.INVERSION_DAMPING` of its unfolding and of its Δd; section 4.1 takes all of
+  them.
+- An element with det F ≤ MIN_STRETCH³ is unfolded to singular values of at least
+  `inversion_recovery.MIN_STRETCH`; section 4.1 only negates the smallest one.
+- Newton's method with line search on eq. 19 makes `newton_steps` steps, by default one, and uses the
+  positive definite a I + b cof ⊗ cof in place of the Hessian of ψ (elementwise/gpbd_local_solve.py).
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """Hybrid solver: sweeps while they converge quickly, then multilevel Newton steps along rotation paths.
 
-    start    E infinite: minimize a surrogate               Untangling.untangle
+    start    E infinite: minimize a surrogate               Untangling.untangle (untangling.py)
     phase 1  PBNG sweeps with Anderson acceleration         `HybridRun.advance`
              every check: predict the sweeps to the tolerance
-                                                            RateEstimate.remaining
+                                                            RateEstimate.remaining (rate_estimate.py)
              more than max_predicted_sweeps: phase 2        `HybridRun.observe`
-    phase 2  Newton steps, along which E never rises        NewtonPCG.step
-             obstacles                                      ActiveSetNewton.step
-             follower loads                                 FollowerNewton.step
-    batches  sweeps, then Newton steps of several states    BatchedSweeps, BatchedNewton
+    phase 2  Newton steps, along which E never rises        NewtonPCG.step (newton_pcg.py)
+             obstacles                                      ActiveSetNewton.step (active_set.py)
+             follower loads                                 FollowerNewton.step (follower_newton.py)
+    batches  sweeps, then Newton steps of several states    BatchedSweeps (batched_newton.py)
 
-The classes are in newton_methods/. Letters there: r: net forces (f in pbng.py and newton.py); d: Newton
+These files are in newton_methods/. Letters there: r: net forces (f in pbng.py and newton.py); d: Newton
 direction (Δu there); p: negative curvature; x(t) = X + u(t). Sweeps hardly reduce long waves; these are the
 task of the multilevel solver of phase 2. Unstable equilibria are left along negative curvature. The complete
 description is docs/design/hybrid.md.
@@ -64,7 +64,7 @@ class Hybrid(Solver):
 
     Args:
         max_predicted_sweeps: Largest predicted number of remaining sweeps; beyond it, Newton steps begin.
-            Four times as large on a device. 0 begins with Newton steps.
+            Four times as large on a device, sixteen times for batches. 0 begins with Newton steps.
         max_rotation: Largest rotation of nearly all elements in one Newton step [rad].
         path: "rotation" follows rotating elements, "straight" follows the line.
         iterations: Sweeps and Newton steps per time step unless the call sets a limit.

@@ -14,16 +14,17 @@
     k_max                               cycle
     r_pad                               pad
     "4-6 iterations" of the coarsest    coarse_sweeps
-    "6-8 iterations" in the final pass  final_sweeps, once per step instead of once per iteration
+    "6-8 iterations" in the final pass  final_sweeps, once per step; the text allows each iteration, too
     k_c                                 stiffness of `Layers.binding`
 
 A sweep propagates corrections by a few vertices only, so fine cloth stays too long or too short until many
-sweeps are done. Coarser layers of the cloth lead the way. There are three couplings, which differ in what κ
-multiplies (vertexwise/multiresolution.py):
+sweeps are done. Sweeps over coarser layers of the cloth propagate them over long distances. There are three
+couplings, which differ in what κ multiplies (vertexwise/multiresolution.py):
 
 - "divided" is the paper's: weak constraints bind the layers to each other, and stiffness and mass are divided
-  between all layers. κ multiplies k_c, and mass and loads of χ₁, ..., χₙ, as printed. The iteration ends with
-  1/(n + 1) of the stiffness and mass of the cloth, which gives the right shape under its own weight only.
+  between all layers. κ multiplies k_c and the mass of χ₁, ..., χₙ, as printed, and their loads with it. The
+  iteration ends with 1/(n + 1) of the stiffness and mass of the cloth, which gives the right shape under its
+  own weight only.
 - "bound": the cloth keeps its full stiffness and mass, and the layers are additional. κ multiplies k_c in the
   cloth only: in E + κ (E of layers and bindings), a vertex of a layer sees no κ, and in the end E remains.
 - "carried", our own and the default: vertices bound to a layer move with it, and the layer is loaded by the
@@ -54,12 +55,13 @@ from supple.support.text import pluralize
 @suggest_keywords
 @dataclass(frozen=True)
 class MPBNG(Solver):
-    """PBNG with coarser layers of the cloth, which lead the way.
+    """PBNG with coarser layers of the cloth, whose sweeps propagate corrections over long distances.
 
     Args:
         coupling: "carried", vertices bound to a layer move with it; "bound", layers pull at them; "divided",
             the same with stiffness and mass divided between all layers, as the paper prints it.
-        layers: Largest number of layers. None creates all layers that have enough vertices.
+        layers: Largest number n of coarse layers χ₁, ..., χₙ, without the cloth. None creates all that have
+            enough vertices.
         cycle: Iterations with layers in a step, followed by PBNG sweeps. If a call sets a number of
             iterations and no tolerance, all of these have layers.
         coarse_sweeps: Sweeps over the coarsest layer per iteration.

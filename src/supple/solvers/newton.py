@@ -6,17 +6,18 @@
         for H of exact, projected, bound: the next if one fails
             H ← ∂²E/∂u², or its replacement                 Assembly.matrix (linear/assembly/hessian.py)
             Δu ← solution of H Δu = f                       `_solve`, linear/solvers.py
-                to |H Δu - f| ≤ η |f|                       `_forcing_term`
+                to |H Δu - f| ≤ η |f| in its norm           `_forcing_term`
             if f · Δu > 0:                                  `_move_along`
                 t ← 1, halved until E(u + t Δu)
                     ≤ E(u) - 1e-4 t f · Δu [Armijo 1966]    backtrack (newton_methods/line_search.py)
                 u ← u + t Δu
 
-E: elastic, constraint and external energy plus ½ m/Δt² |u - û|². The bound is PBNG's [eq. 32]: positive
-definite and not below the exact H, so its steps are short but lead downhill. With `rescue=False` there is no
-safer H, and Δu is accepted as computed. Obstacles: newton_methods/active_set.py. Follower loads:
-newton_methods/follower_newton.py. No paper has this box; PBNG compares with Newton's method without a line
-search [section 11, Fig. 7, 11].
+E: elastic, constraint and external energy plus ½ m/Δt² |u - û|². The candidates for H are `Newton.hessians`.
+The bound is PBNG's [eq. 32]: positive definite, so its steps lead downhill; it is not below the exact H in
+the block of one vertex, but may be below it as a whole. With `rescue=False` there is no safer H, and Δu is
+used even uphill; with line_search=False, too, it is accepted as computed. Obstacles:
+newton_methods/active_set.py. Follower loads: newton_methods/follower_newton.py. No paper has this box; PBNG
+compares with Newton's method without a line search [section 11, Fig. 7, 11].
 """
 
 from __future__ import annotations

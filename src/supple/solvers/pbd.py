@@ -6,16 +6,17 @@
         for each element, color by color  [4]               sweep_projections (elementwise/run.py)
             λ ← -E/Σ wⱼ |∂E/∂xⱼ|²  [5, eq. 3]               `multiplier`
             xᵢ ← xᵢ + wᵢ λ ∂E/∂xᵢ  [6, 7, eq. 2]             `_project_energy`
-        collisions  [11, here in every sweep]               ContactProjection (contact_projection.py)
+        collisions  [11, here in every sweep]               ContactProjection
+                                                            (elementwise/contact_projection.py)
     v ← (x - xₙ)/Δt, and damped  [10, 12]                   TimeLoop._set_velocities (solve/time_loop.py)
 
 W = Δt²/m replaces w = 1/m; the factor Δt² cancels in w λ. E and ∂E/∂x are those of `clamped_energy`, the
 paper's inversion handling [section 4.2, Fig. 2] (materials/clamping.py). Our own additions are `stiffness`,
-geometric and weak constraints.
+the linear continuation of ψ below the clamp, and weak constraints.
 
 Plasticity [section 4.2]: materials/plastic_stvk.py. Cloth [section 4.3]: materials/woven_stvk.py,
-terms/shells/isometric.py. Distance and shape baselines: elementwise/geometric.py. Weak constraints and body
-contact: elementwise/weak_constraints.py.
+terms/shells/isometric_bending.py. Distance and shape baselines: elementwise/geometric.py. Weak constraints
+and body contact: elementwise/weak_constraints.py.
 
 There is no compliance. The body becomes stiffer with more sweeps and shorter time steps, whatever its Young's
 modulus. In quasistatics, external forces lose their effect as sweeps are added [PBNG section 6.1]. Solids

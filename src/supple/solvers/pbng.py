@@ -3,18 +3,22 @@
     û ← uₙ + Δt vₙ, target of inertia                       Problem.begin_step (problem/problem.py)
     u ← initial guess; x̂ in the paper                       predict_fall (problem/initial_guess.py)
     for each sweep                                          `_sweep`
-        for each vertex i, color by color  [section 10]     each_color (ordering)
-            fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      net_force (problem/force_kernels.py)
-            Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         solve_with_contact (friction_cone.py)
+        for each vertex i, color by color  [section 10]     each_color (ordering/coloring.py)
+            fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      net_force (problem/force_kernels.py), r there
+            Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         solve_with_contact
+                                                            (collision/obstacles/friction_cone.py)
             uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     move (vertexwise/move.py)
         the same for groups of tied vertices                sweep_groups (vertexwise/tied_groups.py)
-        acceleration  [section 7.3]                         accelerate (acceleration/)
+        acceleration  [section 7.3]                         accelerate (acceleration/acceleration.py)
+        u out of obstacles, into the trust region           clamp_all (contact/obstacle_kernels.py)
+        contact planes every few sweeps (paper: per step)   `_detect_contacts`
     v ← (u - uₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
 u are displacements, x = X + u. E is the elastic, weak constraint and external energy plus the inertial term ½
 m/Δt² |u - û|². External forces are part of E and not of û, in contrast to the paper's x̂ [section 6]; section
 7 is the case without inertia. The paper starts at x̂ = û + Δt² M⁻¹ f_ext; here that is
-initial_guess="inertial" (gravity only), and the default is "adaptive". Vertices of one color share no element
+initial_guess="inertial" (gravity for pinned bodies, ΣF/Σm for others), and the default is "adaptive", which
+starts pinned bodies at û. Vertices of one color share no element
 or constraint, so each sees the latest positions of its neighbors, as in a serial sweep.
 
     PBNG                                here
@@ -24,12 +28,12 @@ or constraint, so each sees the latest positions of its neighbors, as in a seria
     C̃ [eq. 32]                          `bound_coefficients` or `hessian_bound` of the material
     C_c, K_c [eq. 18, 19]               constraint_gap, stiffness of terms/weak.py
     x̄_i, n_i [section 7.2]              Planes (collision/obstacles/contact_planes.py)
-    ω, γ, ρ [section 7.3]               acceleration/chebyshev.py, acceleration/sor.py
+    ω, γ, ρ [section 7.3]               `PaperSOR`, `Chebyshev`; the ω of the box is that of `SOR`
 
 The paper's method is acceleration=None, tied_groups=False; its section 7.3 is `PaperSOR` and
-`PaperChebyshev`. Our own additions are Anderson acceleration, the default; tied groups; and t ≤ 1, which
-keeps the energy finite. ω is 1 except with `SOR`. Vertex block descent: hessian="exact"
-(vertexwise/exact_blocks.py).
+`PaperChebyshev`. Our own additions are Anderson acceleration, the default; `SOR`, which relaxes vertex steps;
+tied groups; and t ≤ 1, which keeps the energy finite. ω is 1 except with `SOR`. Vertex block descent:
+hessian="exact" (vertexwise/exact_blocks.py).
 
 Obstacles add a contact force rᵢ, with which the vertex ends at an admissible position: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ).
 Section 7.2 instead projects Aᵢ⁻¹ fᵢ onto the tangent plane. Its fixed point has fᵢ ∥ Aᵢ n, not fᵢ ∥ n.

@@ -3,7 +3,8 @@
     x ← xₙ + Δt vₙ                                          Problem.begin_step (problem/problem.py)
         + W f_ext,  λ ← 0                                   ElementRun._begin_step (elementwise/run.py)
     for each iteration, for each element, color by color    sweep_projections (elementwise/run.py)
-        for each constraint C of the element                `_project_pair`, or C alone: `_project_root`
+        for each constraint C of the element                `_project_pair`; √(2 ψ): `_project_root`;
+                                                            springs: `_project_single`
             C, k, ∇C at x                                   constraint_pair of the material, corner_gradients
             Δλ ← -(k C + λ)/(k ∇C W ∇Cᵀ + 1)                `multiplier_step`
             λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ                   `_solve_constraint`
@@ -11,8 +12,9 @@
 
 ψ = Σ κ/2 C², k = V κ = 1/α, with the modulus κ in [Pa] for dimensionless C. Each constraint has a multiplier
 λ, such that λ ∇C is the force that it exerts; at convergence, λ = -k C [BNH eq. 4, PBNG eq. 23]. One visit
-solves k C(x + Δx) + λ + Δλ = 0 with Δx = W ∇Cᵀ Δλ and ∇C frozen. This neglects the rotation of the gradients
-of all other constraints, the reason for the stagnation of XPBD's residual [PXPBD section 3.3].
+solves k C(x + Δx) + λ + Δλ = 0 with Δx = W ∇Cᵀ Δλ and ∇C frozen. Forces λ ∇C of
+earlier visits, its own included, keep their old directions: this omits the primary residual g [PXPBD eq. 11,
+13], the reason for the stagnation of XPBD's residual [PXPBD section 3.3].
 
     BNH                                 here
     xᵗ                                  xₙ
@@ -21,6 +23,7 @@ of all other constraints, the reason for the stagnation of XPBD's residual [PXPB
     M⁻¹                                 W/Δt², W = Δt²/m
     λ                                   Δt² λ
     A = ∇C M⁻¹ ∇Cᵀ + α̃                  k Δt² A is the denominator
+    -                                   κ: modulus, k = V κ
     C^H, C^D, α^H, α^D [eq. 8, 9]       C, 1/k of the `constraint_pair` of materials/neo_hookean.py
     C₁, C₂ [PXPBD eq. 5]                those of materials/corotated.py
     h = Δt/numSubSteps [Algorithm 1]    Δt: `simulate` divides steps into substeps

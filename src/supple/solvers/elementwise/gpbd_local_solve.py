@@ -2,10 +2,10 @@
 
     q(Λ) = Λ : Fᵀ D + ½ tr(Λ C Λ Γ) + V ψ(F + F Λ Γ),  C = Fᵀ F,  D = Σ dᵢ gᵢᵀ,  Γ = Σ Wᵢ gᵢ gᵢᵀ
 
-is eq. 19 without the constant ½|d|², for Δdᵢ = Wᵢ F Λ gᵢ. One step of `local_minimum`:
+is eq. 19 without the constant ½|d|²_{W⁻¹}, for Δdᵢ = Wᵢ F Λ gᵢ. One step of `local_minimum`:
 
     r ← -∂q/∂Λ                          `_negative_gradient`
-    step ← H⁻¹ r,  H ≥ ∂²q/∂Λ²          `_hessian_bound`
+    step ← H⁻¹ r,  H ≈ ∂²q/∂Λ², positive definite   `_hessian_bound`
     Λ ← Λ + t step, q not larger        `_backtrack`
 
 Symmetric matrices are six numbers xx yy zz xy xz yz; derivatives with respect to them count off-diagonal
@@ -137,9 +137,11 @@ def _negative_gradient(material, element, B, V, lam, F_new):
 
 @inline_control
 def _hessian_bound(element, V, a, b, F_new):
-    """Positive definite bound M ↦ sym(C M (Γ + V a Γ²)) + V b T (T : M) of ∂²q/∂Λ², T = sym(Fᵀ cof Γ).
+    """Positive definite approximation M ↦ sym(C M (Γ + V a Γ²)) + V b T (T : M) of ∂²q/∂Λ².
 
-    With pinned corners, Γ and hence this bound are singular; a small term on the diagonal keeps steps
+    T = sym(Fᵀ cof Γ); a, b are those of `bound_coefficients`.
+
+    With pinned corners, Γ and hence this matrix are singular; a small term on the diagonal keeps steps
     bounded.
     """
     T = symmetric_part(matmul(transpose(element.F), deformation_from_forces(element, cofactor(F_new))))

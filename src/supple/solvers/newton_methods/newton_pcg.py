@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 STIFF_MODEL = 1.4, 4.0
 """Ratios of actual to predicted decrease between which the model is too stiff and longer steps are tried."""
 
+SUFFICIENT_FRACTION = 0.3
+"""Residual of a linear solve, relative to the tolerance, below which more accuracy is useless."""
+
 FIRST_ACCURACY = 1e-3
 """Relative accuracy of the first linear solve of a run that begins with Newton steps.
 
@@ -97,7 +100,9 @@ class NewtonPCG:
         if self._failed or not balance.residual > 0 or not balance.finite:
             return
         start_u, start = copy_u(self.problem), Start.of(self.problem, balance.residual)
-        absolute_tolerance = 0.0 if self.linear.quadratic else 0.3 * self.tolerance * balance.smallest_scale
+        absolute_tolerance = (
+            0.0 if self.linear.quadratic else SUFFICIENT_FRACTION * self.tolerance * balance.smallest_scale
+        )
         accuracy = self.linear.accuracy(balance.residual, self._residual, self.tolerance)
         if self._residual is None and self.options.max_predicted_sweeps == 0:
             accuracy = min(accuracy, FIRST_ACCURACY)

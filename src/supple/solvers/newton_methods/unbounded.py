@@ -17,8 +17,8 @@ GROWTH_MESSAGE = (
 )
 
 DRIFT_MESSAGE = (
-    f"bodies have moved {MAX_GROWTH:g} times the size of the scene and keep moving: nothing holds them; a body "
-    "that only lies on others, without friction, may have no equilibrium: pin it, or simulate a motion"
+    f"bodies have moved {MAX_GROWTH:g} times the size of the scene and keep moving: nothing holds them; a "
+    "body that only lies on others, without friction, may have no equilibrium: pin it, or simulate a motion"
 )
 
 

@@ -92,19 +92,21 @@ def build_layers(model: Model, most: int | None, threads: int) -> Layers | None:
     surfaces = [(k, term.vertices[:, :3]) for k, term in enumerate(model.terms) if is_sheet(term)]
     if not surfaces:
         return None
-    triangles = np.concatenate([coarse for _, coarse in surfaces])
-    owner = np.concatenate([np.full(len(coarse), k) for k, coarse in surfaces])
-    element = np.concatenate([np.arange(len(coarse)) for _, coarse in surfaces])
+    triangles = np.concatenate([corners for _, corners in surfaces])
+    owner = np.concatenate([np.full(len(corners), k) for k, corners in surfaces])
+    element = np.concatenate([np.arange(len(corners)) for _, corners in surfaces])
     constrained = ~model.free
     represents, points, first = np.arange(model.vertices), model.rest, [0, model.vertices]
     layers: list[Layer] = []
     constraints: list[tuple[np.ndarray, np.ndarray]] = []
-    before = 0  # first vertex of the next finer layer
+    fine_first = 0  # first vertex of the next finer layer
     while most is None or len(layers) < most:
-        coarse = coarsen_surface(points[before:], triangles - before, constrained[represents[before:]])
+        coarse = coarsen_surface(
+            points[fine_first:], triangles - fine_first, constrained[represents[fine_first:]]
+        )
         if len(coarse.vertices) < MIN_VERTICES:
             break
-        represented = represents[before + coarse.vertices]
+        represented = represents[fine_first + coarse.vertices]
         owner, element = owner[coarse.origin], element[coarse.origin]
         represents, points = (
             np.concatenate([represents, represented]),
@@ -112,9 +114,9 @@ def build_layers(model: Model, most: int | None, threads: int) -> Layers | None:
         )
         triangles = first[-1] + coarse.triangles
         terms = _membranes(model, owner, element, triangles, points)
-        layers.append(Layer(coarse.vertices, terms, _restriction_matrix(coarse, first[-1] - before)))
-        constraints.append(_bind_to_coarse_layer(coarse, before, first[-1]))
-        before = first[-1]
+        layers.append(Layer(coarse.vertices, terms, _restriction_matrix(coarse, first[-1] - fine_first)))
+        constraints.append(_bind_to_coarse_layer(coarse, fine_first, first[-1]))
+        fine_first = first[-1]
         first.append(len(represents))
     if not layers:
         return None
@@ -148,15 +150,17 @@ def _membranes(
     return tuple(made)
 
 
-def _restriction_matrix(coarse: CoarseSurface, before: int) -> csr_array:
-    """(k, before) interpolation weights of the ties, transposed."""
+def _restriction_matrix(coarse: CoarseSurface, fine_count: int) -> csr_array:
+    """(k, fine_count) interpolation weights of the ties, transposed."""
     rows, columns = coarse.corners.ravel(), np.repeat(coarse.bound, 3)
-    return csr_array((coarse.weights.ravel(), (rows, columns)), shape=(len(coarse.vertices), before))
+    return csr_array((coarse.weights.ravel(), (rows, columns)), shape=(len(coarse.vertices), fine_count))
 
 
-def _bind_to_coarse_layer(coarse: CoarseSurface, before: int, first: int) -> tuple[np.ndarray, np.ndarray]:
+def _bind_to_coarse_layer(
+    coarse: CoarseSurface, fine_first: int, coarse_first: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Vertices (b, 4) and weights (b, 4) of the ties between a layer and the next coarser one."""
-    vertices = np.column_stack([before + coarse.bound, first + coarse.corners])
+    vertices = np.column_stack([fine_first + coarse.bound, coarse_first + coarse.corners])
     return vertices, np.column_stack([np.ones(len(coarse.bound)), -coarse.weights])
 
 
@@ -205,8 +209,8 @@ def _binding(
             blocks = term.hessian_blocks(elements, u, "bound", threads)
             own = np.einsum("eaaii->ea", blocks) / 3
             np.add.at(stiffness, term.vertices[:, : own.shape[1]], own)
-    vertices = np.concatenate([coarse for coarse, _ in constraints])
-    weights = np.concatenate([coarse for _, coarse in constraints])
+    vertices = np.concatenate([corners for corners, _ in constraints])
+    weights = np.concatenate([weight for _, weight in constraints])
     k = stiffness[vertices[:, 1:]].mean(axis=1) / COARSENING_RATIO
     target = np.einsum("ek,eki->ei", weights, model.rest[vertices])
     isotropic = k[:, None] * np.array([1.0, 1, 1, 0, 0, 0])

@@ -165,7 +165,7 @@ class BoundLayers(Multiresolution):
     Args:
         problem: Problem with cloth.
         layers: Coarse layers.
-        divided: True for the paper's printed method, which divides stiffness and loads between layers.
+        divided: True for the paper's printed method, which divides stiffness, mass and loads between layers.
         binding: Factor of the stiffness of the weak constraints.
     """
 
@@ -183,7 +183,10 @@ class BoundLayers(Multiresolution):
             self.sweep(layer_index, 1)
 
     def _scale_by_kappa(self, kappa: float) -> None:
-        """Scale weak constraints of the cloth by κ; if `divided`, scale those and the loads of all layers."""
+        """Scale the weak constraints of the cloth by κ.
+
+        If `divided`, scale those of all layers, and forces and inertia of χ₁, ..., χₙ.
+        """
         device, groups = self.problem.device, self.groups if self._divided else self.groups[:1]
         for group, full_stiffness in zip(groups, self._stiffness, strict=False):
             now = group.batches.terms[-1].stiffness
