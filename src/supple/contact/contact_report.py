@@ -110,6 +110,30 @@ class ObstacleContact:
 
 
 @dataclass(frozen=True)
+class VertexPassage:
+    """Vertices of a body that have passed through an obstacle.
+
+    Attributes:
+        obstacle: Name of the obstacle.
+        body: Name of the body.
+        count: Number of vertices.
+    """
+
+    obstacle: str
+    body: str
+    count: int
+
+    @property
+    def sentence(self) -> str:
+        """Sentence for the user, with remedies."""
+        return (
+            f"{pluralize(self.count, 'vertex', 'vertices')} of {self.body!r} passed through obstacle "
+            f"{self.obstacle!r}: something else pushed them through it; shorter steps, a thicker obstacle, "
+            "or contact = 'barrier' would keep them on their side"
+        )
+
+
+@dataclass(frozen=True)
 class ObstacleContactReport:
     """Contact of all bodies with all obstacles.
 
@@ -117,11 +141,24 @@ class ObstacleContactReport:
         each: Contact with each obstacle.
         forces: Force of all obstacles on each body, by name [N].
         complementarity: Σ λ |g| [J], forces times gaps, which vanishes if no force acts at a distance.
+        passages: Vertices that have passed through obstacles since the last frame or, in an equilibrium,
+            since the start of the solve.
     """
 
     each: tuple[ObstacleContact, ...]
     forces: dict[str, Force]
     complementarity: float
+    passages: tuple[VertexPassage, ...] = ()
+
+    @property
+    def is_intersecting(self) -> bool:
+        """True if vertices have passed through an obstacle."""
+        return bool(self.passages)
+
+    @property
+    def sentences(self) -> list[str]:
+        """One sentence per body and obstacle that it has passed through."""
+        return [passage.sentence for passage in self.passages]
 
     @property
     def count(self) -> int:
@@ -141,7 +178,7 @@ class ObstacleContactReport:
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values for JSON."""
         totals = {"count": self.count, "max_penetration": self.max_penetration, "min_gap": self.min_gap}
-        return totals | asdict(self)
+        return totals | {"is_intersecting": self.is_intersecting} | asdict(self)
 
     def __str__(self) -> str:
         return (
@@ -273,9 +310,19 @@ class ContactReport:
     faces: FacePenetrationReport | None = None
 
     @property
+    def has_passed(self) -> bool:
+        """True if vertices have passed through an obstacle, or an obstacle has passed a face."""
+        return any(part is not None and part.is_intersecting for part in (self.obstacles, self.faces))
+
+    @property
     def is_intersecting(self) -> bool:
-        """True if surfaces have passed each other, or an obstacle has passed a face or a pinned part."""
-        return any(part is not None and part.is_intersecting for part in (self.bodies, self.faces))
+        """True if surfaces have passed each other or an obstacle, or an obstacle is in a pinned part."""
+        return self.has_passed or (self.bodies is not None and self.bodies.is_intersecting)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Sentences on obstacles that have passed through bodies, with remedies."""
+        return [text for part in (self.obstacles, self.faces) if part is not None for text in part.sentences]
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values for JSON.

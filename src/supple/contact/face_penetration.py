@@ -2,11 +2,15 @@
 
 A mesh with edges e whose vertices lie on a round obstacle of radius R cuts it by e²/(8 R) and more, and a
 sharp one by up to e/√8. That is discretization error, and vertices still carry the contact force. An obstacle
-has passed a face in two cases:
+has passed a face in four cases:
 
 - No vertex of the face is closer than an eighth of its longest edge, so that nothing holds the face, and the
   obstacle is deeper than a hundredth of that edge or a quarter of its own thin parts.
-- The face is more than halfway to the middle of the obstacle, however many vertices touch it.
+- The face is more than halfway to the middle of the obstacle, and deeper than a hundredth of its longest
+  edge, however many vertices touch it.
+- The face is deeper than half of its longest edge. Faces between vertices on both sides of a wedge are not.
+- A thin part, such as a fin, stands through the face by more than an eighth of its longest edge: the face is
+  halfway between opposite walls, and on its normal both ends of the obstacle are that far.
 
 Pinned vertices do not push rigid bodies. A rigid body overlaps a pinned part if a fully pinned face of its
 surface is deeper inside than a hundredth of the mean edge, or if its center is in a fully pinned tetrahedron.
@@ -14,11 +18,12 @@ surface is deeper inside than a hundredth of the mean edge, or if its center is 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from supple.algebra.matrix3 import add
+from supple.algebra.matrix3 import add, cross, dot, scale, sub
 from supple.collision import distance
 from supple.collision.obstacles.face_distance import (
     DEPTH_STEPS,
@@ -29,6 +34,7 @@ from supple.collision.obstacles.face_distance import (
     thicknesses,
     thin_parts,
 )
+from supple.collision.obstacles.mesh_distance import OPPOSITE_COSINE
 from supple.contact.contact_report import FacePenetration, IntersectedFace, PinnedOverlap
 from supple.contact.obstacle_kernels import vector_at
 from supple.kernels import atomic_add, device_function, kernel, member_of, vector_offset
@@ -39,14 +45,19 @@ if TYPE_CHECKING:
     from supple.contact.obstacle_contact import Contacts
 
 
-MIN_DEPTH, RESOLVED_DISTANCE, HALFWAY_DEPTH = 0.01, 0.125, 0.25
+MIN_DEPTH, RESOLVED_DISTANCE, MAX_DEPTH, HALFWAY_DEPTH = 0.01, 0.125, 0.5, 0.25
 """Thresholds of depth and distance.
 
-MIN_DEPTH and RESOLVED_DISTANCE are fractions of the longest edge of a face. MIN_DEPTH is the depth above
-which an obstacle counts, equal to the thickness of weak contact. RESOLVED_DISTANCE is the distance within
-which vertices resolve an obstacle; vertices on a round obstacle exceed it only if its radius is less than an
-edge. HALFWAY_DEPTH is half of the way to the middle of an obstacle, as a fraction of its thickness.
+MIN_DEPTH, RESOLVED_DISTANCE and MAX_DEPTH are fractions of the longest edge of a face. MIN_DEPTH is the depth
+above which an obstacle counts, equal to the thickness of weak contact; less in thin parts. RESOLVED_DISTANCE
+is the distance within which vertices resolve an obstacle; vertices on a round obstacle exceed it only if its
+radius is less than an edge. MAX_DEPTH is the depth of a face between vertices on the two walls of a wedge,
+the sharper the nearer. HALFWAY_DEPTH is half of the way to the middle of an obstacle, as a fraction of its
+thickness.
 """
+
+EXTENT_STEPS = 64
+"""Smallest steps along the normal of a face, per `RESOLVED_DISTANCE`."""
 
 RESOLVING_EDGE = 0.5
 """Edge length that resolves an obstacle, as a fraction of its thickness or of the present edge."""
@@ -138,21 +149,50 @@ def _depth(faces, k, a, b, c, edge):
     Returns:
         (depth [m], passed); 0 if it is no deeper than at the corners.
     """
-    shapes, min_depth = faces.shapes, min(MIN_DEPTH * edge, HALFWAY_DEPTH * faces.thin[k])
+    shapes, halfway = faces.shapes, HALFWAY_DEPTH * faces.thin[k]
+    min_depth = min(MIN_DEPTH * edge, halfway)
     middle, least = bound_distance(shapes, k, a.x, b.x, c.x)
     if least > -min_depth:
         return 0.0, 0.0
     near, ignored_inside = _nearest(shapes, k, a, b, c)
-    if near <= RESOLVED_DISTANCE * edge:
-        min_depth = MIN_DEPTH * edge
-    limit, halfway = min(near, 0.0) - min_depth, HALFWAY_DEPTH * faces.thick[k]
+    limit = min(near, 0.0) - min_depth
     if ignored_inside:
         return 0.0, 0.0
+    second, third = 1.0 / 3.0, 1.0 / 3.0
     if near > RESOLVED_DISTANCE * edge or least < -halfway:
-        middle = min(middle, deepest(shapes, k, a.x, b.x, c.x, limit, DEPTH_STEPS).distance)
+        at = deepest(shapes, k, a.x, b.x, c.x, limit, DEPTH_STEPS)
+        if at.distance < middle:
+            middle, second, third = at.distance, at.second, at.third
     if middle >= limit:
         return 0.0, 0.0
-    return -middle, 1.0 if near > RESOLVED_DISTANCE * edge or middle < -halfway else 0.0
+    if near > RESOLVED_DISTANCE * edge or middle < -MAX_DEPTH * edge:
+        return -middle, 1.0
+    if middle < -max(HALFWAY_DEPTH * faces.thick[k], MIN_DEPTH * edge):
+        return -middle, 1.0
+    ab, ac = sub(b.x, a.x), sub(c.x, a.x)
+    x = add(a.x, add(scale(second, ab), scale(third, ac)))
+    return -middle, 1.0 if _stands_through(shapes, k, x, cross(ab, ac), edge) else 0.0
+
+
+@device_function
+def _stands_through(shapes, k, x, across, edge):
+    """True if a thin part stands through a face at its point x, given a normal of the face of any length."""
+    d, n = distance(shapes, k, x)
+    _, m = distance(shapes, k, add(x, scale(d, n)))
+    area = math.sqrt(dot(across, across))
+    if dot(n, m) > OPPOSITE_COSINE or area == 0.0:
+        return False
+    extent = RESOLVED_DISTANCE * edge
+    for side in range(2):
+        way = scale((1.0 - 2.0 * side) / area, across)
+        s, inside = 0.0, True
+        while inside and s < extent:
+            depth, _ = distance(shapes, k, add(x, scale(s, way)))
+            inside = depth < 0.0
+            s += max(-depth, extent / EXTENT_STEPS)
+        if not inside:
+            return False
+    return True
 
 
 @kernel

@@ -29,6 +29,7 @@ from supple.collision.obstacles.signed_distance import POSE, STEP, Shapes, dista
 from supple.contact.face_penetration import FacePenetrationSearch
 from supple.contact.obstacle_kernels import Clamp, ClearShapes, Detect, RecordStart, Sliding
 from supple.contact.obstacle_report import ContactSums
+from supple.contact.paths import VertexPaths, find_waypoints
 from supple.kernels import RECORD
 from supple.model.model import Model, unpinned_mask
 from supple.problem.device import Device
@@ -39,13 +40,6 @@ STICK_ROUNDINGS = 8
 """Distance to the stick point, in roundings of an edge, below which a vertex is moved there.
 
 Without it, vertices creep by rounding.
-"""
-
-MAX_MOTION_RATIO, MAX_WAYPOINTS = 0.4, 256
-"""Limits of projections in a step.
-
-They are the motion of an obstacle between projections, as a fraction of its thickness, and the maximum number
-of projections.
 """
 
 MIN_CORRECTION = 1e-7
@@ -65,6 +59,7 @@ class Contacts:
         obstacles: Obstacles of the model, or None.
         planes: Contact planes, () without obstacles.
         shapes: Shapes of the obstacles at their present poses.
+        paths: Paths of the vertices between detections.
         rigid: Motions of the dynamic rigid bodies.
         moves: Number of corrections of obstacle poses within steps.
         condensed: Condensed stiffness of soft bodies.
@@ -98,6 +93,7 @@ class Contacts:
         self._waypoints: list[tuple[np.ndarray, float]] = []
         self._keeps_start = self.has_friction or any(f.resolves_faces for _, f in model.dynamic_terms)
         self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
+        self.paths = VertexPaths(self, dtype)
         self.resize()
 
     def __bool__(self) -> bool:
@@ -136,6 +132,7 @@ class Contacts:
         self.planes = Planes(records(), records(), records(), records(), friction)
         self.sums: ContactSums | None = None
         self.face_search: FacePenetrationSearch | None = None
+        self.paths.resize()
 
     def clamp(self, *mirrors: np.ndarray) -> tuple[Clamp, ...]:
         """Operations for `clamp_all` that project u out of obstacles.
@@ -211,6 +208,7 @@ class Contacts:
                 motion.update_velocity(damping)
             now[motion.body.row] = motion.frame
         self.before = self.shapes.rows[:, POSE : POSE + 12].copy()
+        self.paths.begin()
         self.obstacles.advance(self.shapes, now, time, dt)
         if np.isfinite(dt):
             weights = [[m.weight] if stays else [] for m, stays in zip(self.rigid, in_contact, strict=True)]
@@ -223,34 +221,20 @@ class Contacts:
         end = time if np.isfinite(time) else max(self._time, self.model.duration)
         self.times, self.moving = (self._time, end), (self.before != now).any(axis=1)
         self.moving[[motion.body.row for motion in self.rigid]] = False
-        self._waypoints, self._time = self._find_waypoints(self._time, end), end
-
-    def _find_waypoints(self, begin: float, end: float) -> list[tuple[np.ndarray, float]]:
-        """Intermediate poses of the obstacles, close enough to push every vertex in their way.
-
-        Args:
-            begin: Start of the motion [s].
-            end: End of the motion [s].
-
-        Returns:
-            Frames (r, 12) of all shapes and times [s].
-        """
-        assert self.obstacles is not None
-        motion_ratio = self.obstacles.motion_ratio(self.shapes) + self.obstacles.deformation(begin, end)
-        steps = min(int(np.ceil(motion_ratio / MAX_MOTION_RATIO)), MAX_WAYPOINTS)
-        times = np.linspace(begin, end, max(steps, 1) + 1)[1:-1].tolist()
-        way = [(self.obstacles.poses(t).copy(), t) for t in times]
-        for frames, _ in way:
-            for motion in self.rigid:
-                frames[motion.body.row] = motion.frame
-        return way
+        self._waypoints, self._time = find_waypoints(self, self._time, end), end
 
     def arrive(self) -> None:
-        """Move obstacles along their waypoints to the final poses, with contact detection at each."""
+        """Move obstacles along their waypoints to the final poses, with contact detection at each.
+
+        In a time step, vertices move along by their share of the motion.
+        """
         if self.obstacles is None:
             return
         end = self.shapes.rows[:, POSE : POSE + 12].copy()
-        for frames, time in (*self._waypoints, (end, self._time)):
+        move = self.paths.share_motion(len(self._waypoints), self._free) if self._back else ()
+        for number, (frames, time) in enumerate((*self._waypoints, (end, self._time))):
+            if number and move:
+                self.device.on_records(*move)
             self.shapes.rows[:, POSE : POSE + 12] = frames
             self.device.upload(self.shapes.rows)
             if self._waypoints and self.obstacles.values_at is not None:
@@ -288,6 +272,7 @@ class Contacts:
             )
         self.shapes.rows[:] = self.obstacles.shapes(0.0).rows
         self._time = 0.0
+        self.paths.clear_passages()
         self.begin_step(times[0])
         self.arrive()
 
@@ -405,6 +390,7 @@ class Contacts:
         self._back = 0.0
         if self.obstacles.has_friction:
             self.device.on_records(RecordStart(self.states.u, self.start))
+        self.paths.begin()
         self._detect(np.zeros_like(self._free))
 
     def detect(self) -> None:
@@ -417,7 +403,8 @@ class Contacts:
             Sliding(self.states.anchor, self._back, self._sticking_motion) if self._depends_on_sliding else ()
         )
         arguments = self.shapes, self.planes, self.which, self._stick_distance, sliding
-        self.device.on_records(Detect(self.states.u, self.rest, free, self.start, *arguments))
+        detection = Detect(self.states.u, self.rest, free, self.start, *arguments)
+        self.paths.detect(lambda paths: self.device.on_records(detection._replace(paths=paths)))
 
 
 def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:

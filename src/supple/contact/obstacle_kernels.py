@@ -9,10 +9,13 @@ from numba import types
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.collision import advect, advect_previous, nearest_planes, plane_contact_at, project_to_cone
 from supple.collision.obstacles.contact_planes import PlaneContact, across
-from supple.collision.obstacles.signed_distance import FRICTION, KINETIC
+from supple.collision.obstacles.passage import CONTACT_DEPTH, from_frame, passage_fraction, to_frame
+from supple.collision.obstacles.signed_distance import FRICTION, KINETIC, POSE
 from supple.kernels import (
     RECORD,
+    atomic_add,
     device_function,
+    member_of,
     number_at,
     overload_by_type,
     pack_like,
@@ -22,6 +25,9 @@ from supple.kernels import (
     where,
 )
 from supple.problem.vertex_kernels import act, for_each
+
+NO_THICKNESS = 1e300
+"""Thickness [m] of shapes without another side: finite, since GPU kernels need not support infinity."""
 
 
 class RecordStart(NamedTuple):
@@ -63,6 +69,7 @@ class Detect(NamedTuple):
         which: (batch (n + 1), 3) shape of each plane, -1 for none, written.
         stick_distance: Slip and gap below which a vertex is moved to its stick point [m].
         sliding: `Sliding`, or () if friction does not depend on sliding.
+        paths: `Paths`, or () if no vertex can pass through a shape.
     """
 
     u: Any
@@ -74,6 +81,7 @@ class Detect(NamedTuple):
     which: Any
     stick_distance: Any
     sliding: Any = ()
+    paths: Any = ()
 
 
 class Sliding(NamedTuple):
@@ -88,6 +96,26 @@ class Sliding(NamedTuple):
     anchor: Any
     back: Any
     still: Any
+
+
+class Paths(NamedTuple):
+    """Paths of vertices since the last detection, on which they must not pass through obstacles.
+
+    Attributes:
+        last: Displacements after the last detection.
+        frames: (r, 12) frames of the shapes at the last detection.
+        moved: (r,) 1 for shapes that have moved since, otherwise 0.
+        half_thickness: (r,) half of the thickness of the shapes [m], infinite for those without another side.
+        passed: (batch (n + 1),) 1 + shape that a vertex has passed through nevertheless, otherwise 0.
+        count: (batch,) number of such vertices.
+    """
+
+    last: Any
+    frames: Any
+    moved: Any
+    half_thickness: Any
+    passed: Any
+    count: Any
 
 
 @device_function
@@ -110,7 +138,9 @@ def _store_vector(records, k, v, like):
 def _detect(operation, item, i):
     o, k = operation, i + vector_offset(item)
     X = vector_at(o.rest, i)
+    stop_at_entry(o.paths, o, i, k, X)
     nearest = nearest_planes(o.shapes, add(X, vector_at(o.u, k)), len(o.planes.normal))
+    mark_far_side(o.paths, o, item, i, k, nearest)
     for j in range(len(o.planes.normal)):
         shape, d, n = nearest[j]
         if o.which[k, j] != shape:  # the force belongs to another shape
@@ -118,6 +148,122 @@ def _detect(operation, item, i):
         o.which[k, j] = shape
         _store_plane(o, j, shape, d, n, i, k, X)
     clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.stick_distance)
+    finish_path(o.paths, o, item, i, k, X)
+
+
+@device_function
+def _first_passage(paths, shapes, a, b):
+    """(shape, t): first shape that the path from a to b passes through, and entry fraction; -1 for none."""
+    step = sub(b, a)
+    square, shape, first = dot(step, step), -1, 1.0
+    for k in range(len(paths.half_thickness)):
+        half = paths.half_thickness[k]
+        if half < NO_THICKNESS and (paths.moved[k] != 0 or square > half * half):
+            p, q = to_frame(paths.frames, k, 0, a), to_frame(shapes.rows, k, POSE, b)
+            t = passage_fraction(shapes, k, p, q, half)
+            if t < first:
+                shape, first = k, t
+    return shape, first
+
+
+def stop_at_entry(paths: Any, operation: Any, i: int, k: int, X: Any) -> None:
+    """Move a vertex that has passed through a shape back to the point where it entered."""
+
+
+@overload_by_type(stop_at_entry)
+def _stop_at_entry(paths, operation, i, k, X):
+    if len(paths) == 0:
+        return lambda paths, operation, i, k, X: None
+
+    def stop(paths, operation, i, k, X):
+        if operation.free[i] != 0:
+            a, b = add(X, vector_at(paths.last, k)), add(X, vector_at(operation.u, k))
+            shape, t = _first_passage(paths, operation.shapes, a, b)
+            if shape >= 0:
+                rows = operation.shapes.rows
+                p, q = to_frame(paths.frames, shape, 0, a), to_frame(rows, shape, POSE, b)
+                x = from_frame(rows, shape, POSE, add(p, scale(t, sub(q, p))))
+                _store_vector(operation.u, k, sub(x, X), record_at(operation.u, k)[0])
+
+    return stop
+
+
+@device_function
+def _mark_passed(paths, item, k, shape):
+    if paths.passed[k] == 0:
+        atomic_add(paths.count, member_of(item), 1)
+    paths.passed[k] = shape + 1
+
+
+def mark_far_side(paths: Any, operation: Any, item: Any, i: int, k: int, nearest: Any) -> None:
+    """Mark a vertex inside a shape that is beyond its middle since the last detection."""
+
+
+@overload_by_type(mark_far_side)
+def _mark_far_side(paths, operation, item, i, k, nearest):
+    if len(paths) == 0:
+        return lambda paths, operation, item, i, k, nearest: None
+
+    def mark(paths, operation, item, i, k, nearest):
+        if operation.free[i] != 0:
+            for j in range(len(operation.planes.normal)):
+                shape, d, n = nearest[j]
+                if shape >= 0 and d < -CONTACT_DEPTH * paths.half_thickness[shape]:
+                    for m in range(len(operation.planes.normal)):
+                        before = vector_at(operation.planes.normal[m], k)
+                        if operation.which[k, m] == shape and dot(n, before) < 0.0:
+                            _mark_passed(paths, item, k, shape)
+
+    return mark
+
+
+def finish_path(paths: Any, operation: Any, item: Any, i: int, k: int, X: Any) -> None:
+    """Mark a vertex that has passed through a shape in spite of all planes, and begin its next path."""
+
+
+@overload_by_type(finish_path)
+def _finish_path(paths, operation, item, i, k, X):
+    if len(paths) == 0:
+        return lambda paths, operation, item, i, k, X: None
+
+    def finish(paths, operation, item, i, k, X):
+        if operation.free[i] != 0:
+            a, b = add(X, vector_at(paths.last, k)), add(X, vector_at(operation.u, k))
+            shape, _ = _first_passage(paths, operation.shapes, a, b)
+            if shape >= 0:
+                _mark_passed(paths, item, k, shape)
+        store_record(paths.last, k, record_at(operation.u, k))
+
+    return finish
+
+
+class SplitPath(NamedTuple):
+    """Move free vertices back to a fraction of their path: step = fraction (u - start), u = start + step.
+
+    Attributes:
+        u: Displacements.
+        start: Displacements at the beginning of the path.
+        free: (n + 1,) 1 for vertices to be moved, otherwise 0.
+        fraction: Fraction of the path.
+        step: Displacement of the fraction, written.
+    """
+
+    u: Any
+    start: Any
+    free: Any
+    fraction: Any
+    step: Any
+
+
+@act.of(SplitPath)
+def _split_path(operation, item, i):
+    o, k = operation, i + vector_offset(item)
+    x, start = record_at(o.u, k), record_at(o.start, k)
+    part = pack_like(o.free[i], x[0])
+    whole = scale(part, sub(x, start))
+    step = scale(pack_like(o.fraction, x[0]), whole)
+    store_record(o.step, k, step)
+    store_record(o.u, k, sub(x, sub(whole, step)))
 
 
 @device_function

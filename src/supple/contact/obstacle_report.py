@@ -18,6 +18,7 @@ from supple.contact.contact_report import (
     ObstacleContact,
     ObstacleContactReport,
     PinnedOverlap,
+    VertexPassage,
 )
 from supple.contact.face_penetration import face_search_of, find_pinned_overlaps
 from supple.contact.obstacle_kernels import vector_at
@@ -246,7 +247,8 @@ def report_obstacle_contact(problem: Problem, evaluated: bool = False) -> list[C
     overlaps = find_pinned_overlaps(problem.contacts)
     problem.device.active = active
     names = [name for name, _ in problem.model.body_vertices]
-    each = zip(bodies.tolist(), obstacles.tolist(), _with_pinned(faces, overlaps), strict=True)
+    passages = problem.contacts.paths.passages()
+    each = zip(bodies.tolist(), obstacles.tolist(), _with_pinned(faces, overlaps), passages, strict=True)
     return [_member_report(names, problem.contacts.obstacles.names, *member) for member in each]
 
 
@@ -281,8 +283,9 @@ def _member_report(
     on_bodies: list[Sums],
     on_obstacles: list[Sums],
     faces: list[FacePenetration],
+    passages: tuple[VertexPassage, ...],
 ) -> ContactReport:
-    """Assemble the report of one batch member from sums, see `ContactSums`, and penetrated faces."""
+    """Assemble the report of one batch member from sums, see `ContactSums`, faces and passages."""
     contacts = []
     for name, (fx, fy, fz, count, most) in zip(obstacles, on_obstacles, strict=True):
         gap = max(0.0, -most) if most > -NO_OBSTACLE_DISTANCE else None
@@ -292,6 +295,6 @@ def _member_report(
     }
     complementarity = sum(one[AMOUNT] for one in on_bodies)
     return ContactReport(
-        obstacles=ObstacleContactReport(tuple(contacts), forces, complementarity),
+        obstacles=ObstacleContactReport(tuple(contacts), forces, complementarity, passages),
         faces=FacePenetrationReport(tuple(entry for entry in faces if entry.count)),
     )

@@ -42,6 +42,15 @@ UNSOLVED = "unsolved"
 Later frames continue from accelerations that do not balance the forces.
 """
 
+PASSED = "passed"
+"""Name of the time [s] of the first frame in which an obstacle and a body passed through each other, (1, 1).
+
+Nothing brings them back to their sides, so that later frames are wrong although their forces balance.
+"""
+
+MARKS = UNSOLVED, PASSED
+"""Names of the times of frames whose faults remain in all later ones."""
+
 MOTION = {ACCELERATION: 3, EARLIER: 7, AFFINE: 9}
 """Number of values per vertex of each."""
 
@@ -77,8 +86,8 @@ def check_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndar
         if name in MOTION:
             _check_rows(name, (model.vertices, MOTION[name]), values)
             continue
-        if name == UNSOLVED:
-            _check_rows(UNSOLVED, (1, 1), values)
+        if name in MARKS:
+            _check_rows(name, (1, 1), values)
             continue
         if has_friction and name == CONTACTS:
             check_contacts(model, values)
@@ -159,26 +168,26 @@ class HistoryVariables:
     def clear_motions(self, name: str | None = None) -> None:
         """Discard the integrator history, except for one name.
 
-        A different integrator would use it as if no time had passed. Second-order rules keep the mark of an
-        unconverged step.
+        A different integrator would use it as if no time had passed. The mark of a passage remains;
+        second-order rules also keep that of an unconverged step.
         """
-        names = {name, UNSOLVED} if name in (ACCELERATION, EARLIER) else {name}
+        names = {name, *MARKS} if name in (ACCELERATION, EARLIER) else {name, PASSED}
         self.set_motions([{k: v for k, v in motion.items() if k in names} for motion in self.motions()])
 
-    def unsolved_times(self) -> list[float | None]:
-        """Time [s] of the first unconverged frame of a second-order rule, per batch member, or None."""
-        return [float(m[UNSOLVED][0, 0]) if UNSOLVED in m else None for m in self.motions()]
+    def marked_times(self, mark: str) -> list[float | None]:
+        """Time [s] of the first frame with a mark of `MARKS`, per batch member, or None."""
+        return [float(m[mark][0, 0]) if mark in m else None for m in self.motions()]
 
-    def mark_unsolved(self, members: Sequence[int], time: float) -> None:
-        """Mark batch members whose frame at a time [s] did not converge; earlier marks stay."""
-        mark = {UNSOLVED: np.array([[time]])}
-        self.set_motions([mark | m if k in members else m for k, m in enumerate(self.motions())])
+    def mark(self, mark: str, members: Sequence[int], time: float) -> None:
+        """Mark the frame of batch members at a time [s]; earlier marks stay."""
+        new = {mark: np.array([[time]])}
+        self.set_motions([new | m if k in members else m for k, m in enumerate(self.motions())])
 
     def set_variables(self, variables: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Restore history variables of each batch member; missing ones keep scene values."""
         self.set_motions(
             [
-                {name: restored[name] for name in (*MOTION, UNSOLVED) if name in restored}
+                {name: restored[name] for name in (*MOTION, *MARKS) if name in restored}
                 for restored in variables
             ]
         )

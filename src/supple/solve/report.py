@@ -47,7 +47,7 @@ class Outcome(Enum):
     )
     INTERSECTING = (
         "Not converged: forces balance, but surfaces have passed through each other, or an obstacle through "
-        "a face. contact = 'barrier', or a larger stiffness of contact, keeps bodies apart; a finer mesh "
+        "a body. contact = 'barrier', or a larger stiffness of contact, keeps bodies apart; a finer mesh "
         "feels obstacles."
     )
     UNSOLVED_BEFORE = (
@@ -235,6 +235,8 @@ class Report:
         error_estimate: Error estimate: distance of each body from the equilibrium; None if not computed.
         contact: Contact between bodies, with obstacles, and of obstacles in faces; None in scenes without
             obstacles and without contact between bodies.
+        passed_since: Time [s] of the first frame in which an obstacle and a body passed through each other.
+            They may be on the wrong sides since then. None for none.
         notes: Sentences for the user.
         history: Convergence history, if requested.
     """
@@ -262,6 +264,7 @@ class Report:
     momentum_error: float = 0.0
     error_estimate: ErrorEstimate | None = None
     contact: ContactReport | None = None
+    passed_since: float | None = None
     notes: list[str] = field(default_factory=list)
     history: History | None = field(default=None, repr=False)
 
@@ -301,9 +304,10 @@ class Report:
 
         This requires three conditions: the tolerance was met, or a fixed number of iterations ended with an
         relative residual of at most 1e-2; at most `inverted_before` elements are inverted; and no surfaces
-        have passed through each other.
+        have passed through each other, nor a body and an obstacle in this frame or an earlier one.
         """
         intersecting = self.contact is not None and self.contact.is_intersecting
+        intersecting = intersecting or self.passed_since is not None
         return self.outcome.ok and not self.far and not intersecting and self.inverted <= self.inverted_before
 
     @property

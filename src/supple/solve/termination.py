@@ -243,8 +243,7 @@ def suggest_remedies(outcome: Outcome, problem: Problem, contact: ContactReport 
     """Suggestions for a better result."""
     at_limit = outcome is Outcome.ROUNDING_LIMIT and problem.dtype == np.float32
     suggestions = ["precision='float64' would get further"] if at_limit else []
-    faces = None if contact is None else contact.faces
-    return suggestions if faces is None else suggestions + faces.sentences
+    return suggestions if contact is None else suggestions + contact.sentences
 
 
 def save_finite_states(problem: Problem, run: Run, latest: Balances, checkpoint: np.ndarray) -> None:

@@ -8,10 +8,11 @@ from time import perf_counter
 import numpy as np
 
 from supple.config.stop_criteria import StopCriteria
+from supple.contact.rigid_passage import RigidPassage
 from supple.kernels import compilation
 from supple.model.model import Model, Step, latest_model, wind_forces, with_bodies_at
 from supple.problem import Problem
-from supple.problem.history_variables import HistoryVariables
+from supple.problem.history_variables import PASSED, UNSOLVED, HistoryVariables
 from supple.problem.material_update import changing_materials
 from supple.problem.states import positions_from, to_float64
 from supple.solve.float_range import check_float_range
@@ -124,6 +125,9 @@ class TimeLoop:
         self._interrupted = True
         problem.device.assign(self._frame_start, problem.u)
         self._history_start = problem.history.get_variables()
+        if problem.contacts:
+            problem.contacts.paths.clear_passages()
+        rigid = RigidPassage(problem.contacts) if problem.contacts.rigid else None
         times = [self.time + k * schedule.step for k in range(1, schedule.substeps)]
         times.append(
             self.origin + (self.index + 1) * schedule.dt
@@ -139,9 +143,14 @@ class TimeLoop:
             reports.append(solve_batch(problem, self.solver, self.stop, *limits))
         self.index += 1
         self._velocities_current = self._interrupted = False
+        passed = [any(map(has_passed, member_reports)) for member_reports in zip(*reports, strict=True)]
         frame_reports = [merge_reports(list(member_reports)) for member_reports in zip(*reports, strict=True)]
         if any(report.outcome is Outcome.FAILED for report in frame_reports):
             self._revert_failed()
+        for rigid_body, name in [] if rigid is None else rigid.find():
+            frame_reports[0].notes.append(f"the rigid body {rigid_body!r} passed through a face of {name!r}")
+            passed[0] = True
+        mark_passed(problem.history, frame_reports, passed, self.time)
         if self._rule is not None:
             mark_unsolved(problem.history, frame_reports, schedule.integrator, self.time)
         for member, report in enumerate(frame_reports):
@@ -340,7 +349,7 @@ def mark_unsolved(history: HistoryVariables, reports: list[Report], integrator: 
         integrator: Name of the integrator.
         time: Time of the frame [s].
     """
-    unsolved = history.unsolved_times()
+    unsolved = history.marked_times(UNSOLVED)
     for report, since in zip(reports, unsolved, strict=True):
         if since is not None and report.outcome.ok and not report.far:
             report.outcome = Outcome.UNSOLVED_BEFORE
@@ -351,7 +360,39 @@ def mark_unsolved(history: HistoryVariables, reports: list[Report], integrator: 
     lost = [not report.outcome.ok or report.far for report in reports]
     new = [k for k, is_lost in enumerate(lost) if is_lost and unsolved[k] is None]
     if new:
-        history.mark_unsolved(new, time)
+        history.mark(UNSOLVED, new, time)
+
+
+def has_passed(report: Report) -> bool:
+    """True if an obstacle and a body passed through each other in a step."""
+    return report.contact is not None and report.contact.has_passed
+
+
+def mark_passed(history: HistoryVariables, reports: list[Report], passed: list[bool], time: float) -> None:
+    """Mark frames with and after a passage of obstacles through bodies, or of bodies through obstacles.
+
+    Whether they have since returned to their sides is unknown: no later frame counts as converged until
+    positions or another state are set.
+
+    Args:
+        history: History variables of the batch members, in which the time of the passage is stored.
+        reports: Reports of the frame, one per batch member, which are changed.
+        passed: True for batch members with a passage in this frame.
+        time: Time of the frame [s].
+    """
+    new = [k for k, since in enumerate(history.marked_times(PASSED)) if passed[k] and since is None]
+    if new:
+        history.mark(PASSED, new, time)
+    for report, since in zip(reports, history.marked_times(PASSED), strict=True):
+        report.passed_since = since
+        if since is not None and report.outcome is Outcome.CONVERGED:
+            report.outcome = Outcome.INTERSECTING
+        if since is not None and since < time:
+            report.notes.append(
+                f"an obstacle and a body passed through each other in the frame at {since:.6g} s, and may be "
+                "on the wrong sides since then: start again from a frame before it, or from positions and "
+                "velocities"
+            )
 
 
 def merge_reports(reports: list[Report]) -> Report:

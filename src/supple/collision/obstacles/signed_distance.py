@@ -77,7 +77,7 @@ def _cylinder(half, radius, x, y, z):
 
 
 @device_function
-def _in_frame(shapes, k, x, y, z):
+def distance_in_frame(shapes, k, x, y, z):
     """(d, n) in the frame of the shape."""
     rows = shapes.rows
     kind, a, b = rows[k, KIND], rows[k, SIZE], rows[k, SIZE + 1]
@@ -127,7 +127,7 @@ def distance(shapes, k, x):
     rows = shapes.rows
     p = x[0] - rows[k, POSE + 9], x[1] - rows[k, POSE + 10], x[2] - rows[k, POSE + 11]
     x, y, z = _rows_times(rows, k, p)
-    d, a, b, c = _in_frame(shapes, k, x, y, z)
+    d, a, b, c = distance_in_frame(shapes, k, x, y, z)
     side = rows[k, SIDE]
     n = (
         side * (rows[k, POSE] * a + rows[k, POSE + 3] * b + rows[k, POSE + 6] * c),
