@@ -28,6 +28,7 @@ LAYERS = [
         "contact.obstacle_contact",
         "contact.obstacle_kernels",
         "contact.obstacle_report",
+        "contact.paths",
         "contact.prescribed_motion",
         "contact.contact_report",
         "contact.trust_region",
