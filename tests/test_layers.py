@@ -29,6 +29,7 @@ LAYERS = [
         "contact.obstacle_contact",
         "contact.obstacle_kernels",
         "contact.obstacle_report",
+        "contact.paths",
         "contact.prescribed_motion",
         "contact.report",
         "contact.trust_region",
