@@ -52,7 +52,7 @@ needs_xdg = pytest.mark.skipif(sys.platform != "linux", reason="the cache is mov
 def test_second_process_compiles_nothing(tmp_path):
     seconds, log = printed_by(SOLVE, tmp_path)
     assert seconds > 0
-    assert "LOG compiling iterations (once on this machine, then cached)" in log
+    assert "LOG compiling run_iterations (once on this machine, then cached)" in log
     assert any(tmp_path.rglob("*.nbc"))
     seconds, log = printed_by(SOLVE, tmp_path)
     assert seconds == 0

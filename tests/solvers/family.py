@@ -88,7 +88,7 @@ def terms(run: ElementRun) -> tuple[int, int]:
 
 def by_element(run: ElementRun, term: int, values: np.ndarray) -> np.ndarray:
     """(elements, fields) from the (1, rows, fields, lanes) that a projection stores."""
-    element = run._batches(term).element
+    element = run._element_batches(term).element
     out = np.full((element.max() + 1, values.shape[2]), np.nan)
     out[element[element >= 0]] = values[0].transpose(0, 2, 1)[element >= 0]
     return out

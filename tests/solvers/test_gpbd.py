@@ -74,7 +74,7 @@ def test_gpbd_with_linear_compliance_is_xpbd(solver):
     v[-1] = 0
     problem = spring_step(model, 0.02, v)
     run = solver.begin(problem)
-    element = run._batches(0).element
+    element = run._element_batches(0).element
     term, x, W = model.terms[0], family.predicted(problem, run), run.weights[:-1]
     d = np.zeros((len(term.vertices), 2, 3))
     for _ in range(3):

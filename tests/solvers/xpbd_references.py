@@ -34,7 +34,7 @@ class Reference:
         self.x = family.predicted(problem, run)
         self.lam = np.zeros((len(self.term.vertices), 2))
         self.total = np.zeros((len(self.term.vertices), 2, 4, 3))
-        element = run._batches(0).element
+        element = run._element_batches(0).element
         self.order = element[element >= 0]
 
     def constraints(self, e):
