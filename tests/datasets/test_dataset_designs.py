@@ -222,7 +222,9 @@ def test_claims_of_npz_tables_are_checked_before_they_are_read(tmp_path):
     np.lib.format.write_array_header_1_0(head, header)
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("g.npy", head.getvalue())
-    with pytest.raises(DatasetError, match=r"a\.npz is damaged: 'g' of shape .*80 GB, which are not in the file"):
+    with pytest.raises(
+        DatasetError, match=r"a\.npz is damaged: 'g' of shape .*80 GB, which are not in the file"
+    ):
         draw(load_spec(table_spec(tmp_path, "a.npz")))
 
 

@@ -60,7 +60,9 @@ def joined_blocks(joint):
     contact = supple.Contact("weak" if joint == "weak contact" else "none")
     scene = supple.Scene(quasistatic=False, dt=STEP, frames=FRAMES, contact=contact)
     first, second = (
-        scene.add_solid(supple.block(n).translated((k, 0, 0)), supple.Corotated(young=1e5, poisson=0.3), density=d)
+        scene.add_solid(
+            supple.block(n).translated((k, 0, 0)), supple.Corotated(young=1e5, poisson=0.3), density=d
+        )
         for k, n, d in ((0, 2, 1e3), (1, 2 if joint == "spring" else 3, 5e2))
     )
     side = first.where(lambda X: X[:, 0] >= 1)

@@ -130,9 +130,7 @@ def _plots(manifest: dict[str, Any]) -> list[Figure]:
             values = np.array([frame[name] for frame in frames], float)
             options = {"size": PLOT_SIZE, "logarithmic": name == "relative_residual"}
             options |= {"tolerance": tolerance} if name == "relative_residual" else {}
-            plots.append(
-                draw_figure(f"{_title(name)} of each frame", frames_plot, values, label, **options)
-            )
+            plots.append(draw_figure(f"{_title(name)} of each frame", frames_plot, values, label, **options))
     return plots
 
 
