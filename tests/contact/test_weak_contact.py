@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from supple.contact.weak import report_penalty_contact
 
 import supple
+from supple.problem import Problem
 from supple.solve.termination import check_intersections
 
 
@@ -158,6 +160,19 @@ def test_intersecting_blocks_are_not_converged():
     separate = replace(contact, bodies=replace(contact.bodies, max_penetration=0.0))
     assert check_intersections(supple.Outcome.CONVERGED, separate) is supple.Outcome.CONVERGED
     assert not supple.Outcome.INTERSECTING.ok
+
+
+@pytest.mark.parametrize("depth", [-0.1, 0.02, 0.3])
+def test_solids_beyond_the_search_depth_have_passed_each_other(depth):
+    """Without contacts between them, nothing was deep: such a state counted as converged."""
+    scene = in_series(0.0)
+    problem = Problem(supple.scene.build_model(scene), "float64")
+    x = problem.model.rest.copy()
+    x[scene.bodies[1].vertices] -= (0.04, depth, 0.07)
+    problem.positions = x
+    report = report_penalty_contact(problem)
+    assert report.is_intersecting == (depth > 0)
+    assert report.max_penetration == pytest.approx(max(depth, 0), abs=0.003)
 
 
 @pytest.mark.parametrize("height", [0.5, 1.2], ids=["through", "above"])

@@ -8,6 +8,8 @@ from problems import HAND_WRITTEN, cantilever, face, material
 
 import supple
 from supple import Outcome
+from supple.solve.load_stepping import calls_for_shorter_steps
+from supple.solve.loop import solve
 
 
 def squeezed(name, by, cells=(8, 2, 2)):
@@ -111,3 +113,59 @@ def test_stagnating_batch_is_reached_in_shorter_steps(by):
     scene.pins[-1] = replace(scene.pins[-1], motion=pulled[0])
     reference = supple.equilibrium(scene, load_steps=8)
     np.testing.assert_allclose(distant.positions, reference.positions, atol=1e-4)
+
+
+def pressed_pad(way):
+    """A pad, and a plate above it that moves down as a whole."""
+    scene = supple.Scene(gravity=(0, 0, 0), contact="weak")
+    pad = scene.add_solid(supple.block((3, 6, 3), (0.5, 1, 0.5)), supple.Corotated(young=1e5, poisson=0.3))
+    plate = supple.block((4, 1, 4), (0.8, 0.2, 0.8), origin=(-0.15, 1.01, -0.15))
+    scene.pin(pad.where(face(1, 0)))
+    body = scene.add_solid(plate, supple.Corotated(young=1e5, poisson=0.3))
+    scene.pin(body.all, motion=supple.Translate((0, -way, 0)))
+    return scene
+
+
+def test_surfaces_that_pass_each_other_at_once_meet_in_shorter_steps():
+    """At once, the plate jumps into the pad by more than the search depth: converged, and without force."""
+    result, stepped = (supple.equilibrium(pressed_pad(0.15), load_steps=steps) for steps in (1, 4))
+    assert result.report.outcome is stepped.report.outcome is supple.Outcome.CONVERGED
+    forces = [each.report.contact.bodies.forces["solid0"][1] for each in (result, stepped)]
+    assert forces[0] == pytest.approx(forces[1], rel=1e-2)
+    assert forces[0] < -1000
+    assert any("longer ones did not converge" in note for note in result.report.notes)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "residual", "expected"),
+    [
+        (Outcome.STAGNATED, 1e-3, True),
+        (Outcome.FAILED, np.inf, True),
+        (Outcome.INTERSECTING, 1e-5, True),
+        (Outcome.ROUNDING_LIMIT, 0.3, True),
+        (Outcome.ROUNDING_LIMIT, 1e-3, False),
+        (Outcome.MAX_ITERATIONS, 0.3, False),
+        (Outcome.CONVERGED, 1e-5, False),
+    ],
+)
+def test_outcomes_that_call_for_shorter_steps(outcome, residual, expected):
+    report = replace(supple.equilibrium(squeezed("corotated", 0.01)).report, outcome=outcome)
+    assert calls_for_shorter_steps(replace(report, relative_residual=residual)) is expected
+
+
+def test_nothing_is_repeated_where_no_step_would_differ(monkeypatch):
+    """Without loads and motions, an equilibrium that intersects is solved once."""
+    solves = []
+
+    def intersecting(*args):
+        report = solve(*args)
+        solves.append(report)
+        return replace(report, outcome=Outcome.INTERSECTING)
+
+    monkeypatch.setattr("supple.solve.load_stepping.solve", intersecting)
+    for way, count in ((0.0, 1), (0.02, 4)):
+        solves.clear()
+        result = supple.equilibrium(pressed_pad(way))
+        assert result.report.outcome is Outcome.INTERSECTING
+        assert len(solves) <= count
+        assert len(solves) > 1 or way == 0

@@ -23,7 +23,7 @@ from supple.scene.scene import scene_of
 from supple.scene.variations import conditions
 from supple.solve.call_options import Options, Request, check_callbacks, resolve_request, takes_options
 from supple.solve.float_range import check_float_range
-from supple.solve.load_stepping import CUTBACK_OUTCOMES, solve_along
+from supple.solve.load_stepping import calls_for_shorter_steps, solve_along
 from supple.solve.loop import make_device, solve_batch
 from supple.solve.report import Report
 from supple.solvers import Solver
@@ -171,7 +171,7 @@ class BatchSolver:
             self._problem = make_problem_under(self._model, chunk, request.backend)
         reports = solve_batch(self._problem, request.solver, request.stop, began=began)
         for member, c in enumerate(chunk):
-            if reports[member].outcome in CUTBACK_OUTCOMES and c.path is not None:
+            if calls_for_shorter_steps(reports[member]) and c.path is not None:
                 reports[member] = self._solve_along_path(member, c, reports[member])
         if self._batched:
             for report in reports:

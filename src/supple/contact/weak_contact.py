@@ -42,6 +42,9 @@ MAX_FORCE_CHANGE, MAX_RESIDUAL_CHANGE, MIN_FORCE_CHANGE = 1e-2, 0.5, 1e-4
 most the first fraction of the largest force and the second fraction of the residual; at convergence, by at
 most the third fraction of the largest force."""
 
+MIN_STRENGTH = 1e-6
+"""Strength of contacts, relative to those of whole triangles, below which they are rounding."""
+
 DETECTION_INTERVAL = 10
 """Iterations between contact updates."""
 
@@ -128,10 +131,34 @@ class WeakContact(DynamicTerm):
         return np.maximum(approach, approach.T)
 
     def max_penetration(self, problem: Problem) -> float:
-        """Largest depth of passed surfaces [m], beyond that by which bodies that touch at rest yield."""
+        """Largest depth of passed surfaces [m], beyond that by which bodies that touch at rest yield.
+
+        Solids that intersect without contact forces have passed each other by more than the search depth.
+        """
         contacts = self.detect(problem)
-        approach = self.rest_approach[self._bodies(contacts)]
-        return max(0.0, -float((contacts.distance + approach).min(initial=0.0)))
+        first, second = self._bodies(contacts)
+        distance = contacts.distance + self.rest_approach[first, second]
+        depth = -float(distance.min(initial=0.0))
+        pushing = (distance < contacts.thickness) & (contacts.strength > MIN_STRENGTH)
+        first, second = first[pushing], second[pushing]
+        x = problem.positions
+        apart = ~self._overlapping_boxes(x)
+        apart[first, second] = apart[second, first] = True
+        if not apart.all():
+            crossings = find_crossings(self.surfaces, x, problem.device)
+            depths = [max(each.depth, self.reach) for each in crossings if not apart[each.bodies]]
+            depth = max([depth, *depths])
+        return max(0.0, depth)
+
+    def _overlapping_boxes(self, x: np.ndarray) -> np.ndarray:
+        """(bodies, bodies) True for two solids whose bounding boxes overlap, at positions x (n, 3) [m]."""
+        flat, body = self.surfaces.flat, self.surfaces.body
+        low, high = np.full((len(flat), 3), np.inf), np.full((len(flat), 3), -np.inf)
+        np.minimum.at(low, body, x)
+        np.maximum.at(high, body, x)
+        overlap = (np.maximum(low[:, None], low[None]) < np.minimum(high[:, None], high[None])).all(axis=2)
+        solid = ~(flat[:, None] | flat[None])
+        return np.asarray(overlap & solid & ~np.eye(len(flat), dtype=bool))
 
     def detect(self, problem: Problem) -> ContactPairs:
         """Find contacts at the positions of the problem, on its device."""

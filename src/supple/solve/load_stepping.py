@@ -17,7 +17,7 @@ from supple.model.model import Conditions, Model
 from supple.model.state import State
 from supple.problem import Problem
 from supple.solve.loop import Callback, solve
-from supple.solve.report import Outcome, Report
+from supple.solve.report import FAR_RELATIVE_RESIDUAL, Outcome, Report
 from supple.solvers import Solver
 from supple.support.text import pluralize
 
@@ -27,8 +27,9 @@ MIN_STEP = Fraction(1, 1024)
 MIN_CUTBACK = Fraction(1, 64)
 """Smallest step after solves that did not converge, relative to the requested step."""
 
-CUTBACK_OUTCOMES = {Outcome.STAGNATED, Outcome.FAILED}
-"""Outcomes after which the step is halved and repeated."""
+MIN_INTERSECTION_CUTBACK = Fraction(1, 4)
+"""Smallest step after solves whose surfaces passed each other, relative to the requested step. Surfaces that pass
+in such steps, too, yield to the forces rather than jump."""
 
 MIN_SECONDS = 1e-3
 """Time limit of a solve if previous solves have spent the whole budget [s]."""
@@ -38,8 +39,10 @@ class LoadStepping:
     """Sequence of solves under increasing loads and motions, with step cutback.
 
     Steps with infinite forces at their start are halved, unless the solver recovers from such a start. A step
-    whose solve stagnates or fails is halved and repeated from the last converged step, down to
-    `MIN_CUTBACK`. If that fails too, the first failed solve is the result. Limits apply to each solve.
+    whose solve fails, stagnates or reaches the limit of rounding far from balance is halved and repeated from
+    the last converged step, down to `MIN_CUTBACK`; one in which surfaces passed each other, down to
+    `MIN_INTERSECTION_CUTBACK`. If that fails too, the first failed solve is the result. Limits apply to each
+    solve.
     The time limit applies to all of them: the remaining time is allotted in proportion to step lengths.
 
     Args:
@@ -68,7 +71,7 @@ class LoadStepping:
         self._problem, self._solver, self._stop, self._steps = problem, solver, stop, steps
         self._callback, self._record_history, self._began = callback, record_history, began
         self._reached, self._stride = Fraction(0), Fraction(1, steps)
-        self._longest, self._smallest = self._stride, self._stride * MIN_CUTBACK
+        self._longest, self._intersects, self._has_cut = self._stride, False, False
         self._state, self._remaining = problem.state, stop.time_limit
         self._failed: tuple[Fraction, Report, State] | None = None
         self._allows_cutback, self._inverted = True, False
@@ -89,7 +92,7 @@ class LoadStepping:
                 continue
             if self._failed is not None and not report.outcome.ok:
                 target, report = self._give_up(self._failed)
-            self._accept(target)
+            self._accept(target, report)
             yield float(target), self._summary(report) if target == 1 else report
 
     def _begin(self) -> Fraction:
@@ -135,18 +138,20 @@ class LoadStepping:
 
     def _cut_back(self, target: Fraction, report: Report) -> bool:
         """Halve a step whose solve failed; False if it converged or no shorter step is allowed."""
-        if not self._allows_cutback or report.outcome not in CUTBACK_OUTCOMES:
+        if not self._allows_cutback or self._intersects or not calls_for_shorter_steps(report):
             return False
         if self._apply is apply_fraction and not _has_load_path(self._problem.model):
             return False
         if self._failed is None:
             self._failed = target, report, self._problem.state
         in_time = self._remaining is None or self._remaining > MIN_SECONDS
-        if self._stride / 2 < self._smallest or not in_time:
+        passed = report.outcome is Outcome.INTERSECTING
+        smallest = (MIN_INTERSECTION_CUTBACK if passed else MIN_CUTBACK) / self._steps
+        if self._stride / 2 < smallest or not in_time:
             return False
         self._restore_accepted()
         self._stride /= 2
-        self._longest = self._stride
+        self._longest, self._has_cut = self._stride, True
         return True
 
     def _restore_accepted(self) -> None:
@@ -170,11 +175,12 @@ class LoadStepping:
         self._problem.state = state
         return target, report
 
-    def _accept(self, target: Fraction) -> None:
+    def _accept(self, target: Fraction, report: Report) -> None:
         """Accept a step; double the step length up to the longest allowed one."""
         if self._failed is not None and target >= self._failed[0]:
             self._failed = None
         self._reached, self._stride = target, min(2 * self._stride, self._longest)
+        self._intersects = report.outcome is Outcome.INTERSECTING
         self._accepted += 1
         if target < 1:
             self._state = self._problem.state
@@ -188,8 +194,7 @@ class LoadStepping:
         if self._accepted > 1:
             why = ""
             if self._accepted > self._steps:
-                cut = self._longest < Fraction(1, self._steps)
-                reason = "did not converge" if cut else "would turn elements inside out at once"
+                reason = "did not converge" if self._has_cut else "would turn elements inside out at once"
                 why = f": longer ones {reason}"
             notes.append(f"loads and motions grew in {pluralize(self._accepted, 'step')}{why}")
         return replace(
@@ -200,6 +205,14 @@ class LoadStepping:
             setup_seconds=sum(report.setup_seconds for report in solves),
             notes=notes,
         )
+
+
+def calls_for_shorter_steps(report: Report) -> bool:
+    """True for solves that may converge if loads and motions grow in shorter steps."""
+    far = report.relative_residual > FAR_RELATIVE_RESIDUAL
+    return report.outcome in (Outcome.STAGNATED, Outcome.FAILED, Outcome.INTERSECTING) or (
+        report.outcome is Outcome.ROUNDING_LIMIT and far
+    )
 
 
 def solve_along(
@@ -262,6 +275,9 @@ def apply_fraction(problem: Problem, fraction: float) -> None:
 
 def _has_load_path(model: Model) -> bool:
     """True if loads or motions vary along the continuation path."""
-    changes = model.varying or model.changing or model.dynamic_terms or model.obstacles is not None
-    moves = not np.array_equal(model.prescribed(0.0), model.prescribed(np.inf))
-    return bool(changes) or moves or bool(np.any(model.force))
+    updated = any(model.terms[index].family != "contact" for index, _ in model.dynamic_terms)
+    obstacles = model.obstacles
+    moves = not np.array_equal(model.prescribed(0.0), model.prescribed(np.inf)) or (
+        obstacles is not None and not np.array_equal(obstacles.poses(0.0), obstacles.poses(np.inf))
+    )
+    return bool(model.varying or model.changing or updated or moves or np.any(model.force))
