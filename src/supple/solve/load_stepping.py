@@ -28,8 +28,8 @@ MIN_CUTBACK = Fraction(1, 64)
 """Smallest step after solves that did not converge, relative to the requested step."""
 
 MIN_INTERSECTION_CUTBACK = Fraction(1, 4)
-"""Smallest step after solves whose surfaces passed each other, relative to the requested step. Surfaces that pass
-in such steps, too, yield to the forces rather than jump."""
+"""Smallest step after solves whose surfaces passed each other, relative to the requested step. Surfaces that
+pass in such steps, too, yield to the forces rather than jump."""
 
 MIN_SECONDS = 1e-3
 """Time limit of a solve if previous solves have spent the whole budget [s]."""
