@@ -15,7 +15,7 @@ import supple
 from supple import BPXPBD, FPXPBD, GPBD, PBD, XPBD, BlockXPBD, Newton
 from supple.config.stop_criteria import StopCriteria
 from supple.io.machine import machine
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 from supple_papers.common import clamped_scene, time_step_problem
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.json"

@@ -32,7 +32,7 @@ from supple.io.machine import machine
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 from supple.terms import bending_terms
 
 RESULTS = Path(__file__).parent / "results" / "cloth.json"

@@ -65,7 +65,7 @@ def residual(x: np.ndarray, start: np.ndarray, velocity: np.ndarray) -> float:
 def of_supple(start: np.ndarray, velocity: np.ndarray, bending: bool, solver: Any) -> dict[int, tuple]:
     """Milliseconds of some iterations, and the positions after them."""
     import supple
-    from supple.solve.loop import make_problem
+    from supple.solve.batch_solve import make_problem
 
     model = supple.scene.build_model(scene(bending), quasistatic=False)
     problem = make_problem(model, True, supple.Backend("cpu", "float32", 1))

@@ -22,7 +22,7 @@ import numpy as np
 import supple
 from supple.io.machine import machine
 from supple.problem import Problem
-from supple.solve.loop import make_device
+from supple.solve.batch_solve import make_device
 from supple_papers.bnh import beam, clamped_body
 from supple_papers.common import begin_time_step, ms_per_sweep
 

@@ -32,8 +32,8 @@ from contact_cases import CASES, FULL, Size
 import supple
 from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import Surfaces
-from supple.contact.contact_report import ContactReport
-from supple.contact.dynamic_terms import DynamicTerms
+from supple.contact.state.contact_report import ContactReport
+from supple.contact.state.dynamic_term_updates import DynamicTerms
 from supple.io.machine import machine
 from supple.kernels import compilation, default_threads
 from supple.problem import Problem

@@ -25,7 +25,7 @@ import supple
 from supple.config.stop_criteria import StopCriteria
 from supple.io.machine import machine
 from supple.model.model import Model
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "solvers"))

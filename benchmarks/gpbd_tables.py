@@ -24,7 +24,7 @@ import numpy as np
 
 import supple
 from supple.io.machine import machine
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 
 RESULTS = Path(__file__).parent / "results" / "gpbd_tables.json"
 STEP, SUBSTEPS, FRAMES = 1e-4, 50, 8

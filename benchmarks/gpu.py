@@ -26,7 +26,7 @@ from supple.io.machine import machine
 from supple.kernels import end_phase, kernel
 from supple.kernels.cuda import require_device
 from supple.problem import Problem
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 from supple.solvers import SOLVERS
 
 TARGETS = {31: 25, 63: 100, 127: 900}

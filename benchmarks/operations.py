@@ -18,7 +18,7 @@ from supple.config.backend import Backend
 from supple.kernels import gather, lanes_of, store
 from supple.kernels.simd.pack import FAST_FLAGS
 from supple.model.model import Model
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 from supple.terms import vertex_force
 
 ARITHMETIC = re.compile(r"= f(add|sub|mul|div|neg)\b[^<]*<\d+ x (?:float|double)>")

@@ -25,7 +25,7 @@ from supple.io.machine import machine
 from supple.kernels import RECORD, gather, like
 from supple.materials import MATERIALS, hessian_bound, traction
 from supple.model.model import Model
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 from supple.terms import Incidence, TetElasticity, vertex_force
 from supple.terms.base.elastic import corners, force_volume, measure, shape_gradients
 from supple.terms.tet import TetRows

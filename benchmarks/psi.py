@@ -27,7 +27,7 @@ from supple.config.backend import Backend
 from supple.io.machine import machine
 from supple.materials import MATERIALS, Gent, Material
 from supple.materials.parameters import Pa
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from psi_only_materials import PSI_ONLY, StretchedCorotated

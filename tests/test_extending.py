@@ -25,7 +25,7 @@ from supple.materials import (
     stress_coefficients,
 )
 from supple.problem import Problem
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 from supple.solvers import SOLVERS
 from supple.solvers.elementwise.gather import load_element, matvec_each, scatter_corners, shift_corners
 from supple.solvers.elementwise.projection import Projection, project, projects

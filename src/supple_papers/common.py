@@ -13,7 +13,7 @@ from supple.config.stop_criteria import StopCriteria
 from supple.meshes.proximity_queries import closest_in_body
 from supple.model.model import Model
 from supple.problem import Problem
-from supple.solve.loop import make_device, solve
+from supple.solve.batch_solve import make_device, solve
 from supple.solvers import Solver
 from supple_papers.measurements import Measurements
 

@@ -11,7 +11,7 @@ from supple import PBNG
 from supple.config.stop_criteria import StopCriteria
 from supple.model.model import Model
 from supple.problem import Problem
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 from supple.solvers import Solver
 from supple_papers.common import clamped_scene, time_step_problem
 from supple_papers.measurements import Measurements, Quantities

@@ -11,7 +11,7 @@ import numpy as np
 import supple
 from supple import PBNG, XPBD, Newton
 from supple.config.stop_criteria import StopCriteria
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 from supple_papers.common import (
     PLAIN,
     SOFT,
@@ -344,7 +344,7 @@ def _measure_times(measurements: Measurements) -> Quantities:
         problem.balance()
         matrix = run.assembly.hessian("projected")
     overhead = (perf_counter() - began) / 3
-    from supple.linear.solvers import gauss_seidel
+    from supple.linear.linear_solvers import gauss_seidel
 
     b = np.ones(matrix.shape[0])
     gauss_seidel(matrix, b, 0.0, 1)

@@ -12,7 +12,7 @@ import supple
 from supple import PBNG, XPBD, Newton
 from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 from supple_papers.common import (
     PLAIN,
     SOFT,

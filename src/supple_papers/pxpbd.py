@@ -11,7 +11,7 @@ import supple
 from supple import BPXPBD, FPXPBD, XPBD, Newton
 from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 from supple_papers import bars, muscles, pxpbd_contact, pxpbd_grid
 from supple_papers.common import (
     SOFT,

@@ -140,7 +140,7 @@ def test_resumed_motion_is_bitwise_identical_and_its_state_has_forces():
 
 
 def test_saved_frames_have_the_friction_of_the_run():
-    from supple.contact.dynamic_terms import evaluate_dynamic_terms
+    from supple.contact.state.dynamic_term_updates import evaluate_dynamic_terms
 
     scene = on_slope(0.45)
     *_, frame = supple.simulate(scene, solver=supple.PBNG(), frames=6, tolerance=1e-5)

@@ -7,12 +7,12 @@ from fake_device import fake_device  # noqa: F401
 import supple
 from supple.collision.obstacles.passage import passage_fraction
 from supple.collision.obstacles.signed_distance import Shapes
-from supple.contact.obstacle_report import report_obstacle_contact
 from supple.contact.rigid_passage import crossed_triangles
+from supple.contact.state.obstacle_report import report_obstacle_contact
 from supple.kernels import kernel
 from supple.problem import Problem
 from supple.scene.shapes.surface_shapes import SurfaceShape
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 
 CLOTH = supple.materials.PlaneStressStVK(young=5e5, poisson=0.3)
 

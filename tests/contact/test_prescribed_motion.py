@@ -6,7 +6,7 @@ import pytest
 from surface_cases import intersects
 
 import supple
-from supple.contact import prescribed_motion as leading
+from supple.contact.state import prescribed_motion
 
 AXIS = np.array([0.0, 0.25])
 """Rotation axis of the mat: y and z [m]."""
@@ -38,20 +38,20 @@ def mat(angle=2.0, duration=0.1, cells=8, against=True):
 @pytest.fixture
 def slow(monkeypatch):
     """Allow no additional iterations for prescribed motions, as for pins that push bodies ahead of them."""
-    monkeypatch.setattr(leading, "MIN_PIN_FRACTION", np.inf)
+    monkeypatch.setattr(prescribed_motion, "MIN_PIN_FRACTION", np.inf)
 
 
 @pytest.fixture
 def seen(monkeypatch):
     """Recorded positions of pins after every check."""
-    pin_targets, pursue = [], leading.PinMotion.advance
+    pin_targets, pursue = [], prescribed_motion.PinMotion.advance
 
     def watched(own, *limits):
         moved = pursue(own, *limits)
         pin_targets.append(own.states.positions[0, own.model.pinned])
         return moved
 
-    monkeypatch.setattr(leading.PinMotion, "advance", watched)
+    monkeypatch.setattr(prescribed_motion.PinMotion, "advance", watched)
     return pin_targets
 
 

@@ -11,8 +11,8 @@ import supple
 from supple.collision import distances_to
 from supple.config.backend import Backend
 from supple.config.stop_criteria import StopCriteria
-from supple.contact.obstacle_report import report_obstacle_contact
-from supple.solve.loop import make_problem, solve
+from supple.contact.state.obstacle_report import report_obstacle_contact
+from supple.solve.batch_solve import make_problem, solve
 from supple.terms.contact.penalty import force_change, forces_on_bodies, forces_on_vertices
 
 

@@ -11,7 +11,7 @@ from problems import face, material
 import supple
 from supple.linear import Assembly, Multilevel, pcg
 from supple.materials import Parameter
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -17,7 +17,7 @@ from supple.linear.assembly.hessian import Assembly
 from supple.materials import MATERIALS, hessian_bound, psi, stress, stress_differential
 from supple.problem import Problem
 from supple.scene import load_scene, scene_schema
-from supple.solve.loop import StopCriteria, solve
+from supple.solve.batch_solve import StopCriteria, solve
 
 MESH = supple.block((3, 2, 2), size=(1.5, 1, 1))
 

@@ -10,7 +10,7 @@ import supple
 from supple.linear.assembly.hessian import Assembly
 from supple.postprocess import modes
 from supple.postprocess.evaluate import evaluate_model
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 
 MEMBRANE = supple.materials.PlaneStressStVK(young=1e5, poisson=0.3)
 

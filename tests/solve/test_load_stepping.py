@@ -8,8 +8,8 @@ from problems import HAND_WRITTEN, cantilever, face, material
 
 import supple
 from supple import Outcome
+from supple.solve.batch_solve import solve
 from supple.solve.load_stepping import calls_for_shorter_steps
-from supple.solve.loop import solve
 
 
 def squeezed(name, by, cells=(8, 2, 2)):

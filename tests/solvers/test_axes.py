@@ -9,7 +9,7 @@ from problems import HAND_WRITTEN, NEWTONS, PBNGS, PRECISIONS, affine, face, mat
 import supple
 from supple import Newton, Outcome
 from supple.problem import Problem
-from supple.solve.loop import StopCriteria, solve
+from supple.solve.batch_solve import StopCriteria, solve
 
 ELEMENTWISE = {name: method for name, (method, _) in family.METHODS.items()} | {
     "gpbd jacobi": supple.GPBD(sweep="jacobi"),
@@ -269,7 +269,7 @@ def test_hessian_of_newton_is_that_of_the_residual():
     scene = turned(rotations(1, seed=3)[0], np.array([3.0, -9.0, 2.0]), material("corotated"))
     problem = Problem(supple.scene.build_model(scene), "float64")
     problem.begin_step(np.inf)
-    supple.solve.loop.solve(problem, Newton(), StopCriteria(max_iterations=1))
+    supple.solve.batch_solve.solve(problem, Newton(), StopCriteria(max_iterations=1))
     assembly = Assembly(problem)
     H, u, model = assembly.hessian("exact").toarray(), problem.u.copy(), problem.model
     random = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import supple
 from supple import BPXPBD, PBD, PBNG, XPBD, Newton
 from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 
 
 def bar(young=1e4, kind=supple.Corotated, **options):

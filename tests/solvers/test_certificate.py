@@ -10,7 +10,7 @@ from problems import HAND_WRITTEN, cantilever, face, material, membrane, net, ti
 import supple
 from supple import PBNG, Outcome, StopCriteria
 from supple.scene import build_model
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 from supple.solvers import Hybrid
 from supple.solvers.newton_methods.error_estimate import estimate_error
 
@@ -146,7 +146,7 @@ def test_unstable_equilibria_are_reported():
     body = scene.add_solid(supple.block((2, 20, 2), (0.1, 1, 0.1)), material("corotated", young=1e5))
     scene.pin(body.where(face(1, 0)))
     scene.pin(body.where(face(1, 1)), motion=supple.Translate((0, -0.15, 0)))
-    problem = supple.solve.loop.make_problem(scene, True, supple.Backend())
+    problem = supple.solve.batch_solve.make_problem(scene, True, supple.Backend())
     problem.positions = problem.model.rest * [1, 0.85, 1]
     error_estimate = estimate_error(problem)
     assert not error_estimate.stable
@@ -168,7 +168,7 @@ def test_vanishing_forces_away_from_rest_are_not_stable():
     """With all vertices at one point stable neo-Hookean has no forces, but large energy."""
     scene = supple.Scene(gravity=(0, 0, 0))
     scene.add_solid(supple.block(2), material("stable_neo_hookean"))
-    problem = supple.solve.loop.make_problem(scene, True, supple.Backend())
+    problem = supple.solve.batch_solve.make_problem(scene, True, supple.Backend())
     problem.positions = np.zeros_like(problem.model.rest)
     assert problem.balance().at_rest
     assert not estimate_error(problem).stable
@@ -206,7 +206,7 @@ def test_reports_are_plain_data():
 
 def test_position_error_relative_to_zero_displacement():
     """At rest all of the displacement is missing."""
-    problem = supple.solve.loop.make_problem(bar(), True, supple.Backend())
+    problem = supple.solve.batch_solve.make_problem(bar(), True, supple.Backend())
     solve(problem, PBNG(), StopCriteria(max_iterations=1))
     problem.positions = problem.model.rest
     error_estimate = estimate_error(problem)

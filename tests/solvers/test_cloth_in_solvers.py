@@ -7,7 +7,7 @@ from problems import PRECISIONS, membrane, plate
 import supple
 from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 from supple.solvers import SOLVERS
 
 ERRORS = {

@@ -10,7 +10,7 @@ from problems import HAND_WRITTEN, membrane, net, plate
 
 import supple
 from supple.problem import Problem
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 from supple.solvers import SOLVERS
 
 

@@ -11,7 +11,7 @@ from supple import Outcome
 from supple.config.backend import Backend
 from supple.problem import Problem
 from supple.problem.vertex_kernels import Displace, on_records
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 from supple.solvers import SOLVERS
 
 pytestmark = pytest.mark.usefixtures("fake_device")

@@ -9,7 +9,7 @@ import supple
 from supple import FPXPBD, PBNG, XPBD, Newton, Outcome
 from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 
 EACH_METHOD = pytest.mark.parametrize("name", family.METHODS)
 

@@ -7,7 +7,7 @@ from problems import face
 
 import supple
 from supple import Outcome
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 from supple.solvers import Hybrid
 
 

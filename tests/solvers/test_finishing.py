@@ -10,7 +10,7 @@ from supple.api.equilibria import make_problem_under
 from supple.config.backend import Backend
 from supple.scene import build_model
 from supple.scene.variations import conditions
-from supple.solve.loop import solve_batch
+from supple.solve.batch_solve import solve_batch
 from supple.solvers import Hybrid
 from supple.solvers.newton_methods.batched_newton import BatchedNewton
 from supple.solvers.newton_methods.block_diagonal import block_capacity

@@ -10,9 +10,9 @@ import supple
 from supple.model.dynamic_term import DynamicTerm
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solve.loop import StopCriteria, make_problem, solve
-from supple.solve.step_schedule import StepSchedule
+from supple.solve.batch_solve import StopCriteria, make_problem, solve
 from supple.solve.time_loop import TimeLoop
+from supple.solve.time_step_options import StepSchedule
 from supple.solvers import SOLVERS
 from supple.terms import Springs
 

@@ -9,7 +9,7 @@ from test_xpbd_family import spring_step, springs
 import supple
 from supple import GPBD, XPBD, Newton
 from supple.config.stop_criteria import StopCriteria
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 
 TET = supple.TetMesh(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]), np.array([[0, 1, 2, 3]]))
 

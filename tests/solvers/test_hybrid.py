@@ -284,7 +284,7 @@ def test_pinned_inverted_bodies_fail_with_the_reason(name):
     problem = Problem(model, "float64")
     mirrored = model.rest * [-1, 1, 1]
     problem.positions = mirrored
-    report = supple.solve.loop.solve(problem, Hybrid(), supple.StopCriteria(1e-4))
+    report = supple.solve.batch_solve.solve(problem, Hybrid(), supple.StopCriteria(1e-4))
     assert report.outcome is Outcome.FAILED
     assert any("load_steps=" in note for note in report.notes)
     np.testing.assert_allclose(problem.positions, mirrored)

@@ -12,7 +12,7 @@ from problems import HAND_WRITTEN, NEWTONS, affine, cantilever, face, material, 
 import supple
 from supple import Newton, Outcome
 from supple.linear.assembly.hessian import Assembly
-from supple.linear.solvers import Direct
+from supple.linear.linear_solvers import Direct
 from supple.problem import Problem
 from supple.scene import build_model
 
@@ -167,7 +167,7 @@ def test_without_line_search():
 
 
 def test_scipy_replaces_missing_pardiso(monkeypatch, reference):
-    import supple.linear.solvers as linear
+    import supple.linear.linear_solvers as linear
 
     monkeypatch.setattr(linear, "find_spec", lambda name: None)
     result = supple.equilibrium(

@@ -7,7 +7,7 @@ from problems import cantilever, face, material, membrane, tied_blocks
 
 import supple
 from supple import Hybrid, Newton, Outcome
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 from supple.solvers.newton_methods.newton_pcg import NewtonPCG
 
 pytestmark = pytest.mark.usefixtures("fake_device")

@@ -10,7 +10,7 @@ import supple
 from supple import BPXPBD, FPXPBD, XPBD, Newton, Outcome
 from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 
 
 def test_single_update_of_fpxpbd_solves_one_element():

@@ -22,7 +22,7 @@ import supple
 from supple.model.model import Conditions
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solve.loop import StopCriteria, solve
+from supple.solve.batch_solve import StopCriteria, solve
 from supple.solvers import SOLVERS
 from supple.terms import Springs
 

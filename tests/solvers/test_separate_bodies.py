@@ -9,7 +9,7 @@ from supple import PBNG, StopCriteria
 from supple.linear import Assembly, Parts
 from supple.problem import Problem
 from supple.scene import build_model
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 from supple.solvers import Hybrid
 from supple.solvers.newton_methods.error_estimate import ACCURACY, estimate_error
 from supple.solvers.newton_methods.newton_system import Linearization

@@ -12,7 +12,7 @@ import supple
 from supple import BPXPBD, FPXPBD, XPBD, BlockXPBD, Newton
 from supple.config.stop_criteria import StopCriteria
 from supple.problem import Problem
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 
 
 @pytest.mark.parametrize(

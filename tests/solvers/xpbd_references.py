@@ -4,7 +4,7 @@ import family
 import numpy as np
 
 from supple.config.stop_criteria import StopCriteria
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 
 
 def neo_hookean_pair(F, mu, lam):

@@ -29,7 +29,7 @@ from supple.linear.assembly.hessian import Assembly
 from supple.materials import MEMBRANES, membrane_materials, psi, stress
 from supple.model.model import Model
 from supple.problem import Problem
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 from supple.solvers import SOLVERS
 from supple.terms import TriangleElasticity
 

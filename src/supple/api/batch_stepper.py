@@ -14,7 +14,7 @@ from supple.model.model import Model, Step
 from supple.model.state import State
 from supple.problem import Problem
 from supple.problem.history_variables import evolving_parameters
-from supple.solve.loop import make_device
+from supple.solve.batch_solve import make_device
 from supple.solve.report import Report
 from supple.solve.time_loop import TimeLoop
 from supple.solvers import Solver

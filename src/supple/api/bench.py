@@ -16,8 +16,8 @@ from supple.materials import MATERIALS
 from supple.meshes import block
 from supple.model.model import Model
 from supple.scene import Rotate, Scene, Translate, build_model
+from supple.solve.batch_solve import make_problem
 from supple.solve.call_options import resolve_solver
-from supple.solve.loop import make_problem
 from supple.solvers import PBNG, Solver
 from supple.solvers.options import plain_options
 from supple.support.arguments import match_name, suggest_name

@@ -16,6 +16,7 @@ from supple.model.model import Model
 from supple.problem import Problem
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
+from supple.solve.batch_solve import Callback, make_problem, solve
 from supple.solve.call_options import (
     Options,
     check_callbacks,
@@ -26,7 +27,6 @@ from supple.solve.call_options import (
 )
 from supple.solve.float_range import check_float_range
 from supple.solve.integrators import RULES, SecondOrderIntegrator, check_integrator
-from supple.solve.loop import Callback, make_problem, solve
 from supple.solve.report import Outcome, Report
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import solver_label

@@ -21,10 +21,10 @@ from supple.scene import Scene, SceneFile, Variation, build_model
 from supple.scene.constraints.rigid_support import Support
 from supple.scene.scene import scene_of
 from supple.scene.variations import conditions
+from supple.solve.batch_solve import make_device, solve_batch
 from supple.solve.call_options import Options, Request, check_callbacks, resolve_request, takes_options
 from supple.solve.float_range import check_float_range
 from supple.solve.load_stepping import calls_for_shorter_steps, solve_along
-from supple.solve.loop import make_device, solve_batch
 from supple.solve.report import Report
 from supple.solvers import Solver
 from supple.solvers.newton_methods.float64_problem import write_back

@@ -16,6 +16,7 @@ from supple.problem.history_variables import check_history
 from supple.problem.material_update import changing_materials
 from supple.scene import Body, Scene, SceneFile
 from supple.scene.scene import scene_of
+from supple.solve.batch_solve import Callback, make_problem
 from supple.solve.call_options import (
     BackendOptions,
     Options,
@@ -28,10 +29,9 @@ from supple.solve.call_options import (
 )
 from supple.solve.grid_time_loop import make_time_loop
 from supple.solve.load_stepping import LoadStepping
-from supple.solve.loop import Callback, make_problem
 from supple.solve.report import IterationInfo, Report
-from supple.solve.step_schedule import StepSchedule, make_schedule
 from supple.solve.time_loop import TimeLoop
+from supple.solve.time_step_options import StepSchedule, make_schedule
 from supple.solvers import Solver
 from supple.support.arguments import MAX_MAGNITUDE, check_integer, check_vectors, comma_list, format_value
 

@@ -29,12 +29,12 @@ from supple.problem import Problem
 from supple.scene import Scene, SceneFile, build_model
 from supple.scene.scene import scene_of
 from supple.scene.variations import Vertices, forces_on, pins_at
+from supple.solve.batch_solve import make_problem
 from supple.solve.call_options import Options, add_position_tolerance, resolve_request, takes_options
 from supple.solve.float_range import check_float_range
 from supple.solve.grid_time_loop import make_time_loop
-from supple.solve.loop import make_problem
 from supple.solve.report import Outcome, Report
-from supple.solve.step_schedule import make_schedule
+from supple.solve.time_step_options import make_schedule
 from supple.solvers import Solver
 from supple.support.arguments import (
     MAX_LENGTH,

@@ -22,8 +22,8 @@ from supple.postprocess.evaluate import evaluate_model
 from supple.postprocess.evaluation import Fields
 from supple.scene import SceneFile, build_model, load_scene
 from supple.scene.build import initial_positions_of
+from supple.solve.batch_solve import Callback
 from supple.solve.call_options import resolve_solver
-from supple.solve.loop import Callback
 from supple.solvers import Solver
 from supple.solvers.options import plain_options
 from supple.support.arguments import suggest_name

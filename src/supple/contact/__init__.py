@@ -1,3 +1,3 @@
-"""Contact response: weak and barrier contact, obstacles, rigid bodies, friction history and reports."""
+"""Contact methods: weak and barrier contact, thin obstacles. A problem owns what is in `state`."""
 
 import supple.problem  # noqa: F401 - a problem owns its contact state; this is the order of their imports

@@ -29,9 +29,9 @@ from supple.collision.narrow_phase.proximity_bounds import (
     proximity_pairs,
     within_reach,
 )
-from supple.contact.contact_report import BodyContactReport, Force
-from supple.contact.friction_state import BarrierFrictionState, owners, rows_from
 from supple.contact.initial_separation import find_touching_bodies, rest_gaps, separate_bodies, start_notes
+from supple.contact.state.contact_report import BodyContactReport, Force
+from supple.contact.state.friction_state import BarrierFrictionState, owners, rows_from
 from supple.contact.thickness_effect import thickness_effect
 from supple.kernels import HOST, Runner
 from supple.model.dynamic_term import IntersectionFreeTerm

@@ -13,7 +13,7 @@ from supple.collision.narrow_phase.proximity_bounds import (
     ProximityPairs,
     proximity_pairs,
 )
-from supple.contact.friction_state import no_contacts
+from supple.contact.state.friction_state import no_contacts
 from supple.contact.weak_contact import STIFFNESS, WeakContact
 from supple.kernels import HOST, Runner
 from supple.model.model import Model

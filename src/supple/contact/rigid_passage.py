@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from supple.contact.face_penetration import surface_triangles
+from supple.contact.state.face_penetration import surface_triangles
 
 if TYPE_CHECKING:
-    from supple.contact.obstacle_contact import Contacts
+    from supple.contact.state.obstacle_contact import Contacts
 
 MAX_IMAGINARY = 1e-9
 """Relative imaginary part up to which a root is real."""

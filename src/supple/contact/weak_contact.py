@@ -21,8 +21,14 @@ from supple.collision.broad_phase.broad_phase import BroadPhase
 from supple.collision.broad_phase.positions import Points
 from supple.collision.ccd.intersections import find_crossings
 from supple.collision.narrow_phase.contact_pairs import ContactPairs, Surfaces
-from supple.contact.contact_report import BodyContactReport
-from supple.contact.friction_state import CONTACTS, FrictionState, contacts_from_state, no_contacts, owners
+from supple.contact.state.contact_report import BodyContactReport
+from supple.contact.state.friction_state import (
+    CONTACTS,
+    FrictionState,
+    contacts_from_state,
+    no_contacts,
+    owners,
+)
 from supple.contact.thickness_effect import thickness_effect
 from supple.kernels import HOST, Runner
 from supple.model.dynamic_term import DynamicTerm

@@ -17,7 +17,7 @@ import numpy as np
 from supple.api.simulate import Result
 from supple.config.backend import Backend
 from supple.config.stop_criteria import StopCriteria
-from supple.contact.friction_state import frictional_terms
+from supple.contact.state.friction_state import frictional_terms
 from supple.gradients.adjoint_system import System
 from supple.gradients.gradient_report import NoGradientError
 from supple.kernels import compilation
@@ -27,7 +27,7 @@ from supple.problem.history_variables import evolving_parameters
 from supple.problem.material_update import have_same_layout, materials_of
 from supple.scene.loads.cavities import GasUpdate
 from supple.scene.loads.follower_loads import FollowerForces
-from supple.solve.loop import make_device, solve
+from supple.solve.batch_solve import make_device, solve
 from supple.solvers import default_solver
 from supple.solvers.newton_methods.active_set import STICK_FRACTION, active_set_problem
 from supple.solvers.newton_methods.line_search import straight_path

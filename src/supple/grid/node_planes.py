@@ -14,7 +14,7 @@ import numpy as np
 
 from supple.collision import Obstacles, Planes, Shapes, distances_to
 from supple.collision.obstacles.signed_distance import FRICTION, STEP
-from supple.contact.obstacle_contact import Contacts
+from supple.contact.state.obstacle_contact import Contacts
 from supple.grid.interpolation import Interpolation
 
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from supple.api.simulate import Frame, Result
 from supple.collision import Obstacles
 from supple.collision.obstacles.render_meshes import ObstacleMesh, obstacle_meshes, transform_meshes
-from supple.contact.dynamic_terms import evaluate_dynamic_terms
+from supple.contact.state.dynamic_term_updates import evaluate_dynamic_terms
 from supple.io.checksums import Checksums, check_unchanged, compact_checksums, read_checksums
 from supple.io.errors import FrameError, ResultsError
 from supple.io.formats import FORMATS, ExportContext, Format, FrameData

@@ -15,7 +15,7 @@ from supple.linear.components import Parts
 from supple.linear.follower import FollowerSystem
 from supple.linear.gas_system import GasSystem, Matrix, add_gas_stiffness
 from supple.linear.multilevel.preconditioner import Multilevel, NotPositive, Preconditioner
-from supple.linear.pcg import (
+from supple.linear.multilevel_cg import (
     Solution,
     curvature_along,
     host_product,

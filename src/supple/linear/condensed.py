@@ -21,7 +21,7 @@ from scipy.sparse.linalg import splu
 
 from supple.collision.obstacles.rigid_body import Coupling, Response
 from supple.linear.assembly.hessian import Assembly
-from supple.linear.conjugate_gradients import conjugate_gradients
+from supple.linear.block_jacobi_cg import conjugate_gradients
 from supple.problem import Problem
 
 SPRING_FACTOR = 10.0

@@ -20,7 +20,7 @@ from supple.materials import (
 )
 from supple.scene import Scene, SceneFile
 from supple.solve.call_options import resolve_solver, resolve_stop
-from supple.solve.step_schedule import StepSchedule, make_schedule
+from supple.solve.time_step_options import StepSchedule, make_schedule
 from supple.solvers import SOLVERS, Solver
 from supple.solvers.options import kind_of, solver_label, typed_options
 

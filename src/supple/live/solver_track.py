@@ -14,10 +14,10 @@ from supple.config.stop_criteria import StopCriteria
 from supple.model.model import Model, Step, with_bodies_at
 from supple.problem import Balance
 from supple.problem.history_variables import check_history
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 from supple.solve.report import IterationInfo, Outcome, Report
-from supple.solve.step_schedule import StepSchedule
 from supple.solve.time_loop import TimeLoop
+from supple.solve.time_step_options import StepSchedule
 from supple.solvers import Run, Solver
 
 MAX_FAST_ELEMENTS = 500_000

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from supple.config.backend import Backend
-from supple.contact.dynamic_terms import evaluate_dynamic_terms
-from supple.contact.friction_state import contacts_to_state, frictional_terms
+from supple.contact.state.dynamic_term_updates import evaluate_dynamic_terms
+from supple.contact.state.friction_state import contacts_to_state, frictional_terms
 from supple.meshes.measures import means_at_vertices
 from supple.model.model import Model, Step, find_cells, pad_cells
 from supple.postprocess.evaluation import SCALAR_COLUMNS, Deformations, Evaluation, SpringForces
@@ -30,8 +30,8 @@ from supple.problem.reactions import ObstacleContacts
 from supple.scene import Scene, SceneFile
 from supple.scene.build import assemble_model
 from supple.scene.scene import scene_of
+from supple.solve.batch_solve import make_problem
 from supple.solve.call_options import BackendOptions, resolve_backend, takes_options
-from supple.solve.loop import make_problem
 from supple.support.arguments import check_vectors, format_value, to_floats
 from supple.support.keywords import suggest_keywords
 from supple.terms import Term

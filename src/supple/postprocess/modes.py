@@ -13,7 +13,7 @@ from supple.linear import Assembly, Matrix, Multilevel, NotPositive, add_gas_sti
 from supple.model.model import Model, Step
 from supple.postprocess.evaluate import restore_step
 from supple.problem import Problem
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 from supple.solvers.newton_methods.active_set import active_set_problem
 
 MAX_DENSE_SIZE = 600

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supple.contact.friction_state import (
+from supple.contact.state.friction_state import (
     CONTACTS,
     check_contacts,
     contacts_from_state,

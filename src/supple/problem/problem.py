@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from supple.contact.dynamic_terms import DynamicTerms
-from supple.contact.obstacle_contact import Contacts
-from supple.contact.trust_region import TrustRegion
+from supple.contact.state.dynamic_term_updates import DynamicTerms
+from supple.contact.state.obstacle_contact import Contacts
+from supple.contact.state.trust_region import TrustRegion
 from supple.model.model import Conditions, Model
 from supple.model.state import State
-from supple.problem.deformation_dependent_loads import FollowerLoads, Gases
 from supple.problem.device import Cpu, Device
 from supple.problem.diagnostics import Diagnostics
+from supple.problem.follower_loads import FollowerLoads, Gases
 from supple.problem.history_variables import HistoryVariables
 from supple.problem.initial_guess import predict_fall
 from supple.problem.layout import Layout, pack_stencils, refresh

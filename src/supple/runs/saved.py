@@ -15,7 +15,7 @@ import numpy as np
 from supple.api.simulate import Frame
 from supple.collision import Obstacles
 from supple.collision.obstacles.rigid_body import RecordedPoses
-from supple.contact.dynamic_terms import evaluate_dynamic_terms
+from supple.contact.state.dynamic_term_updates import evaluate_dynamic_terms
 from supple.io import ResultsError, ResultsFolder, SavedFrame, read_frame
 from supple.io.checksums import start_checksums
 from supple.io.replace_file import replacing

@@ -25,7 +25,7 @@ from supple.model.model import Step
 from supple.problem import Problem
 from supple.problem.history_variables import AFFINE
 from supple.scene.contact_settings import open_on_grid
-from supple.solve.loop import make_device, solve_batch
+from supple.solve.batch_solve import make_device, solve_batch
 from supple.solve.report import Outcome, Report, lag_notes
 from supple.solve.time_loop import TimeLoop, merge_reports
 from supple.support.text import pluralize

@@ -16,7 +16,7 @@ from supple.config.stop_criteria import StopCriteria
 from supple.model.model import Conditions, Model
 from supple.model.state import State
 from supple.problem import Problem
-from supple.solve.loop import Callback, solve
+from supple.solve.batch_solve import Callback, solve
 from supple.solve.report import FAR_RELATIVE_RESIDUAL, Outcome, Report
 from supple.solvers import Solver
 from supple.support.text import pluralize

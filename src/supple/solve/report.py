@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from supple.contact.contact_report import ContactReport
+from supple.contact.state.contact_report import ContactReport
 from supple.problem import Balance
 from supple.solvers.newton_methods.error_estimate import ErrorEstimate
 from supple.support.text import pluralize

@@ -8,9 +8,9 @@ import numpy as np
 
 from supple.config.stop_criteria import StopCriteria
 from supple.contact.barrier import report_barrier_contact
-from supple.contact.contact_report import ContactReport
-from supple.contact.obstacle_contact import rigid_relative_residual
-from supple.contact.obstacle_report import report_obstacle_contact
+from supple.contact.state.contact_report import ContactReport
+from supple.contact.state.obstacle_contact import rigid_relative_residual
+from supple.contact.state.obstacle_report import report_obstacle_contact
 from supple.contact.weak_contact import report_penalty_contact
 from supple.problem import Balance, Balances, Problem
 from supple.problem.diagnostics import Diagnostics

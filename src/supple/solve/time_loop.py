@@ -15,11 +15,11 @@ from supple.problem import Problem
 from supple.problem.history_variables import PASSED, UNSOLVED, HistoryVariables
 from supple.problem.material_update import changing_materials
 from supple.problem.states import positions_from, to_float64
+from supple.solve.batch_solve import Callback, solve_batch
 from supple.solve.float_range import check_float_range
 from supple.solve.integrators import RULES, SecondOrderIntegrator, check_integrator
-from supple.solve.loop import Callback, solve_batch
 from supple.solve.report import Outcome, Report, lag_notes
-from supple.solve.step_schedule import StepSchedule
+from supple.solve.time_step_options import StepSchedule
 from supple.solvers import Run, Solver
 
 

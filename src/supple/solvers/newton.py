@@ -5,7 +5,7 @@
         f ← net force of the free vertices                  Problem.balance, into states.net
         for H of exact, projected, bound: the next if one fails
             H ← ∂²E/∂u², or its replacement                 Assembly.matrix (linear/assembly/hessian.py)
-            Δu ← solution of H Δu = f                       `_solve`, linear/solvers.py
+            Δu ← solution of H Δu = f                       `_solve`, linear/linear_solvers.py
                 to |H Δu - f| ≤ η |f| in its norm           `_forcing_term`
             if f · Δu > 0:                                  `_move_along`
                 t ← 1, halved until E(u + t Δu)
@@ -33,7 +33,7 @@ import numpy as np
 from supple.linear import Assembly, NotPositive
 from supple.linear.assembly.sparsity import count_blocks
 from supple.linear.condensed import condense_stiffness
-from supple.linear.solvers import ITERATIVE_SOLVERS, LINEAR_SOLVERS, LinearSolver, linear_solver
+from supple.linear.linear_solvers import ITERATIVE_SOLVERS, LINEAR_SOLVERS, LinearSolver, linear_solver
 from supple.model.model import Model
 from supple.problem import Problem
 from supple.solvers.base import Run, Solver

@@ -50,7 +50,7 @@ from supple.terms import Term
 from supple.terms.base.constraint import ConstraintRows
 from supple.terms.base.elastic import ElasticRows, measure
 from supple.terms.cable import TensionRows
-from supple.terms.weak import WeakRows
+from supple.terms.weak_constraint import WeakRows
 
 
 class EnergyProjection(Projection):

@@ -10,7 +10,7 @@
             uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     move (vertexwise/move.py)
         the same for groups of tied vertices                sweep_groups (vertexwise/tied_groups.py)
         acceleration  [section 7.3]                         accelerate (acceleration/acceleration.py)
-        u out of obstacles, into the trust region           clamp_all (contact/obstacle_kernels.py)
+        u out of obstacles, into the trust region           clamp_all (contact/state/obstacle_kernels.py)
         contact planes every few sweeps (paper: per step)   `_detect_contacts`
     v ← (u - uₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
@@ -26,7 +26,7 @@ or constraint, so each sees the latest positions of its neighbors, as in a seria
     f_i + f_i^ext [eq. 30]              fᵢ, with inertia
     A [eq. 33, 34]                      Aᵢ
     C̃ [eq. 32]                          `bound_coefficients` or `hessian_bound` of the material
-    C_c, K_c [eq. 18, 19]               constraint_gap, stiffness of terms/weak.py
+    C_c, K_c [eq. 18, 19]               constraint_gap, stiffness of terms/weak_constraint.py
     x̄_i, n_i [section 7.2]              Planes (collision/obstacles/contact_planes.py)
     ω, γ, ρ [section 7.3]               `PaperSOR`, `Chebyshev`; the ω of the box is that of `SOR`
 
@@ -48,7 +48,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, scale
 from supple.collision import solve_with_contact
-from supple.contact.obstacle_kernels import clamp_all
+from supple.contact.state.obstacle_kernels import clamp_all
 from supple.kernels import do, gather, shared_lane_min, split_lanes
 from supple.linear.condensed import condense_stiffness
 from supple.model.model import Model
@@ -67,9 +67,9 @@ from supple.solvers.acceleration import (
 )
 from supple.solvers.base import Run, Solver
 from supple.solvers.launch import iterate, run_iterations
-from supple.solvers.vertexwise.exact_blocks import exact_blocks
 from supple.solvers.vertexwise.move import move
-from supple.solvers.vertexwise.tied_groups import group_data, no_tied_groups, sweep_groups
+from supple.solvers.vertexwise.tied_group_moves import group_data, no_tied_groups, sweep_groups
+from supple.solvers.vertexwise.vertex_block_descent import exact_blocks
 from supple.support.arguments import check_choice, check_flag, check_iterations
 from supple.support.keywords import suggest_keywords
 from supple.terms import deform_all, limit_step, update_deformations

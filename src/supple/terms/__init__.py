@@ -17,7 +17,7 @@ from supple.terms.base.term import (
 from supple.terms.cable import Cable, CableSegments
 from supple.terms.contact.barrier_energy import Barriers
 from supple.terms.contact.penalty import PenaltyContacts
-from supple.terms.embedded import Deform, EmbeddedElasticity, deform_all, update_deformations
+from supple.terms.grid_embedded import Deform, EmbeddedElasticity, deform_all, update_deformations
 from supple.terms.hylc import Fabric, FabricElasticity, FabricMembrane, load_fabric
 from supple.terms.nodal_forces import NodalForces
 from supple.terms.pressure import Pressure
@@ -38,7 +38,7 @@ from supple.terms.shells.pattern import PatternElasticity
 from supple.terms.shells.triangle import TriangleElasticity
 from supple.terms.spring import PointSprings, Springs
 from supple.terms.tet import TetElasticity
-from supple.terms.weak import WeakConstraints
+from supple.terms.weak_constraint import WeakConstraints
 
 __all__ = [
     "BENDINGS",

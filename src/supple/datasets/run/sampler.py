@@ -23,8 +23,8 @@ from supple.kernels.devices import DeviceError
 from supple.model.model import Conditions, Model, latest_model
 from supple.problem import Problem
 from supple.scene.errors import SceneError
+from supple.solve.batch_solve import make_problem, solve
 from supple.solve.call_options import Options, resolve_request
-from supple.solve.loop import make_problem, solve
 from supple.solve.report import Outcome, Report
 from supple.solvers import Solver
 from supple.solvers.newton_methods.error_estimate import prepare

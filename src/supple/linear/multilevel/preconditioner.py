@@ -36,7 +36,7 @@ from supple.linear.multilevel.v_cycle import (
     chebyshev_start,
     cycle_phases,
 )
-from supple.linear.pcg_kernels import allocate_vectors
+from supple.linear.multilevel_cg_kernels import allocate_vectors
 from supple.linear.vectors import round_numbers
 
 DEGREE = 3

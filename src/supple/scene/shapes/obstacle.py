@@ -13,7 +13,7 @@ from supple.collision.obstacles import signed_distance
 from supple.collision.obstacles.face_distance import thicknesses, widths
 from supple.collision.obstacles.obstacles import Surface
 from supple.collision.obstacles.rigid_body import RigidBody
-from supple.contact.faces import with_face_contact
+from supple.contact.obstacle_faces import with_face_contact
 from supple.meshes import TriMesh
 from supple.model.model import Model
 from supple.scene.contact_settings import coefficients, edges_of

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.contact.obstacle_kernels import ApplyStoredForces, ProjectOntoPlane
+from supple.contact.state.obstacle_kernels import ApplyStoredForces, ProjectOntoPlane
 from supple.kernels import item_number, lane_range
 from supple.problem import Problem
 from supple.problem.vertex_kernels import act

@@ -48,7 +48,7 @@ from supple.solvers.xpbd import XPBD, XPBDPair, multiplier_step, root_constraint
 from supple.terms import Term
 from supple.terms.base.elastic import deformation_at, material_at, rest_volume
 from supple.terms.base.tensors import load_matrix
-from supple.terms.embedded import EmbeddedRows, gradient_of
+from supple.terms.grid_embedded import EmbeddedRows, gradient_of
 
 
 class EmbeddedPair(XPBDPair):

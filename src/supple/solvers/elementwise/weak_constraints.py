@@ -21,7 +21,7 @@ from supple.solvers.elementwise.projection import (
 from supple.solvers.elementwise.run import ElementOptions
 from supple.terms import Term
 from supple.terms.contact.penalty import FRICTION, MIN_SLIP, STIFFNESS, PenaltyContactRows, separation
-from supple.terms.weak import WeakRows, constraint_gap
+from supple.terms.weak_constraint import WeakRows, constraint_gap
 
 
 class CompliantWeak(Projection):

@@ -16,7 +16,7 @@ from supple.linear.block_matrix import Ones
 from supple.linear.multilevel.aggregation import Levels, coarsen
 from supple.linear.multilevel.spectral_radius import POWER_PHASES, raise_powers
 from supple.linear.multilevel.v_cycle import Cycle, Level
-from supple.linear.pcg_kernels import allocate_vectors, iterate
+from supple.linear.multilevel_cg_kernels import allocate_vectors, iterate
 from supple.problem import Device
 
 DIAGONAL_SHIFT = 1e-9

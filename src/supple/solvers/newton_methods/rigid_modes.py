@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from supple.linear import Matrix, NotPositive, Parts
-from supple.linear.solvers import rigid_motions
+from supple.linear.linear_solvers import rigid_motions
 
 FREE_RESISTANCE = 1e-9
 """A motion is free if its resistance is below this fraction of the stiffness of the vertices."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from supple.algebra.matrix3 import dot, select3
-from supple.contact.trust_region import clamp_to_bounds
+from supple.contact.state.trust_region import clamp_to_bounds
 from supple.kernels import all_lanes, device_function, is_leader, load, scatter, store, where
 from supple.problem.dirichlet_rows import restore_prescribed
 

@@ -29,7 +29,7 @@ from supple.solvers.acceleration.acceleration import NoMemory
 from supple.solvers.launch import run_iterations
 from supple.solvers.pbng import Sweep, VertexUpdate
 from supple.solvers.vertexwise.cloth_hierarchy import Layers, is_sheet
-from supple.solvers.vertexwise.tied_groups import no_tied_groups
+from supple.solvers.vertexwise.tied_group_moves import no_tied_groups
 from supple.terms import Term
 
 

@@ -4,7 +4,7 @@ The closest points of two surfaces at the distance d along n have the normal for
 since the start of the step follows from the initial positions of the same points: o = o₀ + c - n (n · c),
 with the change c of the vector between them. The friction force is t = -κ o if κ |o| ≤ μ λ, otherwise -μ λ
 o/|o|. n, λ, o and the points belong to the same positions: nothing is lagged. The end of a spring moves only
-during sliding, so a sticking contact does not creep (`supple.contact.friction_state`).
+during sliding, so a sticking contact does not creep (`supple.contact.state.friction_state`).
 
 The closest points are at a distance d, so t alone would cause the torque gap × t. It is balanced by the
 smallest forces with zero sum: ω × ρ on corners at ρ from their center, with ω from the torque as for a rigid

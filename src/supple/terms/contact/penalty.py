@@ -6,7 +6,7 @@ n · c, and the slip from the stick point is o = o₀ + c - n (n · c). The forc
     r = λ n + t,    λ = k max(-g, 0),    t = -k o if k |o| ≤ μ λ, otherwise -μ λ o/|o|.
 
 λ and t are evaluated at the same positions: nothing is lagged. A sticking contact is held by a spring whose
-end moves only during sliding, so it does not creep (`supple.contact.friction_state`).
+end moves only during sliding, so it does not creep (`supple.contact.state.friction_state`).
 """
 
 from __future__ import annotations

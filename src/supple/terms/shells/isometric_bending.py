@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from supple.terms.base.term import Relations
-from supple.terms.weak import WeakConstraints
+from supple.terms.weak_constraint import WeakConstraints
 
 
 class IsometricHinges(WeakConstraints):

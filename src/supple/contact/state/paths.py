@@ -13,13 +13,13 @@ import numpy as np
 
 from supple.collision.obstacles.face_distance import thin_parts
 from supple.collision.obstacles.signed_distance import OBSTACLE, POSE
-from supple.contact.contact_report import VertexPassage
-from supple.contact.obstacle_kernels import NO_THICKNESS, Paths, RecordStart, SplitPath
+from supple.contact.state.contact_report import VertexPassage
+from supple.contact.state.obstacle_kernels import NO_THICKNESS, Paths, RecordStart, SplitPath
 from supple.kernels import RECORD
 from supple.problem.vertex_kernels import Displace
 
 if TYPE_CHECKING:
-    from supple.contact.obstacle_contact import Contacts
+    from supple.contact.state.obstacle_contact import Contacts
 
 MAX_MOTION_RATIO, MAX_WAYPOINTS = 0.4, 256
 """Limits of projections in a step.

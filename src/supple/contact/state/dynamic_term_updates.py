@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from supple.collision.obstacles.rigid_body import Coupling, Response
-from supple.contact.friction_state import friction_state_of, frictional_terms, owners
-from supple.contact.obstacle_contact import measure_rigid
+from supple.contact.state.friction_state import friction_state_of, frictional_terms, owners
+from supple.contact.state.obstacle_contact import measure_rigid
 from supple.model.dynamic_term import IntersectionFreeTerm
 from supple.model.model import Model, with_term
 from supple.problem.diagnostics import stiffness_of

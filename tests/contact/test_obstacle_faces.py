@@ -7,11 +7,11 @@ from fake_device import fake_device  # noqa: F401
 import supple
 from supple.collision.obstacles.face_distance import DEPTH_STEPS, deepest, thicknesses
 from supple.collision.obstacles.signed_distance import POSE, SIZE, Shapes, distances_to
-from supple.contact.obstacle_report import report_obstacle_contact
+from supple.contact.state.obstacle_report import report_obstacle_contact
 from supple.kernels import kernel
 from supple.problem import Problem
 from supple.scene.shapes.surface_shapes import SurfaceShape
-from supple.solve.loop import make_problem
+from supple.solve.batch_solve import make_problem
 
 SAMPLE_WEIGHTS = np.array([(i, j) for i in range(101) for j in range(101 - i)]) / 100
 """Weights of the second and the third corner at sample points of a triangle."""

@@ -35,14 +35,14 @@ from supple.collision.obstacles.face_distance import (
     thin_parts,
 )
 from supple.collision.obstacles.mesh_distance import OPPOSITE_COSINE
-from supple.contact.contact_report import FacePenetration, IntersectedFace, PinnedOverlap
-from supple.contact.obstacle_kernels import vector_at
+from supple.contact.state.contact_report import FacePenetration, IntersectedFace, PinnedOverlap
+from supple.contact.state.obstacle_kernels import vector_at
 from supple.kernels import atomic_add, device_function, kernel, member_of, vector_offset
 from supple.model.model import Model
 from supple.problem.vertex_kernels import act, for_each
 
 if TYPE_CHECKING:
-    from supple.contact.obstacle_contact import Contacts
+    from supple.contact.state.obstacle_contact import Contacts
 
 
 MIN_DEPTH, RESOLVED_DISTANCE, MAX_DEPTH, HALFWAY_DEPTH = 0.01, 0.125, 0.5, 0.25

@@ -10,7 +10,7 @@ import numpy as np
 from supple.algebra.matrix3 import dot, sub
 from supple.collision import distance, nearest
 from supple.collision.obstacles.signed_distance import OBSTACLE
-from supple.contact.contact_report import (
+from supple.contact.state.contact_report import (
     ContactReport,
     FacePenetration,
     FacePenetrationReport,
@@ -20,8 +20,8 @@ from supple.contact.contact_report import (
     PinnedOverlap,
     VertexPassage,
 )
-from supple.contact.face_penetration import face_search_of, find_pinned_overlaps
-from supple.contact.obstacle_kernels import vector_at
+from supple.contact.state.face_penetration import face_search_of, find_pinned_overlaps
+from supple.contact.state.obstacle_kernels import vector_at
 from supple.kernels import (
     do,
     item_number,
@@ -37,7 +37,7 @@ from supple.problem.reductions import Cuts, cut
 from supple.problem.vertex_kernels import act, for_each
 
 if TYPE_CHECKING:
-    from supple.contact.obstacle_contact import Contacts
+    from supple.contact.state.obstacle_contact import Contacts
     from supple.problem.problem import Problem
 
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.contact.obstacle_contact import Contacts
-from supple.contact.obstacle_kernels import copy_to_mirrors
-from supple.contact.prescribed_motion import ObstacleMotion, PinMotion
+from supple.contact.state.obstacle_contact import Contacts
+from supple.contact.state.obstacle_kernels import copy_to_mirrors
+from supple.contact.state.prescribed_motion import ObstacleMotion, PinMotion
 from supple.kernels import (
     RECORD,
     device_function,

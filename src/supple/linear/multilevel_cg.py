@@ -10,7 +10,13 @@ from scipy.sparse import bsr_matrix
 
 from supple.linear.block_matrix import Threes
 from supple.linear.multilevel.preconditioner import Preconditioner, as_matrix, as_records
-from supple.linear.pcg_kernels import Coefficients, PCGOutcome, iterate, measure_curvature, ritz_values
+from supple.linear.multilevel_cg_kernels import (
+    Coefficients,
+    PCGOutcome,
+    iterate,
+    measure_curvature,
+    ritz_values,
+)
 
 MAX_WIDENINGS = 5
 """Number of attempts; after each one with an indefinite preconditioner, its spectral radii are increased."""

@@ -27,9 +27,9 @@ from supple.collision.obstacles.face_contacts import (
 )
 from supple.collision.obstacles.rigid_body import ContactForces
 from supple.collision.obstacles.signed_distance import FRICTION, OBSTACLE, POSE, Shapes
-from supple.contact.face_penetration import surface_triangles
-from supple.contact.friction_state import owners
-from supple.contact.obstacle_report import FaceForces
+from supple.contact.state.face_penetration import surface_triangles
+from supple.contact.state.friction_state import owners
+from supple.contact.state.obstacle_report import FaceForces
 from supple.contact.weak_contact import DETECTION_INTERVAL, unless_equivalent
 from supple.kernels import HOST
 from supple.model.dynamic_term import DynamicTerm

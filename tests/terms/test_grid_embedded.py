@@ -11,7 +11,7 @@ from supple.grid.grid_model import Forces, make_grid_model
 from supple.linear.assembly.hessian import Assembly
 from supple.ordering.element_batches import color_elements
 from supple.problem import Problem
-from supple.solve.loop import solve
+from supple.solve.batch_solve import solve
 
 MATERIALS = {
     "corotated": supple.Corotated(young=1e4, poisson=0.3),

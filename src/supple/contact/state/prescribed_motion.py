@@ -20,7 +20,7 @@ import numpy as np
 from supple.collision import distances_to
 from supple.collision.obstacles.obstacles import between
 from supple.collision.obstacles.signed_distance import POSE, STEP
-from supple.contact.obstacle_contact import Contacts
+from supple.contact.state.obstacle_contact import Contacts
 from supple.model.model import Model
 from supple.problem.states import States
 

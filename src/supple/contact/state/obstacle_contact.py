@@ -26,10 +26,10 @@ from supple.collision.obstacles.rigid_body import (
 )
 from supple.collision.obstacles.rigid_contacts import corrections
 from supple.collision.obstacles.signed_distance import POSE, STEP, Shapes, distances_to
-from supple.contact.face_penetration import FacePenetrationSearch
-from supple.contact.obstacle_kernels import Clamp, ClearShapes, Detect, RecordStart, Sliding
-from supple.contact.obstacle_report import ContactSums
-from supple.contact.paths import VertexPaths, find_waypoints
+from supple.contact.state.face_penetration import FacePenetrationSearch
+from supple.contact.state.obstacle_kernels import Clamp, ClearShapes, Detect, RecordStart, Sliding
+from supple.contact.state.obstacle_report import ContactSums
+from supple.contact.state.paths import VertexPaths, find_waypoints
 from supple.kernels import RECORD
 from supple.model.model import Model, unpinned_mask
 from supple.problem.device import Device

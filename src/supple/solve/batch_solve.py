@@ -11,7 +11,7 @@ import numpy as np
 
 from supple.config.backend import Backend
 from supple.config.stop_criteria import StopCriteria
-from supple.contact.obstacle_contact import rigid_relative_residual
+from supple.contact.state.obstacle_contact import rigid_relative_residual
 from supple.kernels import compilation
 from supple.model.model import Model
 from supple.problem import Balance, Balances, Device, Problem

@@ -5,11 +5,11 @@ import pytest
 from problems import cantilever, material
 from scipy.sparse import bsr_matrix, eye
 
-from supple.linear import solvers
+from supple.linear import linear_solvers
 from supple.linear.assembly.hessian import Assembly
-from supple.linear.conjugate_gradients import BURST_ITERATIONS, conjugate_gradients
+from supple.linear.block_jacobi_cg import BURST_ITERATIONS, conjugate_gradients
+from supple.linear.linear_solvers import Automatic
 from supple.linear.multilevel.preconditioner import as_matrix, as_records
-from supple.linear.solvers import Automatic
 from supple.problem import Problem
 from supple.scene import build_model
 
@@ -54,7 +54,7 @@ def test_indefinite_systems_are_detected(system):
 
 def test_automatic_choice_leaves_hard_systems_to_factorization(system, monkeypatch):
     assembly, H, b = system
-    monkeypatch.setattr(solvers, "PATIENCE", 5)
+    monkeypatch.setattr(linear_solvers, "PATIENCE", 5)
     automatic = Automatic(assembly)
     automatic.solve(as_matrix(H), as_records(b), 1e-1)
     assert automatic.name == "multilevel CG"

@@ -20,11 +20,11 @@ from scipy.sparse import bsr_matrix, csc_matrix, csr_matrix, triu
 from scipy.sparse.linalg import bicgstab, splu
 
 from supple.linear.assembly.hessian import Assembly
+from supple.linear.block_jacobi_cg import conjugate_gradients, inverse_diagonal
 from supple.linear.block_matrix import Threes
-from supple.linear.conjugate_gradients import conjugate_gradients, inverse_diagonal
 from supple.linear.gas_system import GasSystem, gas_stiffness
 from supple.linear.multilevel.preconditioner import Multilevel, NotPositive, as_records
-from supple.linear.pcg import solve
+from supple.linear.multilevel_cg import solve
 
 
 class LinearSolver(Protocol):
