@@ -197,7 +197,7 @@ def test_observed_motions_are_unchanged():
         np.testing.assert_array_equal(a.positions, b.positions)
 
 
-@pytest.mark.parametrize("option", ["layers", "cycle", "coarse_sweeps", "binding", "pad", "coupling"])
+@pytest.mark.parametrize("option", ["layers", "cycle", "coarse_sweeps", "binding_factor", "pad", "coupling"])
 def test_wrong_options_are_refused(option):
     with pytest.raises((ValueError, TypeError), match=option):
         MPBNG(**{option: -1})

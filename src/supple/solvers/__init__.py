@@ -1,4 +1,8 @@
-"""Solvers, one module each: a frozen dataclass of options whose `begin(problem)` starts a run."""
+"""Solvers, one module each: a frozen dataclass of options whose `begin(problem)` starts a run.
+
+The header of each module maps its algorithm, most often that of a paper, to functions and letters. Short
+names of papers, as in [PBNG eq. 32], are those of README.md, section Papers.
+"""
 
 from typing import Any
 
@@ -17,7 +21,7 @@ from supple.solvers.elementwise.gpbd_fabric import (
     FabricProjection as FabricProjection,  # registers it with gpbd
 )
 from supple.solvers.elementwise.grid_embedded import (
-    EmbeddedPair as EmbeddedPair,  # registers it with xpbd and pxpbd
+    EmbeddedPair as EmbeddedPair,  # registers it with xpbd, bpxpbd and fpxpbd
 )
 from supple.solvers.fpxpbd import FPXPBD
 from supple.solvers.gpbd import GPBD

@@ -1,23 +1,29 @@
-"""XPBD with simultaneous solution of both constraints of an element [BNH section 5]:
+"""XPBD with simultaneous solution of both constraints of an element [BNH: Ton-That et al. 2023, section 5]:
 
     x ← xₙ + Δt vₙ                                          Problem.begin_step (problem/problem.py)
         + W f_ext,  λ₁, λ₂ ← 0                              ElementRun._begin_step (elementwise/run.py)
     for each iteration, for each element, color by color    sweep_projections (elementwise/run.py)
         C₁, C₂, k₁, k₂, ∇C₁, ∇C₂ at x                       constraint_pair of the material, corner_gradients
-        Δλ₁, Δλ₂ ← solution of A (Δλ₁, Δλ₂)ᵀ = r  [17-19]   `_project_block`
+        Δλ₁, Δλ₂ ← solution of A (Δλ₁, Δλ₂)ᵀ = b  [17-19]   `_project_block`
         λ₁ ← λ₁ + Δλ₁,  λ₂ ← λ₂ + Δλ₂
         x ← x + W (∇C₁ᵀ Δλ₁ + ∇C₂ᵀ Δλ₂)                     shift_corners (elementwise/gather.py)
     v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
-A and r are the paper's, with each row multiplied by its stiffness k:
+This is eq. 19 with each row multiplied by its stiffness k, and b for its right side:
 
     ⎡ k₁ ∇C₁ W ∇C₁ᵀ + 1   k₁ ∇C₁ W ∇C₂ᵀ     ⎤ ⎡ Δλ₁ ⎤     ⎡ k₁ C₁ + λ₁ ⎤
     ⎣ k₂ ∇C₂ W ∇C₁ᵀ       k₂ ∇C₂ W ∇C₂ᵀ + 1 ⎦ ⎣ Δλ₂ ⎦ = - ⎣ k₂ C₂ + λ₂ ⎦
 
-C₁, C₂ are C^H, C^D of eq. 8, 9 for NeoHookean [eq. 17]; k, λ, W and the other letters are those of xpbd.py.
-The system is solved by Cramer's rule; the paper uses LU with pivoting. Clusters [Algorithms 3, 4]:
-ordering/clustering.py, ordering="clusters" of `ElementOptions`. Weak constraints and body contact:
-elementwise/weak_constraints.py.
+    BNH                                 here, right column in the letters of this file
+    C^H, C^D [eq. 8, 9, 17]             C₁, C₂ of NeoHookean
+    λ^H, λ^D [eq. 19]                   Δt² λ₁, Δt² λ₂
+    α^H, α^D                            1/k₁, 1/k₂
+
+k, W and the other letters are those of xpbd.py. The system is solved by Cramer's rule; the paper uses LU with
+pivoting. The paper's pair is neo-Hookean; that of Corotated [PXPBD eq. 5] is our own addition. Gradients are
+frozen as in xpbd.py, and so the error of pairs that do not vanish at rest remains; xpbd.py describes it.
+Clusters [Algorithms 3, 4]: ordering/clustering.py, ordering="clusters" of `ElementOptions`. Weak constraints
+and body contact: elementwise/weak_constraints.py.
 """
 
 from __future__ import annotations
@@ -55,7 +61,7 @@ class BlockProjection(XPBDPair):
 
 @project.of(BlockProjection)
 def _project_block(projection, row, u):
-    """Solve the 2×2 system A (Δλ₁, Δλ₂)ᵀ = r for one element [BNH eq. 17-19].
+    """Solve the 2×2 system A (Δλ₁, Δλ₂)ᵀ = b for one element [BNH eq. 17-19].
 
     a1, a2 are ∇C₁, ∇C₂, and a11, a12, a22 are ∇C₁ W ∇C₁ᵀ, ∇C₁ W ∇C₂ᵀ, ∇C₂ W ∇C₂ᵀ.
     """
@@ -67,10 +73,10 @@ def _project_block(projection, row, u):
     lam1, lam2 = load(multipliers, row, 0), load(multipliers, row, 1)
     a11, a22, a12 = weighted_dot(W, a1, a1), weighted_dot(W, a2, a2), weighted_dot(W, a1, a2)
     # Rows are multiplied by their stiffness, so that padding (k = 0) gives 0 instead of 0/0.
-    r1, r2 = -(k1 * C1 + lam1), -(k2 * C2 + lam2)
+    b1, b2 = -(k1 * C1 + lam1), -(k2 * C2 + lam2)
     A11, A12, A21, A22 = k1 * a11 + 1.0, k1 * a12, k2 * a12, k2 * a22 + 1.0
     inverse_det = 1.0 / (A11 * A22 - A12 * A21)
-    d_lam1, d_lam2 = inverse_det * (A22 * r1 - A12 * r2), inverse_det * (A11 * r2 - A21 * r1)
+    d_lam1, d_lam2 = inverse_det * (A22 * b1 - A12 * b2), inverse_det * (A11 * b2 - A21 * b1)
     store(multipliers, row, 0, lam1 + d_lam1)
     store(multipliers, row, 1, lam2 + d_lam2)
     scatter_corners(elements, row, u, shift_corners(shift_corners(x, d_lam1, W, a1), d_lam2, W, a2))
@@ -92,8 +98,8 @@ class BlockXPBD(ElementOptions):
         attachments_first: Visit weak constraints before the elements instead of after them.
         pseudo_dt: Step size of pseudo-time [s].
         sweeps_per_step: Sweeps per step of pseudo-time.
-        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
-            fraction pseudo_damping, as in the paper.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities, as XPBD-QS [PBNG
+            section 6.1], less the fraction pseudo_damping, our own.
         pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
         iterations: Sweeps per step unless the call sets a limit.
     """

@@ -1,8 +1,11 @@
-"""B-PXPBD, blended primal XPBD, which also reduces the residual of the positions [PXPBD Algorithm 1]:
+"""B-PXPBD, blended primal XPBD [PXPBD: Y. Chen et al. 2024, Algorithm 1]:
 
-    x ← xₙ + Δt vₙ                                          Problem.begin_step (problem/problem.py)
-        + W f_ext,  λ ← 0,  Δx_total ← 0                    ElementRun._begin_step (elementwise/run.py)
+    x ← x̃ = xₙ + Δt vₙ                                      Problem.begin_step (problem/problem.py)
+            + W f_ext,  λ ← 0,  Δx_total ← 0                ElementRun._begin_step (elementwise/run.py)
     for each iteration, for each constraint d               sweep_projections (elementwise/run.py)
+                                                            `_project_pair` (xpbd.py): both of an element
+                                                            in turn, each by `update_constraint`
+        ζ ← option, or a stable value                       `_update_blended`
         Δλ̃ ← XPBD's  [step 1, eq. 16]                       multiplier_step (xpbd.py)
         λ ← λ + Δλ̃  [4, eq. 16]                             `_blended_visit`
         Δx_fp ← λ W ∇C - Δx_total  [2, eq. 22]
@@ -12,16 +15,20 @@
     v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
 An update mixes XPBD's with a fixed-point update that restores x = x̃ + W Σ λ ∇C for the visited constraint.
-Algorithm 1 prints eq. 20 in step 3; eq. 19 is meant. Eq. 22 corrects the visited
-constraint only, eq. 20 all that share its vertices. Step 4 precedes step 2: λ in Δx_fp is the new one, as in
-eq. 20. The λ in the denominator of eq. 16 is a slip.
+Thus it also reduces the residual of the positions [eq. 11].
 
-    PXPBD                               here
+    PXPBD                               here, right column in the letters of this file
     M⁻¹                                 W/Δt², W = Δt²/m
-    λ, Δλ̃                               Δt² λ, Δt² d_lam
+    λ, Δλ̃                               Δt² λ, Δt² Δλ̃ (`d_lam`)
     a_d, compliance                     1/k
     Δx_d^total                          dx_total of each constraint
-    ζ                                   zeta, by default one that is stable (elementwise/blend_factor.py)
+    ζ                                   zeta; by default the paper's ½, more in elements where ½ would be
+                                        unstable (elementwise/blend_factor.py)
+
+Slips of the paper: x̃ below eq. 12 lacks a factor Δt of M⁻¹ f_ext. Algorithm 1 prints eq. 20 in step 3; eq. 19
+is meant. Eq. 22 corrects the visited constraint only, eq. 20 all that share its vertices. Step 4 precedes
+step 2: λ in Δx_fp is the new one, as in eq. 20. The λ in the denominator of eq. 16 is a slip. Section 3.3.1
+says to increase ζ against instability and to raise it against stagnation; the latter must be to lower it.
 
 Muscle [eq. 6-8]: materials/muscle.py. Residuals [eq. 11, 12]: elementwise/multiplier_residuals.py. Weak
 constraints and body contact: elementwise/weak_constraints.py. Grid-embedded elements [section 5.5]:
@@ -180,8 +187,8 @@ class BPXPBD(ElementOptions):
         attachments_first: Visit weak constraints before the elements instead of after them.
         pseudo_dt: Step size of pseudo-time [s].
         sweeps_per_step: Sweeps per step of pseudo-time.
-        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
-            fraction pseudo_damping, as in the paper.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities, as XPBD-QS [PBNG
+            section 6.1], less the fraction pseudo_damping, our own.
         pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
         iterations: Sweeps per step unless the call sets a limit.
     """

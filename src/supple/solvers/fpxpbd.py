@@ -1,34 +1,37 @@
-"""FP-PXPBD, first-Piola primal XPBD for any energy [PXPBD Algorithm 2]:
+"""FP-PXPBD, first-Piola primal XPBD for any energy [PXPBD: Y. Chen et al. 2024, Algorithm 2]:
 
-    x ← xₙ + Δt vₙ                                          Problem.begin_step (problem/problem.py)
-        + W f_ext,  P ← 0                                   ElementRun._begin_step (elementwise/run.py)
+    x ← x̃ = xₙ + Δt vₙ                                      Problem.begin_step (problem/problem.py)
+            + W f_ext,  P ← 0                               ElementRun._begin_step (elementwise/run.py)
     for each iteration, for each element e                  sweep_projections (elementwise/run.py)
+        Γ ← Σ Wᵢ gᵢ gᵢᵀ                                     compliance_matrix (elementwise/gather.py)
         F̃ ← F + P V Γ: F without the element's own stress   `_project_piola`
         for each local step of Newton's method
-            r ← F + P(F) V Γ - F̃  [step 1, eq. 29]          `stress_step`
+            r ← F + ∂ψ/∂F(F) V Γ - F̃  [step 1, eq. 29]      `stress_step`
             δF ← solution of δF + (H : δF) V Γ = -r  [3, eq. 34, 48, 49]
-            P ← P(F) + H : δF  [6, linearized as in eq. 30],  F ← F + δF
+            P ← ∂ψ/∂F(F) + H : δF  [6, linearized as in eq. 30],  F ← F + δF
         x ← x - W V ΔP g  [2, 4, 5 in one]                  `_project_piola`
     v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
-Each element stores its stress P in place of multipliers. The forces -V P g are linear in P, so x = x̃ - W Σ V
-P g [eq. 24] holds exactly at all times, for any energy. gᵢ is the shape gradient of corner i, Γ = Σ Wᵢ gᵢ
-gᵢᵀ, and H is ∂²ψ/∂F² or its positive definite approximation
-[eq. 48].
+Each element stores its stress P in place of multipliers; ΔP is its change by the visit. The forces -V P g
+are linear in P, so x = x̃ - W Σ V P g [eq. 24] holds exactly at all times, for any energy. gᵢ is the shape
+gradient of corner i, and H is ∂²ψ/∂F² or its positive definite approximation [eq. 48].
 
 `stress_step` is eq. 34 times M̂⁻¹ from the right, M̂ as below eq. 36: if all corners are free, Γ is Δt² M̂⁻¹,
-and the residual of eq. 35 is Gᵉ = (F - F̃) M̂ + Δt² V P, so that
+and the residual of eq. 35 is Gᵉ = (F - F̃) M̂ + Δt² V ∂ψ/∂F(F), so that
 
-    δF M̂ + Δt² V (H : δF) = -Gᵉ   becomes   δF + (H : δF) V Γ = -r,  r = Gᵉ M̂⁻¹ = F + P V Γ - F̃.
+    δF M̂ + Δt² V (H : δF) = -Gᵉ   becomes   δF + (H : δF) V Γ = -r,  r = Gᵉ M̂⁻¹.
 
-With H = a I + c cof ⊗ cof [eq. 48; a, c: the pair (a, b) of `bound_coefficients`, 2μ and λ in the paper] it
-follows that δF = -(r + c s cof V Γ) Z, Z = (I + a V Γ)⁻¹, and s = cof : δF by Sherman-Morrison [eq. 49, which
-as printed lacks the factor λ Vᵉ Δt² of Wᵉ ⊗ Wᵉ]. The translation bᵉ [eq. 33] of steps 2 and 4 is not needed,
-because the change of P moves the corners; pinned corners need no special case. The new stress is not P at the
-new F, as in step 6, but the linearized one of eq. 30, P + a δF + c s cof, with which x = x̃ - W Σ V P g holds
-to rounding.
+With H = a I + b cof ⊗ cof [eq. 48; a, b of `bound_coefficients`, 2μ and λ in the paper] it follows that δF =
+-(r + b s cof V Γ) Z, Z = (I + a V Γ)⁻¹, and s = cof : δF by Sherman-Morrison [eq. 49, which as printed lacks
+the factor λ Vᵉ Δt² of Wᵉ ⊗ Wᵉ].
 
-    PXPBD                               here
+The translation bᵉ [eq. 33] of steps 2 and 4 is 0: with x = x̃ - W Σ V P g, the residual below eq. 31 is gᵉ =
+Δt² Bᵉ (∂ψ/∂F(F) - Pᵉ), whose sum over the corners is 0 as that of Bᵉ, and local steps keep the center of
+mass. (x̃ contains f_ext; f_ext in the fᵉ of eq. 26 is a slip.) Pinned corners need no special case. The new
+stress is not ∂ψ/∂F at the new F, as in step 6, but the linearized one of eq. 30, with which x = x̃ - W Σ V P g
+holds to rounding.
+
+    PXPBD                               here, right column in the letters of this file
     M⁻¹                                 W/Δt², W = Δt²/m
     M̂ᵉ                                  Δt² Γ⁻¹
     Wᵉ = ∂det F/∂F                      cof F
@@ -37,9 +40,8 @@ to rounding.
 
 Our own additions are local steps without a test of convergence and, in pseudo-time, the start of a step with
 the stresses of the previous one. Elements with one constraint, such as springs, have no stress and are
-refused. Muscle [eq. 6-8]: materials/muscle.py. Weak constraints and
-body contact: elementwise/weak_constraints.py. Grid-embedded elements [section 5.5]:
-elementwise/grid_embedded.py.
+refused. Muscle [eq. 6-8]: materials/muscle.py. Weak constraints and body contact:
+elementwise/weak_constraints.py. Grid-embedded elements [section 5.5]: elementwise/grid_embedded.py.
 """
 
 from __future__ import annotations
@@ -61,9 +63,9 @@ from supple.algebra.matrix3 import (
 from supple.kernels import inline_control, store
 from supple.materials import bound_coefficients, stress
 from supple.solvers.elementwise.gather import (
+    compliance_matrix,
     corner_gradients,
     load_element,
-    mobility,
     scatter_corners,
     shift_corners,
 )
@@ -104,7 +106,7 @@ def _project_piola(projection, row, u):
     """
     elements, (stresses,), (newton_steps,) = projection.elements, projection.memory, projection.options
     x, W, g, V, material = load_element(elements, row, u)
-    V_Gamma = scale_matrix(V, mobility(W, g))
+    V_Gamma = scale_matrix(V, compliance_matrix(W, g))
     P_old = load_matrix(stresses, row)
     F = measure(elements.rows, x, g)
     F_free = plus9(F, matmul(P_old, V_Gamma))
@@ -120,20 +122,20 @@ def _project_piola(projection, row, u):
 
 @inline_control
 def stress_step(material, F, F_free, V_Gamma):
-    """(P, F) after one step of Newton's method towards F + P(F) V Γ = F̃ [PXPBD eq. 34, 48, 49].
+    """(P, F) after one step of Newton's method towards F + ∂ψ/∂F(F) V Γ = F̃ [PXPBD eq. 34, 48, 49].
 
     F_free is F̃, the deformation gradient without the element's own stress.
     """
     P = stress(material, F)
-    a, c = bound_coefficients(material, F)
+    a, b = bound_coefficients(material, F)
     residual = plus9(minus9(F, F_free), matmul(P, V_Gamma))
     Z = inverse_spd(add_diagonal(scale_matrix(a, V_Gamma), 1.0))
     cof = cofactor(F)
     cof_Gamma_Z = matmul(matmul(cof, V_Gamma), Z)
     residual_Z = matmul(residual, Z)
-    s = -contract(cof, residual_Z) / (1.0 + c * contract(cof, cof_Gamma_Z))
-    dF = combine(-1.0, residual_Z, -c * s, cof_Gamma_Z)
-    return plus9(P, combine(a, dF, c * s, cof)), plus9(F, dF)
+    s = -contract(cof, residual_Z) / (1.0 + b * contract(cof, cof_Gamma_Z))
+    dF = combine(-1.0, residual_Z, -b * s, cof_Gamma_Z)
+    return plus9(P, combine(a, dF, b * s, cof)), plus9(F, dF)
 
 
 @apply_stored_forces.of(PiolaProjection)
@@ -166,8 +168,8 @@ class FPXPBD(ElementOptions):
         attachments_first: Visit weak constraints before the elements instead of after them.
         pseudo_dt: Step size of pseudo-time [s].
         sweeps_per_step: Sweeps per step of pseudo-time.
-        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
-            fraction pseudo_damping, as in the paper.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities, as XPBD-QS [PBNG
+            section 6.1], less the fraction pseudo_damping, our own.
         pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
         iterations: Sweeps per step unless the call sets a limit.
     """

@@ -1,4 +1,4 @@
-"""Generalized position-based dynamics for arbitrary energies [GPBD Algorithm 1]:
+"""Generalized position-based dynamics for arbitrary energies [GPBD: Chaudhary et al. 2025, Algorithm 1]:
 
     x ← x⁻ + Δt v⁻                                          Problem.begin_step (problem/problem.py)
         + W f_ext,  d ← 0 of all elements                   ElementRun._begin_step (elementwise/run.py)
@@ -9,17 +9,21 @@
             Δλ ← minimum of eq. 19                          local_minimum (elementwise/gpbd_local_solve.py)
             Δd ← W Sᵀ Δλ  [eq. 18]                          `solve_element`
             d ← d + Δd,  x ← x + Δd  [eq. 13, 14]           `_project_green`
+        contact with obstacles                              ContactProjection
+            (paper: SDF projection [section 5.1])           (elementwise/contact_projection.py)
     v ← (x - x⁻)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
 Each element stores the displacement d by which its force has moved its corners. x = x̃ + Σ d [eq. 6] holds at
-all times, except for elements that were inverted and unfolded [section 4.1]. With the six multipliers Δλ as a
-symmetric matrix Λ, Sᵀ Δλ is F Λ gᵢ at corner i, so that Δdᵢ = Wᵢ F Λ gᵢ.
+all times, except for elements that were inverted and unfolded [section 4.1]. Let Λ be the symmetric matrix of
+the six multipliers Δλ, those of off-diagonal strains halved. Then Sᵀ Δλ is F Λ gᵢ at corner i, so that Δdᵢ =
+Wᵢ F Λ gᵢ. Only the increments Δd are in the range of W Sᵀ, not their sum d. Sweeps therefore do not converge
+to backward Euler [section 3.2].
 
-    GPBD                                here
+    GPBD                                here, right column in the letters of this file
     W                                   W = Δt²/m
     d, Δd                               d, delta_d: displacements of the corners
     i, a force                          an element; here i numbers its corners
-    Δλ                                  Lam, Λ as six numbers
+    Δλ                                  Lam, the six entries of Λ
     U                                   V ψ
     S                                   represented by F and g
     c, α [eq. 8]                        C, 1/k of elements with one constraint
@@ -34,8 +38,10 @@ elementwise/weak_constraints.py. Deviations from the paper:
   them.
 - An element with det F ≤ MIN_STRETCH³ is unfolded to singular values of at least
   `inversion_recovery.MIN_STRETCH`; section 4.1 only negates the smallest one.
-- Newton's method with line search on eq. 19 makes `newton_steps` steps, by default one, and uses the
-  positive definite a I + b cof ⊗ cof in place of the Hessian of ψ (elementwise/gpbd_local_solve.py).
+- Newton's method with line search on eq. 19 makes `newton_steps` steps, by default one; the paper makes up to
+  20 for neo-Hookean materials [section 5.3]. The Hessian of ψ is replaced by the positive definite a I + b
+  cof ⊗ cof, a, b of `bound_coefficients` (elementwise/gpbd_local_solve.py).
+- Contact with obstacles has contact forces and friction.
 """
 
 from __future__ import annotations
@@ -214,8 +220,8 @@ class GPBD(ElementOptions):
         sweep: "gauss_seidel" updates elements color by color; "jacobi" updates all elements from the same
             positions.
         jacobi_weights: Damping that keeps the sum of Jacobi steps from overshooting: "mass" shares
-            the mass of vertices among elements, "vertex" averages at each vertex, as in the paper, and
-            "element" scales the step of each element by one factor.
+            the mass of vertices among elements, "vertex" averages at each vertex [GPBD section 3.1],
+            and "element" scales the step of each element by one factor.
         omega: Relaxation factor of these weights.
         ordering: Parallel units: "colors" of single elements, "clusters" of up to cluster_size elements [BNH
             Algorithm 4], or "cells" of a block.
@@ -225,8 +231,8 @@ class GPBD(ElementOptions):
         attachments_first: Visit weak constraints before the elements instead of after them.
         pseudo_dt: Step size of pseudo-time [s].
         sweeps_per_step: Sweeps per step of pseudo-time.
-        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
-            fraction pseudo_damping, as in the paper.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities, as XPBD-QS [PBNG
+            section 6.1], less the fraction pseudo_damping, our own.
         pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
         iterations: Sweeps per step unless the call sets a limit.
     """

@@ -1,19 +1,36 @@
-"""Hybrid solver: sweeps while they converge quickly, then multilevel Newton steps along rotation paths.
+"""Hybrid solver, our own: sweeps while they converge quickly, then multilevel Newton steps.
 
     start    E infinite: minimize a surrogate               Untangling.untangle (untangling.py)
     phase 1  PBNG sweeps with Anderson acceleration         `HybridRun.advance`
-             every check: predict the sweeps to the tolerance
-                                                            RateEstimate.remaining (rate_estimate.py)
-             more than max_predicted_sweeps: phase 2        `HybridRun.observe`
+             at every check, each 10 sweeps:
+                 n ← log(ρ/tolerance)/rate                  RateEstimate.remaining (rate_estimate.py)
+                 n > max_predicted_sweeps: phase 2          `HybridRun.observe`
     phase 2  Newton steps, along which E never rises        NewtonPCG.step (newton_pcg.py)
-             obstacles                                      ActiveSetNewton.step (active_set.py)
-             follower loads                                 FollowerNewton.step (follower_newton.py)
-    batches  sweeps, then Newton steps of several states    BatchedSweeps (batched_newton.py)
+             Δu ← PCG(H, f), multigrid as preconditioner    Linearization.direction (newton_system.py)
+             negative curvature p: Δu ← PCG(H⁺, f)          Linearization.projected_direction
+             t ← 1, less for large rotations; halved to Armijo's rule along a path that rotates elements
+                                                            NewtonPCG._search_along
+             t short: step with H⁺, then 10 sweeps, each kept if E falls
+                                                            NewtonPCG._rescue
+             also descend along ±p                          NewtonPCG._descend_along_curvature
+    instead  obstacles: active-set steps                    ActiveSetNewton.step (active_set.py)
+             follower loads without contact                 FollowerNewton.step (follower_newton.py)
+             batches: sweeps, Newton steps of several states
+                                                            BatchedSweeps (batched_newton.py)
+             friction between bodies, or obstacles on a device or in a batch: PBNG only
+                                                            `Hybrid.begin`
+             number of iterations without tolerance: sweeps only
+                                                            `HybridRun.set_targets`
+             too little time for a Newton step: sweeps      TimeBudget (rate_estimate.py)
 
-These files are in newton_methods/. Letters there: r: net forces (f in pbng.py and newton.py); d: Newton
-direction (Δu there); p: negative curvature; x(t) = X + u(t). Sweeps hardly reduce long waves; these are the
-task of the multilevel solver of phase 2. Unstable equilibria are left along negative curvature. The complete
-description is docs/design/hybrid.md.
+These files are in newton_methods/. E, f and H are those of newton.py, and H⁺ is the sum of the positive
+semi-definite parts of the element matrices. E never rises, except by rounding. ρ is the relative residual;
+rate, its logarithmic decrease per sweep, is fitted to the last 4 checks. n is compared with 4 times
+max_predicted_sweeps on a device, and with 16 times for batches.
+
+Sweeps hardly reduce long waves; these are the task of phase 2, a truncated Newton method [Dembo and Steihaug
+1983] with aggregation multigrid (linear/multilevel/). Unstable equilibria are left along negative curvature.
+The complete description is docs/design/hybrid.md.
 """
 
 from __future__ import annotations
@@ -117,7 +134,27 @@ class Hybrid(Solver):
 
 
 class HybridRun(Run):
-    """Run of `Hybrid` on one problem; phase 2 works on the problem in float64."""
+    """Run of `Hybrid` on one problem; phase 2 works on the problem in float64.
+
+    Attributes:
+        _sweep_run: PBNG run of phase 1.
+        _newton: Stepper of phase 2, None in phase 1.
+        _rate: Rate estimate of the sweeps, with the relative residual to reach.
+        _time_budget: Remaining time.
+        _untangling: Recovery of inverted elements.
+        _max_sweeps_left: Predicted number of remaining sweeps beyond which phase 2 begins.
+        _sweeps: Number of sweeps so far.
+        _sweeps_only: True if the call permits no phase 2: it sets iterations without a tolerance.
+        _swept_after_newton: True if sweeps followed the last Newton step, so that its float64 state is old.
+        _unbounded_cause: Reason for which the energy appears to be unbounded, or "".
+        _fixes_loads: True once `FollowerNewton` failed; follower loads are then fixed between updates.
+        _fixed_load_updates: Number of these updates.
+        _start: Initial positions of a problem with follower loads and without contact, otherwise None.
+        _inverted: Number of inverted elements at `_start`.
+        _layout_version: Version of the stencils that was processed last.
+        _rigid_moves: Number of motions of rigid bodies at the last check.
+        _rate_resets: Number of rate estimates discarded because of such motions.
+    """
 
     needs_monitoring = True
 

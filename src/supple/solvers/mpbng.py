@@ -1,37 +1,60 @@
-"""Multiresolution PBNG for cloth [PBNG section 8.2]:
+"""Multiresolution PBNG for cloth [PBNG: Y. Chen et al. 2024, section 8.2]:
 
     layers χ₀ ⊃ χ₁ ⊃ ... ⊃ χₙ, χ₀ the cloth                 build_layers (vertexwise/cloth_hierarchy.py)
+    1/(n + 1) of stiffness and mass for each layer          `stiffness_share` (vertexwise/multiresolution.py)
     for l = 0, ..., k_max - 1                               `MPBNGRun.advance`
         κ ← √(1 - l²/r_des²),  r_des = k_max + r_pad        `_kappa`
-        several sweeps over the coarsest layer χₙ           Multiresolution.iterate
-        one sweep over χₙ₋₁, ..., χ₀ in turn                Multiresolution.sweep
+        k_c of all layers, mass of χ₁, ..., χₙ: times κ     BoundLayers._scale_by_kappa
+        several sweeps over the coarsest layer χₙ           BoundLayers.iterate
+        one sweep over χₙ₋₁, ..., χ₀ in turn
             (in the paper simultaneously)
     final sweeps over the cloth χ₀                          `_run_final_sweeps`
     PBNG sweeps to the tolerance, our own                   `MPBNGRun.advance`
 
+This is coupling="divided". The couplings "bound" and "carried" are our own (vertexwise/multiresolution.py
+has all of them). In "carried", the default, nothing is divided, and the body of the loop over l is
+
+        for each layer, from fine to coarse                 CarriedLayers.iterate
+            u of the layer ← u of the finer layer
+            load ← restricted net forces of the finer layer - own net forces
+        several sweeps over χₙ
+        for χₙ₋₁, ..., χ₀
+            u ← u + κ times the prolonged correction        CarriedLayers._prolong
+            one sweep
+
     PBNG                                here
     χ₀, χₙ                              groups[0], groups[n] of `Multiresolution`
-    k_max                               cycle
+    k_max                               cycle; the iteration limit of the call if it is smaller or if there is
+                                        no tolerance (`MPBNGRun.set_targets`)
     r_pad                               pad
     "4-6 iterations" of the coarsest    coarse_sweeps
     "6-8 iterations" in the final pass  final_sweeps, once per step; the text allows each iteration, too
-    k_c                                 stiffness of `Layers.binding`
+    k_c                                 stiffness of `Layers.binding`, times binding_factor
 
 A sweep propagates corrections by a few vertices only, so fine cloth stays too long or too short until many
-sweeps are done. Sweeps over coarser layers of the cloth propagate them over long distances. There are three
-couplings, which differ in what κ multiplies (vertexwise/multiresolution.py):
+sweeps are done. Sweeps over coarser layers of the cloth propagate them over long distances. The couplings
+differ in what κ multiplies:
 
-- "divided" is the paper's: weak constraints bind the layers to each other, and stiffness and mass are divided
-  between all layers. κ multiplies k_c and the mass of χ₁, ..., χₙ, as printed, and their loads with it. The
-  iteration ends with 1/(n + 1) of the stiffness and mass of the cloth, which gives the right shape under its
-  own weight only.
-- "bound": the cloth keeps its full stiffness and mass, and the layers are additional. κ multiplies k_c in the
-  cloth only: in E + κ (E of layers and bindings), a vertex of a layer sees no κ, and in the end E remains.
-- "carried", our own and the default: vertices bound to a layer move with it, and the layer is loaded by the
-  net forces of the finer one. κ multiplies the prolonged correction. As in a multigrid method [Brandt 1977],
-  the layer does not move if the cloth is in equilibrium.
+- "divided" is the paper's: κ multiplies k_c and the mass of χ₁, ..., χₙ, as printed, and their loads with it.
+  The iteration ends with 1/(n + 1) of the stiffness and mass of the cloth, which gives the right shape under
+  its own weight only.
+- "bound": the cloth keeps its full stiffness and mass, and the layers are additional. The energy is E + κ (E
+  of layers and bindings); in the end E remains. κ multiplies k_c at vertices of the cloth. All terms of a
+  layer vertex carry κ, which cancels in Aᵢ⁻¹ fᵢ.
+- "carried": vertices bound to a layer move with it, and the layer is loaded by the net forces of the finer
+  one. κ multiplies the prolonged correction. As in a multigrid method [Brandt 1977], the layer does not move
+  if the cloth is in equilibrium.
 
-The first two are slow, since a layer that moves on its own pulls at the vertices bound to it.
+"divided" and "bound" are slow, since a layer that moves on its own pulls at the vertices bound to it.
+
+Further deviations:
+
+- A layer takes a subset of about a quarter of the vertices (meshes/coarsening.py); the paper remeshes, with
+  about the same factor.
+- Layers are membranes without bending; "divided" leaves terms of bending undivided.
+- The paper gives no k_c. `Layers.binding` has a quarter of the mean stiffness of the coarse vertices.
+- Problems with obstacles or contact get plain PBNG, as does cloth that is too coarse
+  (`build_multiresolution`).
 """
 
 from __future__ import annotations
@@ -59,14 +82,14 @@ class MPBNG(Solver):
 
     Args:
         coupling: "carried", vertices bound to a layer move with it; "bound", layers pull at them; "divided",
-            the same with stiffness and mass divided between all layers, as the paper prints it.
+            the same with stiffness and mass divided between all layers [PBNG section 8.2].
         layers: Largest number n of coarse layers χ₁, ..., χₙ, without the cloth. None creates all that have
             enough vertices.
-        cycle: Iterations with layers in a step, followed by PBNG sweeps. If a call sets a number of
+        cycle: Iterations k_max with layers in a step, followed by PBNG sweeps. If a call sets a number of
             iterations and no tolerance, all of these have layers.
         coarse_sweeps: Sweeps over the coarsest layer per iteration.
         final_sweeps: Sweeps over the cloth alone after the last iteration with layers.
-        binding: Stiffness k_c of the bindings between layers, relative to the stiffness of the layers.
+        binding_factor: Factor on the stiffness k_c of the weak constraints between layers.
         pad: r_pad, the difference between r_des in κ and the number of iterations.
         iterations: Iterations per step unless the call sets a limit.
     """
@@ -78,7 +101,7 @@ class MPBNG(Solver):
     cycle: int = 20
     coarse_sweeps: int = 5
     final_sweeps: int = 7
-    binding: float = 1.0
+    binding_factor: float = 1.0
     pad: float = 0.05
     iterations: int | None = None
 
@@ -89,7 +112,7 @@ class MPBNG(Solver):
         check_integer("cycle", self.cycle)
         check_integer("coarse_sweeps", self.coarse_sweeps)
         check_integer("final_sweeps", self.final_sweeps, at_least=0)
-        check_number("binding", self.binding, above=0)
+        check_number("binding_factor", self.binding_factor, above=0)
         check_number("pad", self.pad, above=0)
         check_iterations(self.iterations)
 
@@ -135,7 +158,7 @@ def build_multiresolution(problem: Problem, options: MPBNG) -> Multiresolution |
     if layers is None:
         return "no layers, since there is no cloth that is fine enough for them: sweeps of pbng"
     cache: list[Multiresolution] = problem.get_shared(
-        f"{options.coupling} layers, {options.layers} at most, by {options.binding}", list
+        f"{options.coupling} layers, {options.layers} at most, by {options.binding_factor}", list
     )
     if not cache or cache[0].fine_terms is not problem.model.terms:
         cache[:] = [_couple_layers(problem, layers, options)]
@@ -147,7 +170,7 @@ def _couple_layers(problem: Problem, layers: Layers, options: MPBNG) -> Multires
     """Couple layers to the cloth as the options say."""
     if options.coupling == "carried":
         return CarriedLayers(problem, layers)
-    return BoundLayers(problem, layers, options.coupling == "divided", options.binding)
+    return BoundLayers(problem, layers, options.coupling == "divided", options.binding_factor)
 
 
 class PBNGFallbackRun(PBNGRun):

@@ -3,21 +3,32 @@
     û ← uₙ + Δt vₙ, u ← initial guess                       Problem.begin_step (problem/problem.py)
     repeat                                                  `NewtonRun.advance`, `_step`
         f ← net force of the free vertices                  Problem.balance, into states.net
+        η ← 0.1 min(1, √(|f|/|f₀|)), f₀ the first f         `_forcing_term` [Eisenstat and Walker 1996]
         for H of exact, projected, bound: the next if one fails
             H ← ∂²E/∂u², or its replacement                 Assembly.matrix (linear/assembly/hessian.py)
             Δu ← solution of H Δu = f                       `_solve`, linear/linear_solvers.py
-                to |H Δu - f| ≤ η |f| in its norm           `_forcing_term`
+                to |H Δu - f| ≤ η |f|, in a norm of the linear solver
             if f · Δu > 0:                                  `_move_along`
                 t ← 1, halved until E(u + t Δu)
                     ≤ E(u) - 1e-4 t f · Δu [Armijo 1966]    backtrack (newton_methods/line_search.py)
-                u ← u + t Δu
+                u ← u + t Δu; next step
 
-E: elastic, constraint and external energy plus ½ m/Δt² |u - û|². The candidates for H are `Newton.hessians`.
-The bound is PBNG's [eq. 32]: positive definite, so its steps lead downhill; it is not below the exact H in
-the block of one vertex, but may be below it as a whole. With `rescue=False` there is no safer H, and Δu is
-used even uphill; with line_search=False, too, it is accepted as computed. Obstacles:
-newton_methods/active_set.py. Follower loads: newton_methods/follower_newton.py. No paper has this box; PBNG
-compares with Newton's method without a line search [section 11, Fig. 7, 11].
+E: elastic, constraint and external energy plus ½ m/Δt² |u - û|². The candidates for H are `Newton.hessians`:
+exact; projected, the positive semi-definite part of every element [Teran et al. 2005]; and the bound of PBNG
+[PBNG: Y. Chen et al. 2024, eq. 32]. The bound is positive definite, so its steps lead downhill; it is not
+below the exact H in the block of one vertex, but may be below it as a whole. With `rescue=False` there is no
+safer H, and Δu is used even uphill; with line_search=False, too, it is accepted as computed.
+
+Obstacles: newton_methods/active_set.py. Follower loads: newton_methods/follower_newton.py, but only if all
+options except linear_solver have their defaults; otherwise these loads are fixed between updates.
+
+No paper has this box. PBNG compares with Newton's method without a line search [PBNG section 11], here
+line_search=False and
+
+    Fig. 7                  linear_solver="cg", linear_iterations=7 (2 steps) or 10 (11 steps); the paper does
+                            not specify H
+    Fig. 10, Table 4        linear_solver="gauss_seidel", linear_iterations=3 (2 steps) or 7 (6 steps)
+    Fig. 11                 rescue=False, linear_solver="qr", "bicgstab" or "gauss_seidel"
 """
 
 from __future__ import annotations
@@ -59,8 +70,9 @@ class Newton(Solver):
     """Newton's method with a choice of Hessian and linear solver.
 
     Args:
-        hessian: "exact"; "projected", its positive semi-definite part element by element; or "bound", the
-            approximation of PBNG [PBNG eq. 32]. If one yields no lower energy, the next is tried.
+        hessian: "exact"; "projected", its positive semi-definite part element by element [Teran et al. 2005];
+            or "bound", the approximation of PBNG [PBNG eq. 32]. If one yields no lower energy, the next is
+            tried.
         rescue: False uses only the chosen Hessian, and follows its Δu even uphill, f · Δu ≤ 0. With
             line_search=False, this is Newton as in PBNG Fig. 11.
         linear_solver: "multilevel" (conjugate gradients preconditioned with rigid aggregates), "direct",

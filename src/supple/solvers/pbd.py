@@ -1,4 +1,4 @@
-"""Position-based dynamics with continuum energies as constraints C = E [PBCM Algorithm 1, sections 3-4.2]:
+"""Position-based dynamics with C = E [PBCM: Bender et al. 2014, Algorithm 1, sections 3-4.2]:
 
     x ← xₙ + Δt vₙ  [lines 1, 2]                            Problem.begin_step (problem/problem.py)
         + Δt² M⁻¹ f_ext  [1, 2]                             ElementRun._begin_step (elementwise/run.py)
@@ -6,17 +6,29 @@
         for each element, color by color  [4]               sweep_projections (elementwise/run.py)
             λ ← -E/Σ wⱼ |∂E/∂xⱼ|²  [5, eq. 3]               `multiplier`
             xᵢ ← xᵢ + wᵢ λ ∂E/∂xᵢ  [6, 7, eq. 2]             `_project_energy`
-        collisions  [11, here in every sweep]               ContactProjection
+        contact with obstacles, our own                     ContactProjection
                                                             (elementwise/contact_projection.py)
     v ← (x - xₙ)/Δt, and damped  [10, 12]                   TimeLoop._set_velocities (solve/time_loop.py)
 
-W = Δt²/m replaces w = 1/m; the factor Δt² cancels in w λ. E and ∂E/∂x are those of `clamped_energy`, the
-paper's inversion handling [section 4.2, Fig. 2] (materials/clamping.py). Our own additions are `stiffness`,
-the linear continuation of ψ below the clamp, and weak constraints.
+Each constraint is an energy E. Collisions in the paper are continuous collision detection and response after
+line 10 [11], so they do not enter v by differencing; here, contact in every sweep does.
+
+    PBCM                                here, right column in the letters of the code
+    E_s, Ψ_s                            V ψ, ψ (`psi`)
+    ∂E_s/∂xᵢ                            V P gᵢ, with shape gradients gᵢ; `gradient` is P gᵢ
+    P                                   P, with the clamp [section 4.2] from clamped_energy
+    w = 1/m                             W/Δt², W = Δt²/m
+    λ [eq. 3]                           Δt²/V lam, since lam = -ψ/Σ Wⱼ |P gⱼ|²
+    k, Young's modulus                  young
+
+E and ∂E/∂x are those of `clamped_energy`, the paper's inversion handling [section 4.2, Fig. 2]
+(materials/clamping.py). Our own additions are `stiffness`, the linear continuation of ψ below the clamp, and
+weak constraints. Two options are baselines of the paper: constraints="distance", distance constraints
+[section 3.2], here of the edges of tetrahedra; and constraints="shape", shape matching [section 6], here of
+single tetrahedra (elementwise/geometric.py). The PBD of PBNG's figures is xpbd with compliant=False.
 
 Plasticity [section 4.2]: materials/plastic_stvk.py. Cloth [section 4.3]: materials/woven_stvk.py,
-terms/shells/isometric_bending.py. Distance and shape baselines: elementwise/geometric.py. Weak constraints
-and body contact: elementwise/weak_constraints.py.
+terms/shells/isometric_bending.py. Weak constraints and body contact: elementwise/weak_constraints.py.
 
 There is no compliance. The body becomes stiffer with more sweeps and shorter time steps, whatever its Young's
 modulus. In quasistatics, external forces lose their effect as sweeps are added [PBNG section 6.1]. Solids
@@ -113,8 +125,8 @@ class PBD(ElementOptions):
     """PBD with energy constraints, for any material; the paper's are StVK and LogNeoHookean.
 
     Args:
-        constraints: "energy", or one of the baselines of the papers, which ignore the material: "distance",
-            the edges of tetrahedra, or "shape", shape matching of each tetrahedron.
+        constraints: "energy", or a baseline of the paper, which ignores the material: "distance", the edges
+            of tetrahedra [PBCM section 3.2], or "shape", shape matching of each tetrahedron [PBCM section 6].
         stiffness: Fraction of each correction that is applied.
         damping: Fraction of every velocity that is removed per step.
         ordering: Parallel units: "colors" of single elements, "clusters" of up to cluster_size elements [BNH
@@ -125,8 +137,8 @@ class PBD(ElementOptions):
         attachments_first: Visit weak constraints before the elements instead of after them.
         pseudo_dt: Step size of pseudo-time [s].
         sweeps_per_step: Sweeps per step of pseudo-time.
-        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
-            fraction pseudo_damping, as in the paper.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities, as XPBD-QS [PBNG
+            section 6.1], less the fraction pseudo_damping, our own.
         pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
         iterations: Sweeps per step unless the call sets a limit.
     """

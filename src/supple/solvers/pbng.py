@@ -1,42 +1,49 @@
-"""Position-based nonlinear Gauss-Seidel [PBNG section 7]:
+"""Position-based nonlinear Gauss-Seidel [PBNG: Y. Chen et al. 2024, section 7]:
 
     û ← uₙ + Δt vₙ, target of inertia                       Problem.begin_step (problem/problem.py)
-    u ← initial guess; x̂ in the paper                       predict_fall (problem/initial_guess.py)
+    u ← initial guess                                       predict_fall (problem/initial_guess.py)
     for each sweep                                          `_sweep`
         for each vertex i, color by color  [section 10]     each_color (ordering/coloring.py)
-            fᵢ ← -∂E/∂uᵢ,  Aᵢ ≥ ∂²E/∂uᵢ²  [eq. 33, 34]      net_force (problem/force_kernels.py), r there
-            Δuᵢ ← Aᵢ⁻¹ fᵢ  [eq. 30]                         solve_with_contact
+            fᵢ ← -∂E/∂uᵢ,  Aᵢ ≈ ∂²E/∂uᵢ²  [eq. 33, 34]      net_force (problem/force_kernels.py), fᵢ: r there
+            Δuᵢ ← Aᵢ⁻¹ (fᵢ + rᵢ)  [eq. 30]                  solve_with_contact
                                                             (collision/obstacles/friction_cone.py)
             uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     move (vertexwise/move.py)
-        the same for groups of tied vertices                sweep_groups (vertexwise/tied_groups.py)
+        the same for groups of tied vertices                sweep_groups (vertexwise/tied_group_moves.py)
         acceleration  [section 7.3]                         accelerate (acceleration/acceleration.py)
         u out of obstacles, into the trust region           clamp_all (contact/state/obstacle_kernels.py)
         contact planes every few sweeps (paper: per step)   `_detect_contacts`
     v ← (u - uₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
 u are displacements, x = X + u. E is the elastic, weak constraint and external energy plus the inertial term ½
-m/Δt² |u - û|². External forces are part of E and not of û, in contrast to the paper's x̂ [section 6]; section
-7 is the case without inertia. The paper starts at x̂ = û + Δt² M⁻¹ f_ext; here that is
-initial_guess="inertial" (gravity for pinned bodies, ΣF/Σm for others), and the default is "adaptive", which
-starts pinned bodies at û. Vertices of one color share no element
-or constraint, so each sees the latest positions of its neighbors, as in a serial sweep.
+m/Δt² |u - û|²; section 7 is the case without inertia. External forces are part of E and not of û, in contrast
+to x̂ [section 6]. rᵢ is the contact force of obstacles, 0 without. Vertices of one color share no element or
+constraint, so each sees the latest positions of its neighbors, as in a serial sweep.
 
-    PBNG                                here
-    x_i, x̂                              X + uᵢ, initial guess
+    PBNG                                here, right column in the letters of this file
+    x_i, x̂                              X + uᵢ, X + û + Δt² M⁻¹ f_ext
     f_i + f_i^ext [eq. 30]              fᵢ, with inertia
-    A [eq. 33, 34]                      Aᵢ
+    A [eq. 33, 34]                      Aᵢ - m/Δt² I
     C̃ [eq. 32]                          `bound_coefficients` or `hessian_bound` of the material
+    2μ, λ of any isotropic ψ [eq. 32]   2μ, λ by default; own pairs include μ, λ + μ of NeoHookean and
+                                        μ, |f″(J)| of LogNeoHookean
     C_c, K_c [eq. 18, 19]               constraint_gap, stiffness of terms/weak_constraint.py
     x̄_i, n_i [section 7.2]              Planes (collision/obstacles/contact_planes.py)
     ω, γ, ρ [section 7.3]               `PaperSOR`, `Chebyshev`; the ω of the box is that of `SOR`
 
+Aᵢ bounds ∂²E/∂uᵢ² from above unless elements are inverted (`hessian_bound`, materials/material.py). Section 7
+prints no initial guess; that it is x̂ is inferred from Fig. 19 and 20 (eq. 22 prints f_ext with a minus sign).
+x̂ is initial_guess="inertial" here (gravity for pinned bodies, ΣF/Σm for others). The default is "adaptive",
+which starts pinned bodies at û.
+
 The paper's method is acceleration=None, tied_groups=False; its section 7.3 is `PaperSOR` and
 `PaperChebyshev`. Our own additions are Anderson acceleration, the default; `SOR`, which relaxes vertex steps;
-tied groups; and t ≤ 1, which keeps the energy finite. ω is 1 except with `SOR`. Vertex block descent:
-hessian="exact" (vertexwise/exact_blocks.py).
+tied groups; t ≤ 1, which keeps the energy finite; and Coulomb friction with obstacles. ω is 1 except with
+`SOR`. hessian="exact" takes the exact blocks of vertex block descent (VBD), for tetrahedra only
+(vertexwise/vertex_block_descent.py); acceleration and tied groups remain.
 
-Obstacles add a contact force rᵢ, with which the vertex ends at an admissible position: Δuᵢ = Aᵢ⁻¹ (fᵢ + rᵢ).
-Section 7.2 instead projects Aᵢ⁻¹ fᵢ onto the tangent plane. Its fixed point has fᵢ ∥ Aᵢ n, not fᵢ ∥ n.
+The contact force rᵢ lets the vertex end at an admissible position. Section 7.2 instead projects penetrating
+vertices onto the surface once, before the step, and then Aᵢ⁻¹ fᵢ onto the tangent plane. Its fixed point has
+fᵢ ∥ Aᵢ n, not fᵢ ∥ n.
 """
 
 from __future__ import annotations
@@ -171,8 +178,8 @@ class PBNG(Solver):
             vertices. Stiff constraints then converge as fast as the bodies they connect. False is the paper's
             method.
         hessian: Block A of a vertex update: "bound", positive definite [PBNG eq. 32-34], or "exact",
-            ∂²E/∂uᵢ². "exact" is vertex block descent (VBD); its steps may go uphill in compressed, nearly
-            incompressible bodies.
+            ∂²E/∂uᵢ² of tetrahedra, the block of vertex block descent (VBD). Its steps may go uphill in
+            compressed, nearly incompressible bodies.
         iterations: Sweeps per step unless the call sets a limit.
     """
 

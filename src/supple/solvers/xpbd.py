@@ -1,36 +1,41 @@
-"""XPBD [Macklin et al. 2016] with continuum constraints, as in BNH Algorithms 1 and 2:
+"""XPBD [Macklin et al. 2016] with continuum constraints [BNH: Ton-That et al. 2023, Algorithms 1 and 2]:
 
     x ← xₙ + Δt vₙ                                          Problem.begin_step (problem/problem.py)
         + W f_ext,  λ ← 0                                   ElementRun._begin_step (elementwise/run.py)
     for each iteration, for each element, color by color    sweep_projections (elementwise/run.py)
         for each constraint C of the element                `_project_pair`; √(2 ψ): `_project_root`;
                                                             springs: `_project_single`
-            C, k, ∇C at x                                   constraint_pair of the material, corner_gradients
-            Δλ ← -(k C + λ)/(k ∇C W ∇Cᵀ + 1)                `multiplier_step`
-            λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ                   `_solve_constraint`
+            C, modulus, ∇C at x                             constraint_pair of the material, corner_gradients
+            update of the constraint                        `update_constraint`: `_update_pair`, which calls
+                                                            `_solve_constraint`; √(2 ψ), springs: directly
+                Δλ ← -(k C + λ)/(k ∇C W ∇Cᵀ + 1)            `multiplier_step`
+                λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ               `_solve_constraint`
     v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
+    equilibria: steps of pseudo-time until rest             ElementRun._next_step (elementwise/run.py)
+        (XPBD-QS [PBNG section 6.1] is pseudo_time="dynamics")
 
-ψ = Σ κ/2 C², k = V κ = 1/α, with the modulus κ in [Pa] for dimensionless C. Each constraint has a multiplier
-λ, such that λ ∇C is the force that it exerts; at convergence, λ = -k C [BNH eq. 4, PBNG eq. 23]. One visit
-solves k C(x + Δx) + λ + Δλ = 0 with Δx = W ∇Cᵀ Δλ and ∇C frozen. Forces λ ∇C of
-earlier visits, its own included, keep their old directions: this omits the primary residual g [PXPBD eq. 11,
-13], the reason for the stagnation of XPBD's residual [PXPBD section 3.3].
+ψ = Σ modulus/2 C², with the modulus in [Pa] for dimensionless C, and k = V modulus = 1/α. Each constraint has
+a multiplier λ, such that λ ∇C is the force that it exerts; at convergence, λ = -k C [BNH eq. 4, PBNG eq. 23].
+One visit solves k C(x + Δx) + λ + Δλ = 0 with Δx = W ∇Cᵀ Δλ and ∇C frozen. This omits two parts of the
+linearization [PXPBD eq. 13]: the constraint Hessians Σ λ ∂²C, and the primary residual g [PXPBD eq. 11],
+since forces λ ∇C of earlier visits, its own included, keep their old directions. The residual of XPBD
+stagnates without g [PXPBD section 3.3].
 
-    BNH                                 here
+    BNH                                 here, right column in the letters of this file
     xᵗ                                  xₙ
     ω_e                                 V
     α, α̃ = α/Δt²                        1/k, 1/(k Δt²)
     M⁻¹                                 W/Δt², W = Δt²/m
     λ                                   Δt² λ
-    A = ∇C M⁻¹ ∇Cᵀ + α̃                  k Δt² A is the denominator
-    -                                   κ: modulus, k = V κ
-    C^H, C^D, α^H, α^D [eq. 8, 9]       C, 1/k of the `constraint_pair` of materials/neo_hookean.py
+    A = ∇C M⁻¹ ∇Cᵀ + α̃                  (k ∇C W ∇Cᵀ + 1)/(k Δt²)
+    C^H, C^D, α^H, α^D [eq. 8, 9]       C, 1/k of the `constraint_pair` of materials/neo_hookean.py, with the
+                                        Lamé parameter λ̂ = λ + μ for λ [PBNG eq. 8]
     C₁, C₂ [PXPBD eq. 5]                those of materials/corotated.py
     h = Δt/numSubSteps [Algorithm 1]    Δt: `simulate` divides steps into substeps
 
-Algorithm 2 orders all constraints by color; here, one visit updates both constraints of an element in turn.
-Our own additions are `MIN_MOBILITY`, for hard constraints only, and the remark on pairs that do not vanish
-at rest.
+Algorithm 1 makes one pass over the constraints per substep; further iterations are those of eq. 5. Algorithm
+2 orders all constraints by color; here, one visit updates both constraints of an element in turn. Our own
+additions are `MIN_MOBILITY`, for hard constraints only, and the remark on pairs that do not vanish at rest.
 
 C may be nonzero in the undeformed body, as in the neo-Hookean pair: λ = -k C there, and the forces cancel
 only while both gradients keep their values. Frozen gradients then cause an error that is a fraction of the
@@ -288,8 +293,8 @@ class XPBD(ElementOptions):
         attachments_first: Visit weak constraints before the elements instead of after them.
         pseudo_dt: Step size of pseudo-time [s].
         sweeps_per_step: Sweeps per step of pseudo-time.
-        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
-            fraction pseudo_damping, as in the paper.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities, as XPBD-QS [PBNG
+            section 6.1], less the fraction pseudo_damping, our own.
         pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
         iterations: Sweeps per step unless the call sets a limit.
     """

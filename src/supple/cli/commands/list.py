@@ -38,7 +38,7 @@ INITIAL_GUESSES = {
 OPTIONS = {
     "acceleration": "Acceleration of sweeps; none is the method of the paper.",
     "attachments_first": "Project attachments before the elements instead of after them.",
-    "binding": "Stiffness that ties stiff layers to each other, relative to their own stiffness.",
+    "binding_factor": "Factor on the stiffness that ties layers of cloth to each other.",
     "cluster_size": "Largest number of elements per cluster.",
     "coarse_sweeps": "Sweeps over the coarsest layer per iteration.",
     "compliant": "False: constraints of elements are hard, whatever the material's stiffness; a baseline.",

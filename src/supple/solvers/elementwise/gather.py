@@ -69,7 +69,7 @@ _corner_weights = each("rows, W, row", "load(W, row, i)", load, over="rows", cou
 
 
 @device_function
-def mobility(W, g):
+def compliance_matrix(W, g):
     """Γ = Σ Wᵢ gᵢ gᵢᵀ; forces -V P gᵢ at the corners change F by -V P Γ."""
     return outer_sum(times_weights(W, g), g)
 

@@ -1,6 +1,6 @@
 """Local problem of GPBD: minimization of q(Λ) of an element [GPBD eq. 19] by Newton's method.
 
-    q(Λ) = Λ : Fᵀ D + ½ tr(Λ C Λ Γ) + V ψ(F + F Λ Γ),  C = Fᵀ F,  D = Σ dᵢ gᵢᵀ,  Γ = Σ Wᵢ gᵢ gᵢᵀ
+    q(Λ) = Λ : Fᵀ D + ½ tr(Λ FᵀF Λ Γ) + V ψ(F + F Λ Γ),  D = Σ dᵢ gᵢᵀ,  Γ = Σ Wᵢ gᵢ gᵢᵀ
 
 is eq. 19 without the constant ½|d|²_{W⁻¹}, for Δdᵢ = Wᵢ F Λ gᵢ. One step of `local_minimum`:
 
@@ -9,7 +9,7 @@ is eq. 19 without the constant ½|d|²_{W⁻¹}, for Δdᵢ = Wᵢ F Λ gᵢ. On
     Λ ← Λ + t step, q not larger        `_backtrack`
 
 Symmetric matrices are six numbers xx yy zz xy xz yz; derivatives with respect to them count off-diagonal
-entries twice. In the code, lam is Λ, and F_new = F + F Λ Γ.
+entries twice. In the code, lam is Λ, FtF is FᵀF, G is Γ, and F_new = F + F Λ Γ.
 """
 
 from __future__ import annotations
@@ -30,7 +30,13 @@ from supple.algebra.symmetric import (
 )
 from supple.kernels import all_lanes, device_function, inline_control, overload_by_type, rounding, where
 from supple.materials import bound_coefficients, psi, stress
-from supple.solvers.elementwise.gather import free_corners, matvec_each, mobility, outer_sum, times_weights
+from supple.solvers.elementwise.gather import (
+    compliance_matrix,
+    free_corners,
+    matvec_each,
+    outer_sum,
+    times_weights,
+)
 
 MAX_BACKTRACKS = 8
 """Most halvings of a local Newton step; then the element stays unchanged."""
@@ -53,7 +59,7 @@ class LocalElement(NamedTuple):
 
     Attributes:
         F: Deformation gradient.
-        C: Fᵀ F.
+        FtF: FᵀF.
         G: Γ.
         W: Weights W of the corners.
         g: Shape gradients of the corners.
@@ -61,7 +67,7 @@ class LocalElement(NamedTuple):
     """
 
     F: Any
-    C: Any
+    FtF: Any
     G: Any
     W: Any
     g: Any
@@ -96,8 +102,8 @@ def _displacement_energy(element, lam):
 def _free_displacement_energy(element, lam):
     L = full(lam)
     LG = matmul(L, element.G)
-    square = 0.5 * contract(transpose(matmul(L, element.C)), LG)
-    return square, symmetric_part(matmul(element.C, LG)), matmul(element.F, LG)
+    square = 0.5 * contract(transpose(matmul(L, element.FtF)), LG)
+    return square, symmetric_part(matmul(element.FtF, LG)), matmul(element.F, LG)
 
 
 @device_function
@@ -120,24 +126,24 @@ def _objective(material, element, B, V, lam):
 
 @inline_control
 def _negative_gradient(material, element, B, V, lam, F_new):
-    """-∂q/∂Λ = -(B + sym(C Λ Γ) + V sym(Fᵀ P Γ))."""
-    _, CLG, _ = displacement_energy(element, lam)
+    """-∂q/∂Λ = -(B + sym(FᵀF Λ Γ) + V sym(Fᵀ P Γ))."""
+    _, inertial, _ = displacement_energy(element, lam)
     FPG = symmetric_part(
         matmul(transpose(element.F), deformation_from_forces(element, stress(material, F_new)))
     )
     return (
-        -(B[0] + CLG[0] + V * FPG[0]),
-        -(B[1] + CLG[1] + V * FPG[1]),
-        -(B[2] + CLG[2] + V * FPG[2]),
-        -2.0 * (B[3] + CLG[3] + V * FPG[3]),
-        -2.0 * (B[4] + CLG[4] + V * FPG[4]),
-        -2.0 * (B[5] + CLG[5] + V * FPG[5]),
+        -(B[0] + inertial[0] + V * FPG[0]),
+        -(B[1] + inertial[1] + V * FPG[1]),
+        -(B[2] + inertial[2] + V * FPG[2]),
+        -2.0 * (B[3] + inertial[3] + V * FPG[3]),
+        -2.0 * (B[4] + inertial[4] + V * FPG[4]),
+        -2.0 * (B[5] + inertial[5] + V * FPG[5]),
     )
 
 
 @inline_control
 def _hessian_bound(element, V, a, b, F_new):
-    """Positive definite approximation M ↦ sym(C M (Γ + V a Γ²)) + V b T (T : M) of ∂²q/∂Λ².
+    """Positive definite approximation M ↦ sym(FᵀF M (Γ + V a Γ²)) + V b T (T : M) of ∂²q/∂Λ².
 
     T = sym(Fᵀ cof Γ); a, b are those of `bound_coefficients`.
 
@@ -147,7 +153,7 @@ def _hessian_bound(element, V, a, b, F_new):
     T = symmetric_part(matmul(transpose(element.F), deformation_from_forces(element, cofactor(F_new))))
     t = (T[0], T[1], T[2], 2.0 * T[3], 2.0 * T[4], 2.0 * T[5])
     H = sandwich_form(
-        symmetric_part(element.C),
+        symmetric_part(element.FtF),
         symmetric_part(combine(1.0, element.G, V * a, matmul(element.G, element.G))),
     )
     return lifted6(add_outer6(H, V * b, t), DIAGONAL_SHIFT)
@@ -197,7 +203,7 @@ def local_minimum(material, F, W, g, V, d, N, newton_steps):
     Returns:
         Λ as six numbers.
     """
-    element = LocalElement(F, matmul(transpose(F), F), mobility(W, g), W, g, N)
+    element = LocalElement(F, matmul(transpose(F), F), compliance_matrix(W, g), W, g, N)
     B = symmetric_part(matmul(transpose(F), outer_sum(d, g)))
     zero = 0.0 * V
     lam = (zero, zero, zero, zero, zero, zero)

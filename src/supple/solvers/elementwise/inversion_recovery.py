@@ -7,7 +7,7 @@ from typing import Any
 from supple.algebra.matrix3 import add_diagonal, cofactor, combine, det, matmul, scale_matrix, transpose
 from supple.algebra.svd import rotation_svd
 from supple.kernels import all_lanes, device_function, each, overload_by_type, where
-from supple.solvers.elementwise.gather import free_corners, matvec_each, mobility, shift_corners
+from supple.solvers.elementwise.gather import compliance_matrix, free_corners, matvec_each, shift_corners
 from supple.terms.base.elastic import measure
 
 MIN_STRETCH = 0.05
@@ -54,7 +54,7 @@ def _unfold_inverted(rows, x, W, g, N):
     )  # fmt: skip
     dF = combine(1.0, matmul(US, transpose(V)), -1.0, F)
     # tr Γ is scaled to 1 against float32 under- and overflow; pinned corners require the added diagonal.
-    G = mobility(W, g)
+    G = compliance_matrix(W, g)
     unit = 1.0 / (G[0] + G[4] + G[8] + 1e-30)
     W = _scaled_weights(unit, W)
     G = add_diagonal(scale_matrix(unit, G), 1e-6)

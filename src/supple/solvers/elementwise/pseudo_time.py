@@ -2,7 +2,7 @@
 
 Element-wise methods need masses, so they find an equilibrium as the rest state of a motion. In a flow, every
 step starts without velocity, and modes of the frequency ω decay by 1/(1 + ω² Δt²) per step: there is no
-overshoot, but slow modes take long. In dynamics, the paper's choice, velocities are kept, and the numerical
+overshoot, but slow modes take long. In dynamics, as in XPBD-QS, velocities are kept, and the numerical
 damping of backward Euler brings the body to rest after some oscillations.
 """
 

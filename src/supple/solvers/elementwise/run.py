@@ -163,8 +163,8 @@ class ElementOptions(Solver):
         attachments_first: Visit weak constraints before the elements instead of after them.
         pseudo_dt: Step size of pseudo-time [s].
         sweeps_per_step: Sweeps per step of pseudo-time.
-        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities except for the
-            fraction pseudo_damping, as in the paper.
+        pseudo_time: "flow" starts every step without velocity; "dynamics" keeps velocities, as XPBD-QS [PBNG
+            section 6.1], less the fraction pseudo_damping, our own.
         pseudo_damping: Fraction of every velocity that is removed per step of "dynamics".
         iterations: Sweeps per step unless the call sets a limit.
     """

@@ -1,8 +1,8 @@
 """Newton steps of several batch members as bodies of one problem, each with its own line search.
 
-    d = PCG(H, r, M) of all members, each to the same relative accuracy
+    Δu = PCG(H, f, M) of all members, each to the same relative accuracy; `d` in the code
     t = 1 of each, halved until its own energy decreases by Armijo's rule
-    x = x(t) along the rotation path of the members' d, each scaled by its t
+    x = x(t) along the rotation path of the members' Δu, each scaled by its t
 
 Members that do not converge this way, at saddles or behind energy barriers, are left to `NewtonPCG`, one by
 one. `BatchedSweeps` runs the sweeps before these steps, with a rate estimate for each batch member.
@@ -161,7 +161,7 @@ class BatchedNewton:
         return np.array([body.relative_residual for body in bodies]).reshape(self._group_size, -1).max(axis=1)
 
     def _residual(self) -> np.ndarray:
-        """(batch,) residual |r| [N]."""
+        """(batch,) residual |f| [N]."""
         bodies = self.block_problem.balance().bodies
         return np.sqrt(
             np.square([body.residual for body in bodies]).reshape(self._group_size, -1).sum(axis=1)

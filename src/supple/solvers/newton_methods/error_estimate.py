@@ -1,9 +1,9 @@
 """A-posteriori estimate of the distance to the equilibrium by one Newton step.
 
-With the net forces r and the Hessian H, the solution d of H d = r is the displacement to the equilibrium, and
-½ d · r is the energy above it, both to second order. Unlike residual norms, d is not dominated by the
-stiffest elements. Tractions that follow their surface have a load stiffness K: then (H - K) d = r, and the
-stability of the equilibrium is not assessed, since these loads have no energy.
+With the net forces f and the Hessian H, the solution Δu of H Δu = f (`d` in the code) is the displacement to
+the equilibrium, and ½ Δu · f is the energy above it, both to second order. Unlike residual norms, Δu is not
+dominated by the stiffest elements. Tractions that follow their surface have a load stiffness K: then (H - K)
+Δu = f, and the stability of the equilibrium is not assessed, since these loads have no energy.
 
 The estimates of several batch members are solved as bodies of one block-diagonal problem where possible.
 """
@@ -26,7 +26,7 @@ from supple.solvers.newton_methods.float64_problem import to_float64
 from supple.solvers.newton_methods.newton_system import Direction, Linearization
 
 ACCURACY = 1e-2
-"""Relative accuracy of d in the energy norm."""
+"""Relative accuracy of Δu in the energy norm."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def estimate_error(problem: Problem, member: int = 0, exact: Problem | None = No
     known = not direction.projected if has_follower_loads else direction.slope > 0
     if not balance.at_rest and balance.residual > 0 and not known:  # no estimate
         bodies = tuple(replace(body, position_error_m=np.inf, energy_error=np.inf) for body in bodies)
-    elif has_follower_loads:  # r · d may have either sign
+    elif has_follower_loads:  # f · Δu may have either sign
         bodies = tuple(replace(body, energy_error=abs(body.energy_error)) for body in bodies)
     if exact is not None:
         moved = vectors_of(problem.states, problem.u, [member])[0] - states.vectors(states.u)[0]
@@ -213,7 +213,7 @@ def body_errors(model: Model, d: np.ndarray, forces: np.ndarray, u: np.ndarray) 
 
     Args:
         model: The model.
-        d: (n, 3) Newton direction [m].
+        d: (n, 3) Newton direction Δu [m].
         forces: (n, 3) net forces [N].
         u: (n, 3) displacements [m].
     """
@@ -227,7 +227,7 @@ def batch_body_errors(
 
     Args:
         model: The model.
-        d: (batch, n, 3) Newton directions [m].
+        d: (batch, n, 3) Newton directions Δu [m].
         forces: (batch, n, 3) net forces [N].
         u: (batch, n, 3) displacements [m].
 

@@ -1,11 +1,11 @@
 """Newton's method for tractions that follow their surface, in load steps where one step is too far.
 
-    F = follower loads at x, r = net forces, T = H - K, K = ∂F/∂x
-    d = T⁻¹ r (linear/follower.py);  x(t) from x along d, turning elements
-    |d| does not fall  →  back; x at no follower load by minimization of E, then λ F with λ up to 1:
-                          Δλ doubled after few corrections, quartered where |d| does not fall
+    F = follower loads at x, f = net forces, T = H - K, K = ∂F/∂x
+    Δu = T⁻¹ f (linear/follower.py; `d` in the code);  x(t) from x along Δu, turning elements
+    |Δu| does not fall  →  back; x at no follower load by minimization of E, then λ F with λ up to 1:
+                           Δλ doubled after few corrections, quartered where |Δu| does not fall
 
-Such loads have no energy, so that nothing but |d| tells progress [Deuflhard 2011, section 2.1]. The numbers
+Such loads have no energy, so that nothing but |Δu| tells progress [Deuflhard 2011, section 2.1]. The numbers
 of corrections and of load steps are bounded; where they do not suffice, `failed` says so.
 """
 
@@ -28,13 +28,13 @@ MAX_ROTATION = 1.0
 """Largest rotation of nearly all elements in one correction [rad]."""
 
 MIN_CONTRACTION = 0.3
-"""Required decrease of |d| as a fraction of a full correction."""
+"""Required decrease of |Δu| as a fraction of a full correction."""
 
 CLOSE_DISTANCE = 1e-3
-"""Largest entry of d at the end of a load step, relative to the size of the scene."""
+"""Largest entry of Δu at the end of a load step, relative to the size of the scene."""
 
 MAX_STEP_CORRECTIONS = 15
-"""Limit of the corrections of a load step before d is close."""
+"""Limit of the corrections of a load step before Δu is close."""
 
 FEW_CORRECTIONS = 4
 """Corrections after which the next load step is twice as long."""

@@ -40,7 +40,7 @@ class Start(NamedTuple):
     Attributes:
         energy: Energy E [J].
         rounding: Bound of the rounding error of E [J].
-        residual: Residual |r| [N].
+        residual: Residual |f| of the net forces f [N].
     """
 
     energy: float
@@ -74,7 +74,7 @@ def backtrack(
         problem: Problem whose u moves.
         move: Sets u to a point of the path.
         start: Start of the path.
-        slope: r · x'(0) [J].
+        slope: f · x'(0) [J].
         t: First step.
         smallest: Smallest step as a fraction of the first one.
         makes_progress: Another test of progress toward the minimum. It is called after net forces were

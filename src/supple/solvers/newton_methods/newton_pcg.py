@@ -1,20 +1,21 @@
 """Newton steps of `Hybrid`: multigrid-preconditioned CG and a search along rotation paths.
 
-    r ← net forces;  accuracy ← forcing term                Linearization.accuracy
-    d ← PCG(H, r, M);  p ← negative curvature met           Linearization.direction
-        p: H ← positive part of every element, new d        Linearization.projected_direction
+    f ← net forces;  accuracy ← forcing term                Linearization.accuracy
+    Δu ← PCG(H, f, M);  p ← negative curvature met          Linearization.direction
+        p: H ← positive part of every element, new Δu       Linearization.projected_direction
     t ← 1, less for large rotations; halved to Armijo's rule along the path x(t)
                                                             `_search_along`, backtrack
-        change of E below rounding: |r| or r · H⁻¹ r must fall
+        change of E below rounding: |f| or f · H⁻¹ f must fall
                                                             `_gain_shrinks`
         E fell 1.4 to 4 times as predicted: t doubled       expand
     t below a tenth of the first: step of the positive part, then ten sweeps, each if E falls
                                                             `_rescue`
     p: also descend along ±p                                `_descend_along_curvature`
 
-These lines are `NewtonPCG.step`; hybrid.py explains r, d, p and x(t). H and M = multilevel(H) are in
-newton_system.py, the line searches in line_search.py, the paths in rotation_path.py. E never increases,
-except by rounding.
+These lines are `NewtonPCG.step`. E, f and H are those of newton.py. The Newton direction Δu is `d` in the
+code, p is a direction with p · H p < 0, and x(t) = X + u(t) is a path with x'(0) = Δu. H and M =
+multilevel(H) are in newton_system.py, the line searches in line_search.py, the paths in rotation_path.py. E
+never increases, except by rounding.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class NewtonPCG:
         self._residual, self._failed = balance.residual, reached is None
 
     def _search_along(self, direction: Direction, start: Start) -> tuple[AcceptedStep | None, float]:
-        """Search along d; return the accepted step and the first t tried.
+        """Search along Δu; return the accepted step and the first t tried.
 
         If no step is acceptable, u returns to the start.
         """
@@ -138,7 +139,7 @@ class NewtonPCG:
     def _gain_shrinks(self, slope: float) -> bool:
         """True if the predicted gain of the next step [J] is much smaller than that of this step.
 
-        r · H⁻¹ r resolves far smaller differences than rounding leaves of energies. |r| is useless for this
+        f · H⁻¹ f resolves far smaller differences than rounding leaves of energies. |f| is useless for this
         purpose if stiff elements dominate it.
         """
         next_direction = self.linear.direction(NEXT_ACCURACY, 0.0)

@@ -1,13 +1,13 @@
-"""Newton system H d = r at the problem's present u, with treatment of indefinite H.
+"""Newton system H Δu = f at the problem's present u, with treatment of indefinite H.
 
     accuracy ← forcing term                                 `Linearization.accuracy`
-    d ← PCG(H, r, M);  p ← negative curvature met           `Linearization.direction`
+    Δu ← PCG(H, f, M);  p ← negative curvature met          `Linearization.direction`
         M ← multilevel preconditioner of H                  `_preconditioner`
-        p found: H ← its projected replacement, new M, d    `Linearization.projected_direction`
-    (H - K) d = r with the stiffness K of follower loads    `Linearization.follower_direction`
+        p found: H ← its projected replacement, new M, Δu   `Linearization.projected_direction`
+    (H - K) Δu = f with the stiffness K of follower loads   `Linearization.follower_direction`
 
-The projected H is the sum of the positive semi-definite parts of the element matrices, or else the upper
-bound used by sweeps.
+f are the net forces, and Δu is `d` in the code. The projected H is the sum of the positive semi-definite
+parts of the element matrices, or else the upper bound used by sweeps.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class Direction(NamedTuple):
     """Newton direction and the curvature met while solving for it.
 
     Attributes:
-        d: (n + 1, 4) solution of H d = r [m], padded vectors in device memory.
+        d: (n + 1, 4) solution Δu of H Δu = f [m], padded vectors in device memory.
         projected: True if H was not positive definite and was replaced by the sum of the positive
             semi-definite parts of the element matrices.
         negative_curvature: (n + 1, 4) direction p of negative curvature, padded vectors like d, or None.
-        slope: r · d [J].
-        curvature: Smallest curvature met, p · H p / |p|² of p or d [N/m], if a probe was requested. None if H
-            was rejected for its diagonal or a coarse level.
+        slope: f · Δu [J].
+        curvature: Smallest curvature met, p · H p / |p|² of p or Δu [N/m], if a probe was requested. None if
+            H was rejected for its diagonal or a coarse level.
         shares: (n,) contributions of the vertices to p · H p [J], if a probe found p.
         rigid_only: True if a probe showed that H is concave along rigid motions of unconstrained bodies only
             (rigid_modes.py).
-        errors: (parts,) remaining relative error of d and of the probe for each connected component, if there
-            are several.
+        errors: (parts,) remaining relative error of Δu and of the probe for each connected component, if
+            there are several.
     """
 
     d: np.ndarray
@@ -152,7 +152,7 @@ class Linearization:
         return direction
 
     def _system_key(self) -> tuple:
-        """Return a key of H and r: diagnostics of the forces summed over all vertices, and the inertia."""
+        """Return a key of H and f: diagnostics of the forces summed over all vertices, and the inertia."""
         p = self.problem
         return p.layout.version, id(p.loads.inertia), p.diagnostics.statistics.tobytes()
 
@@ -273,7 +273,7 @@ class Linearization:
         }
 
     def projected_direction(self, accuracy: float, absolute_tolerance: float) -> Direction:
-        """Return d for the positive semi-definite part of every element.
+        """Return Δu for the positive semi-definite part of every element.
 
         That matrix may be singular; then the upper bound used by sweeps replaces it. The direction is 0 with
         slope 0 if the bound is not positive definite or not finite either.
@@ -338,10 +338,10 @@ class Linearization:
         return direction if p is None else direction._replace(negative_curvature=spread(as_records(p)))
 
     def follower_direction(self, accuracy: float) -> Direction:
-        """Return d of T d = r, where T = H - K contains the load stiffness K of tractions that follow their
+        """Return Δu of T Δu = f, where T = H - K contains the load stiffness K of tractions that follow their
         surface.
 
-        The net forces r at the problem's u must have been evaluated. If the solve fails, d = 0 and
+        The net forces f at the problem's u must have been evaluated. If the solve fails, Δu = 0 and
         `projected` is set. T has no energy, so no curvature is reported.
         """
         assembly, problem = self.assembly, self.problem

@@ -1,13 +1,7 @@
 """Coarse layers of cloth in device memory, and two ways to couple them to the cloth [PBNG section 8.2].
 
 χ₀ is the cloth, groups[0]; χ₁, ..., χₙ are its layers, groups[1], ..., groups[n], from fine to coarse. An
-iteration of mpbng.py is `iterate`:
-
-    BoundLayers                                             CarriedLayers
-        weak constraints times κ      `_scale_by_kappa`         for each layer, from fine to coarse: inject u,
-        sweeps over χₙ                `sweep`                       restrict the residual, load the layer
-        one sweep over χₙ₋₁, ..., χ₀  `sweep`                   sweeps over χₙ
-                                                                for χₙ₋₁, ..., χ₀: `_prolong` κ Δu, one sweep
+iteration is `BoundLayers.iterate` or `CarriedLayers.iterate`; the header of mpbng.py has both.
 """
 
 from __future__ import annotations
@@ -160,18 +154,19 @@ class Multiresolution(ABC):
 
 
 class BoundLayers(Multiresolution):
-    """Layers coupled to the cloth by weak constraints, as in the paper.
+    """Layers coupled to the cloth by weak constraints [PBNG section 8.2].
 
     Args:
         problem: Problem with cloth.
         layers: Coarse layers.
         divided: True for the paper's printed method, which divides stiffness, mass and loads between layers.
-        binding: Factor of the stiffness of the weak constraints.
+        binding_factor: Factor of the stiffness of the weak constraints.
     """
 
-    def __init__(self, problem: Problem, layers: Layers, divided: bool, binding: float) -> None:
+    def __init__(self, problem: Problem, layers: Layers, divided: bool, binding_factor: float) -> None:
         stiffness_share = 1 / len(layers.counts) if divided else 1.0
-        bound = replace(layers.binding, stiffness=binding * stiffness_share * layers.binding.stiffness)
+        stiffness = binding_factor * stiffness_share * layers.binding.stiffness
+        bound = replace(layers.binding, stiffness=stiffness)
         super().__init__(problem, layers, stiffness_share, bound)
         self._divided = divided
         self._stiffness = [group.batches.terms[-1].stiffness.copy() for group in self.groups]
@@ -200,8 +195,8 @@ class BoundLayers(Multiresolution):
 class CarriedLayers(Multiresolution):
     """Layers whose corrections are prolonged to the next finer layer.
 
-    Full approximation scheme of a two-grid cycle: inject u, restrict the residual r, τ = restricted r -
-    f_layer(u), sweep, prolong κ Δu. The correction Δu vanishes at convergence.
+    Full approximation scheme of a two-grid cycle: inject u, restrict the net forces f, load the layer by τ =
+    restricted f - f_layer(u), sweep, prolong κ Δu. The correction Δu vanishes at convergence.
     """
 
     def __init__(self, problem: Problem, layers: Layers) -> None:
@@ -216,13 +211,13 @@ class CarriedLayers(Multiresolution):
         device.download(self.u)
         for layer_index, layer in enumerate(layers, 1):
             vertex_range = self._vertex_ranges[layer_index]
-            restricted_residual = layer.restriction @ self._forces(layer_index - 1)
+            restricted_forces = layer.restriction @ self._forces(layer_index - 1)
             self.u[vertex_range] = self.u[self._vertex_ranges[layer_index - 1]][layer.fine_vertex]
             self.anchor[vertex_range] = self.u[vertex_range]
             device.upload(self.u)
             device.upload(self.anchor)
-            self.groups[layer_index].set_force(np.zeros_like(restricted_residual))
-            self.groups[layer_index].set_force(restricted_residual - self._forces(layer_index))
+            self.groups[layer_index].set_force(np.zeros_like(restricted_forces))
+            self.groups[layer_index].set_force(restricted_forces - self._forces(layer_index))
         self.sweep(len(layers), coarse_sweeps)
         for layer_index in reversed(range(len(layers))):
             self._prolong(layer_index, kappa)

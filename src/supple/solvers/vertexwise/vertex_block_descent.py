@@ -1,4 +1,4 @@
-"""Vertex block descent [Chen et al. 2024], the comparison of GPBD Fig. 8: PBNG sweeps with exact blocks.
+"""Vertex block descent [VBD: A. H. Chen et al. 2024], the comparison of GPBD Fig. 8: exact blocks for PBNG.
 
 The blocks ∂²E/∂xᵢ² replace positive definite upper bounds. They are not positive definite everywhere: in
 compressed elements of nearly incompressible materials, steps then increase the energy. The bounds prevent
