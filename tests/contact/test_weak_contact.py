@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from supple.contact.weak import report_penalty_contact
 
 import supple
+from supple.contact.weak_contact import report_penalty_contact
 from supple.problem import Problem
 from supple.solve.termination import check_intersections
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,15 +19,11 @@ from supple.model.model import Model
 from supple.problem import Problem
 from supple.solvers import PBNG
 
-if TYPE_CHECKING:
-    from supple.problem import Problem
-
 SWEEPS_PER_CHECK, MAX_CHECKS = 20, 100
 """Sweeps between two intersection checks, and maximum number of checks."""
 
 SEPARATION_FACTOR = 2.0
 """Separation distance in units of the barrier thickness."""
-
 
 ZERO_GAP = 1e-6
 """Relative gap, in units of the thickness, that counts as zero; barrier forces there would be unbounded."""
@@ -65,6 +60,7 @@ def separate_bodies(
         model.rest,
         nothing,
         SWEEPS_PER_CHECK,
+        relaxed_at_rest=False,
     )
     pinned = x[model.pinned]
     intersection_free = {k for k, dynamic_term in model.dynamic_terms if dynamic_term.intersection_free}

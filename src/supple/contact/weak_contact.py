@@ -67,6 +67,7 @@ class WeakContact(DynamicTerm):
         rest: (n, 3) rest positions [m].
         friction: (2, bodies, bodies) static and kinetic friction coefficients of all pairs of bodies.
         every: Iterations between updates.
+        relaxed_at_rest: True if solids that touch at rest exert no force on each other there.
     """
 
     surfaces: Surfaces
@@ -76,6 +77,7 @@ class WeakContact(DynamicTerm):
     rest: np.ndarray
     friction: np.ndarray
     every: int | None = DETECTION_INTERVAL
+    relaxed_at_rest: bool = True
 
     def update(self, problem: Problem, time: float) -> PenaltyContacts | None:
         """Update contacts at the current positions; None if the existing contacts are equivalent."""
@@ -129,6 +131,8 @@ class WeakContact(DynamicTerm):
         """
         flat = self.surfaces.flat
         approach = np.zeros((len(flat), len(flat)))
+        if not self.relaxed_at_rest:
+            return approach
         contacts = self.surfaces.contact_pairs(self.rest, self.thickness, self.reach)
         first, second = self._bodies(contacts)
         excess = np.minimum(contacts.thickness - contacts.distance, self.thickness)
