@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from fake_device import fake_device  # noqa: F401
-from test_faces import PLACEMENTS, block, bowl, obstacle_shapes
+from test_obstacle_faces import PLACEMENTS, block, bowl, obstacle_shapes
 
 import supple
 from supple.collision.obstacles.face_contacts import FacePoints, distances_of, exit_points

@@ -72,12 +72,14 @@ class MomentumBalance:
 
         Returns:
             The error, at most 1 if the tolerance is met; 0 if all rigid motions are prevented, and where only
-            rounding is left.
+            rounding is left; infinite for states that are not finite.
         """
         if not self.applies or balance.relative_residual == 0:
             return 0.0
         p = problem or self._problem
         u = p.states.vectors(p.u)[member].astype(float)
+        if not np.isfinite(u).all():
+            return np.inf
         offset = self._scaled_offsets(p.model.rest + u)
         free = self._free_motions(offset)
         if not free.any():
