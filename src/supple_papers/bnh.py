@@ -9,9 +9,9 @@ import numpy as np
 
 import supple
 from supple import PBNG, XPBD, BlockXPBD
-from supple.api.inspect import bytes_needed
 from supple_papers import bnh_partitions
 from supple_papers.common import clamped_scene, elastic_energy, jacobians
+from supple_papers.internals import bytes_needed
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 

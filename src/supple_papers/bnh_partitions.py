@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 import supple
-from supple.ordering.element_batches import color_groups, element_groups
-from supple.view.fields import FIELDS, Field
+from supple.view import FIELDS
+from supple_papers.internals import color_groups, element_groups
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
@@ -83,8 +84,9 @@ def draw(measurements: Measurements, mesh: supple.TetMesh, size: int, caption: s
         supple.TetMesh(separated.reshape(-1, 3), np.arange(4 * len(tets)).reshape(-1, 4)), material
     )
     of_vertex = np.repeat(colors[of_group], 4).astype(float)
-    palette = FIELDS["ordering"].colors
-    field = Field("color", palette, lambda model, positions, step: of_vertex, separate=True)
+    field = replace(
+        FIELDS["ordering"], label="color", values=lambda model, positions, step: of_vertex, names=None
+    )
     measurements.picture(
         scene, f"{caption}: {int(colors.max()) + 1} in all, some of them alike", field=field, size=(420, 360)
     )

@@ -13,8 +13,7 @@ import numpy as np
 
 import supple
 from supple import PBNG, Hybrid, Newton
-from supple.collision.ccd.intersections import find_crossings
-from supple.collision.narrow_phase.contact_pairs import Surfaces
+from supple_papers.internals import Surfaces, find_crossings
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 

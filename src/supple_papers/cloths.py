@@ -10,7 +10,7 @@ import numpy as np
 
 import supple
 from supple import MPBNG, PBNG
-from supple.problem import Problem
+from supple_papers.internals import Problem
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from supple.cli.console import (
-    NOT_CONVERGED,
+from supple_papers.internals import (
+    Json,
     errors,
     folder,
     handle_errors,
@@ -18,10 +18,12 @@ from supple.cli.console import (
     say,
     stdout,
 )
-from supple.cli.shared_options import Json
 
 if TYPE_CHECKING:
     from supple_papers.registry import Row
+
+SOME_SKIPPED = 1
+"""Exit code if rows were skipped."""
 
 
 def papers(
@@ -54,12 +56,12 @@ def papers(
     0 done; 1 some rows were skipped; 2 bad input; 130 interrupted.
     """
     with handle_errors(json):
-        from supple.kernels.devices import DEVICES
-        from supple.support.arguments import check_choice
+        from supple_papers.measurements import DEVICES
         from supple_papers.registry import find_rows, rows
         from supple_papers.results_page import write_page
 
-        check_choice("device", device, DEVICES)
+        if device not in DEVICES:
+            raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}")
         results = output or Path("results/papers")
         chosen = list(rows().values()) if every else find_rows(names or [])
         if not chosen and not page:
@@ -76,7 +78,7 @@ def papers(
             _print_skipped(skipped, len(measured))
             say(where)
         if skipped:
-            raise typer.Exit(NOT_CONVERGED)
+            raise typer.Exit(SOME_SKIPPED)
 
 
 def _measure(
@@ -113,19 +115,16 @@ def _measure(
 
 def _print_skipped(skipped: list[str], rows: int) -> None:
     """Print the number of skipped rows and the command to measure them later."""
-    from supple.support.text import pluralize
-
     if skipped:
         say(
-            f"{len(skipped)} of {pluralize(rows, 'row')} skipped, since what they need is not there; once it "
-            f"is: supple papers {' '.join(skipped)}"
+            f"{len(skipped)} of {rows} {'row' if rows == 1 else 'rows'} skipped, since what they need is not "
+            f"there; once it is: supple papers {' '.join(skipped)}"
         )
 
 
 def _judge(output: Path) -> None:
     """Update the verdicts of earlier measurements to the current criteria."""
-    from supple.kernels.devices import DEVICES
-    from supple_papers.measurements import judge_again
+    from supple_papers.measurements import DEVICES, judge_again
     from supple_papers.registry import rows
 
     for key, row in rows().items():

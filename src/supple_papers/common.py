@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 
 import supple
-from supple.config.stop_criteria import StopCriteria
-from supple.meshes.proximity_queries import closest_in_body
-from supple.model.model import Model
-from supple.problem import Problem
-from supple.solve.batch_solve import make_device, solve
 from supple.solvers import Solver
+from supple_papers.internals import Model, Problem, closest_in_body, make_device
 from supple_papers.measurements import Measurements
 
 SOFT = supple.Corotated(young=1e5, poisson=0.3)
@@ -22,6 +18,9 @@ SOFT = supple.Corotated(young=1e5, poisson=0.3)
 
 PLAIN = supple.PBNG(acceleration=None, tied_groups=False)
 """PBNG as in the paper, without acceleration."""
+
+END_TIME = 100.0
+"""Time [s] at which all motions have ended."""
 
 
 def cells_of(measurements: Measurements, small: int = 11, paper: int = 31) -> int:
@@ -65,9 +64,11 @@ def cube_of_six(cells: int) -> supple.TetMesh:
     return supple.TetMesh(points / cells, (first[:, None, None] + paths).reshape(-1, 4), repair=True)
 
 
-def time_step_problem(model: Model, dt: float, x: np.ndarray, v: np.ndarray | float) -> Problem:
+def time_step_problem(
+    model: Model, dt: float, x: np.ndarray, v: np.ndarray | float, precision: str = "float64"
+) -> Problem:
     """Return the problem of one backward Euler step from positions x with velocities v."""
-    problem = Problem(model, "float64")
+    problem = Problem(model, precision)
     begin_time_step(problem, dt, x, v, 0.0)
     return problem
 
@@ -116,9 +117,55 @@ def at_rest(
     return problem
 
 
-def reductions(problem: Problem, solver: Solver, counts: tuple[int, ...]) -> dict[str, float]:
+def solve_once(
+    scene: supple.Scene, solver: Solver, record_history: bool = False, **limits: Any
+) -> supple.Frame:
+    """Solve a quasistatic scene once, from rest, at the end of all motions.
+
+    Solves that fail are results, too: unlike `supple.equilibrium`, nothing is repeated in shorter load steps.
+
+    Args:
+        scene: Quasistatic scene.
+        solver: Solver.
+        record_history: Record the residual history.
+        **limits: Fields of `supple.StopCriteria`, without defaults.
+    """
+    (frame,) = supple.simulate(
+        scene,
+        solver=solver,
+        dt=END_TIME,
+        frames=1,
+        record_history=record_history,
+        stop=supple.StopCriteria(**limits),
+    )
+    return frame
+
+
+def step_once(
+    scene: supple.Scene,
+    solver: Solver,
+    x: np.ndarray,
+    v: np.ndarray,
+    record_history: bool = False,
+    **limits: Any,
+) -> supple.Frame:
+    """Take one backward Euler step from positions x with velocities v; arguments as for `solve_once`."""
+    (frame,) = supple.simulate(
+        scene,
+        solver=solver,
+        frames=1,
+        initial=x,
+        velocities=v,
+        initial_guess="coast",
+        record_history=record_history,
+        stop=supple.StopCriteria(**limits),
+    )
+    return frame
+
+
+def reductions(scene: supple.Scene, solver: Solver, counts: tuple[int, ...]) -> dict[str, float]:
     """Relative residual after several iteration counts, and time of one iteration [ms]."""
-    report = solve(problem, solver, StopCriteria(max_iterations=max(counts)), record_history=True)
+    report = solve_once(scene, solver, record_history=True, max_iterations=max(counts)).report
     history = report.history
     assert history is not None
     left = {str(k): history.residual[min(k, len(history.residual) - 1)] / history.residual[0] for k in counts}

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from supple.view.plots import plot_axes, save
-from supple.view.style import SMALL_SIZE
+from supple_papers.internals import plot_axes
 
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.")
+
+LEGEND_SIZE = 7.5
+"""Font size of the legend, equal to that of tick labels."""
 
 
 def save_curves(
@@ -35,5 +37,5 @@ def save_curves(
     axes.set_yscale("log" if log_y else "linear")
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
-    axes.legend(fontsize=SMALL_SIZE, frameon=False)
-    save(axes, path)
+    axes.legend(fontsize=LEGEND_SIZE, frameon=False)
+    axes.figure.savefig(path, format="png", facecolor=axes.get_facecolor())

@@ -11,7 +11,6 @@ import numpy as np
 import supple
 from supple import GPBD, PBNG
 from supple.materials import MATERIALS
-from supple.problem import Problem
 from supple_papers import fabrics, gpbd_impact
 from supple_papers.common import (
     begin_time_step,
@@ -23,6 +22,7 @@ from supple_papers.common import (
     ms_per_sweep,
     problem_on,
 )
+from supple_papers.internals import Problem
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 

@@ -10,10 +10,9 @@ import numpy as np
 
 import supple
 from supple import GPBD
-from supple.problem import Problem
-from supple.problem.history_variables import RIGID
 from supple_papers.common import begin_time_step, cube_of_six, jacobians, ms_per_sweep, problem_on
 from supple_papers.fabrics import square
+from supple_papers.internals import Problem
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
@@ -94,7 +93,7 @@ def _measure_trampoline(measurements: Measurements) -> Quantities:
         after = max(after, y)
         sunk = -lowest
         assert frame.state is not None
-        heights.append(float(frame.state.history[RIGID][0, 1]))
+        heights.append(float(frame.state.history["rigid"][0, 1]))
     measurements.picture(lowest_frame, "at its lowest", camera=(20, 20))
     return {
         "finite": bool(np.isfinite(frame.positions).all()),

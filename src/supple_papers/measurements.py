@@ -11,13 +11,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from supple import __version__
-from supple.io.machine import machine
-from supple.io.replace_file import replacing
+import supple
+from supple_papers.internals import machine, replacing
 
 Quantities = dict[str, Any]
 
 Say = Callable[[str], None]
+
+DEVICES = ("cpu", "cuda")
+"""Devices of timed rows; each has measurements of its own."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Measurements:
 
     def _load(self) -> Quantities:
         """Return stored measurements with the same sizes and version."""
-        empty: Quantities = {"key": self.key, "full": self.full, "version": __version__, "parts": {}}
+        empty: Quantities = {"key": self.key, "full": self.full, "version": supple.__version__, "parts": {}}
         stored = read_measurements(self.path)
         if stored is None or any(stored.get(name) != empty[name] for name in ("full", "version")):
             return empty
@@ -96,10 +98,8 @@ class Measurements:
 
     def picture(self, result: Any, caption: str, **view: Any) -> None:
         """Save a picture of a result, at small size because of the large number of pictures."""
-        from supple.runs.present import render
-
         path = self._new_picture(caption)
-        render(result, path, **{"size": (640, 420), "title": ""} | view)
+        supple.render(result, path, **{"size": (640, 420), "title": ""} | view)
         self._write()
 
     def curves(self, lines: dict[str, tuple[Any, Any]], caption: str, x: str, y: str, **axes: bool) -> None:
@@ -151,13 +151,11 @@ class Measurements:
 
 def gpu_name() -> str:
     """Return the name of the present GPU, or "a GPU"."""
-    from supple.kernels.devices import DeviceError
-
     try:
-        from supple.kernels.cuda import require_device
+        from supple_papers.internals import require_device
 
         return require_device()
-    except (ImportError, DeviceError):
+    except (ImportError, ValueError):  # no numba-cuda, no usable GPU
         return "a GPU"
 
 

@@ -9,10 +9,9 @@ import numpy as np
 
 import supple
 from supple import PBD, PBNG
-from supple.materials.clamping import clamped_energy
-from supple.problem import Problem
 from supple_papers import falling_bodies, plastic
-from supple_papers.common import jacobians, ms_per_sweep
+from supple_papers.common import jacobians, ms_per_sweep, time_step_problem
+from supple_papers.internals import clamped_energy
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
@@ -243,7 +242,5 @@ def times(measurements: Measurements) -> str:
 def sweep_time() -> float:
     scene = supple.Scene(gravity=(0, 0, 0), quasistatic=False, dt=0.005)
     scene.add_solid(supple.block((18, 9, 9)), supple.StVK(young=1e4, poisson=0.3), density=100)
-    problem = Problem(supple.scene.build_model(scene), "float32")
-    problem.loads.set_time_step(0.005)
-    problem.begin_step(0.0, 0.005)
-    return ms_per_sweep(problem, PBD())
+    model = supple.scene.build_model(scene)
+    return ms_per_sweep(time_step_problem(model, 0.005, model.rest, 0.0, "float32"), PBD())

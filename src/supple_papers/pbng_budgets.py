@@ -10,8 +10,6 @@ import numpy as np
 
 import supple
 from supple import PBNG, XPBD, Newton
-from supple.config.stop_criteria import StopCriteria
-from supple.solve.batch_solve import solve
 from supple_papers.common import (
     PLAIN,
     SOFT,
@@ -20,8 +18,10 @@ from supple_papers.common import (
     elastic_energy,
     face,
     ms_per_sweep,
+    solve_once,
     twisted_block,
 )
+from supple_papers.internals import gauss_seidel
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
@@ -102,9 +102,8 @@ def converged_energy(cells: int) -> float:
 def solve_from_rest(measurements: Measurements, solver: Any, count: int) -> Quantities:
     """Reduction, relative residual, inverted elements and time [ms] of one equilibrium solve from rest."""
     scene = twisted_block(cells_of(measurements), SOFT)
-    solve(at_rest(scene), solver, StopCriteria(max_iterations=1))  # compiles kernels
-    problem = at_rest(scene)
-    report = solve(problem, solver, StopCriteria(max_iterations=count))
+    solve_once(scene, solver, max_iterations=1)  # compiles kernels
+    report = solve_once(scene, solver, max_iterations=count).report
     return {
         "reduction": report.reduction,
         "relative residual": report.relative_residual,
@@ -255,12 +254,11 @@ def refine_frames(cells: int) -> float:
 def refine_block(cells: int) -> Quantities:
     scene = twisted_block(cells, SOFT)
     truth = supple.equilibrium(scene, tolerance=1e-6)
-    problem = at_rest(scene)
-    solve(problem, PBNG(acceleration="paper_sor"), StopCriteria(max_iterations=40))
-    plain = solve(at_rest(scene), PLAIN, StopCriteria(tolerance=1e-4, max_iterations=5000))
+    early = solve_once(scene, PBNG(acceleration="paper_sor"), max_iterations=40)
+    plain = solve_once(scene, PLAIN, tolerance=1e-4, max_iterations=5000)
     return {
-        "distance after 40 sweeps": np.abs(problem.positions - truth.positions).max(),
-        "sweeps to 1e-4, plain": plain.iterations,
+        "distance after 40 sweeps": np.abs(early.positions - truth.positions).max(),
+        "sweeps to 1e-4, plain": plain.report.iterations,
     }
 
 
@@ -280,7 +278,7 @@ def materials(measurements: Measurements) -> str:
 
 def count_sweeps(measurements: Measurements, kind: Any) -> Quantities:
     scene = twisted_block(cells_of(measurements, 8), kind(young=1e5, poisson=0.3))
-    report = solve(at_rest(scene), PBNG(), StopCriteria(tolerance=1e-5, max_iterations=3000))
+    report = solve_once(scene, PBNG(), tolerance=1e-5, max_iterations=3000).report
     return {"converged": report.ok, "sweeps": report.iterations, "inverted": report.inverted}
 
 
@@ -344,8 +342,6 @@ def _measure_times(measurements: Measurements) -> Quantities:
         problem.balance()
         matrix = run.assembly.hessian("projected")
     overhead = (perf_counter() - began) / 3
-    from supple.linear.linear_solvers import gauss_seidel
-
     b = np.ones(matrix.shape[0])
     gauss_seidel(matrix, b, 0.0, 1)
     began = perf_counter()

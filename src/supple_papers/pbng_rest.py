@@ -10,9 +10,6 @@ import numpy as np
 
 import supple
 from supple import PBNG, XPBD, Newton
-from supple.config.stop_criteria import StopCriteria
-from supple.problem import Problem
-from supple.solve.batch_solve import solve
 from supple_papers.common import (
     PLAIN,
     SOFT,
@@ -21,6 +18,7 @@ from supple_papers.common import (
     face,
     penetration_depth,
     reductions,
+    solve_once,
     twisted_block,
 )
 from supple_papers.measurements import Claim, Measurements, Quantities
@@ -77,7 +75,7 @@ def squeeze_block(measurements: Measurements, solver: Any, iterations: int) -> Q
     scene.pin(body.where(lambda X: X[:, 0] <= 1e-9))
     turn = supple.Rotate(axis=(1, 0, 0), center=(3, 0.5, 0.5), angle=1.5)
     scene.pin(body.where(lambda X: X[:, 0] >= 3 - 1e-9), motion=turn + supple.Translate((-1.2, 0, 0)))
-    report = solve(at_rest(scene), solver, StopCriteria(max_iterations=iterations))
+    report = solve_once(scene, solver, max_iterations=iterations).report
     return {
         "relative residual": report.relative_residual,
         "inverted": report.inverted,
@@ -92,7 +90,7 @@ def accelerations(measurements: Measurements) -> str:
     scene = twisted_block(cells_of(measurements), SOFT)
 
     def measure(kind: Any) -> Quantities:
-        return reductions(at_rest(scene), PBNG(acceleration=kind), counts)
+        return reductions(scene, PBNG(acceleration=kind), counts)
 
     left = {kind: measurements.part(kind, partial(measure, kind)) for kind in variants}
     plain, sor, chebyshev = (left[k]["160"] for k in ("none", "paper_sor", "paper_chebyshev"))
@@ -177,12 +175,11 @@ def hang_blocks(measurements: Measurements, solver: Any) -> Quantities:
     lower = scene.add_solid(supple.block(n), supple.Corotated(young=1000, poisson=0.3), density=10)
     scene.pin(upper.where(lambda X: X[:, 1] >= 2.1 - 1e-9))
     scene.attach(face(lower, 1, 1.0), face(upper, 1, 1.1), stiffness=1e8)
-    problem = at_rest(scene)
-    report = solve(problem, solver, StopCriteria(max_iterations=500))
-    (tie,) = (term for term in problem.model.terms if term.ties)
-    lower_ends, upper_ends = tie.ends(problem.positions).swapaxes(0, 1)
+    frame = solve_once(scene, solver, max_iterations=500)
+    (tie,) = (term for term in frame.model.terms if term.ties)
+    lower_ends, upper_ends = tie.ends(frame.positions).swapaxes(0, 1)
     return {
-        "relative residual": report.relative_residual,
+        "relative residual": frame.report.relative_residual,
         "largest gap [m]": np.linalg.norm(lower_ends - upper_ends, axis=1).max(),
     }
 
@@ -232,15 +229,13 @@ def bar(measurements: Measurements) -> supple.Scene:
     return scene
 
 
-def sag(problem: Problem) -> float:
-    rest = problem.model.rest
-    return -float(np.mean((problem.positions - rest)[rest[:, 0] >= 1 - 1e-9, 1]))
+def sag(rest: np.ndarray, positions: np.ndarray) -> float:
+    return -float(np.mean((positions - rest)[rest[:, 0] >= 1 - 1e-9, 1]))
 
 
 def true_sag(measurements: Measurements) -> float:
-    problem = at_rest(bar(measurements))
-    solve(problem, Newton(), StopCriteria(1e-10, 100))
-    return sag(problem)
+    frame = solve_once(bar(measurements), Newton(), tolerance=1e-10, max_iterations=100)
+    return sag(frame.model.rest, frame.positions)
 
 
 def sag_at_rest(measurements: Measurements, solver: XPBD) -> Quantities:
@@ -251,4 +246,5 @@ def sag_at_rest(measurements: Measurements, solver: XPBD) -> Quantities:
     while not run.rest.at_rest() and steps < 10_000:
         run.advance(100 * solver.sweeps_per_step)
         steps += 100
-    return {"sag [m]": sag(problem), "steps": steps, "at rest": run.rest.at_rest()}
+    left = sag(problem.model.rest, problem.positions)
+    return {"sag [m]": left, "steps": steps, "at rest": run.rest.at_rest()}

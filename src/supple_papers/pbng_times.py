@@ -5,11 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 import supple
 from supple import XPBD
-from supple.ordering import color_elements, color_vertices
 from supple_papers.common import PLAIN, SOFT, at_rest, cells_of, ms_per_sweep, twisted_block
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
@@ -42,13 +39,14 @@ def colors(measurements: Measurements) -> str:
 
 
 def count_colors(measurements: Measurements, cells: int) -> Quantities:
-    mesh = supple.block(cells)
-    tets, n = np.asarray(mesh.tets), len(mesh.points)
+    free = supple.Scene(gravity=(0, 0, 0))
+    free.add_solid(supple.block(cells), SOFT)
+    counts = supple.inspect(free, worst=0)
     problem = at_rest(twisted_block(cells, SOFT), "float32", measurements)
     return {
-        "vertices": n,
-        "node colors": int(color_vertices([tets], np.arange(n), n).max()) + 1,
-        "constraint colors": int(color_elements(tets, n).max()) + 1,
+        "vertices": counts["vertices"],
+        "node colors": counts["orderings"]["vertex_colors"],
+        "constraint colors": counts["orderings"]["element_colors"],
         "pbng [ms]": ms_per_sweep(problem, PLAIN),
         "xpbd [ms]": ms_per_sweep(problem, XPBD()),
     }

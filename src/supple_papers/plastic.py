@@ -9,8 +9,8 @@ import numpy as np
 
 import supple
 from supple import PBD, Newton
-from supple.model.model import Model
 from supple_papers.common import elastic_energy, time_step_problem
+from supple_papers.internals import Model
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 

@@ -9,9 +9,6 @@ import numpy as np
 
 import supple
 from supple import BPXPBD, FPXPBD, XPBD, Newton
-from supple.config.stop_criteria import StopCriteria
-from supple.problem import Problem
-from supple.solve.batch_solve import solve
 from supple_papers import bars, muscles, pxpbd_contact, pxpbd_grid
 from supple_papers.common import (
     SOFT,
@@ -20,10 +17,12 @@ from supple_papers.common import (
     cells_of,
     face,
     ms_per_sweep,
+    step_once,
+    time_step_problem,
     twisted_block,
     volume,
 )
-from supple_papers.falling_block import SMALL_CELL, measure_residuals, start, step
+from supple_papers.falling_block import SMALL_CELL, block_cells, falling_block, measure_residuals, start, step
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 
@@ -127,9 +126,9 @@ def frames_within(measurements: Measurements, solver: Any, budget: float) -> Qua
 
     With an infinite budget each frame is solved to convergence.
     """
-    model, x, v = start(15 if measurements.full else 6)
-    problem = Problem(model, "float64")
-    begin_time_step(problem, 0.01, x, v, 0.0)
+    cells = block_cells(measurements)
+    model, x, v = start(cells)
+    scene, problem = falling_block(cells), time_step_problem(model, 0.01, x, v)
     if solver in (exact_newton, projected_newton):
         one, many = (ms_per_sweep(problem, solver(k), sweeps=1) for k in (1, 11))
         count, iterations = max(1, int(1 + (budget - one) / max((many - one) / 10, 1e-6))), 1
@@ -138,13 +137,15 @@ def frames_within(measurements: Measurements, solver: Any, budget: float) -> Qua
         count = iterations = max(1, int(budget / ms_per_sweep(problem, solver)))
     fastest = 0.0
     for _ in range(60):
-        begin_time_step(problem, 0.01, x, v, 0.0)
         if np.isfinite(budget):
+            begin_time_step(problem, 0.01, x, v, 0.0)
             solver.begin(problem).advance(iterations)
+            reached = problem.positions
         else:
-            count = solve(problem, solver, StopCriteria(1e-8, 60)).iterations
-        v = (problem.positions - x) / 0.01
-        x = problem.positions
+            frame = step_once(scene, solver, x, v, tolerance=1e-8, max_iterations=60)
+            reached, count = frame.positions, frame.report.iterations
+        v = (reached - x) / 0.01
+        x = reached
         fastest = max(fastest, float(np.abs(v).max()))
         if not np.isfinite(fastest):
             break

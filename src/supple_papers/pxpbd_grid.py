@@ -9,9 +9,8 @@ import numpy as np
 
 import supple
 from supple import BPXPBD, XPBD, Newton
-from supple.grid.grid_model import Forces, make_grid_model
-from supple.ordering.element_batches import color_elements
 from supple.solvers import Solver
+from supple_papers.internals import Forces, color_elements, make_grid_model
 from supple_papers.measurements import Claim, Measurements, Quantities
 from supple_papers.registry import shows
 

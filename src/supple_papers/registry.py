@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -107,10 +108,8 @@ def find_rows(names: Iterable[str]) -> list[Row]:
     for name in names:
         chosen = [key for key, row in rows().items() if name in (key, row.paper)]
         if not chosen:
-            from supple.support.arguments import suggest_name
-
-            raise ValueError(
-                f"there is no figure or table {name!r}; {suggest_name(name, [*rows(), *titles()])}"
-            )
+            near = get_close_matches(name.casefold(), [*rows(), *titles()], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "`supple papers` lists all of them."
+            raise ValueError(f"there is no figure or table {name!r}; {hint}")
         keys.update(chosen)
     return [row for key, row in rows().items() if key in keys]

@@ -6,9 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from supple.io.replace_file import replacing
-from supple.kernels.devices import DEVICES
-from supple_papers.measurements import brief, measurements_path, read_measurements
+from supple_papers.internals import replacing
+from supple_papers.measurements import DEVICES, brief, measurements_path, read_measurements
 from supple_papers.registry import Row, rows, titles
 
 WORDS = ("agrees", "differs", "partly")
