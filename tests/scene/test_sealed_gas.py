@@ -167,6 +167,23 @@ def test_error_estimate_includes_the_stiffness_of_the_gas():
     assert near.report.error_estimate.worst.position_error_m == pytest.approx(distance, rel=0.1)
 
 
+def test_error_estimate_is_accurate_where_the_gas_is_stiffest():
+    """In a flat cushion the gas is far stiffer than the walls, whose error must not hide behind it."""
+    scene = supple.Scene()
+    wall = supple.materials.PlaneStressStVK(young=1e7, poisson=0.3)
+    bending = supple.HingeBending(rigidity=1e-6)
+    cloth = scene.add_cloth(supple.meshes.pillow(10, (1, 1)), wall, bending, thickness=1e-4, density=0.1)
+    scene.add_cavity(cloth, 5e4, sealed=True)
+    scene.pin(cloth.where(lambda X: X[:, 0] <= 0))
+    result = supple.equilibrium(scene)
+    limits = {"tolerance": 1e-9, "position_tolerance": 1e-9, "max_iterations": 300}
+    exact = supple.equilibrium(scene, initial=result.positions, **limits)
+    assert result.report.ok
+    assert exact.report.ok
+    error = np.linalg.norm(result.positions - exact.positions, axis=1).max()
+    assert error == pytest.approx(result.report.error_estimate.position_error_m, rel=0.5)
+
+
 @pytest.mark.parametrize("solver", ["hybrid", "newton"])
 def test_frames_of_a_motion_obey_the_gas_law(solver):
     scene = sealed(cushion(6, 0.2), 2.0)

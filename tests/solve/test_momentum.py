@@ -48,6 +48,23 @@ def test_a_converged_balloon_falls_as_it_should(pressure, precision):
     assert fall == pytest.approx(expected, rel=0.03)
 
 
+@pytest.mark.parametrize("solver", ["hybrid", "pbng"])
+def test_a_taut_strip_sags_by_its_weight(solver):
+    """Its tension is ten thousand times its weight; the sag of a string is ρ g L² / 8 T."""
+    cells, young, stretch, thickness, density = 200, 5e5, 1.1, 4e-4, 0.15
+    scene = supple.Scene(quasistatic=False, dt=1 / 30, damping=0.05)
+    mesh = supple.sheet((cells, 2), size=(1, 2 / cells), plane="xz")
+    rest = supple.TriMesh(mesh.points / (stretch, 1, 1), mesh.triangles)
+    material = supple.materials.PlaneStressStVK(young=young, poisson=0.0)
+    strip = scene.add_cloth(mesh, material, None, density=density, thickness=thickness, rest=rest)
+    scene.pin(strip.where(lambda X: (X[:, 0] <= 1e-9) | (X[:, 0] >= 1 - 1e-9)))
+    frame = last_frame(scene, 20, solver=solver)
+    tension = young * (stretch**2 - 1) / 2 * stretch * thickness
+    assert frame.report.ok
+    sag = -(frame.positions - mesh.points)[:, 1].min()
+    assert sag == pytest.approx(density / stretch * 9.81 / 8 / tension, rel=0.02)
+
+
 @pytest.mark.parametrize("pins", [[0], [0, 12]], ids=["corner", "two corners"])
 def test_a_sheet_that_falls_too_slowly_is_far_from_balance(pins):
     few = last_frame(hanging_sheet(pins), 4, solver=supple.PBNG(iterations=8))

@@ -182,3 +182,13 @@ def test_model_without_scene_is_refused():
         supple.evaluate("scene.toml", TET.points)
     with pytest.raises(ValueError, match="no bodies"):
         supple.evaluate(supple.Scene(), TET.points)
+
+
+def test_energy_of_a_stiff_body_in_float32_is_as_accurate_as_its_positions():
+    """The default solver keeps a float64 state; rounding of float32 would change the energy by 1e-3."""
+    scene = supple.Scene()
+    body = scene.add_solid(supple.block((8, 2, 2), size=(4, 1, 1)), supple.NeoHookean(young=1e8, poisson=0.3))
+    scene.pin(body.where(lambda X: X[:, 0] <= 0))
+    result = supple.equilibrium(scene, precision="float32")
+    assert result.report.ok
+    assert result.report.energy == pytest.approx(result.evaluate().energy, rel=1e-5)

@@ -1,7 +1,8 @@
 """Systems of bodies with sealed gas: H + Σ k g gᵀ, g = ∂V/∂x and k = γ P/V of every chamber.
 
 The rank-one blocks couple all vertices of a chamber and are never assembled. Matrix-vector products add them,
-and conjugate gradients need about one more iteration per chamber.
+and the preconditioner includes them by the Woodbury identity where the accuracy matters: without them, its
+norm of the residual would measure the gas instead of the walls.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import bsr_matrix
 
 from supple.linear.block_matrix import Threes
@@ -61,6 +63,9 @@ class GasMatrix(NamedTuple):
 
 
 Matrix = GasMatrix | bsr_matrix
+
+Operator = Callable[[np.ndarray], np.ndarray]
+"""Linear map of a vector (3 f,)."""
 
 
 def add_gas_stiffness(assembly: Assembly, H: bsr_matrix) -> Matrix:
@@ -117,8 +122,19 @@ class GasSystem:
         self._variants, self._widen_count = ["bound", "projected"], 0
         self._M: Preconditioner | None = None
 
-    def solve(self, b: np.ndarray, accuracy: float, floor: float, iterations: int) -> Gradients:
+    def solve(
+        self, b: np.ndarray, accuracy: float, floor: float, iterations: int, in_energy_norm: bool = True
+    ) -> Gradients:
         """Solve H x = b until √(r·Mr) falls to `accuracy` times its initial value, or |r| to `floor`.
+
+        Args:
+            b: Right side (3 f,) [N].
+            accuracy: Relative accuracy of x.
+            floor: Norm of the residual that suffices [N]; 0 for none.
+            iterations: Iteration limit.
+            in_energy_norm: True to include the gas in M, so that √(r·Mr) is about the error of x in the
+                energy norm. Without it, x may lack directions along which slack walls have almost no
+                stiffness, along which Newton steps are too long.
 
         Raises:
             NotPositive: No preconditioner is positive definite.
@@ -126,7 +142,10 @@ class GasSystem:
         b = self._without(b)
         for _ in range(2 * MAX_WIDENINGS):
             M = self._M = self._M or self._preconditioner()
-            solution = _gradients(self.matrix, b, M, accuracy, floor, iterations, self._without)
+            apply: Operator = M
+            if in_energy_norm and isinstance(self.matrix, GasMatrix):
+                apply = with_gas(M, self.matrix)
+            solution = _gradients(self.matrix, b, apply, accuracy, floor, iterations, self._without)
             if solution is not None:
                 return solution
             self._widen_count += 1
@@ -158,10 +177,31 @@ def shift_matrix(assembly: Assembly, kind: str) -> Threes:
     return matrix
 
 
+def with_gas(M: Operator, matrix: GasMatrix) -> Operator:
+    """Add the stiffness of the gas to a preconditioner M ≈ H⁻¹ of the walls.
+
+    By the Woodbury identity, (M⁻¹ + Σ k g gᵀ)⁻¹ = M - M G (diag(1/k) + Gᵀ M G)⁻¹ Gᵀ M with G = (g₁, g₂, ...).
+    Returns M itself if rounding makes the small matrix indefinite.
+    """
+    moved = np.stack([M(g) for g in matrix.gradients])
+    small = matrix.gradients @ moved.T
+    small = 0.5 * (small + small.T) + np.diag(1.0 / matrix.stiffness)
+    try:
+        factor = cho_factor(small)
+    except LinAlgError:
+        return M
+
+    def apply(r: np.ndarray) -> np.ndarray:
+        product: np.ndarray = M(r) - cho_solve(factor, moved @ r) @ moved
+        return product
+
+    return apply
+
+
 def _gradients(
     H: Matrix,
     r: np.ndarray,
-    M: Preconditioner,
+    M: Operator,
     accuracy: float,
     floor: float,
     iterations: int,

@@ -286,7 +286,7 @@ class GasGradients:
     def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
         self._assembly.problem.device.download(b)
         system = GasSystem(self._assembly, H)
-        result = system.solve(b[:, :3].ravel(), accuracy, 0.0, self._patience)
+        result = system.solve(b[:, :3].ravel(), accuracy, 0.0, self._patience, in_energy_norm=False)
         if result.negative is not None and not result.x.any():
             raise NotPositive
         return as_records(result.x)

@@ -27,6 +27,7 @@ from supple.solve.termination import (
     check_termination,
     float64_balance,
     float64_balances,
+    float64_energies,
     iterations_until_check,
     make_contact_reports,
     save_finite_states,
@@ -301,7 +302,7 @@ class _BatchSolve:
         error_estimates |= {
             member: report.error_estimate for member, report in self.sequential_reports.items()
         }
-        energies, inverted = self.diagnostics.energies(), self.diagnostics.inversions()
+        energies, inverted = float64_energies(problem, run), self.diagnostics.inversions()
         contact, rejected = make_contact_reports(problem, self.stop, self.evaluated), run.collect_rejected()
         norms = self.first.residual, latest.residual, latest.relative_residual
         first, residual, relative_residual = (values.tolist() for values in norms)

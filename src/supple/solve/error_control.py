@@ -137,7 +137,8 @@ class ErrorControl:
         """Momentum error of a state, just evaluated; see `MomentumBalance.error`."""
         own = self._members[member]
         if own.momentum is None or own.momentum[:2] != (tolerance, balance):
-            error = self._momentum.error(tolerance, balance, self._run.float64_problem, member)
+            supported = self._tolerance is not None
+            error = self._momentum.error(tolerance, balance, self._run.float64_problem, member, supported)
             own.momentum = tolerance, balance, error
         return own.momentum[2]
 
@@ -213,8 +214,8 @@ class ErrorControl:
         if self._tolerance and last and last[2] > 1 and last[1].relative_residual <= self._tolerance:
             notes.append(
                 "the relative residual reached the tolerance, but loads and inertia of a body did not "
-                f"balance along its free rigid motions ({last[2]:.1g} times what the tolerance allows): the "
-                "body moves as a whole other than it should"
+                f"balance ({last[2]:.1g} times what the tolerance allows): the body as a whole moves other "
+                "than it should"
             )
         return notes + self._estimate_notes(member)
 

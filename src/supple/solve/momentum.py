@@ -4,6 +4,10 @@ The relative residual compares net forces with the magnitudes of all forces, inc
 exert on each other. In a prestressed body, such as an inflated balloon, these are much larger than weight and
 inertia, so that a small relative residual does not mean that the body moves as it should. Internal forces do
 no work along rigid motions, which therefore show the balance of loads and inertia alone.
+
+Supports resist rigid motions. In supported bodies the free vertices move rigidly instead: the sum of the
+residual forces there has to be small compared with the sum of the loads. Otherwise a taut sheet, whose
+tension is much larger than its weight, would hover.
 """
 
 from __future__ import annotations
@@ -55,7 +59,12 @@ class MomentumBalance:
         return int(group.max(initial=-1)) + 1, group[owners(problem)], fixed
 
     def error(
-        self, tolerance: float, balance: Balance, problem: Problem | None = None, member: int = 0
+        self,
+        tolerance: float,
+        balance: Balance,
+        problem: Problem | None = None,
+        member: int = 0,
+        supported: bool = False,
     ) -> float:
         """Largest momentum error of all components, relative to what a tolerance allows.
 
@@ -64,11 +73,15 @@ class MomentumBalance:
         |Φᵀ r| / (√tolerance |Φᵀ f| + tolerance |e|). The root keeps steps of stiff bodies affordable: at a
         tolerance of 1e-4, weight and inertia of a body balance to 1 %.
 
+        Supported components are those with supports that resist a rigid motion. Their Φ are all rigid motions
+        of their free vertices, and the error is |Φᵀ r| / (√tolerance |Φᵀ f|), or 0 without loads.
+
         Args:
             tolerance: Tolerance of the relative residual.
             balance: Residual of the state, just evaluated, so that the net forces belong to it.
             problem: Problem in float64 with the same model, if the solver keeps its state there.
             member: Batch member.
+            supported: True to include supported components.
 
         Returns:
             The error, at most 1 if the tolerance is met; 0 if all rigid motions are prevented, and where only
@@ -82,27 +95,40 @@ class MomentumBalance:
             return np.inf
         offset = self._scaled_offsets(p.model.rest + u)
         free = self._free_motions(offset)
-        if not free.any():
+        if not (supported or free.any()):
             return 0.0
         k = np.where(p.model.free, p.loads.inertia, 0.0)
+        moving = (k > 0)[:, None]
         r = p.states.vectors(p.states.net)[member].astype(float)
         f = p.loads.force if p.loads.force.ndim == 2 else p.loads.force[member]
         inertial = k[:, None] * (p.states.vectors(p.states.anchor)[member].astype(float) - u)
         e = np.linalg.norm(f, axis=1) + np.linalg.norm(inertial, axis=1)
         with np.errstate(all="ignore"):
-            gram = np.einsum("cab,cad,cde->cbe", free, self._gram(k, offset), free)
-            compliance = np.linalg.pinv(gram, rcond=1e-12, hermitian=True)
-            moving = (k > 0)[:, None]
-            wrenches = [np.where(moving, np.hstack([v, np.cross(offset, v)]), 0.0) for v in (r, f)]
-            work = [np.einsum("cab,ca->cb", free, self._sums(wrench)) for wrench in wrenches]
-            rigid, applied = (np.sqrt(np.einsum("ca,cab,cb->c", w, compliance, w)) for w in work)
-            rigid[self._touching(member)] = 0.0
-            magnitude = np.sqrt(self._sums(np.where(k > 0, e * e / k, 0.0)[:, None])[:, 0])
+            gram, vectors = self._gram(k, offset), (r, self._unconstrained(f))
+            wrenches = [
+                self._sums(np.where(moving, np.hstack([v, np.cross(offset, v)]), 0.0)) for v in vectors
+            ]
             mass = self._sums(k[:, None])[:, 0]
             floor = FORCE_ROUNDINGS * np.finfo(p.dtype).eps * balance.scale / np.sqrt(mass)
-            allowed = tolerance**0.5 * applied + tolerance * magnitude
-            ratio = np.where(rigid > floor, rigid / allowed, 0.0)
+            magnitude = np.sqrt(self._sums(np.where(k > 0, e * e / k, 0.0)[:, None])[:, 0])
+            rigid, applied = _inverse_mass_norms(free, gram, wrenches)
+            ratio = _ratio(rigid, tolerance**0.5 * applied + tolerance * magnitude, floor)
+            if supported:
+                rigid, applied = _inverse_mass_norms(np.broadcast_to(np.eye(6), gram.shape), gram, wrenches)
+                other = _ratio(rigid, tolerance**0.5 * applied, floor)
+                resisted = ~free.any(axis=1).all(axis=1) & (applied > 0)
+                ratio = np.where(resisted, np.maximum(ratio, other), ratio)
+            ratio[self._touching(member)] = 0.0
         return float(np.nan_to_num(ratio, nan=0.0, posinf=np.inf).max(initial=0.0))
+
+    def _unconstrained(self, forces: np.ndarray) -> np.ndarray:
+        """Forces (n, 3) without their parts along constrained directions."""
+        model = self._problem.model
+        if model.constraint_projection is None:
+            return forces
+        forces = forces.copy()
+        forces[model.pinned] -= np.einsum("nij,nj->ni", model.constraint_projection, forces[model.pinned])
+        return forces
 
     def _sums(self, values: np.ndarray, vertices: np.ndarray | None = None) -> np.ndarray:
         """(components, c) sums of values (k, c) of all vertices, or of some."""
@@ -171,3 +197,24 @@ class MomentumBalance:
                 stencils = np.asarray(p.model.terms[number].vertices).ravel()
                 touched[stencils[(stencils >= 0) & (stencils < n)]] = True
         return np.unique(self._components[1][touched])
+
+
+def _inverse_mass_norms(
+    motions: np.ndarray, gram: np.ndarray, wrenches: list[np.ndarray]
+) -> list[np.ndarray]:
+    """Norms (components,) of wrenches (components, 6) along rigid motions, weighted by the inverse mass.
+
+    Args:
+        motions: (components, 6, 6) combinations of rigid motions, one per column.
+        gram: (components, 6, 6) masses of the rigid motions.
+        wrenches: Sums of forces and of their moments.
+    """
+    mass = np.einsum("cab,cad,cde->cbe", motions, gram, motions)
+    compliance = np.linalg.pinv(mass, rcond=1e-12, hermitian=True)
+    work = [np.einsum("cab,ca->cb", motions, wrench) for wrench in wrenches]
+    return [np.sqrt(np.einsum("ca,cab,cb->c", w, compliance, w)) for w in work]
+
+
+def _ratio(rigid: np.ndarray, allowed: np.ndarray, floor: np.ndarray) -> np.ndarray:
+    """rigid / allowed; 0 where `rigid` is rounding."""
+    return np.where(rigid > floor, rigid / allowed, 0.0)

@@ -205,6 +205,11 @@ def float64_balances(balances: Balances, run: Run) -> Balances:
     return balances if run.float64_problem is None else run.float64_problem.diagnostics.balances()
 
 
+def float64_energies(problem: Problem, run: Run) -> np.ndarray:
+    """Energies (batch,) [J], in float64 for a run with a float64 state, which has batch size 1."""
+    return (run.float64_problem or problem).diagnostics.energies()
+
+
 def is_recovering(problem: Problem, run: Run) -> bool:
     """True if displacements are finite and the method recovers from infinite forces.
 
