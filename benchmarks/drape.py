@@ -258,7 +258,7 @@ TAIL = """
   thickness: `WovenStVK.from_membrane(weft=2500, warp=3500, shear=60, thickness=3e-4, poisson_weft=0.2)` is
   the cotton.
 - **Thickness** [m] is an argument of `add_cloth`, B of `HingeBending`.
-- **Distance** bounds the distance from equilibrium, relative to body size: the certificate's estimate.
+- **Distance** is the error estimate: the distance from the equilibrium, relative to body size.
 
 Folded cloth has many equilibria. The script releases each fabric from skirts of four and of six folds, and
 selects the equilibrium of lower energy.
@@ -270,25 +270,25 @@ Measure its drape coefficient, shear stiffness and weight. `python benchmarks/dr
 
 ## What does the coefficient depend on?
 
-Cotton from four folds, one change at a time:
+The coefficient of cotton from four folds, with one change at a time:
 
 | | drape [%] | folds | energy [mJ] |
 |---|---|---|---|
 {causes}
-- **Shear stiffness.** A disc clamped along a circle hangs down only by in-plane stretch or shear. Threads
-  hardly stretch, but rotate against each other: a weave has a tenth to a hundredth of the shear stiffness
-  of an isotropic sheet with equal Young's modulus.
-- **Clamp.** If the vertex ring at the support's edge is the last fixed ring, cloth hangs from within that
-  ring. A stiffer cotton then covered 73 % on 15 rings and 76 % on 20.
+- **Shear stiffness.** A disc that is clamped along a circle hangs down only by in-plane stretch or shear.
+  Threads hardly stretch, but rotate against each other: a weave has a tenth to a hundredth of the shear
+  stiffness of an isotropic sheet with the same Young's modulus.
+- **Clamp.** If the ring of vertices at the edge of the support is the last fixed ring, the cloth hangs from
+  within that ring. A stiffer cotton then covered 73 % on 15 rings and 76 % on 20.
 
 ## Limits of this comparison
 
-- Published bands belong to other pieces of cloth.
-- Densities, thicknesses and stiffnesses come from several pieces, and B was chosen after inspection of the
-  coefficients. The page shows that usual or nearly usual values reach the bands. For silk and flag, B is at
-  or below the low end of usual values.
+- The published bands were measured on other fabrics.
+- Densities, thicknesses and stiffnesses come from several pieces of cloth, and we chose B to reach the bands.
+  The test therefore shows only that realistic stiffnesses can reproduce the bands, not that they predict
+  them. For silk and flag, B is at or below the low end of usual values.
 - No source lists weight, shear, B and drape of one piece for all six fabrics, so B cannot come from a
-  single source. Authors of the bands fit B as well.
+  single source. The authors of the bands fit B as well.
 """
 
 

@@ -1,4 +1,4 @@
-"""Young's moduli of the parts of a bar from where its vertices are seen under gravity: moduli.png."""
+"""Estimate Young's moduli of the parts of a bar from measured positions under gravity: moduli.png."""
 
 from pathlib import Path
 

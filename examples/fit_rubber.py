@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 import supple
 from supple.materials import stress
 
-# Stretch and nominal stress [MPa] of vulcanised rubber, pulled along one and along two directions
+# Stretch and nominal stress [MPa] of vulcanized rubber, pulled along one and along two directions
 # (Treloar, Trans. Faraday Soc. 40, 1944; as tabulated by Steinmann, Hossain and Possart, 2012).
 UNIAXIAL = np.array([
     (1.12, 0.14), (1.24, 0.23), (1.39, 0.32), (1.61, 0.41), (1.89, 0.50), (2.17, 0.58), (2.42, 0.67),
@@ -22,7 +22,7 @@ BIAXIAL = np.array([
     (1.06, 0.16), (1.14, 0.26), (1.31, 0.44), (1.42, 0.51), (1.69, 0.65), (1.94, 0.77), (2.49, 0.96),
     (3.03, 1.24), (3.43, 1.45), (3.75, 1.72), (4.03, 1.96), (4.26, 2.22), (4.44, 2.43),
 ])  # fmt: skip
-BULK = 1e5  # [MPa]: it does not matter for F that keep the volume
+BULK = 1e5  # [MPa]: without effect on deformations at constant volume
 
 
 def nominal(material: supple.materials.Material, stretch: float, directions: int) -> float:

@@ -1,4 +1,4 @@
-"""Activations of four muscles that bring the tip of an arm to where it is wanted: pose.png."""
+"""Find the activations of four muscles that bring the tip of an arm to its goal: pose.png."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 import supple
 
-GOAL = np.array([0.75, 0.3])  # x and y [m], where the middle of the tip is to be; at rest (1, 0.1)
+GOAL = np.array([0.75, 0.3])  # x and y [m] of the middle of the tip; at rest (1, 0.1)
 
 
 def arm(

@@ -1,4 +1,4 @@
-"""The rest shape of a soft bar that is straight when it hangs out of a wall under gravity: rest_shape.png."""
+"""Find the rest shape of a soft bar that is straight under gravity: rest_shape.png."""
 
 from itertools import permutations
 from pathlib import Path

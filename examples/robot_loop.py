@@ -1,4 +1,4 @@
-"""Drive soft arms from a loop of your own: a controller pushes their tips, with forces from what it sees."""
+"""Drive soft arms from a loop of your own: a controller pushes their tips to chosen heights."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def main(cells: tuple[int, int, int] = (16, 4, 4), steps: int = 150, copies: int
     scene.pin(arm.where(lambda X: X[:, 0] <= 0))
     tip = arm.where(lambda X: X[:, 0] >= 1).vertices
 
-    goals = np.linspace(-0.05, 0.15, copies)  # heights [m], one for each copy of the arm
+    goals = np.linspace(-0.05, 0.15, copies)  # heights [m], one for each arm
     sim = supple.Stepper(scene, dt=0.02, batch_size=copies)
     held, forces = np.zeros(copies), np.zeros_like(sim.positions)
     for _ in range(steps):

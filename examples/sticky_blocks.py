@@ -1,5 +1,5 @@
-"""Springs that come and go: a block is pressed on another and pulled off. What comes close sticks together,
-and what is pulled too far tears."""
+"""Springs that come and go: a block is pressed on another one and pulled off. Vertices that come close stick
+together, and springs that are pulled too far tear."""
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -24,7 +24,7 @@ def main(cells: int = 4, steps: int = 60) -> list[int]:
     bottom = above.where(lambda X: X[:, 1] <= 0.6).vertices
 
     sim = supple.Stepper(scene, dt=1 / steps, springs=len(top))
-    held: dict[int, int] = {}  # which vertex below each vertex above sticks to
+    held: dict[int, int] = {}  # for each vertex above, the vertex below to which it sticks
     counts = []
     for _ in range(steps):
         x = sim.positions

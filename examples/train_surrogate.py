@@ -1,4 +1,4 @@
-"""Make a data set of bars, train a small network on it, and show its prediction beside the truth. Needs
+"""Make a data set of bars, train a small network on it, and show its prediction next to the truth. Needs
 PyTorch."""
 
 from pathlib import Path
