@@ -189,7 +189,7 @@ class Track:
 
         Args:
             time: Start of the step [s].
-            pace: Length, integrator, damping and initial guess of the step.
+            schedule: Length, integrator, damping and initial guess of the step.
             stop: Termination criteria.
             forces: (n, 3) external forces in addition to those of the model [N], such as wind.
             abandoned: Called at every check of the solve; True raises `AbandonedError`, after which

@@ -56,8 +56,8 @@ class SavedRun:
         folder: The results folder.
         manifest: Report with the complete frames.
         file: Scene of the run.
-        built: Model of the scene, if already built.
-        in_hand: Frames in memory, by number.
+        prebuilt_model: Model of the scene, if already built.
+        loaded_frames: Frames already in memory, by number.
     """
 
     folder: ResultsFolder

@@ -61,7 +61,7 @@ def place_labels(
     """Compute label heights without overlaps.
 
     Args:
-        wanted: (k,) preferred heights.
+        preferred: (k,) preferred heights.
         left, right: (k,) horizontal extents.
         height: Line height.
         inked: (n, 2) points of the curves, which labels should avoid.

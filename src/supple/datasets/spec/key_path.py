@@ -148,7 +148,7 @@ def child_keys(node: Any, part: str, entries: str) -> tuple[Key, ...] | None:
     """Keys for one component of a scene path; None for unknown names.
 
     Args:
-        here: Table or list to search.
+        node: Table or list to search.
         part: Component of the path.
         entries: Name of the list, for default names of its entries.
     """
