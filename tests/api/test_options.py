@@ -239,7 +239,7 @@ def test_refusals_name_solvers_with_the_precision(kind):
 @EACH_SOLVER
 def test_backend_adapts_to_the_capabilities_of_a_solver(kind):
     for requested in (Backend("cuda", "float32", 2), Backend("cpu", "float64", 2)):
-        backend = requested.suited_to(kind())
+        backend = requested.fallback_for(kind())
         assert backend.threads == 2
         assert backend.device in kind.devices
         assert backend.precision in kind.precisions

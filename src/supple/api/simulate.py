@@ -159,7 +159,7 @@ class Result:
         """One line; `print` also shows the report."""
         report = self.report
         return (
-            f"<{self._title()}: {report.ending}, {len(self.positions):,} vertices, relative residual "
+            f"<{self._title()}: {report.short_outcome}, {len(self.positions):,} vertices, relative residual "
             f"{report.relative_residual:.2e} after {report.iterations:,} iterations of {report.solver}>"
         )
 

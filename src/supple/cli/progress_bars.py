@@ -248,7 +248,7 @@ def _format_iteration(info: IterationInfo) -> str:
 def _brief(report: Report) -> str:
     """One-line result: converged, 12 iterations, relative residual 8.1e-05, 0.3 s"""
     return (
-        f"{report.ending}, {pluralize(report.iterations, 'iteration')}, "
+        f"{report.short_outcome}, {pluralize(report.iterations, 'iteration')}, "
         f"relative residual {report.relative_residual:.1e}, {format_duration(report.seconds)}"
     )
 

@@ -40,7 +40,7 @@ class Backend:
         check_choice("precision", self.precision, PRECISIONS)
         check_thread_count(self.threads)
 
-    def refuse_absent(self) -> None:
+    def check_available(self) -> None:
         """Check that packages for the device are installed.
 
         Raises:
@@ -48,7 +48,7 @@ class Backend:
         """
         check_device(self.device)
 
-    def suited_to(self, solver: Solver) -> Backend:
+    def fallback_for(self, solver: Solver) -> Backend:
         """Replace device or precision if the solver does not support it.
 
         Args:

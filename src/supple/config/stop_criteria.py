@@ -54,11 +54,11 @@ class StopCriteria:
             check_number("position_tolerance", self.position_tolerance, above=0, below=1)
 
     @property
-    def open(self) -> bool:
+    def is_unlimited(self) -> bool:
         """True if there is no limit."""
         return self == StopCriteria()
 
-    def completed(self, solver: Solver, otherwise: StopCriteria | None = None) -> StopCriteria:
+    def with_defaults(self, solver: Solver, otherwise: StopCriteria | None = None) -> StopCriteria:
         """Add the solver's own iterations, or a default, to open criteria.
 
         Args:
@@ -69,4 +69,4 @@ class StopCriteria:
             The completed criteria.
         """
         own = self if self.max_iterations is not None else replace(self, max_iterations=solver.iterations)
-        return (otherwise or StopCriteria(DEFAULT_TOLERANCE)) if own.open else own
+        return (otherwise or StopCriteria(DEFAULT_TOLERANCE)) if own.is_unlimited else own

@@ -172,7 +172,7 @@ def _gradient_of(
         _make_problem(replace(result, positions=adjoint.positions), backend, known),
         adjoint.report,
     )
-    state = PolishedState(problem, report.relative_residual, report.before, report.steps, report.moved)
+    state = PolishedState(problem, report.relative_residual, report.initial_relative_residual, report.steps, report.moved)
     return problem, assemble_gradient(state, result, adjoint.direct, adjoint.multipliers, report)
 
 

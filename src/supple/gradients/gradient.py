@@ -137,7 +137,7 @@ def make_report(
         notes.append(f"{state.grazing} vertices hardly touch an obstacle: there the gradient has a jump")
     return GradientReport(
         relative_residual=state.relative_residual,
-        before=state.before,
+        initial_relative_residual=state.initial_relative_residual,
         steps=state.steps,
         moved=state.moved,
         linear_solver=solved.solver,

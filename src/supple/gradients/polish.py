@@ -58,7 +58,7 @@ class PolishedState:
 
     problem: Problem
     relative_residual: float
-    before: float
+    initial_relative_residual: float
     steps: int
     moved: float
     contacts: int = 0

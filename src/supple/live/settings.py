@@ -68,7 +68,7 @@ class Settings:
             raise ValueError(f"sweeps per update must be at least 1, got {self.sweeps}")
         if not 0 <= self.tolerance < 1:
             raise ValueError(f"the tolerance must lie between 0 and 1, got {self.tolerance:g}")
-        self.backend.refuse_absent()
+        self.backend.check_available()
 
     @property
     def backend(self) -> Backend:

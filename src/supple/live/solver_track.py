@@ -121,7 +121,7 @@ class Track:
             ValueError: The solver does not support the model.
         """
         model = replace(model, winds=())  # wind forces are passed to `advance`
-        self._problem = make_problem(model, True, backend.suited_to(self.solver))
+        self._problem = make_problem(model, True, backend.fallback_for(self.solver))
         self._problem.contacts.set_time(time)
         self._problem.trust_region.set_time(time)
         self._write_problem_state()

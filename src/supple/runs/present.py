@@ -299,7 +299,7 @@ def _caption(result: Result) -> str:
     parts = [report.solver, f"{report.iterations:,} iteration" + ("s" if report.iterations != 1 else "")]
     parts += [f"relative residual {report.relative_residual:.1e}"]
     parts += [f"{result.time:.3g} s"] if isinstance(result, Frame) else []
-    parts += [] if report.ok else [report.ending]
+    parts += [] if report.ok else [report.short_outcome]
     return " · ".join(parts)
 
 

@@ -182,16 +182,16 @@ def resolve_stop(
     """
     stop = get_limits(options, file)
     if options.get("stop") is not None:
-        return stop.completed(solver)
+        return stop.with_defaults(solver)
     if stop.tolerance is None and not _without_tolerance(options, file):
-        if always_tolerance or not stop.open:
+        if always_tolerance or not stop.is_unlimited:
             stop = replace(stop, tolerance=DEFAULT_TOLERANCE)
-    elif stop.open and solver.iterations is None:
+    elif stop.is_unlimited and solver.iterations is None:
         raise ValueError(
             "nothing says when to stop: give a tolerance, max_iterations, a time_limit, "
             "or iterations to the solver"
         )
-    return stop.completed(solver)
+    return stop.with_defaults(solver)
 
 
 def get_limits(options: Options, file: SceneFile | None = None) -> StopCriteria:
@@ -248,7 +248,7 @@ def resolve_backend(options: BackendOptions) -> Backend:
         raise TypeError(f"backend is for example supple.Backend(device='cuda'), got {format_value(backend)}")
     else:
         _refuse_both("backend", "supple.Backend", given)
-    backend.refuse_absent()
+    backend.check_available()
     return backend
 
 

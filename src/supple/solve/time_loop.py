@@ -351,13 +351,13 @@ def mark_unsolved(history: HistoryVariables, reports: list[Report], integrator: 
     """
     unsolved = history.marked_times(UNSOLVED)
     for report, since in zip(reports, unsolved, strict=True):
-        if since is not None and report.outcome.ok and not report.far:
+        if since is not None and report.outcome.ok and not report.is_far_from_balance:
             report.outcome = Outcome.UNSOLVED_BEFORE
             report.notes.append(
                 f"the step at {since:.6g} s was not solved, and {integrator} goes on from its accelerations: "
                 "start again from a frame before it, or from positions and velocities"
             )
-    lost = [not report.outcome.ok or report.far for report in reports]
+    lost = [not report.outcome.ok or report.is_far_from_balance for report in reports]
     new = [k for k, is_lost in enumerate(lost) if is_lost and unsolved[k] is None]
     if new:
         history.mark(UNSOLVED, new, time)

@@ -95,7 +95,7 @@ def compare(
         from supple.solvers import SOLVERS
 
         backend = Backend(device, precision, threads)
-        backend.refuse_absent()
+        backend.check_available()
         file = load_file(scene)
         methods = [solver_for(file, word) for word in (SOLVERS if solvers is None else split_names(solvers))]
         stop = get_limits(collect_limits(tolerance, max_iterations, time_limit, position_tolerance), file)

@@ -48,7 +48,7 @@ def compile_kernels(
             else:
                 raise ValueError(f"there is no material {name!r}; {suggest_name(name, MATERIALS)}")
         for precision in _words(precisions):
-            Backend(device, precision).refuse_absent()
+            Backend(device, precision).check_available()
         if workers is not None:
             check_integer("workers", workers)
         if why := cache_obstacle():

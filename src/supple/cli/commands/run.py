@@ -118,7 +118,7 @@ def run(
 
         written = [f.name for f in parse_formats(formats)] if formats else []
         backend = Backend(device, precision, threads)
-        backend.refuse_absent()
+        backend.check_available()
         file = load_file(scene)
         method = solver_for(file, solver)
         method.check_support(device, precision)
