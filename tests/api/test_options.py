@@ -106,8 +106,8 @@ def test_mixing_both_forms_is_refused(call, options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"stop": 1e-4}, r"stop is for example supple.StopCriteria\(tolerance=1e-4\), got 0.0001"),
-        ({"backend": "cuda"}, r"backend is for example supple.Backend\(device='cuda'\), got 'cuda'"),
+        ({"stop": 1e-4}, r"stop must be for example supple.StopCriteria\(tolerance=1e-4\), got 0.0001"),
+        ({"backend": "cuda"}, r"backend must be for example supple.Backend\(device='cuda'\), got 'cuda'"),
         ({"tolerence": 1e-4}, r"has no keyword 'tolerence'; did you mean 'tolerance'\?"),
     ],
 )

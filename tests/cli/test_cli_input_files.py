@@ -155,7 +155,7 @@ def savez(**arrays):
         (np.zeros(64, [("x", float)]), "real numbers are needed"),
         (np.full((64, 3), np.nan), "start.npz has {} that are NaN or infinite, of 64 vertices."),
         (np.zeros((64, 2)), "start.npz must have {} of shape (64, 3), one row for each vertex of the scene; "
-                            "they have shape (64, 2)."),
+                            "their shape is (64, 2)."),
     ],
 )  # fmt: skip
 def test_non_finite_starts_are_refused(tmp_path, name, values, sentence):

@@ -54,7 +54,7 @@ def test_growing_surface_pushes_bodies_away():
     assert depths[0.5] == pytest.approx(0.33, abs=cell)
     assert depths[1.0] == pytest.approx(0.36, abs=cell)
     assert depths[1.0] - depths[0.5] > 0.02
-    with pytest.raises(supple.SceneError, match="each later than the last"):
+    with pytest.raises(supple.SceneError, match="in increasing order"):
         supple.SurfaceSequence([ball, larger], times=[1, 0])
     with pytest.raises(supple.SceneError, match="Friction does not know"):
         scene.add_obstacle(growing, friction=0.1)

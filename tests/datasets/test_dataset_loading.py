@@ -214,11 +214,11 @@ def test_invalid_exports_are_refused(data, tmp_path, monkeypatch):
         export_dataset(data, "lanse", tmp_path)
     with pytest.raises(DatasetError, match="is the data set itself"):
         export_dataset(data, "plaid", data.path)
-    with pytest.raises(DatasetError, match="has it inside"):
+    with pytest.raises(DatasetError, match="or contains it"):
         export_dataset(data, "plaid", data.path.parent)
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    with pytest.raises(DatasetError, match="no earlier export, so it is not replaced"):
+    with pytest.raises(DatasetError, match="not an earlier export, so it is not replaced"):
         export_dataset(data, "plaid", tmp_path / "thesis")
     assert (tmp_path / "thesis" / "chapter.txt").exists()
     monkeypatch.setattr("supple.datasets.exports.find_spec", lambda name: None)

@@ -97,7 +97,7 @@ def test_unsupported_fields_are_refused(moved, tmp_path):
         save_frames(scene, frames, "obj,glb", tmp_path, fields="cauchy")
     with pytest.raises(ValueError, match="no field 'von_mizes' for files; did you mean 'von_mises'"):
         save_frames(scene, frames, "npz", tmp_path, fields="von_mizes")
-    with pytest.raises(ValueError, match="fields are names such as 'von_mises,cauchy'"):
+    with pytest.raises(ValueError, match="fields must be names such as 'von_mises,cauchy'"):
         save_frames(scene, frames, "npz", tmp_path, fields=[3])
     assert not list(tmp_path.iterdir())
 

@@ -42,7 +42,7 @@ def test_fibers_of_a_bent_bar_are_curved():
         (lambda X: X[:, 0] > 9, side("x+"), "origin of fibers selects no vertex of the mesh"),
         (side("x-"), [10**6], "insertion of fibers must be vertices of the mesh, 0 to 26, got .1000000."),
         (side("x-"), lambda X: [0.5], "must be vertices .* got a function that gives array"),
-        (np.ones(3, bool), side("x+"), "origin of fibers: a mask has one value for each of"),
+        (np.ones(3, bool), side("x+"), "origin of fibers: a mask must have one value for each of"),
     ],
 )
 def test_mistakes_are_reported(start, end, sentence):

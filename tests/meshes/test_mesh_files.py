@@ -97,7 +97,7 @@ def test_meshes_are_scaled_on_reading(tmp_path):
 
 def test_tets_of_a_file_have_their_edges(tmp_path):
     save_mesh(small(), tmp_path / "small.vtu")
-    with pytest.raises(MeshError, match=r"small\.vtu: edge_length is for surfaces \(\.obj"):
+    with pytest.raises(MeshError, match=r"small\.vtu: edge_length is only for surfaces \(\.obj"):
         load_mesh(tmp_path / "small.vtu", edge_length=0.1)
 
 

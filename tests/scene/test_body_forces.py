@@ -61,7 +61,7 @@ def test_mistakes_are_reported(given, sentence):
     with pytest.raises(ValueError, match=sentence):
         scene.add_body_force(body, given)
     for part in (body.where(lambda X: X[:, 0] > 1), "solid0"):
-        with pytest.raises(SceneError, match="acts on a whole body or a region of one"):
+        with pytest.raises(SceneError, match="needs a body, or a region of one"):
             scene.add_body_force(part, (0, 0, 1.0))
 
 

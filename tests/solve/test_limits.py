@@ -68,7 +68,7 @@ def test_limit_of_a_file_keeps_the_tolerance_unless_disabled(call, tmp_path):
 
 
 def test_disabled_tolerance_needs_another_limit(tmp_path):
-    with pytest.raises(ValueError, match="nothing says when to stop"):
+    with pytest.raises(ValueError, match="no termination criterion"):
         supple.equilibrium(loaded(tmp_path, "tolerance = false"))
 
 

@@ -115,7 +115,7 @@ def test_long_generators_are_announced(monkeypatch, caplog):
         supple.block(1)
         assert not caplog.messages
         supple.block(2)
-    assert caplog.messages == ["Making a block of 40 tetrahedra"]
+    assert caplog.messages == ["Creating a block of 40 tetrahedra"]
 
 
 def test_infinite_time_limit_is_no_limit():

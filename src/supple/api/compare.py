@@ -68,7 +68,9 @@ class Trial:
         if self.report is None:
             return "not run yet" if self.error is None else f"not run, {self.error}"
         done = pluralize(self.report.iterations, "iteration")
-        return f"{self.report.short_outcome}, relative residual {self.report.relative_residual:.2e} after {done}"
+        return (
+            f"{self.report.short_outcome}, relative residual {self.report.relative_residual:.2e} after {done}"
+        )
 
 
 @dataclass
@@ -149,8 +151,7 @@ def compare(
     model = build_model(scene)
     if model.grid is not None:
         raise ValueError(
-            'compare solves one step of the vertices, and contact="grid" has those of nodes; compare motions '
-            "by simulate, or take another contact"
+            'compare does not support contact="grid"; run simulate with each solver, or use another contact'
         )
     if initial is None and file is not None:
         initial = file.initial_positions(model)

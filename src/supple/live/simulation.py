@@ -75,8 +75,7 @@ class Simulation:
         self.file = file
         if contact_of(file.scene.contact).method == "grid":
             raise SceneError(
-                'contact="grid" is for supple run and simulate: the live page moves vertices and no grid, so '
-                'that bodies would pass each other; take "weak" or "barrier" to see it there.'
+                'the live page does not support contact="grid"; use "weak" or "barrier", or `supple run`.'
             )
         self.winds = Winds(file.scene)
         self.settings = self._valid_settings = self.winds.with_winds(settings or file_settings(file))
@@ -207,7 +206,7 @@ class Simulation:
             return False
         except DivergedError as error:
             self._roll_back()
-            where = f"Went back to the last good state, at t = {self.time:.3g} s"
+            where = f"Returned to the last finite state, at t = {self.time:.3g} s"
             raise DivergedError(f"{error} {where}; {DIVERGENCE_ADVICE}") from None
         self.time, self._last_targets, self._last_loads = time, targets, loads
         self._last_poses = poses

@@ -148,10 +148,10 @@ class DirichletConditions:
         gap = np.abs(gap).reshape(-1, len(indices)).max(axis=0)
         worst = int(gap.argmax())
         raise ValueError(
-            f"Pins of {part.name!r} contradict each other: {when} the vertex that is at "
-            f"{self._rest[indices[worst]].tolist()} at rest is to be in two places, "
-            f"{gap[worst]:.3g} m apart along {n[worst].round(6).tolist()}. Let only one pin hold it "
-            "there, or give both the same motion."
+            f"Pins of {part.name!r} contradict each other: {when} the vertex with rest position "
+            f"{self._rest[indices[worst]].tolist()} has two prescribed positions, {gap[worst]:.3g} m "
+            f"apart along {n[worst].round(6).tolist()}. Remove one of the pins there, or give both "
+            "the same motion."
         )
 
 

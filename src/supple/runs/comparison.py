@@ -110,8 +110,8 @@ def trial_of(entry: dict[str, Any]) -> Trial:
         solver = SOLVERS[entry["solver"]](**entry["options"])
     except (KeyError, TypeError, ValueError):
         raise ResultsError(
-            f"the trial {entry['label']!r} has a solver or options that this version of supple does not "
-            "know; compare again."
+            f"the trial {entry['label']!r} has a solver or options that this version of supple does "
+            "not have; run `supple compare` again."
         ) from None
     return Trial(solver, entry["label"], None, report_of(entry))
 

@@ -21,7 +21,7 @@ from supple.view.html_page import Figure, Page, Table, draw_figure, film_uri, pa
 from supple.view.style import THEMES, Theme
 
 PLOT_SIZE = (1200, 780)
-NO_HISTORY = "Curves of the energy need every iteration to be kept: `supple run SCENE --record-history`."
+NO_HISTORY = "Energy curves need a recorded history: `supple run SCENE --record-history`."
 
 
 def page_of(folder: Path) -> Page:
@@ -53,7 +53,9 @@ def _page_of_run(run: SavedRun) -> Page:
     film, remarks = None, []
     if (folder / "film.mp4").is_file():
         film = film_uri(folder / "film.mp4")
-        remarks += [] if film else ["The film is too large for this page; it is film.mp4 beside the results."]
+        remarks += (
+            [] if film else ["The film is too large for this page; see film.mp4 in the results folder."]
+        )
     warning = inversion_warning(frames)
     remarks += [warning] if warning else []
     remarks += [] if any(frame["history"] for frame in frames) else [NO_HISTORY]
@@ -167,7 +169,7 @@ def _page_of_comparison(folder: Path) -> Page:
     manifest = read_comparison(folder)
     ran = [entry for entry in manifest["trials"] if entry["error"] is None]
     if not ran:
-        raise ResultsError(f"{folder} has no solver that could be run, so there is nothing to show.")
+        raise ResultsError(f"{folder} has no result of any solver, so there is nothing to show.")
     trials = [trial_of(entry) for entry in ran]
     best = min(ran, key=lambda entry: entry["relative_residual"])
     plots = [
@@ -187,9 +189,8 @@ def _page_of_comparison(folder: Path) -> Page:
         subtitle=" · ".join(
             [Path(manifest["scene"]["file"]).name, format_settings(manifest), manifest["date"][:10]]
         ),
-        verdict=f"The smallest relative residual, {best['relative_residual']:.1e}, is that of "
-        f"{best['label']} "
-        f"after {pluralize(best['iterations'], 'iteration')}, {format_duration(best['seconds'])}.",
+        verdict=f"{best['label']} has the smallest relative residual, {best['relative_residual']:.1e}, after "
+        f"{pluralize(best['iterations'], 'iteration')}, {format_duration(best['seconds'])}.",
         good=True,
         quantities={},
         pictures=[

@@ -75,7 +75,7 @@ def make_appearance(
     chosen = file.view.field if field is None else field
     field_named(chosen)
     if chosen == "residual" and not file.scene.quasistatic and file.scene.substeps > 1:
-        raise ValueError(f"frames of several substeps cannot be colored by residual; {NO_LAST_STEP}")
+        raise ValueError(f"field='residual' is not available for these frames: {NO_LAST_STEP}")
     theme_named(theme)
     azimuth, elevation = file.view.camera
     angles = check_angles((azimuth, elevation)) if camera is None else parse_camera(camera)

@@ -88,7 +88,7 @@ def _should(details: Any) -> str:
             return "should be true or false"
         case "too_short" | "too_long":
             bounds = details["ctx"].get("min_length", 0), details["ctx"].get("max_length", 0)
-            return f"should have {max(bounds)} items, and has {details['ctx']['actual_length']}"
+            return f"should have {max(bounds)} items, but has {details['ctx']['actual_length']}"
         case _:
             return details["msg"].replace("Input should", "should").replace("a valid", "a")
 

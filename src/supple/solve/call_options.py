@@ -188,8 +188,8 @@ def resolve_stop(
             stop = replace(stop, tolerance=DEFAULT_TOLERANCE)
     elif stop.is_unlimited and solver.iterations is None:
         raise ValueError(
-            "nothing says when to stop: give a tolerance, max_iterations, a time_limit, "
-            "or iterations to the solver"
+            "no termination criterion: give a tolerance, max_iterations, a time_limit, or "
+            "iterations of the solver"
         )
     return stop.with_defaults(solver)
 
@@ -205,7 +205,9 @@ def get_limits(options: Options, file: SceneFile | None = None) -> StopCriteria:
         of_file = {} if file is None else {name: getattr(file.stop, name) or None for name in LIMITS}
         return StopCriteria(**of_file | given)
     if not isinstance(stop, StopCriteria):
-        raise TypeError(f"stop is for example supple.StopCriteria(tolerance=1e-4), got {format_value(stop)}")
+        raise TypeError(
+            f"stop must be for example supple.StopCriteria(tolerance=1e-4), got {format_value(stop)}"
+        )
     _refuse_both("stop", "supple.StopCriteria", given)
     return stop
 
@@ -245,7 +247,9 @@ def resolve_backend(options: BackendOptions) -> Backend:
     if backend is None:
         backend = Backend(**given)
     elif not isinstance(backend, Backend):
-        raise TypeError(f"backend is for example supple.Backend(device='cuda'), got {format_value(backend)}")
+        raise TypeError(
+            f"backend must be for example supple.Backend(device='cuda'), got {format_value(backend)}"
+        )
     else:
         _refuse_both("backend", "supple.Backend", given)
     backend.check_available()
@@ -263,9 +267,7 @@ def _given_options(
 def _refuse_both(name: str, kind: str, given: Mapping[str, Any]) -> None:
     """Raise an error if single options accompany the object that contains them."""
     if given:
-        raise ValueError(
-            f"give either {name}={kind}(...) or {', '.join(given)}, not both: put all of it into the {name}"
-        )
+        raise ValueError(f"give either {name}={kind}(...) or {', '.join(given)}, not both")
 
 
 def resolve_solver(solver: Any, file: SceneFile | None = None) -> Solver:
@@ -276,10 +278,10 @@ def resolve_solver(solver: Any, file: SceneFile | None = None) -> Solver:
         kind, chosen = find_solver(solver)
         return kind(**chosen)
     if isinstance(solver, type) and issubclass(solver, Solver):
-        raise TypeError(f"a solver has its options in brackets: supple.{solver.__name__}()")
+        raise TypeError(f"a solver must be an instance, supple.{solver.__name__}(), not a class")
     if not isinstance(solver, Solver):
         raise TypeError(
-            "a solver is for example supple.PBNG() or 'pbng', or of a class of your own derived from "
+            "a solver must be for example supple.PBNG() or 'pbng', or a subclass instance of "
             f"supple.solvers.Solver; got {format_value(solver)}. There are {comma_list(SOLVERS)}"
         )
     return solver

@@ -166,7 +166,7 @@ class LoadStepping:
         target, report, state = failed
         shortest = pluralize(int(1 / self._stride), "step")
         self._notes.append(
-            f"loads and motions in up to {shortest} did not converge either, beyond "
+            f"loads and motions were applied in up to {shortest}, which did not converge beyond "
             f"{float(self._reached):.0%} of them"
         )
         self._failed, self._allows_cutback = None, False
@@ -194,9 +194,9 @@ class LoadStepping:
         if self._accepted > 1:
             why = ""
             if self._accepted > self._steps:
-                reason = "did not converge" if self._has_cut else "would turn elements inside out at once"
-                why = f": longer ones {reason}"
-            notes.append(f"loads and motions grew in {pluralize(self._accepted, 'step')}{why}")
+                reason = "did not converge" if self._has_cut else "would invert elements immediately"
+                why = f": longer steps {reason}"
+            notes.append(f"loads and motions were applied in {pluralize(self._accepted, 'step')}{why}")
         return replace(
             last,
             iterations=sum(report.iterations for report in solves),
@@ -254,7 +254,7 @@ def solve_along(
         last,
         iterations=last.iterations + failed.iterations,
         seconds=last.seconds + failed.seconds,
-        notes=[*last.notes[:-1], f"loads and motions grew in {steps}: longer ones did not converge"],
+        notes=[*last.notes[:-1], f"loads and motions were applied in {steps}: longer steps did not converge"],
     )
 
 

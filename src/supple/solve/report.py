@@ -318,13 +318,20 @@ class Report:
         """
         intersecting = self.contact is not None and self.contact.is_intersecting
         intersecting = intersecting or self.passed_since is not None
-        return self.outcome.ok and not self.is_far_from_balance and not intersecting and self.inverted <= self.inverted_before
+        return (
+            self.outcome.ok
+            and not self.is_far_from_balance
+            and not intersecting
+            and self.inverted <= self.inverted_before
+        )
 
     @property
     def short_outcome(self) -> str:
         """Outcome in few words, such as: converged, 15 inverted elements."""
         name = self.outcome.name.lower().replace("_", " ")
-        return ", ".join([name, *(["far from balance"] if self.is_far_from_balance else []), *self._inversions()])
+        return ", ".join(
+            [name, *(["far from balance"] if self.is_far_from_balance else []), *self._inversions()]
+        )
 
     @property
     def sentence(self) -> str:

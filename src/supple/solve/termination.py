@@ -242,7 +242,7 @@ def make_contact_reports(problem: Problem, stop: StopCriteria, evaluated: bool) 
 def suggest_remedies(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:
     """Suggestions for a better result."""
     at_limit = outcome is Outcome.ROUNDING_LIMIT and problem.dtype == np.float32
-    suggestions = ["precision='float64' would get further"] if at_limit else []
+    suggestions = ["use precision='float64' for a smaller residual"] if at_limit else []
     return suggestions if contact is None else suggestions + contact.sentences
 
 

@@ -143,14 +143,14 @@ class ArrayFile(Mapping[str, np.ndarray]):
         most = self._size * (1 if info.compress_type == zipfile.ZIP_STORED else DEFLATE_RATIO)
         if claimed != info.file_size - member.tell() or claimed > most or min(shape, default=0) < 0:
             raise InputFileError(
-                f"is damaged: {name!r} of shape {shape} needs {format_bytes(claimed)}, which are not in "
-                f"the file"
+                f"is damaged: {name!r} of shape {shape} needs {format_bytes(claimed)}, more than the "
+                "file contains"
             )
         free = available_memory()
         if free is not None and claimed > free:
             raise InputFileError(
-                f"has {name!r} of shape {shape}, which needs {format_bytes(claimed)} of memory, and this "
-                f"process may use {format_bytes(free)}"
+                f"has {name!r} of shape {shape}, which needs {format_bytes(claimed)} of memory, but "
+                f"this process may use {format_bytes(free)}"
             )
         return shape, dtype
 
@@ -182,6 +182,6 @@ def open_arrays(path: str | os.PathLike[str]) -> Iterator[ArrayFile]:
     except (*READ_ERRORS, OSError) as error:
         if _is_of_system(error):
             raise
-        raise InputFileError(f"is no NPZ file, or it is damaged ({error})") from error
+        raise InputFileError(f"is not an NPZ file, or it is damaged ({error})") from error
     with archive:
         yield ArrayFile(archive, path.stat().st_size)

@@ -82,7 +82,9 @@ def equilibria(
     sizes = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
     if len(sizes) != 1 or 0 in sizes:
         shapes = ", ".join(f"{each}: {tuple(t.shape)}" for each, t in zip(layer.inputs, tensors, strict=True))
-        raise ValueError(f"equilibria() takes tensors that all have a leading axis of copies; got {shapes}")
+        raise ValueError(
+            f"equilibria() needs a leading batch axis of the same length in all inputs; got {shapes}"
+        )
     return _Equilibria.apply(layer, *tensors)
 
 
@@ -145,8 +147,9 @@ class _Pullback(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def backward(ctx: Any, *direct: torch.Tensor) -> tuple[Any, ...]:
         raise RuntimeError(
-            "supple.torch has first derivatives of equilibria only: its gradients cannot be differentiated "
-            "again, as Hessians and penalties on gradients would need. Take differences of gradients instead."
+            "supple.torch supports first derivatives of equilibria only, and this call needs second "
+            "derivatives, as Hessians and gradient penalties do. Use differences of gradients "
+            "instead."
         )
 
 

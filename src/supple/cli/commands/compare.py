@@ -128,9 +128,7 @@ def _check_warmup(warmup: int, file: SceneFile) -> None:
     if warmup < 0:
         raise ValueError(f"--warmup must not be negative, got {warmup}.")
     if warmup and file.scene.quasistatic:
-        raise ValueError(
-            f"--warmup is for dynamic scenes; {file.path} is quasistatic, and its equilibrium is compared."
-        )
+        raise ValueError(f"--warmup is for dynamic scenes, and {file.path} is quasistatic; omit it.")
 
 
 def _refuse_results(folder: ComparisonFolder, overwrite: bool) -> None:
@@ -177,9 +175,7 @@ def _warm_up(
             progress.finish_frame(frame.report)
             warmup_converged = warmup_converged and frame.report.ok
     if not warmup_converged:
-        note(
-            "Some frames of the warm-up did not converge; the start is the same for all solvers nevertheless."
-        )
+        note("Some frames of the warm-up did not converge; all solvers still begin from the same state.")
     return frame.positions, frame.velocities, warmup_converged
 
 

@@ -52,7 +52,7 @@ def compile_kernels(
         if workers is not None:
             check_integer("workers", workers)
         if why := cache_obstacle():
-            raise ValueError(f"compiled kernels cannot be kept: {why}")
+            raise ValueError(f"compiled kernels cannot be saved: {why}")
         n_variants = len(names) * len(_words(precisions))
         seconds = {}
         methods = [parse_solver(word) for word in split_names(solvers)]

@@ -165,9 +165,7 @@ def _prepare(
     from supple.runs.manifest import complete_frames, set_totals
 
     if resume and overwrite:
-        raise ResultsError(
-            "--resume keeps the frames that are there and --overwrite deletes them; give only one."
-        )
+        raise ResultsError("--resume keeps existing frames and --overwrite deletes them; give only one.")
     if folder.has_results and not (resume or overwrite):
         raise ResultsError(
             f"{folder.path} has results already. Continue them with --resume, replace them with --overwrite, "
@@ -231,7 +229,7 @@ def _note_long_setup(scene: dict[str, Any], quiet: bool) -> None:
     seconds = setup_seconds(scene["tets"] + scene["triangles"])
     if seconds > 10 and not quiet:
         note(
-            f"{format_cell_counts(scene)} take about {format_duration(seconds)} to be set up before the "
+            f"{format_cell_counts(scene)} need about {format_duration(seconds)} of set-up before the "
             "solve begins."
         )
 

@@ -50,8 +50,8 @@ the files that the scene names. `supple dataset verify` compares all of them wit
 """
 
 
-FAILED_SAMPLES_NOTE = "A sample that was not is said to be so, and has no positions."
-OMITTED_SAMPLES_NOTE = "Samples that were not are left out."
+FAILED_SAMPLES_NOTE = "A sample that did not converge is marked as such, and has no positions."
+OMITTED_SAMPLES_NOTE = "Samples that did not converge are left out."
 
 
 def card(store: Store, name: str | None = None) -> str:

@@ -19,7 +19,7 @@ from supple.view.style import Theme
 PLOT_SIZE, PICTURE_SIZE = (1000, 640), (1100, 760)
 HISTOGRAMS = {
     "relative_residual": ("relative residual |r| / |s|", True),
-    "position_error": ("distance to the equilibrium, of the size", True),
+    "position_error": ("distance to the equilibrium, relative to the size", True),
     "energy": ("energy [J]", False),
     "seconds": ("seconds", True),
     "iterations": ("iterations", False),

@@ -30,8 +30,8 @@ def read(name: str) -> meshio.Mesh:
     most = max(MOST_NUMBER, SPARSITY * len(numbers))
     if len(numbers) and (numbers.max() > most or numbers.min() < 0):
         raise ValueError(
-            f"nodes have numbers from {int(numbers.min())} to {int(numbers.max())}, and there are "
-            f"{len(numbers):,}; number them again"
+            f"node numbers range from {int(numbers.min())} to {int(numbers.max())} for "
+            f"{len(numbers):,} nodes; renumber the nodes"
         )
     reader: Any = bound_reader(main, size, _readers=readers)
     return reader.read(name)

@@ -110,7 +110,8 @@ def load_mesh(
         return _fill_surface(load_surface(path).scaled(scale), path, edge_length, progress)
     if edge_length is not None:
         raise MeshError(
-            f"{path}: edge_length is for surfaces ({', '.join(SURFACES)}); the tets of this file are given."
+            f"{path}: edge_length is only for surfaces ({', '.join(SURFACES)}); this file already "
+            "has tets. Omit it."
         )
     mesh = _read(path, repair)
     return mesh if np.all(np.asarray(scale) == 1) else mesh.scaled(scale)
@@ -193,7 +194,7 @@ def save_mesh(
     """
     if not isinstance(mesh, Mesh):
         raise TypeError(
-            f"save_mesh writes a TetMesh or a TriMesh, for example body.mesh; got {format_value(mesh)}"
+            f"save_mesh needs a TetMesh or a TriMesh, for example body.mesh; got {format_value(mesh)}"
         )
     write_meshes([mesh], path, positions, point_data, cell_data)
     name, _ = _format(Path(path))
@@ -202,7 +203,7 @@ def save_mesh(
     ]
     if lost:
         sentence = (
-            f"{path}: a {name} file does not hold {comma_list(sorted(lost))} of the mesh; a .vtu file does."
+            f"{path}: a {name} file cannot store {comma_list(sorted(lost))} of the mesh; write a .vtu file."
         )
         warnings.warn(sentence, stacklevel=2)
 
@@ -303,8 +304,8 @@ def _tets(content: meshio.Mesh) -> np.ndarray:
         counts[block.type] = counts.get(block.type, 0) + len(block.data)
     summary = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "no cells at all"
     raise MeshError(
-        f"the file has no linear tets (tetra cells); it has {summary}. "
-        f"A surface is tetrahedralized where its file is one of {', '.join(SURFACES)}."
+        f"the file has no linear tets (tetra cells); it has {summary}. Surfaces are tetrahedralized "
+        f"from files of {', '.join(SURFACES)}."
     )
 
 

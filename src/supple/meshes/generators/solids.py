@@ -149,7 +149,7 @@ def _announce(kind: str, vertices: float, tets: float) -> None:
     """Refuse meshes beyond the available memory, and log slow generation."""
     refuse_too_many(vertices, tets, kind)
     if tets > LONG:
-        log.info("Making a %s of %s tetrahedra", kind, format_count(tets))
+        log.info("Creating a %s of %s tetrahedra", kind, format_count(tets))
 
 
 _CORNERS = np.array(list(product((0, 1), repeat=3)))

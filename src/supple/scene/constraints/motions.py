@@ -269,8 +269,8 @@ class Keyframes(Motion):
     def __post_init__(self) -> None:
         if not isinstance(self.motion, Motion) or any(isinstance(m, Keyframes) for m in _parts(self.motion)):
             raise SceneError(
-                f"Keyframes need a motion such as Translate(...), and not other Keyframes, "
-                f"got {format_value(self.motion)}."
+                "Keyframes need a motion such as Translate(...), not other Keyframes; got "
+                f"{format_value(self.motion)}."
             )
         times, fractions = check_keyframes(self.times, self.fractions, "Keyframes")
         object.__setattr__(self, "times", times)

@@ -59,8 +59,8 @@ def constrained_directions(axes: Any, along: Any, normal: Any, vertices: int) ->
     said = [name for name, value in given.items() if value is not None]
     if len(said) > 1:
         raise SceneError(
-            f"A pin holds axes, or all but the direction along=..., or the direction normal=... only; "
-            f"it has {' and '.join(said)}."
+            "A pin constrains axes, or all directions except along=..., or only the direction "
+            f"normal=...; it has {' and '.join(said)}."
         )
     if axes is not None:
         numbers = _axes(axes)

@@ -140,8 +140,7 @@ class FollowerForces(DynamicTerm):
     every: int | None = UPDATE_INTERVAL
     is_follower_load = True
     caveat = (
-        "tractions that follow their surface have no energy: this report does not tell whether the "
-        "equilibrium is stable"
+        "tractions that follow their surface have no energy, so the stability of the equilibrium is unknown"
     )
 
     def forces(self, positions: np.ndarray, time: float) -> np.ndarray:

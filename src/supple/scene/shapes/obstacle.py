@@ -117,9 +117,7 @@ class ObstacleMethods:
         if name in (obstacle.name for obstacle in self.obstacles):
             raise SceneError(f"There is already an obstacle named {name!r}; names must differ.")
         if isinstance(shape, SurfaceSequence) and mu > 0:
-            raise SceneError(
-                "Friction does not know how a surface deforms; that of a SurfaceSequence must be 0."
-            )
+            raise SceneError("SurfaceSequence does not support friction; set friction=0.")
         weight = None if mass is None else _mass(mass, shape, motion)
         moving = (
             vector(velocity, "velocity [m/s] of an obstacle"),
@@ -135,7 +133,9 @@ def _mass(mass: Any, shape: Shape, motion: AnyMotion | None) -> float:
             f"Only a Sphere or a Box that is not hollow can have a mass [kg]; got {format_value(shape)}."
         )
     if motion is not None:
-        raise SceneError("An obstacle with a mass is moved by what it touches; it cannot have a motion, too.")
+        raise SceneError(
+            "An obstacle with a mass moves by gravity and contact; it cannot have a prescribed motion."
+        )
     return number(mass, "mass [kg] of an obstacle", above=0)
 
 
@@ -201,8 +201,8 @@ class Poses:
         if not np.abs(unit - np.eye(3)).max() < 1e-6:  # true for NaN as well
             when = "in the end" if t == np.inf else f"at t = {t:g} s"
             raise SceneError(
-                f"The motion of obstacle {obstacle.name!r} must be rigid, shifts and turns only; {when} it "
-                "is not, or is not finite.",
+                f"The motion of obstacle {obstacle.name!r} must be rigid, translations and rotations "
+                f"only; {when} it is not, or it is not finite.",
                 at="obstacle",
             )
         return np.concatenate([rotated.reshape(-1, 9), positions[:, 0]], axis=1)
@@ -242,8 +242,8 @@ def refuse_resting(scene: Scene) -> None:
     for obstacle in scene.obstacles:
         if obstacle.mass is not None:
             raise SceneError(
-                f"Obstacle {obstacle.name!r} has a mass, and falls in time: the scene must not be "
-                "quasistatic (quasistatic = false, and simulate).",
+                f"Obstacle {obstacle.name!r} has a mass, so it moves in time: the scene must be "
+                "dynamic (quasistatic = false, and simulate).",
                 at="obstacle",
             )
 
@@ -269,8 +269,8 @@ def refuse_inside(scene: Scene, pinned: np.ndarray) -> None:
             count = int((depth < 0).sum())
             raise SceneError(
                 f"{body.name!r} begins inside obstacle {name!r}: {count} of its vertices, at most "
-                f"{-depth[worst]:.3g} m deep, which is vertex {worst} at {body.points[worst].tolist()}. Move "
-                "one of them away first.",
+                f"{-depth[worst]:.3g} m deep, at vertex {worst}, {body.points[worst].tolist()}. Move "
+                "one of them away.",
                 at="obstacle",
             )
 
@@ -306,8 +306,8 @@ def small_obstacles(scene: Scene) -> list[str]:
     shapes, longest = obstacles.shapes(0.0), max(float(edges_of(body).mean()) for body in scene.bodies)
     thick, has_springs = thicknesses(shapes), widths(shapes) < SMALL * longest
     return [
-        f"obstacle {name!r} is {size:.2g} m thick, and {body.name!r} has edges of {edge:.2g} m: {how}; edges "
-        f"below {0.5 * size:.2g} m would feel it with their vertices"
+        f"obstacle {name!r} is {size:.2g} m thick, and {body.name!r} has edges of {edge:.2g} m: "
+        f"{how}; with edges below {0.5 * size:.2g} m, vertices detect it"
         for body in scene.bodies
         for edge in [float(edges_of(body).mean())]
         for k, name in enumerate(obstacles.names)
@@ -318,5 +318,5 @@ def small_obstacles(scene: Scene) -> list[str]:
     ]
 
 
-SPRINGS_ADVICE = "springs keep faces out of it, which give way"
-RIM_ADVICE = "its rim may pass between vertices, which reports tell"
+SPRINGS_ADVICE = "faces are kept away by springs, which are compliant"
+RIM_ADVICE = "its rim may pass between vertices, which the report states"

@@ -30,7 +30,7 @@ from supple.support.arguments import MIN_MAGNITUDE, match_name, suggest_name
 class FromField(Table):
     """Mesh field that replaces a value."""
 
-    field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
+    field: StrictStr = Field(description="Name of mesh data with one value per cell or vertex.")
 
 
 class OrSide:
@@ -52,8 +52,8 @@ class Between(Table):
     """Direction field between two faces of a body, solved for inside."""
 
     between: Annotated[list[Annotated[Where, OrSide()]], Field(min_length=2, max_length=2)] = Field(
-        description="Where fibers begin and where they end: sides such as x- and x+, or { box = ... } and "
-        "whatever else a pin's where may be."
+        description="Origin and insertion of the fibers: sides such as x- and x+, or any selection as for a "
+        "pin, e.g. { box = ... }."
     )
 
     def directions(self, mesh: Any, name: str) -> Any:
@@ -182,7 +182,7 @@ class PresetTable(Table):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[Any, OrField(solved=True)]]
 
-    name: Literal[tuple(PRESETS)] = Field(description="One of those that `supple list presets` lists.")  # type: ignore[valid-type]
+    name: Literal[tuple(PRESETS)] = Field(description="Name of a preset, see `supple list presets`.")  # type: ignore[valid-type]
 
     @property
     def density(self) -> float:
@@ -252,7 +252,7 @@ def material_choice(
         for name, kind in materials
     }
     if name == "Material":
-        text = 'A material with published parameters, by its name, e.g. { name = "ecoflex_0030" }.'
+        text = 'Preset: material with published parameters, e.g. { name = "ecoflex_0030" }.'
         keys["preset"] = (PresetTable | None, Field(None, description=text))
     return create_model(name, __base__=MaterialChoice, __doc__=MaterialChoice.__doc__, **keys)
 

@@ -202,8 +202,8 @@ sys.exit(pixel.GetNumberOfValues() == 0 or pixel.GetValue(0) != 255)
 """
 
 VTK_MISSING = (
-    "VTK cannot draw on this machine, so Matplotlib drew the picture. On Debian or Ubuntu, "
-    "`apt-get install libegl1 libgl1-mesa-dri` (or libosmesa6) lets VTK draw without a display."
+    "VTK cannot render on this machine, so Matplotlib rendered the picture. On Debian or Ubuntu, "
+    "`apt-get install libegl1 libgl1-mesa-dri` (or libosmesa6) enables VTK without a display."
 )
 
 
