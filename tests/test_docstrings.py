@@ -1,4 +1,4 @@
-"""Entries of docstrings exist: `Args:` lists parameters, `Attributes:` lists fields, properties and attributes."""
+"""Docstrings describe existing names: `Args:` parameters, `Attributes:` fields, properties and attributes."""
 
 import ast
 import re

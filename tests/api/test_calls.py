@@ -63,7 +63,7 @@ def test_solver_may_be_a_name(name):
 def test_wrong_solvers_are_refused_by_every_call(call):
     with pytest.raises(ValueError, match=r"there is no solver 'newtn'; did you mean 'newton'\?"):
         call("newtn")
-    with pytest.raises(TypeError, match=r"options in brackets: supple.PBNG\(\)"):
+    with pytest.raises(TypeError, match=r"must be an instance, supple.PBNG\(\)"):
         call(PBNG)
     with pytest.raises(TypeError, match="a solver must be for example"):
         call(7)
@@ -165,7 +165,7 @@ def test_single_result_can_be_saved(tmp_path):
 NAN = np.full((8, 3), np.nan)
 
 OBJECTS = {
-    "no scene": (lambda: supple.equilibrium(None), "needs a scene, .* got None"),
+    "no scene": (lambda: supple.equilibrium(None), "needs a scene: .* got None"),
     "a path": (
         lambda: supple.equilibrium("scenes/twist.toml"),
         "read the file first, with supple.load_scene",
@@ -173,7 +173,7 @@ OBJECTS = {
     "no scene to simulate": (lambda: supple.simulate(None), "needs a scene"),
     "a model to simulate": (
         lambda: supple.simulate(supple.scene.build_model(bar())),
-        "needs a scene, .* <Model",
+        "needs a scene: .* <Model",
     ),
     "no scene for variations": (lambda: supple.equilibria(None, []), "needs a scene"),
     "no scene to compare": (lambda: supple.compare(None), "needs a scene"),

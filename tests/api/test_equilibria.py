@@ -48,7 +48,10 @@ def test_progress_counts_a_list_of_variations():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda s, a, b, t: supple.Variation(pins={b: supple.Translate((1, 0, 0))}), "does not pin"),
+        (
+            lambda s, a, b, t: supple.Variation(pins={b: supple.Translate((1, 0, 0))}),
+            "not pinned in the scene",
+        ),
         (lambda s, a, b, t: supple.Variation(pins={t: np.zeros((2, 3))}), r"must have shape \(16, 3\)"),
         (lambda s, a, b, t: supple.Variation(materials={a: b.material}), "not the class of its material"),
         (lambda s, a, b, t: supple.Variation(materials={"upper": MATERIAL}), "not a body"),

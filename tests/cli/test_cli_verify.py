@@ -253,7 +253,7 @@ def test_comparisons_are_verified(tmp_path):
 def test_folders_without_results_are_refused(tmp_path):
     (tmp_path / "store").mkdir()
     assert "there is no results folder nowhere" in supple("verify", "nowhere").stderr
-    assert "so it is no results folder" in supple("verify", "store").stderr
+    assert "so it is not a results folder" in supple("verify", "store").stderr
     (tmp_path / "store" / "zarr.json").write_text("{}")
     refused = supple("verify", "store")
     assert refused.exit_code == 2

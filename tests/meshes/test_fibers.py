@@ -52,7 +52,7 @@ def test_mistakes_are_reported(start, end, sentence):
 
 def test_component_without_an_end_has_no_direction():
     separated = supple.meshes.merge([supple.block(1), supple.block(1, origin=(0.2, 3, 0), size=(0.5, 1, 1))])
-    with pytest.raises(supple.meshes.MeshError, match="tetrahedra have no direction"):
+    with pytest.raises(supple.meshes.MeshError, match="tetrahedra have no fiber direction"):
         fibers_between(separated, side("x-"), side("x+"))
 
 

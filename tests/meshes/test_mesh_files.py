@@ -146,7 +146,7 @@ def test_sections_skipped_by_meshio_print_nothing(tmp_path, capfd):
 
 def test_surface_file_error_lists_its_cells(tmp_path):
     path = written(tmp_path / "surface.vtk", [("triangle", [[0, 1, 2], [0, 2, 3]]), ("line", [[0, 1]])])
-    with pytest.raises(MeshError, match=r"surface\.vtk: .*it has 2 triangle, 1 line.*one of \.obj"):
+    with pytest.raises(MeshError, match=r"surface\.vtk: .*it has 2 triangle, 1 line.*files of \.obj"):
         load_mesh(path)
 
 

@@ -20,7 +20,7 @@ MISTAKES = {
     "wind on an equilibrium": (
         PINNED + "[[wind]]\nvelocity = [1, 0, 0]",
         "wind[0]: Wind on 'cube' is not supported in equilibria; make the scene dynamic with quasistatic "
-        "= false and",
+        "= false, and",
     ),
     "grid on an equilibrium": (
         PINNED + '[contact]\nmethod = "grid"',

@@ -51,7 +51,7 @@ def test_force_on_a_region_and_on_cloth():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (np.ones((3, 3)), r"one vector \(3,\) or one for each of its 10 cells"),
+        (np.ones((3, 3)), r"one vector \(3,\), or one for each of its 10 cells"),
         ((0, np.nan, 0), "force per volume"),
         ("pul", "pul"),
     ],

@@ -133,7 +133,8 @@ def test_contradictory_pins_are_refused():
     scene.pin(body.where(face(2, 1)), motion=supple.Translate((0.25, 0, 0.2)))
     sentence = (
         r"Pins of 'solid0' contradict each other: at t = .* s the vertex with rest position "
-        r"\[0.0, 0.0, 1.0\] has two prescribed positions, 0.00208 m apart along \[1.0, 0.0, 0.0\]. Remove one of the pins"
+        r"\[0.0, 0.0, 1.0\] has two prescribed positions, 0.00208 m apart along \[1.0, 0.0, 0.0\]. "
+        r"Remove one of the pins"
     )
     with pytest.raises(SceneError, match=sentence):
         supple.scene.build_model(scene)

@@ -6,7 +6,7 @@ from problems import face
 
 import supple
 from supple.io.frames import SavedFrame, read_frame, write_frame
-from supple.io.saved_bodies import joined
+from supple.io.saved_bodies import concatenate_bodies
 from supple.problem import Problem
 from supple.solve.integrators import INTEGRATORS, RULES
 from supple.solvers import SOLVERS
@@ -327,7 +327,7 @@ def test_state_records_its_unsolved_step(integrator, tmp_path):
     lost = next(supple.simulate(scene, solver="pbng", max_iterations=1, tolerance=1e-6))
     assert not lost.report.ok
     saved = SavedFrame(lost.positions, lost.velocities, 1, lost.time, lost.state)
-    write_frame(tmp_path, saved, joined(scene.bodies))
+    write_frame(tmp_path, saved, concatenate_bodies(scene.bodies))
     state = read_frame(tmp_path, 1).state
 
     def outcomes(start, **options):

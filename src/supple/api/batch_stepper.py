@@ -114,7 +114,7 @@ class BatchedStates:
         return self._time_loop.advance(forces, pins)
 
     def last_steps(self) -> list[Step | None]:
-        """Last step per batch member, or None."""
+        """`Step` of the last time step of each batch member; None before the first step."""
         return self._time_loop.last_steps()
 
     @property
@@ -172,7 +172,7 @@ class SequentialStates:
         return reports
 
     def last_steps(self) -> list[Step | None]:
-        """Last step per batch member, or None."""
+        """`Step` of the last time step of each batch member; None before the first step."""
         return self._steps
 
 

@@ -163,9 +163,9 @@ class RunProgress(_Bar):
         self._seconds += report.seconds
         if self._in_lines and self.frames > 1:
             self._last_line_time = perf_counter()
-            errors.print(f"frame {self.done}/{self.frames}: {_brief(report)}{self._outlook()}")
+            errors.print(f"frame {self.done}/{self.frames}: {_brief(report)}{self._estimated_time_left()}")
 
-    def _outlook(self) -> str:
+    def _estimated_time_left(self) -> str:
         """Estimated remaining time after the first frame, if it is long."""
         seconds_left = (self.frames - self.done) * self._seconds
         return (

@@ -41,7 +41,7 @@ class Backend:
         check_thread_count(self.threads)
 
     def check_available(self) -> None:
-        """Check that packages for the device are installed.
+        """Check that the device is available.
 
         Raises:
             ValueError: The device is not available.
@@ -49,7 +49,7 @@ class Backend:
         check_device(self.device)
 
     def fallback_for(self, solver: Solver) -> Backend:
-        """Replace device or precision if the solver does not support it.
+        """Backend for a solver: device or precision are replaced if the solver does not support them.
 
         Args:
             solver: Solver.

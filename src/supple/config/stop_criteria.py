@@ -55,18 +55,18 @@ class StopCriteria:
 
     @property
     def is_unlimited(self) -> bool:
-        """True if there is no limit."""
+        """True if no criterion is set."""
         return self == StopCriteria()
 
     def with_defaults(self, solver: Solver, otherwise: StopCriteria | None = None) -> StopCriteria:
-        """Add the solver's own iterations, or a default, to open criteria.
+        """Fill in a missing limit: the solver's own iterations, otherwise the given criteria.
 
         Args:
             solver: Solver, whose `iterations` replace a missing iteration limit.
             otherwise: Criteria if there is still no limit; the default tolerance unless given.
 
         Returns:
-            The completed criteria.
+            The criteria with at least one limit.
         """
         own = self if self.max_iterations is not None else replace(self, max_iterations=solver.iterations)
         return (otherwise or StopCriteria(DEFAULT_TOLERANCE)) if own.is_unlimited else own

@@ -288,7 +288,7 @@ class Gradient:
             Derivatives by property, evaluated on access.
 
         Raises:
-            ValueError: The argument is no body of the scene.
+            ValueError: The argument is not a body of the scene.
 
         Example: `supple.gradient(result, result.positions).body(body).young`.
         """

@@ -171,7 +171,9 @@ class Simulation:
         self._valid_settings = self.settings
 
     def update(
-        self, interrupted: Callable[[], bool] = lambda: False, abandoned: Callable[[], bool] = lambda: False
+        self,
+        interrupted: Callable[[], bool] = lambda: False,
+        is_abandoned: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Advance by one time step.
 
@@ -179,10 +181,10 @@ class Simulation:
 
         Args:
             interrupted: Returns True to end the sweeps of a slow quasistatic solver early.
-            abandoned: Returns True to abandon a step of a motion, which leaves the state unchanged.
+            is_abandoned: Returns True to abandon a step of a motion, which leaves the state unchanged.
 
         Returns:
-            False if the step was abandoned.
+            False if the step was is_abandoned.
 
         Raises:
             DivergedError: A solver diverged; all have returned to the last valid state.
@@ -199,7 +201,7 @@ class Simulation:
         saved_states = [track.save_state() for track in self.tracks]
         try:
             for track in self.tracks:
-                self._advance(track, time, targets, moved, interrupted, abandoned)
+                self._advance(track, time, targets, moved, interrupted, is_abandoned)
         except AbandonedError:
             for track, state in zip(self.tracks, saved_states, strict=True):
                 track.restore_state(state, self.time)
@@ -227,15 +229,15 @@ class Simulation:
         targets: np.ndarray,
         moved: bool,
         interrupted: Callable[[], bool],
-        abandoned: Callable[[], bool],
+        is_abandoned: Callable[[], bool],
     ) -> None:
         """Advance one solver to a time [s]."""
         s, scene = self.settings, self.file.scene
         if s.quasistatic:
-            track.relax(time, moved, sweeps_to_balance(s, track.solver, scene), interrupted)
+            track.sweep_to_equilibrium(time, moved, sweeps_to_balance(s, track.solver, scene), interrupted)
         else:
             forces = self.winds.forces(s.winds, track.positions, track.velocities, time)
-            track.advance(self.time, *steps_of(s, track.solver, self.file), forces, abandoned)
+            track.advance(self.time, *steps_of(s, track.solver, self.file), forces, is_abandoned)
         times = extent_ratio(self.model, track.positions, targets)
         if times > DIVERGENCE_RATIO:
             raise DivergedError(
@@ -250,7 +252,7 @@ class Simulation:
             track.roll_back_to(*checkpoint.states[min(i, len(checkpoint.states) - 1)], checkpoint.updates)
             track.set_model(self.model, s.backend, self.time)
 
-    def rest(self) -> bool:
+    def skip_if_at_rest(self) -> bool:
         """Advance time without solving if nothing moves and all forces balance.
 
         Returns:

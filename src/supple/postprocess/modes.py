@@ -19,7 +19,7 @@ from supple.solvers.newton_methods.active_set import active_set_problem
 MAX_DENSE_SIZE = 600
 """Largest number of unknowns for which all eigenvalues are computed."""
 
-SHIFT = 1e-9
+PRECONDITIONER_SHIFT = 1e-9
 """Fraction of every vertex's stiffness that is added to the preconditioner, so that unconstrained bodies do
 not make it singular."""
 
@@ -154,7 +154,7 @@ def _preconditioner(assembly: Assembly) -> Any:
     for kind in ("projected", "bound"):
         positive = assembly.hessian(kind)
         own = positive.data[assembly.pattern.diagonal]
-        shift = SHIFT * np.trace(own, axis1=1, axis2=2)
+        shift = PRECONDITIONER_SHIFT * np.trace(own, axis1=1, axis2=2)
         positive.data[assembly.pattern.diagonal] = own + shift[:, None, None] * np.eye(3)
         try:
             M = levels.at(positive, assembly.positions)

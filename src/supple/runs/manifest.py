@@ -1,4 +1,4 @@
-"""report.json: settings, circumstances and results of every frame; written and read."""
+"""report.json: settings, environment and results of every frame; written and read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def new_run_manifest(file: SceneFile, frames: int, settings: dict[str, Any]) -> 
         "frames": [],
         "totals": {},
         "looks": None,
-        **circumstances(),
+        **environment(),
     }
 
 
@@ -53,7 +53,7 @@ def scene_facts(file: SceneFile) -> dict[str, Any]:
     }
 
 
-def circumstances() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     """Versions, machine and date of a measurement."""
     return {
         "schema": REPORT_SCHEMA,

@@ -21,11 +21,11 @@ from supple.view.film import SIZE as FILM_SIZE
 from supple.view.film import frame_rate
 from supple.view.picture import SIZE as PICTURE_SIZE
 from supple.view.picture import check_size, check_thickness
-from supple.view.plots import Against, Quantity
+from supple.view.plots import Abscissa, Quantity
 from supple.view.style import theme_named
 
 QUANTITIES: tuple[Quantity, ...] = ("relative_residual", "energy")
-AGAINST: tuple[Against, ...] = ("iterations", "seconds")
+PLOT_ABSCISSAS: tuple[Abscissa, ...] = ("iterations", "seconds")
 
 TURNTABLE_PICTURES = 90
 """Number of pictures in one camera orbit around a single frame."""
@@ -150,7 +150,7 @@ def draw_plots(manifest: dict[str, Any], folder: Path) -> dict[str, str]:
     """Plot recorded relative residuals and energies against iterations and time; returns file names."""
     histories = {f"frame {f['index']}": History(**f["history"]) for f in manifest["frames"] if f["history"]}
     names = {}
-    for quantity, against in product(QUANTITIES, AGAINST) if histories else ():
+    for quantity, against in product(QUANTITIES, PLOT_ABSCISSAS) if histories else ():
         name = f"{'residual' if quantity == 'relative_residual' else quantity}_{against}.png"
         with replacing(folder / name) as path:
             history_plot(

@@ -226,7 +226,10 @@ def write_report(results: Any, path: PathLike | None = None) -> Path:
 
 
 def _run(source: Any) -> SavedRun | None:
-    """Return the source if it is a saved run, otherwise None; only `load_run` imports the class."""
+    """Return `source` if it is a `SavedRun`, otherwise None.
+
+    Avoids the import of `supple.runs.saved`: before that import, no SavedRun can exist.
+    """
     saved = sys.modules.get("supple.runs.saved")
     return source if saved is not None and isinstance(source, saved.SavedRun) else None
 

@@ -53,7 +53,7 @@ class Options(BackendOptions, total=False):
 
 LIMITS = tuple(option.name for option in fields(StopCriteria))
 """Names of the limits in a `StopCriteria`."""
-BACKEND = {option.name: option.default for option in fields(Backend)}
+BACKEND_DEFAULTS = {option.name: option.default for option in fields(Backend)}
 """Default values of the fields of `Backend`, by name."""
 
 
@@ -73,7 +73,9 @@ def takes_options(function: Callable[P, T]) -> Callable[P, T]:
     *named, rest = signature.parameters.values()
     hints = get_type_hints(Options if rest.annotation == "Unpack[Options]" else BackendOptions)
     keyword = inspect.Parameter.KEYWORD_ONLY
-    own = [inspect.Parameter(n, keyword, default=BACKEND.get(n), annotation=h) for n, h in hints.items()]
+    own = [
+        inspect.Parameter(n, keyword, default=BACKEND_DEFAULTS.get(n), annotation=h) for n, h in hints.items()
+    ]
     title = function.__qualname__.removesuffix(".__init__")
     known = [parameter.name for parameter in (*named, *own)]
 
@@ -242,7 +244,7 @@ def add_position_tolerance(
 
 def resolve_backend(options: BackendOptions) -> Backend:
     """Return the compute settings of a call; unavailable devices raise a `ValueError`."""
-    given = _given_options(options, BACKEND, unless=("threads",))
+    given = _given_options(options, BACKEND_DEFAULTS, unless=("threads",))
     backend = options.get("backend")
     if backend is None:
         backend = Backend(**given)

@@ -57,7 +57,7 @@ class Rule(ABC):
         return True
 
     @abstractmethod
-    def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
+    def initial_history(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
         """History variables at the start of a motion."""
 
     @abstractmethod
@@ -91,7 +91,7 @@ class BDF2(Rule):
     def matches_step(self, past: np.ndarray, dt: float) -> bool:
         return bool((np.abs(past[:, 6] - dt) <= 1e-9 * dt).all())
 
-    def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
+    def initial_history(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
         return _join_history(u - dt * v + 0.5 * dt * dt * a, v - dt * a, dt)
 
     def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
@@ -120,7 +120,7 @@ class Trapezoidal(Rule):
 
     history_name, inertia = ACCELERATION, 1 / 2
 
-    def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
+    def initial_history(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
         return a
 
     def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
@@ -163,7 +163,7 @@ class SecondOrderIntegrator:
         name, first = self._rule.history_name, u
         matching = [name in motion and self._rule.matches_step(motion[name], dt) for motion in motions]
         if not all(matching):
-            first = self._rule.first(u, v, self._accelerations(time - dt, forces), dt)
+            first = self._rule.initial_history(u, v, self._accelerations(time - dt, forces), dt)
         past = [motions[k][name] if matches else first[k] for k, matches in enumerate(matching)]
         self._before = u, v, np.stack(past)
         self._is_first_step = ~np.array(matching)

@@ -38,12 +38,14 @@ MIN_SECONDS = 1e-3
 class LoadStepping:
     """Sequence of solves under increasing loads and motions, with step cutback.
 
-    Steps with infinite forces at their start are halved, unless the solver recovers from such a start. A step
-    whose solve fails, stagnates or reaches the limit of rounding far from balance is halved and repeated from
-    the last converged step, down to `MIN_CUTBACK`; one in which surfaces passed each other, down to
-    `MIN_INTERSECTION_CUTBACK`. If that fails too, the first failed solve is the result. Limits apply to each
-    solve.
-    The time limit applies to all of them: the remaining time is allotted in proportion to step lengths.
+    - Infinite forces at the start of a step: the step is halved, unless the solver recovers from such a
+      start.
+    - A solve fails, stagnates or reaches the rounding limit far from balance: the step is halved and repeated
+      from the last converged step, down to `MIN_CUTBACK`.
+    - Surfaces passed each other: likewise, down to `MIN_INTERSECTION_CUTBACK`.
+    - The shortest step fails, too: the first failed solve is the result.
+    - Limits apply to each solve, but the time limit to all together: the remaining time is allotted in
+      proportion to step lengths.
 
     Args:
         problem: Problem.

@@ -38,12 +38,12 @@ class Outcome(Enum):
 
     CONVERGED = "Converged: the relative residual is below the tolerance."
     MAX_ITERATIONS = (
-        "Stopped after the allowed iterations, before the tolerance was reached. Raise max_iterations, or use "
-        "another solver."
+        "Stopped after the allowed iterations, before the tolerance was reached. Raise max_iterations, or "
+        "use another solver."
     )
     TIME_LIMIT = (
-        "Stopped at the time limit, before the tolerance was reached. Raise time_limit, or continue from this "
-        "state."
+        "Stopped at the time limit, before the tolerance was reached. Raise time_limit, or continue from "
+        "this state."
     )
     FIXED_ITERATIONS = "Completed the requested iterations; no tolerance was set."
     STAGNATED = (

@@ -78,7 +78,8 @@ class Progress:
     ) -> Outcome | None:
         """Outcome of a solve without progress.
 
-        Iterations that the user requested are made all the same, unless they could only change rounding.
+        With an explicit iteration limit the solve continues in spite of stagnation, except at the rounding
+        limit.
 
         Args:
             diagnostics: Diagnostics of the states.

@@ -208,10 +208,10 @@ def comma_list(names: Iterable[str]) -> str:
 def match_name(name: str, known: Iterable[str]) -> str | None:
     """Find a known name whatever its case and underscores: NeoHookean is neo_hookean; None if unknown."""
 
-    def folded(one: str) -> str:
+    def normalize(one: str) -> str:
         return one.replace("_", "").casefold()
 
-    return next((own for own in known if folded(own) == folded(name)), None)
+    return next((own for own in known if normalize(own) == normalize(name)), None)
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:

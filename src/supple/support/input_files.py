@@ -102,20 +102,20 @@ class ArrayFile(Mapping[str, np.ndarray]):
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return an array's shape from its header, without reading data."""
-        with self._opened(name) as member:
+        with self._open_array(name) as member:
             return self._checked_header(name, member)[0]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        with self._opened(name) as member:
+        with self._open_array(name) as member:
             self._checked_header(name, member)
-        with self._opened(name) as member:
+        with self._open_array(name) as member:
             values: np.ndarray = np.lib.format.read_array(member, allow_pickle=False)
             if member.read(1):  # reading to the end verifies the checksum
                 raise InputFileError(f"is damaged: {name!r} does not end where its header says")
         return values
 
     @contextmanager
-    def _opened(self, name: str) -> Iterator[IO[bytes]]:
+    def _open_array(self, name: str) -> Iterator[IO[bytes]]:
         """Open an array; damaged data raises an `InputFileError`."""
         info = self._members[name]
         if info.flag_bits & 1:

@@ -142,7 +142,7 @@ class _Pullback(torch.autograd.Function):  # type: ignore[misc]
             gradients = list(map(np.stack, zip(*_all(layer.pullback_batch(arrays, by)), strict=True)))
         else:
             gradients = layer.pullback(arrays, by)
-        return tuple(_needed(gradients, values, needed))
+        return tuple(_select_gradients(gradients, values, needed))
 
     @staticmethod
     def backward(ctx: Any, *direct: torch.Tensor) -> tuple[Any, ...]:
@@ -167,7 +167,9 @@ def _like(values: tuple[torch.Tensor, ...], x: np.ndarray) -> torch.Tensor:
     return torch.as_tensor(x, dtype=like.dtype, device=like.device)
 
 
-def _needed(gradients: list[np.ndarray], values: tuple[torch.Tensor, ...], needed: tuple[bool, ...]) -> Any:
+def _select_gradients(
+    gradients: list[np.ndarray], values: tuple[torch.Tensor, ...], needed: tuple[bool, ...]
+) -> Any:
     """Yield required gradients with dtype and device of their inputs; None for others."""
     return (
         torch.as_tensor(g, dtype=value.dtype, device=value.device) if is_needed else None

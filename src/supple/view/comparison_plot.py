@@ -92,7 +92,10 @@ def place_labels(
 def _separate_labels(
     preferred: np.ndarray, rivals: np.ndarray, height: float, limits: tuple[float, float]
 ) -> np.ndarray:
-    """Heights nearest to the preferred ones, order-preserving and free of overlaps between rivals."""
+    """Move labels apart vertically until none overlap, in their preferred order.
+
+    `rivals[i, j]` is True for labels that overlap horizontally.
+    """
     y, order = preferred.astype(float), np.argsort(preferred, kind="stable")
     for _ in range(400):
         y = np.clip(y, *limits)

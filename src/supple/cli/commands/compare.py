@@ -77,8 +77,8 @@ def compare(
 ) -> None:
     """Run several solvers from the same initial state and compare residual, energy and time.
 
-    Limits that are not given are those of the scene file; without any, each solver makes 40 iterations. A
-    solver that does not support the device or precision runs on one that it supports.
+    Missing limits come from the scene file; without any limit, each solver runs 40 iterations. A solver that
+    does not support the device or precision runs on one that it supports.
 
     Exit codes: 0 done; 1 no solver reached the tolerance, or a solver given by name could not be run (results
     are written). Others as for `supple run`.

@@ -289,7 +289,7 @@ def _print(sections: dict[str, Entries]) -> None:
         table.add_column(style="cyan", no_wrap=True)
         table.add_column()
         for entry in entries:
-            table.add_row(entry["name"], entry["description"] + _abilities(entry))
+            table.add_row(entry["name"], entry["description"] + _capability_note(entry))
             for row in _rows(entry.get("parameters", []), "  "):
                 table.add_row(*row)
             for row in _rows(entry.get("options", []), "  "):
@@ -298,7 +298,7 @@ def _print(sections: dict[str, Entries]) -> None:
         console.print()
 
 
-def _abilities(entry: dict[str, Any]) -> str:
+def _capability_note(entry: dict[str, Any]) -> str:
     """Devices, precisions and batching of a solver in words; empty for other entries."""
     if "devices" not in entry:
         return ""

@@ -186,13 +186,13 @@ def _compute_frames(
     import numpy as np
 
     from supple.cli.progress_bars import RunProgress
-    from supple.io import SavedFrame, joined, write_frame, write_pvd
+    from supple.io import SavedFrame, concatenate_bodies, write_frame, write_pvd
     from supple.io.frames import frame_path
     from supple.runs.manifest import CurveRecorder, add_frame
     from supple.runs.saved import SavedRun
 
     _note_long_setup(manifest["scene"], quiet)
-    rest = joined(job.file.scene.bodies)
+    rest = concatenate_bodies(job.file.scene.bodies)
     recorder, model = CurveRecorder(), None
     loaded_frames = {} if last is None else {last.index: last}
     with ExitStack() as stack:
@@ -312,7 +312,7 @@ def repair_results(
         manifest: Report of these frames.
         note: Called with a sentence for each repaired file.
     """
-    from supple.io import joined, write_data, write_frame, write_pvd, write_skins
+    from supple.io import concatenate_bodies, write_data, write_frame, write_pvd, write_skins
     from supple.io.frames import PVD, pvd_text
     from supple.io.replace_file import replacing
     from supple.io.saved_bodies import DATA, SKINS
@@ -324,7 +324,7 @@ def repair_results(
     if damage is not None:
         note(f"{damage} It is written again from the scene.")
         fields = job.fields_at_start(build_model(job.file.scene)) if job.fields else None
-        write_frame(path, job.initial, joined(bodies), fields)
+        write_frame(path, job.initial, concatenate_bodies(bodies), fields)
     text = job.file.path.read_bytes()
     if not (path / SCENE_COPY).is_file() or (path / SCENE_COPY).read_bytes() != text:
         _note_rewrite(note, path / SCENE_COPY)

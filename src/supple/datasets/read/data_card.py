@@ -33,7 +33,7 @@ forces balance, and has a report that says how well. {others}
 
 Units are SI. `scene.toml` is the scene{reading}"""
 
-STORE_READING_GUIDE = """, `design.csv` all values, `zarr.json` the spec and the circumstances.
+STORE_READING_GUIDE = """, `design.csv` all values, `zarr.json` the spec and the environment.
 
 ```python
 import supple
@@ -59,7 +59,7 @@ def card(store: Store, name: str | None = None) -> str:
 
     Args:
         store: The store.
-        name: Name of the store, if its folder still has another one.
+        name: Final name of the store, if its folder has a temporary name while it is written.
     """
     reading = STORE_READING_GUIDE.format(name=name or store.path.name, shard=store.shard)
     return _text(store, np.arange(store.count), FAILED_SAMPLES_NOTE, reading)

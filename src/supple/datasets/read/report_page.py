@@ -62,7 +62,7 @@ def page_of(data: Dataset) -> Page:
         plots=_histograms(data),
         tables=[_inputs(data), _outcomes(progress)],
         scene=(data.path / "scene.toml").read_text(encoding="utf-8"),
-        circumstances={
+        environment={
             "machine": f"{machine['cpu']}, {machine['cores']} cores",
             "system": machine["system"],
             "date": facts["created"].replace("T", " "),

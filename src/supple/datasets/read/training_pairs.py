@@ -104,7 +104,7 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
         normalized /= deviation
         return normalized
 
-    def restored(self, y: Any) -> Any:
+    def denormalize(self, y: Any) -> Any:
         """Convert normalized network outputs to physical units; a dictionary for several outputs."""
         if isinstance(self.output, str):
             return y * self.y_std + self.y_mean

@@ -149,7 +149,7 @@ class SplitTable(Table):
 class SpecTable(Table):
     """Data set of equilibria: scene, varied quantities, design, number of samples and stored quantities."""
 
-    others_call: ClassVar[dict[str, str]] = {
+    foreign_names: ClassVar[dict[str, str]] = {
         "samples": "count",
         "size": "count",
         "licence": "license",

@@ -189,7 +189,7 @@ def save_mesh(
         cell_data: Further data by name, one row per cell; they replace mesh data of the same name.
 
     Raises:
-        TypeError: The first argument is no mesh.
+        TypeError: The first argument is not a mesh.
         MeshError: The suffix is unknown, or the format cannot hold the mesh or its data.
     """
     if not isinstance(mesh, Mesh):
@@ -309,7 +309,7 @@ def _tets(content: meshio.Mesh) -> np.ndarray:
     )
 
 
-FOREIGN = "gmsh:dim_tags"
+GMSH_DIM_TAGS = "gmsh:dim_tags"
 """Data in which meshio stores the inner structure of a Gmsh file, without meaning in other formats."""
 
 
@@ -321,7 +321,7 @@ def _cell_data(content: meshio.Mesh, kind: str) -> dict[str, np.ndarray]:
 
 
 def _point_data(content: meshio.Mesh) -> dict[str, np.ndarray]:
-    data = {name: np.asarray(values) for name, values in content.point_data.items() if name != FOREIGN}
+    data = {name: np.asarray(values) for name, values in content.point_data.items() if name != GMSH_DIM_TAGS}
     return {name: values for name, values in data.items() if values.dtype.kind in "biuf"}
 
 

@@ -58,9 +58,9 @@ def attachment(
     if isinstance(b, VertexSet):
         vertices, weights, end = _pairs(a, b)
     elif isinstance(b, Body):
-        vertices, weights, end = _interpolated(a, b)
+        vertices, weights, end = _attach_to_body(a, b)
     else:
-        target = end = _fixed(a, b)
+        target = end = _attach_to_points(a, b)
     if keep_offset:
         target = target + a.points - end
     return Attachment(
@@ -121,7 +121,7 @@ def _near(a: VertexSet, b: object, within: float) -> tuple[VertexSet, VertexSet 
         vertex of each.
     """
     if isinstance(b, Body) and b is not a.body:
-        _, _, end = _interpolated(a, b)
+        _, _, end = _attach_to_body(a, b)
         distance = np.linalg.norm(a.points - end, axis=1)
         return _check_selection(a, distance <= within, distance, within), b
     others = b.all if isinstance(b, Body) else b
@@ -165,7 +165,7 @@ def _pairs(a: VertexSet, b: VertexSet) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return b.vertices[:, None], np.ones((len(b), 1)), b.points
 
 
-def _interpolated(a: VertexSet, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _attach_to_body(a: VertexSet, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if body is a.body:
         raise SceneError(
             f"Vertices of {body.name!r} are already points of {body.name!r}; to attach a body to itself, "
@@ -190,7 +190,7 @@ def _points_of(body: Body, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     return body.first + vertices, weights, np.einsum("ks,ksi->ki", weights, body.points[vertices])
 
 
-def _fixed(a: VertexSet, points: ArrayLike | None) -> np.ndarray:
+def _attach_to_points(a: VertexSet, points: ArrayLike | None) -> np.ndarray:
     return a.points if points is None else _as_many(points, len(a), "vertices")
 
 

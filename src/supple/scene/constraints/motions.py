@@ -288,7 +288,7 @@ class Keyframes(Motion):
             The motion. It keeps the first offset before the first time, and the last one after the last time.
 
         Raises:
-            SceneError: Times do not increase, or the offsets are no array (k, 3).
+            SceneError: Times do not increase, or the offsets are not an array (k, 3).
         """
         rows = array(offsets, "offsets [m] of a path")
         if rows.ndim != 2 or rows.shape[1] != 3:

@@ -96,11 +96,12 @@ def _units(value: Any, what: str, vertices: int) -> np.ndarray:
     return numbers / length
 
 
-def holds(directions: np.ndarray | None) -> Any:
-    """Return the constrained directions in short form.
+def describe_directions(directions: np.ndarray | None) -> Any:
+    """Summarize constrained directions for `inspect`.
 
-    This is "xyz" or some of these letters, or directions (d, 3), or their number as text if each vertex has
-    its own.
+    Returns:
+        Letters such as "xy" for coordinate axes, otherwise vectors (d, 3); for directions that differ by
+        vertex, text such as "2 of each vertex".
     """
     if directions is None:
         return AXES

@@ -19,7 +19,7 @@ from supple.scene.pickling import picklable
 from supple.scene.value_checks import format_value, number
 from supple.terms import Pressure, SealedGas, Term, volume_within
 
-FLAT = 1e-9
+MIN_RELATIVE_VOLUME = 1e-9
 """Volume below which a chamber counts as empty, relative to the ball with the same surface area."""
 
 ATMOSPHERE = 101325.0
@@ -155,7 +155,7 @@ def _refuse_flat(body: Body, triangles: np.ndarray) -> None:
     """Refuse sealed gas in flat chambers, since pressure without volume defines no amount of gas."""
     volume = abs(volume_within(body.points, triangles))
     ball = float(areas(body.points, triangles).sum()) ** 1.5 / (6 * math.sqrt(math.pi))
-    if volume <= FLAT * ball:
+    if volume <= MIN_RELATIVE_VOLUME * ball:
         raise SceneError(
             f"The chamber of {body.name!r} has a volume of {volume:.3g} m³ at rest, so the amount of "
             "gas cannot be computed. Start with walls apart, or use a constant pressure "

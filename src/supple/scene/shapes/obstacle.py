@@ -248,7 +248,7 @@ def refuse_resting(scene: Scene) -> None:
             )
 
 
-INSIDE = 1e-6
+MAX_INITIAL_DEPTH = 1e-6
 """Largest initial depth of a body in an obstacle, relative to the size of the body."""
 
 
@@ -264,7 +264,7 @@ def refuse_inside(scene: Scene, pinned: np.ndarray) -> None:
         constrained = pinned[(pinned >= body.vertices.start) & (pinned < body.vertices.stop)]
         depth[constrained - body.vertices.start] = np.inf
         worst = int(depth.argmin())
-        if depth[worst] < -INSIDE * float(np.ptp(body.points, axis=0).max()):
+        if depth[worst] < -MAX_INITIAL_DEPTH * float(np.ptp(body.points, axis=0).max()):
             name = obstacles.names[obstacles.obstacle[which[worst]]]
             count = int((depth < 0).sum())
             raise SceneError(
@@ -275,7 +275,7 @@ def refuse_inside(scene: Scene, pinned: np.ndarray) -> None:
             )
 
 
-SMALL = 1.5
+SMALL_OBSTACLE_EDGES = 1.5
 """Size in mean edges e of a surface below which an obstacle may pass between vertices.
 
 An edge across a right-angled corner cuts off e/√8, half of the way to the middle of an obstacle that is √2 e
@@ -292,7 +292,7 @@ def with_small_obstacle_contact(scene: Scene, model: Model) -> Model:
     if model.obstacles is None or model.grid is not None:
         return model
     edges = np.array([float(edges_of(body).mean()) for body in scene.bodies])
-    small = widths(model.obstacles.shapes(0.0)) < SMALL * edges.max()
+    small = widths(model.obstacles.shapes(0.0)) < SMALL_OBSTACLE_EDGES * edges.max()
     if not small.any():
         return model
     return with_face_contact(model, small.astype(np.int32), float(edges.mean()))
@@ -304,7 +304,7 @@ def small_obstacles(scene: Scene) -> list[str]:
     if obstacles is None:
         return []
     shapes, longest = obstacles.shapes(0.0), max(float(edges_of(body).mean()) for body in scene.bodies)
-    thick, has_springs = thicknesses(shapes), widths(shapes) < SMALL * longest
+    thick, has_springs = thicknesses(shapes), widths(shapes) < SMALL_OBSTACLE_EDGES * longest
     return [
         f"obstacle {name!r} is {size:.2g} m thick, and {body.name!r} has edges of {edge:.2g} m: "
         f"{how}; with edges below {0.5 * size:.2g} m, vertices detect it"
@@ -314,7 +314,7 @@ def small_obstacles(scene: Scene) -> list[str]:
         for own in [obstacles.obstacle == k]
         for size in [float(thick[own].min())]
         for how in [SPRINGS_ADVICE if has_springs[own].all() else RIM_ADVICE]
-        if size < SMALL * edge
+        if size < SMALL_OBSTACLE_EDGES * edge
     ]
 
 

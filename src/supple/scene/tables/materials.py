@@ -127,7 +127,7 @@ def _alternatives(kind: type[Material]) -> Alternatives:
     return ways
 
 
-def _unmentioned(required: set[str]) -> set[str]:
+def _omitted_aliases(required: set[str]) -> set[str]:
     """Aliases that messages leave out: of a shear modulus, μ is named beside λ only."""
     return {"E", "nu", "kappa", "shear_modulus" if "lam" in required else "mu"}
 
@@ -145,7 +145,7 @@ class Parameters(Table):
             texts = [
                 " and ".join(name for name in known if name in required)
                 for required, known in alternatives
-                if not required & (_unmentioned(required) - declared)
+                if not required & (_omitted_aliases(required) - declared)
             ]
             expected = f"either {', or '.join(texts)}" if len(texts) > 1 else texts[0]
             raise ValueError(f"must have {expected}; it has {', '.join(sorted(given)) or 'none of them'}.")
@@ -224,7 +224,7 @@ class PresetTable(Table):
 class MaterialChoice(Choice):
     """Material: energy density and parameters."""
 
-    others_call: ClassVar[dict[str, str]] = {"measured": "preset", "holzapfel": "holzapfel_gasser_ogden"}
+    foreign_names: ClassVar[dict[str, str]] = {"measured": "preset", "holzapfel": "holzapfel_gasser_ogden"}
 
     @model_validator(mode="before")
     @classmethod
@@ -261,7 +261,10 @@ def _table(kind: type[Material]) -> Any:
     declared = (*MODULI, *kind.stored, *kind.parameters)
     names = {alias: p for p in declared for alias in p.aliases} | {p.name: p for p in declared}
     keys: Any = {
-        name: (_annotation(names[name]) | None, Field(None, description=_described(name, names[name])))
+        name: (
+            _annotation(names[name]) | None,
+            Field(None, description=_describe_parameter(name, names[name])),
+        )
         for _, known in _alternatives(kind)
         for name in known
     }
@@ -275,7 +278,7 @@ def _table(kind: type[Material]) -> Any:
         {
             "kind": kind,
             "__module__": __name__,
-            "others_call": _others_call(kind),
+            "foreign_names": _foreign_names(kind),
             "model_config": ConfigDict(json_schema_extra=extra),
         },
     )
@@ -283,14 +286,14 @@ def _table(kind: type[Material]) -> Any:
     return create_model(f"{kind.__name__}Parameters", __base__=base, __doc__=summary, **keys)
 
 
-def _others_call(kind: type[Material]) -> dict[str, str]:
+def _foreign_names(kind: type[Material]) -> dict[str, str]:
     """Earlier and other names of parameters, for messages."""
     renamed = {"shear": "shear_modulus", "bulk": "bulk_modulus", "weft": "young_weft", "warp": "young_warp"}
     renamed = {old: new for old, new in renamed.items() if new in {p.name for p in kind.parameters}}
     return renamed
 
 
-def _described(name: str, parameter: Parameter) -> str:
+def _describe_parameter(name: str, parameter: Parameter) -> str:
     if name != parameter.name:
         return f"Another name of {parameter.name}."
     default = "" if parameter.default is None else f" {parameter.default} unless given."
