@@ -57,8 +57,8 @@ def train(data, epochs: int):
     unseen = data.pairs("test")
     x, y = unseen.batch(np.arange(len(unseen)))
     with torch.no_grad():
-        predicted = unseen.restored(network(torch.from_numpy(x)).numpy().reshape(y.shape))
-    truth = unseen.restored(y)
+        predicted = unseen.denormalize(network(torch.from_numpy(x)).numpy().reshape(y.shape))
+    truth = unseen.denormalize(y)
     error = np.linalg.norm(predicted - truth) / np.linalg.norm(truth)
     return network, predicted, truth, float(error)
 

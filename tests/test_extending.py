@@ -191,7 +191,7 @@ def test_custom_term_in_a_scene():
     scene.user_terms[:] = [lambda rest: Tethers(pairs + 27, np.ones(9), np.ones((9, 1)), rest)]
     with pytest.raises(supple.SceneError, match="vertices 0 to 53, and tethers between"):
         supple.scene.build_model(scene)
-    with pytest.raises(supple.SceneError, match="made by a function of the rest positions"):
+    with pytest.raises(supple.SceneError, match="needs a function of the rest positions"):
         scene.add_term(3)
 
 

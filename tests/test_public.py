@@ -21,12 +21,16 @@ def printed(code):
 def test_dir_has_public_names_only(used):
     names = printed(f"import supple; {used}\nprint(*dir(supple))")
     public = {name for name in names if not name.startswith("__")}
-    assert public - {"data", "jax", "torch"} == {*supple.__all__, *supple.NAMESPACES, *supple.BY_NAME}
+    assert public - {"data", "jax", "torch"} == {
+        *supple.__all__,
+        *supple.NAMESPACES,
+        *supple.NAMES_OUTSIDE_STAR_IMPORT,
+    }
     assert "__version__" in names
 
 
 @pytest.mark.parametrize(
-    "name", [*supple.NAMESPACES, *(door for door in supple.DOORS if hasattr(supple, door))]
+    "name", [*supple.NAMESPACES, *(door for door in supple.OPTIONAL_SUBMODULES if hasattr(supple, door))]
 )
 def test_namespaces_have_documented_public_names_only(name):
     space = getattr(supple, name)

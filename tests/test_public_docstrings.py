@@ -28,7 +28,7 @@ BUILTIN = {inspect.getdoc(kind) for kind in (bool, dict, float, int, list, str, 
 
 def public_values() -> dict[str, Any]:
     """Public names of `supple` and of its namespaces, each value once, without constants."""
-    names = {name: getattr(supple, name) for name in (*supple.__all__, *supple.BY_NAME)}
+    names = {name: getattr(supple, name) for name in (*supple.__all__, *supple.NAMES_OUTSIDE_STAR_IMPORT)}
     for space in SPACES:
         module = getattr(supple, space)
         names |= {f"{space}.{name}": getattr(module, name) for name in module.__all__}

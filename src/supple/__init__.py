@@ -1,4 +1,4 @@
-"""Position-based simulation of hyperelastic solids and cloth: equilibria you can trust, fast, from pip."""
+"""Position-based simulation of hyperelastic solids and cloth, with error estimates."""
 
 import sys
 from functools import partial
@@ -123,10 +123,10 @@ if TYPE_CHECKING:
     ]
 
 
-BY_NAME = ("inspect",)
+NAMES_OUTSIDE_STAR_IMPORT = ("inspect",)
 """Public names that equal names of the standard library, which `from supple import *` must not replace."""
 
-DOORS = ("data", "jax", "torch")
+OPTIONAL_SUBMODULES = ("data", "jax", "torch")
 """Submodules that need optional libraries, or are slow to import."""
 
 NAMESPACES = (
@@ -149,8 +149,8 @@ class _Package(ModuleType):
     """Package module that imports public names on first access.
 
     The command line's help needs none of them, and importing the numerical libraries takes a second. Public
-    functions take precedence over submodules of the same name, such as `compare`; the names in `DOORS` and
-    `NAMESPACES` are submodules.
+    functions take precedence over submodules of the same name, such as `compare`; the names in
+    `OPTIONAL_SUBMODULES` and `NAMESPACES` are submodules.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -158,13 +158,15 @@ class _Package(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if name in NAMESPACES:
             return import_module(f"supple.{name}")
-        if name in DOORS:
+        if name in OPTIONAL_SUBMODULES:
             try:
                 return import_module(f"supple.{name}")
             except ImportError as error:  # hasattr(supple, "jax") is False without JAX
                 raise AttributeError(str(error), name=name, obj=self) from error
         public = import_module("supple._public")
-        self.__dict__.update({known: getattr(public, known) for known in (*__all__, *BY_NAME)})
+        self.__dict__.update(
+            {known: getattr(public, known) for known in (*__all__, *NAMES_OUTSIDE_STAR_IMPORT)}
+        )
         if name not in self.__dict__:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         return self.__dict__[name]
@@ -174,25 +176,33 @@ class _Package(ModuleType):
 
         Namespaces list their public names only.
         """
-        if name in (*NAMESPACES, *DOORS) and isinstance(value, ModuleType):
+        if name in (*NAMESPACES, *OPTIONAL_SUBMODULES) and isinstance(value, ModuleType):
             vars(value)["__dir__"] = partial(_public_names, value)
-        if not (name in (*__all__, *BY_NAME) and isinstance(value, ModuleType)):
+        if not (name in (*__all__, *NAMES_OUTSIDE_STAR_IMPORT) and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         """Public names, without submodules whose library is not installed."""
         own = {name for name in self.__dict__ if name.startswith("__")}
-        return sorted({*own, *__all__, *BY_NAME, *NAMESPACES, *filter(_is_installed, DOORS)})
+        return sorted(
+            {
+                *own,
+                *__all__,
+                *NAMES_OUTSIDE_STAR_IMPORT,
+                *NAMESPACES,
+                *filter(_is_installed, OPTIONAL_SUBMODULES),
+            }
+        )
 
 
 def _public_names(namespace: ModuleType) -> list[str]:
-    """`__all__` of a namespace and the names that Python itself defines, for `dir`."""
+    """Names that `dir()` shows for a namespace: `__all__` and dunder attributes."""
     return sorted({*namespace.__all__, *(name for name in vars(namespace) if name.startswith("__"))})
 
 
-def _is_installed(door: str) -> bool:
-    """True if a `DOORS` submodule has its library installed; `data` needs none."""
-    return door == "data" or find_spec(door) is not None
+def _is_installed(submodule: str) -> bool:
+    """True if the library of an optional submodule is installed; `data` needs none."""
+    return submodule == "data" or find_spec(submodule) is not None
 
 
 sys.modules[__name__].__class__ = _Package

@@ -95,7 +95,7 @@ def test_batch_members_share_springs():
         frames, frame = sim.step(), one.step()
         for k in range(2):
             np.testing.assert_array_equal(frames[k].positions, frame.positions)
-    with pytest.raises(ValueError, match="the copies are not alike: give the springs a rest_length"):
+    with pytest.raises(ValueError, match="with batch_size, springs need an explicit rest_length"):
         sim.set_springs([(0, 1)], 1.0)
 
 
@@ -103,14 +103,14 @@ def test_batch_members_share_springs():
     ("given", "sentence"),
     [
         (([(0, 1)],), "1 springs need a stiffness"),
-        (([(0, 27)], 1.0), r"whole numbers \(m, 2\) from 0 to 26, got some from 0 to 27"),
-        (([(0, -1)], 1.0), "got some from -1 to 0"),
-        (([(0, 1.5)], 1.0), "springs are pairs of vertices"),
-        (([0, 1], 1.0), "springs are pairs of vertices"),
-        (([(0, 1), (5, 5)], 1.0), "both of spring 1 are vertex 5"),
+        (([(0, 27)], 1.0), r"whole numbers \(m, 2\) from 0 to 26, got numbers from 0 to 27"),
+        (([(0, -1)], 1.0), "got numbers from -1 to 0"),
+        (([(0, 1.5)], 1.0), "springs must be pairs of vertices"),
+        (([0, 1], 1.0), "springs must be pairs of vertices"),
+        (([(0, 1), (5, 5)], 1.0), "both ends of spring 1 are vertex 5"),
         (([(0, 1)], -1.0), r"stiffness \[N/m\] must lie between 0 and"),
         (([(0, 1)], np.nan), r"stiffness \[N/m\] must lie between 0 and"),
-        (([(0, 1)], [1.0, 2.0]), "a number or one for each of the 1 springs"),
+        (([(0, 1)], [1.0, 2.0]), "one number, or one for each of the 1 springs"),
         (([(0, 1)], 1.0, np.inf), r"rest_length \[m\] must lie between 0 and"),
         (([(0, 1)], "soft"), "stiffness"),
     ],
@@ -122,11 +122,11 @@ def test_invalid_springs_are_refused(given, sentence):
 
 
 def test_springs_need_capacity():
-    with pytest.raises(ValueError, match=r"make it with Stepper\(..., springs=100\)"):
+    with pytest.raises(ValueError, match=r"create it with Stepper\(..., springs=100\)"):
         stepper(springs=0).set_springs([(0, 1)], 1.0)
     with pytest.raises(ValueError, match="springs must be a whole number of at least 0"):
         stepper(springs=-1)
-    with pytest.raises(ValueError, match=r"beyond precision='float32'"):
+    with pytest.raises(ValueError, match=r"outside the range of precision='float32'"):
         stepper(precision="float32").set_springs([(0, 1)], 1e20)
 
 

@@ -48,14 +48,17 @@ def test_progress_counts_a_list_of_variations():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda s, a, b, t: supple.Variation(pins={b: supple.Translate((1, 0, 0))}), "does not pin"),
+        (
+            lambda s, a, b, t: supple.Variation(pins={b: supple.Translate((1, 0, 0))}),
+            "not pinned in the scene",
+        ),
         (lambda s, a, b, t: supple.Variation(pins={t: np.zeros((2, 3))}), r"must have shape \(16, 3\)"),
-        (lambda s, a, b, t: supple.Variation(materials={a: b.material}), "not the kind of its material"),
+        (lambda s, a, b, t: supple.Variation(materials={a: b.material}), "not the class of its material"),
         (lambda s, a, b, t: supple.Variation(materials={"upper": MATERIAL}), "not a body"),
         (lambda s, a, b, t: supple.Variation(initial=np.zeros((2, 3))), "one row of three numbers"),
         (lambda s, a, b, t: supple.Variation(forces={b: (1, 2)}), "force must be"),
         (lambda s, a, b, t: {"gravity": 1}, "supple.Variation"),
-        (lambda s, a, b, t: supple.Variation(pins=[t]), "pins of a variation are a dictionary"),
+        (lambda s, a, b, t: supple.Variation(pins=[t]), "pins of a variation must be a dictionary"),
         (lambda s, a, b, t: supple.Variation(time=np.nan), "time"),
         (lambda s, a, b, t: supple.Variation(time="end"), "time"),
         (

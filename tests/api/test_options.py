@@ -106,8 +106,8 @@ def test_mixing_both_forms_is_refused(call, options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"stop": 1e-4}, r"stop is for example supple.StopCriteria\(tolerance=1e-4\), got 0.0001"),
-        ({"backend": "cuda"}, r"backend is for example supple.Backend\(device='cuda'\), got 'cuda'"),
+        ({"stop": 1e-4}, r"stop must be for example supple.StopCriteria\(tolerance=1e-4\), got 0.0001"),
+        ({"backend": "cuda"}, r"backend must be for example supple.Backend\(device='cuda'\), got 'cuda'"),
         ({"tolerence": 1e-4}, r"has no keyword 'tolerence'; did you mean 'tolerance'\?"),
     ],
 )
@@ -239,7 +239,7 @@ def test_refusals_name_solvers_with_the_precision(kind):
 @EACH_SOLVER
 def test_backend_adapts_to_the_capabilities_of_a_solver(kind):
     for requested in (Backend("cuda", "float32", 2), Backend("cpu", "float64", 2)):
-        backend = requested.suited_to(kind())
+        backend = requested.fallback_for(kind())
         assert backend.threads == 2
         assert backend.device in kind.devices
         assert backend.precision in kind.precisions

@@ -194,7 +194,7 @@ def test_repr_is_short():
         assert len(repr(entry)) < 160
     assert repr(result).startswith("<Result: converged, 54 vertices")
     assert repr(frame).startswith("<Frame 2 at 0.02 s: fixed iterations")
-    assert str(frame).startswith("Frame 2 at 0.02 s: Ran as long as was asked for")
+    assert str(frame).startswith("Frame 2 at 0.02 s: Completed the requested iterations")
     assert "'solid0', 'solid1'" in repr(scene)
 
 

@@ -209,9 +209,7 @@ def test_step_after_a_failure_is_refused_until_reset(batch_size):
     reports = [frame.report] if batch_size is None else frame.reports
     assert reports[-1].outcome is Outcome.FAILED
     assert np.isfinite(frame.positions).all()
-    with pytest.raises(
-        RuntimeError, match=r"failed: the forces became infinite or NaN. Start again with reset"
-    ):
+    with pytest.raises(RuntimeError, match=r"failed: the forces became infinite or NaN. Call reset"):
         sim.step()
     if batch_size is None:
         sim.state = before
@@ -242,8 +240,8 @@ def test_step_after_a_failure_is_refused_until_reset(batch_size):
         (lambda sim, x: sim.reset(positions=np.full_like(x, 1e300)), "positions .* the limit is 1e[+]12"),
         (lambda sim, x: sim.reset(velocities=x * np.inf), "velocities .* NaN or infinite"),
         (lambda sim, x: sim.reset(velocities=np.full_like(x, 1e300)), "velocities .* the limit is 1e[+]30"),
-        (lambda sim, x: sim.reset(members=[0]), "has no batch"),
-        (lambda sim, x: setattr(sim, "state", [sim.state] * 2), "is a supple.State, .*; got 2 states"),
+        (lambda sim, x: sim.reset(members=[0]), "has no batch_size"),
+        (lambda sim, x: setattr(sim, "state", [sim.state] * 2), "must be a supple.State, .*; got 2 states"),
         (lambda sim, x: setattr(sim, "state", supple.State(x * np.nan, x)), "displacements .* NaN"),
         (
             lambda sim, x: setattr(sim, "state", supple.State(x, x * np.nan)),
@@ -265,7 +263,7 @@ def test_wrong_calls_are_refused(call, sentence):
 def test_invalid_states_are_refused(wrong, batch_size):
     sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=batch_size, **LIMITS)
     with pytest.raises(
-        TypeError, match=r"is a (supple.State|list of 2 states), as stepper.state gives it; got"
+        TypeError, match=r"must be a (supple.State|list of 2 states), such as stepper.state; got"
     ):
         sim.state = wrong
 
@@ -402,5 +400,5 @@ def test_scenes_with_only_rigid_bodies_are_refused(bodies):
         supple.scene.build_model(scene)
     assert "Obstacles with a mass" not in str(plain.value)
     scene.add_obstacle(supple.Sphere(radius=0.1, center=(0, 5, 0)), mass=1.0)
-    with pytest.raises(supple.SceneError, match="a small block that nothing touches will do"):
+    with pytest.raises(supple.SceneError, match="add a small block without contact"):
         supple.scene.build_model(scene)

@@ -19,7 +19,7 @@ def test_times_have_an_optional_unit(text, seconds):
 
 @pytest.mark.parametrize("text", ["", "s", "2 days", "e", "1.2.3", "inf"])
 def test_invalid_times_are_refused(text):
-    with pytest.raises(ValueError, match="a time is a number of seconds"):
+    with pytest.raises(ValueError, match="a time must be a number of seconds"):
         parse_seconds(text)
 
 

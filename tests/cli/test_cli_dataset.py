@@ -38,7 +38,7 @@ def test_data_set_from_spec_to_page():
     assert status["good"] == 6
     verified = supple("dataset", "verify", "results/spec.zarr", "--samples", "1")
     assert verified.exit_code == 0
-    assert "every checksum right; 1 sample solved again" in verified.stdout
+    assert "all checksums match; 1 sample solved again" in verified.stdout
     exported = supple("dataset", "export", "results/spec.zarr", "--format", "webdataset")
     assert list(Path(exported.stdout.strip()).glob("*.tar"))
     path = Path("results/spec.zarr/samples/positions/c/0/0/0")

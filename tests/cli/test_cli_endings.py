@@ -79,7 +79,7 @@ def test_interrupt_outside_a_solve_has_no_traceback(tmp_path, monkeypatch):
     [
         ("block = { cells = [300, 300, 300] }", "simulating a block of 135,000,000 tetrahedra needs about"),
         ("torus = { major = 1e12 }", "the torus would have"),
-        ("ball = { resolution = 100000 }", "the ball would have 3e+15 vertices; at most"),
+        ("ball = { resolution = 100000 }", "the ball would have 3e+15 vertices; the limit is"),
     ],
 )
 def test_meshes_beyond_memory_are_refused_before_generation(tmp_path, monkeypatch, mesh, sentence):
@@ -94,7 +94,7 @@ def test_frames_beyond_the_disk_are_refused(tmp_path):
     scene = write_scene(tmp_path, SWING.replace("frames = 6", "frames = 2000000000"))
     message = refused("run", scene)
     assert "2,000,000,000 frames of 64 vertices need at least" in message
-    assert "ask for fewer frames" in message
+    assert "request fewer frames" in message
 
 
 def test_infinite_time_limit_is_no_limit(tmp_path):
@@ -219,7 +219,7 @@ def test_mistakes_of_a_start_file_are_reported(tmp_path):
     assert "start.npz cannot be read: No such file" in refused("run", scene)
     start.write_bytes(b"garbage")
     message = refused("run", scene)
-    assert "start.npz is no NPZ file, or it is damaged" in message
+    assert "start.npz is not an NPZ file, or it is damaged" in message
     assert "pickle" not in message
     positions = np.zeros((64, 3))
     positions[5, 1] = np.nan
@@ -253,10 +253,10 @@ def test_inverted_elements_are_reported_everywhere(tmp_path, frames):
     if frames > 1:
         words = f"up to {count} elements, in 2 of 2 frames (the last has {count})"
         assert f"inverted {words}" in " ".join(outcome.stdout.split())
-    assert "turned inside out" in outcome.stderr
+    assert "Elements are inverted" in outcome.stderr
     assert supple("report", "results/scene").exit_code == 0
     page = (tmp_path / "results" / "scene" / "report.html").read_text()
-    assert "turned inside out" in page
+    assert "Elements are inverted" in page
     assert words in page
 
 
@@ -351,10 +351,10 @@ def test_scenes_of_the_installed_package_run_by_name(tmp_path):
 
 def test_long_setup_is_announced(tmp_path, monkeypatch):
     scene = write_scene(tmp_path, SAG)
-    assert "to be set up" not in supple("run", scene, "--no-picture").stderr
+    assert "of set-up before" not in supple("run", scene, "--no-picture").stderr
     monkeypatch.setattr("supple.cli.progress_bars.SETUP_SECONDS_PER_CELL", 1.0)
     assert (
-        "135 tetrahedra take about 2 min to be set up"
+        "135 tetrahedra need about 2 min of set-up"
         in supple("run", scene, "--no-picture", "--overwrite").stderr
     )
 

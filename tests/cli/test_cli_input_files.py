@@ -155,7 +155,7 @@ def savez(**arrays):
         (np.zeros(64, [("x", float)]), "real numbers are needed"),
         (np.full((64, 3), np.nan), "start.npz has {} that are NaN or infinite, of 64 vertices."),
         (np.zeros((64, 2)), "start.npz must have {} of shape (64, 3), one row for each vertex of the scene; "
-                            "they have shape (64, 2)."),
+                            "their shape is (64, 2)."),
     ],
 )  # fmt: skip
 def test_non_finite_starts_are_refused(tmp_path, name, values, sentence):
@@ -190,7 +190,7 @@ def test_declared_shapes_of_starts_are_checked_before_reading(tmp_path):
         claiming(tmp_path / "start.npz", shape)
         message = refused("run", "scene.toml")
         assert "start.npz is damaged: 'positions' of shape" in message
-        assert "not in the file" in message
+        assert "more than the file contains" in message
 
 
 def test_decompression_bombs_are_not_read(tmp_path):

@@ -8,7 +8,7 @@ from cli_scenes import supple
 from typer.main import get_command
 
 from supple.cli import app
-from supple.solve.call_options import BACKEND, LIMITS
+from supple.solve.call_options import BACKEND_DEFAULTS, LIMITS
 
 SYNONYMS = {
     "--materials": "--material",
@@ -66,7 +66,7 @@ def test_options_have_unique_names():
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_limits_and_device_have_their_python_names(command):
     names = {name for path, name, _ in OPTIONS if path == command}
-    assert {f"--{name.replace('_', '-')}" for name in (*LIMITS, *BACKEND)} <= names
+    assert {f"--{name.replace('_', '-')}" for name in (*LIMITS, *BACKEND_DEFAULTS)} <= names
 
 
 def test_flags_are_flags_in_every_command():

@@ -164,7 +164,7 @@ def test_folders_without_results_are_refused(tmp_path):
 def test_changed_scene_of_results_is_refused(results, tmp_path):
     copy = tmp_path / "scene.toml"
     copy.write_text(copy.read_text() + "\n# changed\n")
-    assert "is not what it was" in refused(results)
+    assert "has changed since" in refused(results)
     copy.unlink()
     assert "has no scene.toml" in refused(results)
 

@@ -131,7 +131,7 @@ def test_missing_frame_is_recomputed(tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (("1e4", "2e4"), "is not what it was when the run began"),
+        (("1e4", "2e4"), "has changed since the run began"),
         (None, "tolerance was 1e-08 and is now 0.001"),
     ],
     ids=["scene", "settings"],
@@ -219,10 +219,10 @@ def test_damaged_frame_is_recomputed_and_reported(tmp_path, damage):
     result = supple("run", scene, "--no-picture", "--resume")
     assert result.exit_code == 0, result.output
     assert path.name in result.stderr
-    assert "Going on after frame 3." in result.stderr
+    assert "The run continues after frame 3." in result.stderr
     for saved in expected:
         np.testing.assert_array_equal(read_frame(folder, saved.index).positions, saved.positions)
-    assert "Going on" not in supple("run", scene, "--no-picture", "--resume").stderr
+    assert "The run continues" not in supple("run", scene, "--no-picture", "--resume").stderr
 
 
 @pytest.mark.parametrize("command", [("render",), ("export", "--format", "ply"), ("report",)])

@@ -37,7 +37,7 @@ def test_untouched_folder_is_intact(results):
     names = {f"frame_{k:04d}.{kind}" for k in range(4) for kind in ("npz", "vtu")}
     assert set(read_checksums(results).digests) == names | {"report.json", "scene.toml", "animation.pvd"}
     assert (message["files"], message["good"], message["problems"]) == (11, True, [])
-    assert "11 files read, every checksum right" in supple("verify", "results/scene").stdout
+    assert "11 files read, all checksums match" in supple("verify", "results/scene").stdout
 
 
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.7, 1.0])
@@ -50,7 +50,7 @@ def test_one_flipped_bit_in_any_file_is_detected(results, part):
         message = supple_json("verify", "results/scene", exit_code=1)
         assert message["damaged"] == [path.name]
         assert message["problems"] == [
-            f"results/scene/{path.name} is damaged: it is not what its checksum says."
+            f"results/scene/{path.name} is damaged: it does not match its checksum."
         ]
         path.write_bytes(before)
     assert supple("verify", "results/scene").exit_code == 0
@@ -74,7 +74,7 @@ def test_damaged_checksums_are_detected(results):
     (results / CHECKSUMS).write_text("\n".join(lines) + "\n")
     outcome = supple("verify", "results/scene")
     assert outcome.exit_code == 1
-    assert "checksums.sha256 is damaged: line 4 is no checksum" in outcome.stderr
+    assert "checksums.sha256 is damaged: line 4 is not a checksum" in outcome.stderr
 
 
 @pytest.mark.parametrize("name", ["frame_0000.npz", "frame_0000.vtu", "frame_0002.vtu", "frame_0003.npz",
@@ -145,7 +145,7 @@ def test_changed_report_is_recomputed_on_resume(results):
                     ("report", "results/scene"), ("render", "results/scene")):  # fmt: skip
         refused = supple(*command)
         assert refused.exit_code == 2, command
-        assert "report.json is damaged: it has changed since it was written" in refused.stderr
+        assert "report.json is damaged: it does not match its checksum" in refused.stderr
         assert "--overwrite" in refused.stderr
     assert supple_json("verify", "results/scene", exit_code=1)["damaged"] == ["report.json"]
     path.write_text(text)
@@ -253,7 +253,7 @@ def test_comparisons_are_verified(tmp_path):
 def test_folders_without_results_are_refused(tmp_path):
     (tmp_path / "store").mkdir()
     assert "there is no results folder nowhere" in supple("verify", "nowhere").stderr
-    assert "so it is no results folder" in supple("verify", "store").stderr
+    assert "so it is not a results folder" in supple("verify", "store").stderr
     (tmp_path / "store" / "zarr.json").write_text("{}")
     refused = supple("verify", "store")
     assert refused.exit_code == 2
@@ -283,7 +283,7 @@ def test_archives_refused_by_zipfile_are_damaged_frames(results, offset, value, 
     assert "frame_0002.npz is damaged" in refused.stderr
     result = resume()
     assert result.exit_code == 0, result.output
-    assert "Going on after frame 1." in result.stderr
+    assert "The run continues after frame 1." in result.stderr
     np.testing.assert_array_equal(read_frame(results, 2).positions, expected)
 
 

@@ -168,7 +168,7 @@ def test_kernels_and_host_agree_and_forces_are_inside_the_cone():
     ("make", "message"),
     [
         (lambda: supple.Contact(friction=-0.1), "friction of contact"),
-        (lambda: supple.Contact(friction=0.1, kinetic_friction=0.2), "must not be larger than friction"),
+        (lambda: supple.Contact(friction=0.1, kinetic_friction=0.2), "must not exceed the static friction"),
         (lambda: supple.Contact(friction_pairs=("a", "b")), "must be FrictionPair"),
         (lambda: supple.scene.FrictionPair("ab", 0.2), "two names"),
     ],

@@ -38,7 +38,7 @@ def test_intersecting_bodies_are_separated_on_request():
 
 
 def test_initial_separation_needs_a_barrier():
-    with pytest.raises(supple.SceneError, match='separate_initial is for contact by a "barrier"'):
+    with pytest.raises(supple.SceneError, match='separate_initial is only for the contact method "barrier"'):
         supple.Contact("weak", separate_initial=True)
 
 

@@ -54,9 +54,9 @@ def test_growing_surface_pushes_bodies_away():
     assert depths[0.5] == pytest.approx(0.33, abs=cell)
     assert depths[1.0] == pytest.approx(0.36, abs=cell)
     assert depths[1.0] - depths[0.5] > 0.02
-    with pytest.raises(supple.SceneError, match="each later than the last"):
+    with pytest.raises(supple.SceneError, match="in increasing order"):
         supple.SurfaceSequence([ball, larger], times=[1, 0])
-    with pytest.raises(supple.SceneError, match="Friction does not know"):
+    with pytest.raises(supple.SceneError, match="SurfaceSequence does not support friction"):
         scene.add_obstacle(growing, friction=0.1)
 
 
@@ -193,6 +193,6 @@ def test_live_page_shows_the_deforming_surface_at_its_time(tmp_path):
     figure = BodyView(server, 0, surface_of(model), shape, np.zeros(3))
     visible_outlines = obstacle_meshes(model.obstacles, model.rest)
     for time in (0.0, 0.1, 0.2, 1.0):
-        figure.surround(visible_outlines, model, time)
+        figure.draw_obstacles(visible_outlines, model, time)
         vertices = server.drawn["/solver1/obstacle0"].vertices
         np.testing.assert_allclose(vertices, points_at(time), atol=1e-6)

@@ -86,7 +86,7 @@ def test_evaluations_and_pictures_have_the_rigid_body_pose():
         (
             supple.Sphere(radius=1),
             {"mass": 1.0, "motion": supple.Translate((1, 0, 0))},
-            "cannot have a motion",
+            "cannot have a prescribed motion",
         ),
     ],
 )
@@ -96,7 +96,7 @@ def test_bad_masses_are_refused(shape, options, message):
 
 
 def test_equilibria_refuse_falling_rigid_bodies():
-    with pytest.raises(supple.SceneError, match="'ball' has a mass, and falls in time"):
+    with pytest.raises(supple.SceneError, match="'ball' has a mass, so it moves in time"):
         supple.equilibrium(collision())
 
 

@@ -93,7 +93,7 @@ def test_unchanged_spec_reopens_its_store(tmp_path, monkeypatch):
     assert verify(extended, samples=0).good
     assert extended.facts["spec"]["scene"] == "named.toml"
     write_box(tmp_path / "private" / "meshes" / "box.obj", top=-0.8)
-    with pytest.raises(DatasetError, match=r"its scene is of other files now: box(_2)?\.obj"):
+    with pytest.raises(DatasetError, match=r"its scene uses other files now: box(_2)?\.obj"):
         make_store(load_spec(spec | {"count": 3}), store.path)
 
 
@@ -117,7 +117,7 @@ def test_texts_without_paths_are_unchanged(tmp_path):
     assert [file.text for file in files] == ["a.obj"]
     assert scene_with_copied_files(text, files) == text.replace('file = "a.obj"', 'file = "files/a.obj"')
     (tmp_path / "a.obj").write_text("changed")
-    with pytest.raises(DatasetError, match=r"a\.obj has changed while it was copied"):
+    with pytest.raises(DatasetError, match=r"a\.obj changed while it was copied"):
         copy_files(files, tmp_path / "copies")
 
 

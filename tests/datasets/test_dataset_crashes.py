@@ -129,7 +129,7 @@ def test_status_reports_that_no_sample_could_be_solved(tmp_path, monkeypatch):
     store = solved(tmp_path, count=3, shard=3)
     outcome = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
     assert "3 samples: 3 crashed" in outcome.stdout
-    assert "no sample could be solved" in outcome.stderr
+    assert "no sample has reached its tolerance" in outcome.stderr
     assert "sample 0: " in outcome.stderr
     assert CliRunner().invoke(app, ["dataset", "resume", str(store.path), "--quiet"]).exit_code == 1
 
@@ -215,7 +215,7 @@ def test_dead_ray_cluster_is_reported(tmp_path, monkeypatch, where):
     dead.remote = lambda *given, **options: (lambda function: dead) if options else next(tasks)
     dead.wait = lambda waiting, num_returns: (dead.fails("wait") and waiting[:1], waiting[1:])
     monkeypatch.setitem(__import__("sys").modules, "ray", dead)
-    with pytest.raises(DatasetError, match=r"Ray cluster.* is gone .*raylet died.*dataset resume") as caught:
+    with pytest.raises(DatasetError, match=r"Ray cluster.* was lost .*raylet died.*dataset resume") as caught:
         run_ray(store.path, [0, 1], None, lambda ids: None, store)
     assert "defect" not in str(caught.value)
     assert on_ray.run_ray is run_ray
@@ -246,7 +246,7 @@ def test_status_excludes_inverted_samples(tmp_path):
     assert not any(2 in data.split(part) for part in ("train", "valid", "test"))
     command_result = CliRunner().invoke(app, ["dataset", "status", str(store.path)])
     assert "1 sample with inverted elements" in command_result.stderr
-    assert "1 sample in no part and no export" in command_result.stderr
+    assert "1 sample excluded from splits and exports" in command_result.stderr
     progress = json.loads(CliRunner().invoke(app, ["dataset", "status", str(store.path), "--json"]).stdout)
     assert (progress["good"], progress["inverted"]) == (3, 1)
 

@@ -101,7 +101,7 @@ def test_foreign_files_are_named(copy):
         strange.write_text("{}")
         (problem,) = verify(copy, samples=0).problems
         assert str(strange) in problem
-        assert "no file of the data set" in problem
+        assert "not a file of the data set" in problem
         strange.unlink()
     (copy.path / "shards" / "000007.json").write_text("{}")
     assert "000007.json" in verify(copy, samples=0).problems[0]
@@ -151,7 +151,7 @@ def test_edited_store_is_not_solved(copy, name, old, new):
     text = (copy.path / name).read_text()
     assert old in text
     (copy.path / name).write_text(text.replace(old, new, 1))
-    refused = rf"{name} is damaged or was edited.*another scene, spec or design"
+    refused = rf"{name} is damaged or was edited.*not match the scene, spec or design"
     with pytest.raises(DatasetError, match=refused):
         run_store(Store(copy.path), Share(), workers=1)
     with pytest.raises(DatasetError, match=refused):
@@ -218,7 +218,7 @@ def test_kill_while_writing_reports_is_no_damage(copy, monkeypatch):
         verdict = verify(Store(copy.path), samples=0)
         assert verdict.good, moment
         assert not verdict.up_to_date
-        assert "Reports, splits and statistics are not" in verdict.notes[-1]
+        assert "Reports, splits and statistics do not" in verdict.notes[-1]
     monkeypatch.undo()
     manifest.write_bytes(before[manifest])
     run_store(Store(copy.path), Share())
@@ -276,7 +276,7 @@ def test_merging_saves_shards_of_a_store_without_inputs(copy, full_store, tmp_pa
         merge(new_store.path, [copy.path])
 
 
-@pytest.mark.parametrize(("schema", "advice"), [(3, "compute it again"), (5, "a later one than this")])
+@pytest.mark.parametrize(("schema", "advice"), [(3, "compute it again"), (5, "a later version is needed")])
 def test_stores_of_other_versions_are_refused(tmp_path, schema, advice):
     store = solved(tmp_path, count=2, shard=2)
     root = json.loads((store.path / "zarr.json").read_text())

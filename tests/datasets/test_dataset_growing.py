@@ -99,7 +99,9 @@ def test_tables_grow_at_their_end(tmp_path):
     assert data.inputs["g"][3] == -2
     assert list(data.ids) == [0, 1, 2, 3]
     table.write_text("g\n-7\n-5\n-3\n-2\n-8\n")
-    with pytest.raises(DatasetError, match=r"the first 4 values of .g. are other ones.*by lines at its end"):
+    with pytest.raises(
+        DatasetError, match=r"the first 4 values of .g. differ from those in the store.*at the end of a table"
+    ):
         make_store(load_spec(spec_of(tmp_path, shard=2, **changes)), store.path, grow=True)
 
 
@@ -130,10 +132,10 @@ def test_files_of_the_scene_must_be_unchanged(tmp_path):
     write_box(below, top=-0.8)
     more = load_spec(spec_of(tmp_path, count=4, **changes))
     with pytest.raises(
-        DatasetError, match=r"cannot grow into this spec: its scene is of other files now: below\.obj"
+        DatasetError, match=r"cannot grow into this spec: its scene uses other files now: below\.obj"
     ):
         make_store(more, store.path, grow=True)
-    with pytest.raises(DatasetError, match=r"its scene is of other files now: below\.obj"):
+    with pytest.raises(DatasetError, match=r"its scene uses other files now: below\.obj"):
         make_store(load_spec(spec_of(tmp_path, count=2, **changes)), store.path)
     assert Store(store.path).count == 2
     Shards(store).run(0)  # has a copy of its own
@@ -171,10 +173,10 @@ def test_writing_to_a_concurrently_extended_set_is_refused(tmp_path):
     ):
         make_store(more, store.path, grow=True)
     extended = make_store(more, store.path, grow=True)
-    with pytest.raises(DatasetError, match="has grown or was replaced while this was solved"):
+    with pytest.raises(DatasetError, match="has grown or was replaced during this solve"):
         shards.run(0)
     assert not extended.finished_shards()
-    with pytest.raises(DatasetError, match="does not grow in shares"):
+    with pytest.raises(DatasetError, match="--grow cannot be combined with --shards"):
         supple.dataset(more, store.path, shards="0/2", grow=True)
     assert not list(tmp_path.glob(".*"))
 

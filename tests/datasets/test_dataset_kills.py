@@ -165,7 +165,7 @@ def test_workers_that_never_start_end_the_run(tmp_path, monkeypatch):
     killer = Killer(1000, random.Random(1))
     killer.start()
     try:
-        with pytest.raises(DatasetError, match=r"2 workers in a row ended before .* SIGKILL"):
+        with pytest.raises(DatasetError, match=r"2 workers in a row ended during their start.* SIGKILL"):
             run_pool(store.path, [0], 1, 1, lambda shard, sample: None)
     finally:
         killer.over.set()
@@ -178,7 +178,7 @@ def test_shard_that_kills_its_workers_is_named():
     deaths.count(pool._Worker(process, None, 7, 3, True))
     deaths.count(pool._Worker(process, None, 7, 4, True))  # which came further
     deaths.count(pool._Worker(process, None, 7, 4, True))
-    with pytest.raises(DatasetError, match="shard 7 has ended its worker 3 times after 4 of its samples"):
+    with pytest.raises(DatasetError, match="shard 7 crashed its worker 3 times after 4 of its samples"):
         deaths.count(pool._Worker(process, None, 7, 4, True))
 
 

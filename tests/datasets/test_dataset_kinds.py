@@ -188,7 +188,7 @@ def test_fields_of_meshes_vary(tmp_path):
         (result,) = supple.equilibria(scene, [supple.Variation(materials={body: kind})])
         assert np.abs(result.positions - data["positions"][sample]).max() < 3e-4
     spec = spec_of(tmp_path, scene=str(file), vary=[{"path": vary[0]["path"], "range": [1e3, 1e4]}])
-    with pytest.raises(SpecError, match="a table or a function gives"):
+    with pytest.raises(SpecError, match="as from design = 'table' or 'function'"):
         load_spec(spec)
     for path in ("solid.bar.field.stiff", "solid.rod.field.stiffness"):
         with pytest.raises(SpecError, match="has no"):

@@ -43,7 +43,7 @@ def test_folders_without_data_set_are_refused(tmp_path):
     with pytest.raises(DatasetError, match=r"has no zarr\.json"):
         supple.data.open(tmp_path)
     (tmp_path / "zarr.json").write_text("{}")
-    with pytest.raises(DatasetError, match="no data set of supple"):
+    with pytest.raises(DatasetError, match="cannot be read as a data set of supple"):
         supple.data.open(tmp_path)
 
 
@@ -54,8 +54,8 @@ def test_pairs_are_normalized_inputs_and_outputs(data):
     assert x.shape == (3,)
     assert y.shape == (12, 3)
     assert x.dtype == y.dtype == np.float32
-    restored = pairs.restored(y)
-    assert np.allclose(restored, data["displacements"][int(pairs.ids[0])], atol=1e-6)
+    physical = pairs.denormalize(y)
+    assert np.allclose(physical, data["displacements"][int(pairs.ids[0])], atol=1e-6)
     xs, ys = pairs.batch(np.arange(len(pairs)))
     assert np.allclose(xs.mean(axis=0), 0, atol=1e-5)
     assert np.allclose(xs.std(axis=0), 1, atol=1e-5)
@@ -71,8 +71,8 @@ def test_pairs_are_normalized_inputs_and_outputs(data):
     assert np.array_equal(y["positions"], data.pairs("train", output="positions")[1][1])
     _, multiple_outputs = both.batch(np.array([1, 0]))
     assert np.array_equal(multiple_outputs["positions"][0], y["positions"])
-    restored = both.restored(multiple_outputs)
-    assert np.allclose(restored["positions"][0], data["positions"][int(both.ids[1])], atol=1e-6)
+    physical = both.denormalize(multiple_outputs)
+    assert np.allclose(physical["positions"][0], data["positions"][int(both.ids[1])], atol=1e-6)
     for wrong in ([], [3], 3):
         with pytest.raises((DatasetError, TypeError), match="output is"):
             data.pairs(output=wrong)
@@ -214,11 +214,11 @@ def test_invalid_exports_are_refused(data, tmp_path, monkeypatch):
         export_dataset(data, "lanse", tmp_path)
     with pytest.raises(DatasetError, match="is the data set itself"):
         export_dataset(data, "plaid", data.path)
-    with pytest.raises(DatasetError, match="has it inside"):
+    with pytest.raises(DatasetError, match="or contains it"):
         export_dataset(data, "plaid", data.path.parent)
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    with pytest.raises(DatasetError, match="no earlier export, so it is not replaced"):
+    with pytest.raises(DatasetError, match="not an earlier export, so it is not replaced"):
         export_dataset(data, "plaid", tmp_path / "thesis")
     assert (tmp_path / "thesis" / "chapter.txt").exists()
     monkeypatch.setattr("supple.datasets.exports.find_spec", lambda name: None)

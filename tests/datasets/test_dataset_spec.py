@@ -95,15 +95,21 @@ def test_non_finite_values_are_refused(tmp_path, key, wrong):
 @pytest.mark.parametrize(
     ("vary", "sentence"),
     [
-        ({"path": "solid.bar.material.poisson", "range": [0.1, 0.7]}, "vary.0..range: 0.7 is no value"),
-        ({"path": "solid.bar.material.young", "values": [1e4, -1.0]}, "vary.0..values: -1.0 is no value"),
-        ({"path": "solid.bar.mesh.cells.x", "values": [2, 3]}, "is a count, which stays"),
-        ({"path": "solid.bar.density", "range": [0, 1]}, "range: 0.0 is no value"),
+        (
+            {"path": "solid.bar.material.poisson", "range": [0.1, 0.7]},
+            "vary.0..range: 0.7 is not a valid value",
+        ),
+        (
+            {"path": "solid.bar.material.young", "values": [1e4, -1.0]},
+            "vary.0..values: -1.0 is not a valid value",
+        ),
+        ({"path": "solid.bar.mesh.cells.x", "values": [2, 3]}, "is a count and cannot vary"),
+        ({"path": "solid.bar.density", "range": [0, 1]}, "range: 0.0 is not a valid value"),
         ({"path": "gravity", "range": [0, 1]}, "takes 3 numbers, or name one of them as gravity.x"),
         ({"path": "gravity.y", "range": [[0, 0, 0], [1, 1, 1]]}, "takes one number"),
         ({"path": "gravity.y", "range": [0, 1], "scale": "log"}, "must begin above 0"),
         ({"path": "gravity.y"}, "needs a range or values"),
-        ({"path": "gravity.y", "range": [0, 1], "steps": 3}, "is for design = 'grid'"),
+        ({"path": "gravity.y", "range": [0, 1], "steps": 3}, "is only for design = 'grid'"),
     ],
 )
 def test_invalid_ranges_are_refused(tmp_path, vary, sentence):

@@ -120,7 +120,7 @@ def test_wrong_sample_is_detected_by_solving_again(copy):
     copy.publish(0, {"positions": chunks, "body_energies": energies}, report, manifest)
     verdict = verify(copy, samples=10)
     assert not verdict.good
-    assert all("solved again, is 1.0e-02 of the size off" in sentence for sentence in verdict.problems)
+    assert all("solved again, differs by 1.0e-02 of the size" in sentence for sentence in verdict.problems)
     assert len(verdict.problems) == 4
 
 
@@ -138,9 +138,9 @@ def test_store_of_another_spec_is_refused_and_kept(copy, tmp_path):
     assert not store.finished_shards()
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "me.png").write_bytes(b"")
-    with pytest.raises(DatasetError, match="is no data set, and is not deleted"):
+    with pytest.raises(DatasetError, match="is not a data set, so it is not deleted"):
         make_store(load_spec(spec_of(tmp_path)), tmp_path / "photos", overwrite=True)
-    with pytest.raises(DatasetError, match="is no data set"):
+    with pytest.raises(DatasetError, match="is not a data set"):
         make_store(load_spec(spec_of(tmp_path)), tmp_path / "photos")
 
 
@@ -293,7 +293,7 @@ def test_shares_are_written_i_of_n():
     for wrong in ("16/16", "1-2", "x", "1/0"):
         with pytest.raises(DatasetError, match="i from 0 to N-1"):
             parse_share(wrong)
-    with pytest.raises(DatasetError, match="not overwritten in shares"):
+    with pytest.raises(DatasetError, match="--overwrite cannot be combined with --shards"):
         parse_share("0/2", overwrite=True)
     assert parse_share(None, overwrite=True) == Share()
     every = [Share(k, 3).select(range(10)) for k in range(3)]

@@ -70,7 +70,7 @@ def test_gradients_are_lazy_with_separate_losses():
     assert len(requests) == 1
     assert first == pytest.approx(supple.gradient(requests[0], ones).forces.sum())
     assert next(gradients) == pytest.approx(supple.gradient(requests[1], 2 * ones).forces.sum())
-    with pytest.raises(ValueError, match="losses for the first 2 results only"):
+    with pytest.raises(ValueError, match="values for the first 2 results only"):
         next(gradients)
 
 
@@ -81,7 +81,7 @@ def test_gradients_before_an_error_are_returned():
     few = supple.gradients.gradients(results, [ones, 2 * ones], lambda g: g.forces.sum())
     assert next(few) > 0
     assert next(few) > 0
-    with pytest.raises(ValueError, match="losses for the first 2 results only"):
+    with pytest.raises(ValueError, match="values for the first 2 results only"):
         next(few)
     wrong = supple.gradients.gradients(results, [ones, ones[:3]], lambda g: g.forces.sum())
     next(wrong)
@@ -157,7 +157,7 @@ def test_unstable_results_are_marked():
 
 
 @pytest.mark.parametrize(
-    ("loss", "read_value", "message"), [(3, len, "one for each"), (len, 3, "transform is a")]
+    ("loss", "read_value", "message"), [(3, len, "one for each"), (len, 3, "transform must be a")]
 )
 def test_wrong_losses_are_refused_at_the_call(loss, read_value, message):
     with pytest.raises(TypeError, match=message):
@@ -166,7 +166,7 @@ def test_wrong_losses_are_refused_at_the_call(loss, read_value, message):
 
 @pytest.mark.parametrize(
     ("results", "message"),
-    [(3, "results are a list"), ([1, 2], r"results\[0\] must be a result of supple, got 1")],
+    [(3, "results must be a list"), ([1, 2], r"results\[0\] must be a result of supple, got 1")],
 )
 def test_invalid_results_are_refused(results, message):
     with pytest.raises(TypeError, match=message):

@@ -291,7 +291,7 @@ def test_unconverged_result_is_polished():
     assert unconverged.report.relative_residual > 1e-3
     fine = supple.equilibrium(scene, solver="newton", tolerance=1e-10)
     a, b = supple.gradient(unconverged, loss.gradient), supple.gradient(fine, loss.gradient)
-    assert a.report.before == pytest.approx(unconverged.report.relative_residual)
+    assert a.report.initial_relative_residual == pytest.approx(unconverged.report.relative_residual)
     assert a.report.relative_residual < 1e-9
     assert a.report.moved > 1e-3
     np.testing.assert_allclose(a.pins["pin1"], b.pins["pin1"], atol=1e-7 * np.abs(b.pins["pin1"]).max())
@@ -387,7 +387,7 @@ def test_variations_have_separate_gravity_and_materials():
 def test_wrong_calls_are_refused():
     scene = cantilever(material("corotated"), cells=1)
     body, result = scene.bodies[0], supple.equilibrium(scene)
-    with pytest.raises(TypeError, match=r"gradient\(\) takes what"):
+    with pytest.raises(TypeError, match=r"gradient\(\) needs a result"):
         supple.gradient(scene, np.zeros((8, 3)))
     with pytest.raises(ValueError, match="∂L/∂x"):
         supple.gradient(result, np.zeros((7, 3)))
@@ -398,7 +398,7 @@ def test_wrong_calls_are_refused():
         gradient.body(body).yung  # noqa: B018
     with pytest.raises(ValueError, match="takes a body"):
         gradient.body("solid0")
-    with pytest.raises(ValueError, match="no step of time"):
+    with pytest.raises(ValueError, match="need a frame of a motion"):
         gradient.initial_velocities  # noqa: B018
     assert "relative residual" in repr(gradient)
 

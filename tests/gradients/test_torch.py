@@ -98,7 +98,10 @@ def test_equilibria_equal_single_equilibria(inputs):
 
 def test_errors_of_equilibria_are_raised():
     scene, _ = bar()
-    with pytest.raises(ValueError, match=r"leading axis of copies; got gravity: \(3,\), young of"):
+    with pytest.raises(
+        ValueError,
+        match=r"leading batch axis of the same length in all inputs; got gravity: \(3,\), young of",
+    ):
         supple.torch.equilibria(scene, gravity=tensor((0, -3, 1)), young=tensor(1e3))
     with pytest.raises(ValueError, match="young must be positive"):
         supple.torch.equilibria(scene, young=tensor((1e3, -1.0)))
@@ -133,11 +136,11 @@ def test_optimizer_finds_the_modulus():
 
 def test_bad_input():
     scene, body = bar()
-    with pytest.raises(ValueError, match="nothing called 'yung'"):
+    with pytest.raises(ValueError, match="no input 'yung'"):
         supple.torch.equilibrium(scene, yung=tensor(1.0))
-    with pytest.raises(ValueError, match="nothing is given"):
+    with pytest.raises(ValueError, match="no input given"):
         supple.torch.equilibrium(scene)
-    with pytest.raises(ValueError, match="there is only that of"):
+    with pytest.raises(ValueError, match="available for: "):
         supple.torch.equilibrium(scene, pins={"ceiling": tensor(body.points)})
     with pytest.raises(ValueError, match="young must be positive"):
         supple.torch.equilibrium(scene, young=tensor(-1.0))

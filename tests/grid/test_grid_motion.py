@@ -137,11 +137,14 @@ def test_motion_resumed_from_state_is_identical():
 
 def test_unsupported_scenes_are_refused():
     scene = falling()
-    with pytest.raises(supple.SceneError, match="is for motions"):
+    with pytest.raises(supple.SceneError, match="needs a motion"):
         supple.equilibrium(scene)
     cloth = supple.Scene(quasistatic=False, contact="grid")
     cloth.add_cloth(supple.sheet(2), supple.materials.PlaneStressStVK(young=1e5, poisson=0.3))
-    with pytest.raises(supple.SceneError, match=r"A grid carries solids, and the scene has .*triangles"):
+    with pytest.raises(
+        supple.SceneError,
+        match=r"supports only solids without further features, and the scene has .*triangles",
+    ):
         list(supple.simulate(cloth, frames=1))
     scene.pin(scene.bodies[0].where(lambda X: X[:, 1] < 0.2), axes="y")
     with pytest.raises(supple.SceneError, match="pins along some directions"):
@@ -149,7 +152,7 @@ def test_unsupported_scenes_are_refused():
     slowed = supple.Scene(quasistatic=False, contact="grid")
     kind = supple.Corotated(young=1e4, poisson=0.3)
     slowed.add_solid(supple.block(1), kind, viscosity=[supple.Rayleigh(mass_factor=2.0)])
-    with pytest.raises(supple.SceneError, match="damping in proportion to the mass"):
+    with pytest.raises(supple.SceneError, match="damping proportional to the mass"):
         list(supple.simulate(slowed, frames=1))
     with pytest.raises(supple.SceneError, match="cfl of contact must be greater than 0"):
         supple.Contact("grid", cfl=0)
@@ -228,18 +231,18 @@ def test_default_solver_converges_to_newtons_motion(floor, precision):
 def test_vertex_only_features_are_refused(tmp_path):
     """Rules of second order, comparisons, gradients and the live page."""
     for rule in ("bdf2", "trapezoidal"):
-        with pytest.raises(ValueError, match=f"a grid carries move by backward Euler, not by {rule}"):
+        with pytest.raises(ValueError, match=f"integrator='{rule}' does not support contact='grid'"):
             list(supple.simulate(falling(integrator=rule), solver=BLENDED, frames=1))
-    with pytest.raises(ValueError, match="compare solves one step of the vertices"):
+    with pytest.raises(ValueError, match="compare does not support contact="):
         supple.compare(falling(), ["newton"])
     (frame,) = supple.simulate(falling(), solver=BLENDED, frames=1)
-    with pytest.raises(supple.gradients.NoGradientError, match="a grid carries"):
+    with pytest.raises(supple.gradients.NoGradientError, match="not support contact="):
         supple.gradient(frame, frame.positions)
-    with pytest.raises(supple.gradients.NoGradientError, match="a grid carries"):
+    with pytest.raises(supple.gradients.NoGradientError, match="not support contact="):
         supple.gradients.motion_gradient(falling(), lambda k, x: x, solver=BLENDED, frames=1)
     path = tmp_path / "fall.toml"
     path.write_text(FILE)
-    with pytest.raises(supple.SceneError, match="the live page moves vertices and no grid"):
+    with pytest.raises(supple.SceneError, match="the live page does not support contact="):
         Simulation(supple.load_scene(path))
 
 

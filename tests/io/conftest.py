@@ -3,7 +3,7 @@
 import pytest
 from exports import DT, FRAMES, NAMES, SCENE, positions
 
-from supple.io import ResultsFolder, SavedFrame, joined, write_frame
+from supple.io import ResultsFolder, SavedFrame, concatenate_bodies, write_frame
 from supple.io.results import REPORT_SCHEMA
 from supple.io.saved_bodies import write_skins
 
@@ -12,7 +12,7 @@ from supple.io.saved_bodies import write_skins
 def results(tmp_path):
     folder = ResultsFolder(tmp_path / "results")
     folder.create()
-    rest = joined(SCENE.bodies)
+    rest = concatenate_bodies(SCENE.bodies)
     for index in range(FRAMES + 1):
         x = positions(index)
         write_frame(folder.path, SavedFrame(x, 0 * x, index, index * DT), rest)

@@ -97,7 +97,7 @@ def test_unsupported_fields_are_refused(moved, tmp_path):
         save_frames(scene, frames, "obj,glb", tmp_path, fields="cauchy")
     with pytest.raises(ValueError, match="no field 'von_mizes' for files; did you mean 'von_mises'"):
         save_frames(scene, frames, "npz", tmp_path, fields="von_mizes")
-    with pytest.raises(ValueError, match="fields are names such as 'von_mises,cauchy'"):
+    with pytest.raises(ValueError, match="fields must be names such as 'von_mises,cauchy'"):
         save_frames(scene, frames, "npz", tmp_path, fields=[3])
     assert not list(tmp_path.iterdir())
 
@@ -105,7 +105,7 @@ def test_unsupported_fields_are_refused(moved, tmp_path):
 def test_vtu_has_the_folds_and_threads_of_cloth(tmp_path):
     """Solids in the same file have NaN."""
     from supple.io.frames import write_vtu
-    from supple.io.saved_bodies import joined
+    from supple.io.saved_bodies import concatenate_bodies
 
     scene = supple.Scene()
     cloth = scene.add_cloth(
@@ -115,7 +115,7 @@ def test_vtu_has_the_folds_and_threads_of_cloth(tmp_path):
     folded = np.concatenate([cloth.points, block.points])
     folded_part = np.flatnonzero(cloth.points[:, 0] > 1.5)
     folded[folded_part] = cloth.points[folded_part] * [0, 1, 0] + [1, 0, 1]
-    write_vtu(tmp_path, 1, folded, joined(scene.bodies))
+    write_vtu(tmp_path, 1, folded, concatenate_bodies(scene.bodies))
     data = pyvista.read(tmp_path / "frame_0001.vtu").cell_data
     np.testing.assert_allclose(np.nanmax(data["bending_angle"]), 90)
     assert np.isnan(data["bending_angle"]).sum() == block.mesh.n_cells

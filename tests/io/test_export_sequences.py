@@ -18,7 +18,7 @@ from exports import (
     skin_points,
 )
 
-from supple.io import joined
+from supple.io import concatenate_bodies
 from supple.io.frame_export import export_frames
 
 
@@ -68,7 +68,7 @@ def check_arrays(arrays):
     np.testing.assert_array_equal(arrays["positions"], [positions(i) for i in range(FRAMES + 1)])
     np.testing.assert_array_equal(arrays["time"], [i * DT for i in range(FRAMES + 1)])
     np.testing.assert_array_equal(arrays["index"], range(FRAMES + 1))
-    rest = joined(SCENE.bodies)
+    rest = concatenate_bodies(SCENE.bodies)
     np.testing.assert_array_equal(arrays["tets"], rest.cells["tets"])
     np.testing.assert_array_equal(arrays["body"], rest.body)
 

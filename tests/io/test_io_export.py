@@ -111,7 +111,7 @@ def test_interrupted_export_keeps_the_old_files(name, results):
     [
         ("usdd", "there is no format 'usdd'; did you mean 'usd'"),
         ("fbx", "there is no format 'fbx'; known here: 'usd', 'glb'"),
-        (" , ", "no format is named; there are usd, glb"),
+        (" , ", "no format given; available formats: usd, glb"),
     ],
 )
 def test_wrong_formats_are_refused(results, formats, sentence):

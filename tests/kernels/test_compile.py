@@ -406,7 +406,7 @@ def test_kernels_writable_by_others_are_not_loaded(tmp_path, kernel_cache, share
         assert str(targets[0]) in log
         refused = command(cache_folder, "--material", "linear_elastic", "--solver", "pbng")
         assert refused.returncode == 2
-        assert "compiled kernels cannot be kept" in refused.stderr
+        assert "compiled kernels cannot be saved" in refused.stderr
     else:
         assert printed_by(COLOR, cache_folder) == (0, "")  # it was written again, as the user's own
 

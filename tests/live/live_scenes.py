@@ -117,7 +117,7 @@ def relax(live, updates=400):
     for _ in range(updates):
         if live.needs_preparation:
             live.prepare()
-        if live.rest():
+        if live.skip_if_at_rest():
             return live.tracks[0].positions
         live.update()
     raise AssertionError(

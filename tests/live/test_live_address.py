@@ -45,8 +45,8 @@ def test_only_this_machine_is_local(host, local):
     ("arguments", "sentence"),
     [
         (["nothing.toml"], "no scene file nothing.toml"),
-        (["scene.toml", "--port", "0"], "a port lies between"),
-        (["scene.toml", "--output", "scene.toml"], "scene.toml is no folder to save to"),
+        (["scene.toml", "--port", "0"], "port must lie between"),
+        (["scene.toml", "--output", "scene.toml"], "scene.toml is not a folder that files"),
         (["scene.toml", "--host", "192.0.2.1"], "cannot serve at"),
     ],
 )

@@ -61,7 +61,7 @@ def test_wind_equals_that_of_simulate(flag):
     ("change", "sentence"),
     [
         ({"precision": "float32"}, "fabrics need precision 'float64'"),
-        ({"materials": (supple.StVK(young=1e5, poisson=0.3),)}, "flag is cloth of a fabric, twill"),
+        ({"materials": (supple.StVK(young=1e5, poisson=0.3),)}, "flag has the fabric twill"),
     ],
 )
 def test_unsupported_fabric_settings_are_refused_and_undone(flag, change, sentence):
@@ -81,7 +81,7 @@ def test_stiffened_fabric_cannot_be_saved(flag, tmp_path):
     flag.change(replace(flag.settings, materials=(stiff,)))
     flag.prepare()
     flag.update()
-    with pytest.raises(ValueError, match="flag is as stiff as its fabric in scene files"):
+    with pytest.raises(ValueError, match="cannot store another stiffness of flag"):
         save_scene(flag, tmp_path)
     flag.change(replace(flag.settings, materials=(soft,)))
     flag.prepare()

@@ -31,7 +31,7 @@ def test_obstacles_follow_their_motion_and_manual_offsets(tmp_path):
         live.update()
     assert relax(live)[:, 1].max() == pytest.approx(0.9, abs=1e-6)
     live.carry(0, np.array([0, -0.1, 0]))
-    assert not live.rest()
+    assert not live.skip_if_at_rest()
     assert relax(live)[:, 1].max() == pytest.approx(0.8, abs=1e-6)
     live.reset()
     assert not live.offset_obstacles.offsets.any()

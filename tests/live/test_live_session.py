@@ -81,7 +81,7 @@ def test_diverging_solver_is_reported_and_the_session_survives(begin):
     session.play()
     until(session, lambda s: s.status == "Paused after an error.")
     assert [notice.kind for notice in session.notices] == ["error"]
-    assert "Went back to the last good state" in session.notices[0].text
+    assert "Returned to the last finite state" in session.notices[0].text
     session.change(valid_settings)
     session.play()
     until(session, lambda s: s.updates > 1)
@@ -161,7 +161,7 @@ def test_python_scenes_are_accepted_and_pins_have_names(tmp_path):
     assert [handle.name for handle in moved.handles] == ["wall"]
     session.ask(lambda simulation: save_scene(simulation, tmp_path))
     until(session, lambda s: bool(session.notices))
-    assert "only scenes of files can be saved" in session.notices[0].text
+    assert "only scenes loaded from a file can be saved" in session.notices[0].text
     session.close()
     two = scene.add_solid(
         supple.block(1, origin=(3, 0, 0)), supple.Corotated(young=1e4, poisson=0.3), name="two"
@@ -172,5 +172,5 @@ def test_python_scenes_are_accepted_and_pins_have_names(tmp_path):
 
 @pytest.mark.parametrize("scene", ["block.toml", None, 3])
 def test_invalid_scenes_are_refused(scene):
-    with pytest.raises(TypeError, match="a scene is needed"):
+    with pytest.raises(TypeError, match="needs a scene"):
         Session(scene)

@@ -42,7 +42,7 @@ def test_fibers_of_a_bent_bar_are_curved():
         (lambda X: X[:, 0] > 9, side("x+"), "origin of fibers selects no vertex of the mesh"),
         (side("x-"), [10**6], "insertion of fibers must be vertices of the mesh, 0 to 26, got .1000000."),
         (side("x-"), lambda X: [0.5], "must be vertices .* got a function that gives array"),
-        (np.ones(3, bool), side("x+"), "origin of fibers: a mask has one value for each of"),
+        (np.ones(3, bool), side("x+"), "origin of fibers: a mask must have one value for each of"),
     ],
 )
 def test_mistakes_are_reported(start, end, sentence):
@@ -52,7 +52,7 @@ def test_mistakes_are_reported(start, end, sentence):
 
 def test_component_without_an_end_has_no_direction():
     separated = supple.meshes.merge([supple.block(1), supple.block(1, origin=(0.2, 3, 0), size=(0.5, 1, 1))])
-    with pytest.raises(supple.meshes.MeshError, match="tetrahedra have no direction"):
+    with pytest.raises(supple.meshes.MeshError, match="tetrahedra have no fiber direction"):
         fibers_between(separated, side("x-"), side("x+"))
 
 

@@ -55,7 +55,9 @@ def test_medit_regions_are_read_and_preserved(tmp_path):
     meshio.medit.write(str(tmp_path / "a.mesh"), content)
     mesh = load_mesh(tmp_path / "a.mesh")
     np.testing.assert_array_equal(mesh.cell_data["medit:ref"], regions)
-    with pytest.warns(UserWarning, match=r"b\.mesh: a Medit file does not hold 'fiber' of the mesh; a \.vtu"):
+    with pytest.warns(
+        UserWarning, match=r"b\.mesh: a Medit file cannot store 'fiber' of the mesh; write a \.vtu"
+    ):
         save_mesh(mesh.with_data(cell_data={"fiber": unit_vectors(mesh.n_tets)}), tmp_path / "b.mesh")
     np.testing.assert_array_equal(load_mesh(tmp_path / "b.mesh").cell_data["medit:ref"], regions)
 

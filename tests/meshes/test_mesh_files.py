@@ -97,7 +97,7 @@ def test_meshes_are_scaled_on_reading(tmp_path):
 
 def test_tets_of_a_file_have_their_edges(tmp_path):
     save_mesh(small(), tmp_path / "small.vtu")
-    with pytest.raises(MeshError, match=r"small\.vtu: edge_length is for surfaces \(\.obj"):
+    with pytest.raises(MeshError, match=r"small\.vtu: edge_length is only for surfaces \(\.obj"):
         load_mesh(tmp_path / "small.vtu", edge_length=0.1)
 
 
@@ -146,7 +146,7 @@ def test_sections_skipped_by_meshio_print_nothing(tmp_path, capfd):
 
 def test_surface_file_error_lists_its_cells(tmp_path):
     path = written(tmp_path / "surface.vtk", [("triangle", [[0, 1, 2], [0, 2, 3]]), ("line", [[0, 1]])])
-    with pytest.raises(MeshError, match=r"surface\.vtk: .*it has 2 triangle, 1 line.*one of \.obj"):
+    with pytest.raises(MeshError, match=r"surface\.vtk: .*it has 2 triangle, 1 line.*files of \.obj"):
         load_mesh(path)
 
 

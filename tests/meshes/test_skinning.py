@@ -130,7 +130,7 @@ def test_points_far_outside_are_warned_about(caplog):
         assert not caplog.records
         supple.embed(surfaces()["outside"].scaled(1000), COARSE)
     assert "are far outside their body, up to" in caplog.text
-    assert "same size?" in caplog.text
+    assert "same position and scale" in caplog.text
 
 
 def test_wrong_positions_are_refused(embedding):

@@ -101,7 +101,7 @@ def test_unwritable_cache_is_ignored(coarse, monkeypatch, tmp_path, caplog):
     monkeypatch.setattr(filling, "_fill", lambda *_: (mesh.points, mesh.tets))
     with caplog.at_level(logging.WARNING):
         assert tetrahedralize(sphere(), 0.5).n_tets == mesh.n_tets
-    assert "could not be kept" in caplog.text
+    assert "could not be saved" in caplog.text
 
 
 def test_fine_surfaces_are_coarsened_and_inverted_ones_turned(monkeypatch, cache):

@@ -23,11 +23,11 @@ scene.pin(low.where(lambda X: X[:, 1] <= 0))
 CASES = {
     "ties between bodies": """
 scene.attach(high.where(lambda X: X[:, 1] <= 1), low, stiffness=1e4)
-print(supple.equilibrium(scene).report.ending)
+print(supple.equilibrium(scene).report.short_outcome)
 """,
     "ties at points": """
 scene.attach(high, low, at=[(0.5, 1, 0.5), (0.9, 1, 0.9), (0.2, 1, 0.9)], stiffness=1e4, keep_offset=True)
-print(supple.equilibrium(scene).report.ending)
+print(supple.equilibrium(scene).report.short_outcome)
 """,
     "ties of cloth": """
 flag = scene.add_cloth(
@@ -36,21 +36,21 @@ flag = scene.add_cloth(
 )
 scene.attach(high.where(lambda X: X[:, 1] <= 1), low, stiffness=1e4)
 scene.attach(flag, high, stiffness=100.0, keep_offset=True)
-print(supple.equilibrium(scene).report.ending)
+print(supple.equilibrium(scene).report.short_outcome)
 """,
     "obstacles": """
 scene.attach(high.where(lambda X: X[:, 1] <= 1), low, stiffness=1e4)
 down = supple.Translate((0, -0.1, 0))
 scene.add_obstacle(supple.Sphere(radius=0.3, center=(0.6, 2.31, 0.6)), motion=down)
 result = supple.equilibrium(scene)
-print(result.report.ending if result.report.contact.obstacles.count else "untouched")
+print(result.report.short_outcome if result.report.contact.obstacles.count else "untouched")
 """,
     "surfaces as obstacles": """
 scene.attach(high.where(lambda X: X[:, 1] <= 1), low, stiffness=1e4)
 ball = supple.SurfaceShape(supple.meshes.sphere(0.3, 6, (0.6, 2.31, 0.6)))
 scene.add_obstacle(ball, motion=supple.Translate((0, -0.1, 0)))
 result = supple.equilibrium(scene)
-print(result.report.ending if result.report.contact.obstacles.count else "untouched")
+print(result.report.short_outcome if result.report.contact.obstacles.count else "untouched")
 """,
     "embedding": """
 skin = supple.embed(supple.meshes.sphere(0.4, 6, (0.5, 0.5, 0.5)), low.mesh)

@@ -111,7 +111,7 @@ def test_invalid_states_are_refused(state, sentence):
 
 def test_state_excludes_separate_velocities():
     scene, still = cantilever(material("corotated")), np.zeros((64, 3))
-    with pytest.raises(ValueError, match="give either a state as initial, or velocities"):
+    with pytest.raises(ValueError, match="has velocities of its own; omit velocities"):
         supple.simulate(scene, initial=State(still, still), velocities=still, tolerance=1e-4)
 
 

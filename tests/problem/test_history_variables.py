@@ -10,7 +10,7 @@ from problems import PRECISIONS, cantilever, face, material, tied_blocks, twiste
 import supple
 from supple import State
 from supple.io.frames import SavedFrame, read_frame, write_frame
-from supple.io.saved_bodies import joined
+from supple.io.saved_bodies import concatenate_bodies
 from supple.materials import PlasticStVK, by_element
 from supple.problem import Problem
 from supple.scene import build_model
@@ -106,7 +106,7 @@ def test_motion_resumed_from_state_is_bitwise_identical(name, precision, quasist
     assert np.abs(strains[2] - strains[1]).max() > 1e-3
     frame = uninterrupted[1]
     saved = SavedFrame(frame.positions, frame.velocities, frame.index, frame.time, frame.state)
-    write_frame(tmp_path, saved, joined(scene.bodies))
+    write_frame(tmp_path, saved, concatenate_bodies(scene.bodies))
     for start in (pickle.loads(pickle.dumps(frame.state)), read_frame(tmp_path, 2).state):
         parts = list(supple.simulate(scene, solver=name, initial=start, first_frame=3, **options))
         for actual, expected in zip(parts, uninterrupted[2:], strict=True):

@@ -164,7 +164,7 @@ def test_page_of_a_run(folder, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (lambda f, p: supple.render(None), "a picture is one of a result, a frame, a run, a scene"),
+        (lambda f, p: supple.render(None), "render needs a result, a frame, a run, a scene"),
         (lambda f, p: supple.render(f[0], field="color"), "field must be one of displacement"),
         (lambda f, p: supple.render(f[0], field=0), "field must be one of displacement"),
         (lambda f, p: supple.render(f[0], camera="above"), "camera must be one of corner"),
@@ -172,36 +172,36 @@ def test_page_of_a_run(folder, tmp_path):
         (lambda f, p: supple.render(f[0], field=["body"]), "field must be one of displacement"),
         (lambda f, p: supple.render(f[0], theme="blue"), "theme"),
         (lambda f, p: supple.render(f[0], theme=["dark"]), "theme must be light or dark"),
-        (lambda f, p: supple.render(f[0], size=(10, 10)), "a size is dots across and up, such as"),
-        (lambda f, p: supple.render(f[0], size="big"), "a size is dots across and up"),
-        (lambda f, p: supple.render(f[0], p / "a.jpg"), "a picture is a file that ends with .png"),
+        (lambda f, p: supple.render(f[0], size=(10, 10)), "size must be width and height in pixels, such as"),
+        (lambda f, p: supple.render(f[0], size="big"), "size must be width and height in pixels"),
+        (lambda f, p: supple.render(f[0], p / "a.jpg"), "a picture must be a file that ends with .png"),
         (lambda f, p: supple.render(f[0], p / "no" / "a.png"), "there is no folder"),
         (lambda f, p: supple.render(f[0].positions[1:], model=f[0].model), "positions must have shape"),
         (lambda f, p: supple.render("hello", model=f[0].model), "positions must have shape .* got 'hello'"),
         (lambda f, p: supple.render(f[0].positions * np.nan, model=f[0].model), "positions has NaN"),
-        (lambda f, p: supple.render(f[0].positions, model=5), "a scene is needed.* got 5"),
-        (lambda f, p: supple.render(f[0], 5), "the path of a picture is needed as text .* got 5"),
-        (lambda f, p: supple.render(None, p / "a.jpg"), "a picture is a file that ends with .png"),
-        (lambda f, p: supple.render(f[0], camera=(np.nan, 3)), "a camera's azimuth must be a finite number"),
-        (lambda f, p: supple.render(f[0], camera=(3, np.nan)), "a camera's elevation must lie between"),
-        (lambda f, p: supple.render(f[0], size=0), "a size is dots across and up"),
+        (lambda f, p: supple.render(f[0].positions, model=5), "needs a scene.* got 5"),
+        (lambda f, p: supple.render(f[0], 5), "the path of a picture must be text .* got 5"),
+        (lambda f, p: supple.render(None, p / "a.jpg"), "a picture must be a file that ends with .png"),
+        (lambda f, p: supple.render(f[0], camera=(np.nan, 3)), "azimuth of a camera must be a finite number"),
+        (lambda f, p: supple.render(f[0], camera=(3, np.nan)), "elevation of a camera must lie between"),
+        (lambda f, p: supple.render(f[0], size=0), "size must be width and height in pixels"),
         (lambda f, p: supple.render(f[0], title=5), "title must be text, got 5"),
         (lambda f, p: supple.render(f[0], subtitle=5), "subtitle must be text, got 5"),
         (lambda f, p: supple.animate(5, p / "a.mp4"), "a film needs at least one frame.* got 5"),
-        (lambda f, p: supple.animate(f, 5), "the path of a film is needed as text .* got 5"),
-        (lambda f, p: supple.animate(f, p / "a.mp4", size=0), "a size is dots across and up"),
+        (lambda f, p: supple.animate(f, 5), "the path of a film must be text .* got 5"),
+        (lambda f, p: supple.animate(f, p / "a.mp4", size=0), "size must be width and height in pixels"),
         (lambda f, p: supple.animate(f, p / "a.mp4", fps="x"), "fps must lie between 0.1 and 240, got 'x'"),
         (
             lambda f, p: supple.animate(f, p / "a.mp4", progress=5),
             "progress must be a function to call, got 5",
         ),
         (lambda f, p: supple.animate(f, p / "a.mp4", turntable=5), "turntable must be True or False, got 5"),
-        (lambda f, p: supple.load_run(5), "a results folder is needed as text .* got 5"),
-        (lambda f, p: supple.write_report(None), "a results folder is needed as text .* got None"),
-        (lambda f, p: supple.write_report(p, 5), "the path of a page is needed as text .* got 5"),
+        (lambda f, p: supple.load_run(5), "a results folder must be text .* got 5"),
+        (lambda f, p: supple.write_report(None), "a results folder must be text .* got None"),
+        (lambda f, p: supple.write_report(p, 5), "the path of a page must be text .* got 5"),
         (lambda f, p: supple.animate([], p / "a.mp4"), "a film needs at least one frame"),
         (lambda f, p: supple.animate([1, 2], p / "a.mp4"), "a film needs at least one frame"),
-        (lambda f, p: supple.animate(f, p / "a.avi"), "a film is a file that ends with .mp4 or .gif"),
+        (lambda f, p: supple.animate(f, p / "a.avi"), "a film must be a file that ends with .mp4 or .gif"),
         (lambda f, p: supple.animate(f, p / "a.mp4", fps=0), "fps must lie between"),
         (lambda f, p: supple.load_run(p / "nowhere"), "there is no results folder"),
         (lambda f, p: supple.write_report(p), "has no report.json"),
@@ -231,7 +231,7 @@ def test_residual_field_is_refused_for_substeps_before_the_run(tmp_path):
     ]
     ended = CliRunner().invoke(app, arguments)
     assert ended.exit_code == 2
-    assert "cannot be colored by residual" in ended.stderr
+    assert "field='residual' is not available" in ended.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -19,12 +19,12 @@ MISTAKES = {
     "unknown key": ("grvity = [0, 0, 0]\n" + PINNED, "grvity: unknown key; did you mean 'gravity'?"),
     "wind on an equilibrium": (
         PINNED + "[[wind]]\nvelocity = [1, 0, 0]",
-        "wind[0]: The wind that blows on 'cube' has no equilibrium; make the scene dynamic with quasistatic "
-        "= false and",
+        "wind[0]: Wind on 'cube' is not supported in equilibria; make the scene dynamic with quasistatic "
+        "= false, and",
     ),
     "grid on an equilibrium": (
         PINNED + '[contact]\nmethod = "grid"',
-        'contact: method = "grid" is for motions, quasistatic = false; an',
+        'contact: method = "grid" needs a motion, quasistatic = false; use',
     ),
     "unknown deep key": (
         pinned(poisson="poison"),
@@ -39,7 +39,7 @@ MISTAKES = {
         "gravity: got 'down'; it should be a list. ",
     ),
     "wrong number": ("gravity = [0, true, 0]\n" + PINNED, "gravity[1]: got True; it should be a number"),
-    "wrong count": ("gravity = [0, 1]\n" + PINNED, "gravity: got [0, 1]; it should have 3 items, and has 2"),
+    "wrong count": ("gravity = [0, 1]\n" + PINNED, "gravity: got [0, 1]; it should have 3 items, but has 2"),
     "not a whole number": ("frames = 1.5\n" + PINNED, "frames: got 1.5; it should be a whole number"),
     "not a table": (
         SOLID.replace("{ block = { cells = [2, 2, 2] } }", '"block"'),
@@ -152,11 +152,11 @@ MISTAKES = {
     ),
     "option of another contact": (
         PINNED + '[contact]\nmethod = "weak"\nseparate_initial = true',
-        "contact: separate_initial is for contact by a \"barrier\", and this is 'weak'",
+        "contact: separate_initial is only for the contact method \"barrier\", and the method is 'weak'",
     ),
     "thickness of a grid": (
         "quasistatic = false\n" + PINNED + '[contact]\nmethod = "grid"\nthickness = 0.1',
-        'contact: thickness is for contact by a "weak" or "barrier", and this is \'grid\'',
+        'contact: thickness is only for the contact method "weak" or "barrier", and the method is \'grid\'',
     ),
     "step across cells": (
         "quasistatic = false\n" + PINNED + '[contact]\nmethod = "grid"\ncfl = 1e9',
@@ -168,7 +168,7 @@ MISTAKES = {
     ),
     "obstacle that falls in an equilibrium": (
         PINNED + "[[obstacle]]\nshape = { sphere = { radius = 0.2, center = [1, 3, 0.5] } }\nmass = 1",
-        "obstacle: Obstacle 'obstacle0' has a mass, and falls in time",
+        "obstacle: Obstacle 'obstacle0' has a mass, so it moves in time",
     ),
     "obstacle that is stretched": (
         PINNED
@@ -182,7 +182,7 @@ MISTAKES = {
     ),
     "friction of nobody": (
         PINNED + '[[contact.friction_pair]]\nbodies = ["cube", "ball"]\nfriction = 0.5',
-        "contact.friction_pair: There is no body 'ball' for friction; there are 'cube'",
+        "contact.friction_pair: There is no body 'ball' for a friction pair; there are 'cube'",
     ),
     "bodies in each other": (
         "gravity = [0, 0, 0]\n"
@@ -194,7 +194,7 @@ MISTAKES = {
     "pressure in an open sheet": (
         SHEET + "[[pressure]]\npressure = 10",
         "pressure: The pressure on 'sheet' needs a closed surface, or one whose edges are pinned: 4 vertices "
-        "of its open edges are free, for example vertex 1. Close it, pin them, or take a [[traction]] with "
+        "of its open edges are free, for example vertex 1. Close it, pin them, or use a [[traction]] with "
         "following = true, whose surface may be open.",
     ),
     "wrong stiffness": (
@@ -216,7 +216,7 @@ MISTAKES = {
     ),
     "option of another solver": (
         PINNED + '[solver]\nacceleration = "sor"',
-        'solver.acceleration: is no option of hybrid, but one of others: write method = "pbng" beside it',
+        'solver.acceleration: is not an option of hybrid, but of others: add method = "pbng"',
     ),
     "option of a part": (
         PINNED + '[solver]\nmethod = "pbng"\nacceleration = "sor"\nomega = 1.5',
@@ -263,5 +263,5 @@ MISTAKES = {
         PINNED + '[initial]\nscramble = { seed = 1 }\nflatten = { axis = "x" }',
         "initial: must name exactly one of scramble, flatten",
     ),
-    "not TOML": ("gravity = [0, 0\n" + PINNED, "this is not TOML:"),
+    "not TOML": ("gravity = [0, 0\n" + PINNED, "not valid TOML:"),
 }

@@ -58,7 +58,7 @@ def test_invalid_attachments_are_refused():
     scene, upper, lower = blocks()
     with pytest.raises(SceneError, match="binds a body to another body or to fixed points"):
         scene.attach(lower.where([0]), upper, stiffness=1, at=POINTS)
-    with pytest.raises(SceneError, match="with at= there are none to choose"):
+    with pytest.raises(SceneError, match="cannot be combined with at="):
         scene.attach(lower, upper, stiffness=1, at=POINTS, within=0.1)
     with pytest.raises(SceneError, match="must be points"):
         scene.attach(lower, upper, stiffness=1, at=[[1, 2]])

@@ -51,7 +51,7 @@ def test_force_on_a_region_and_on_cloth():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (np.ones((3, 3)), r"one vector \(3,\) or one for each of its 10 cells"),
+        (np.ones((3, 3)), r"one vector \(3,\), or one for each of its 10 cells"),
         ((0, np.nan, 0), "force per volume"),
         ("pul", "pul"),
     ],
@@ -61,7 +61,7 @@ def test_mistakes_are_reported(given, sentence):
     with pytest.raises(ValueError, match=sentence):
         scene.add_body_force(body, given)
     for part in (body.where(lambda X: X[:, 0] > 1), "solid0"):
-        with pytest.raises(SceneError, match="acts on a whole body or a region of one"):
+        with pytest.raises(SceneError, match="needs a body, or a region of one"):
             scene.add_body_force(part, (0, 0, 1.0))
 
 

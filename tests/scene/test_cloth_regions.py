@@ -89,7 +89,7 @@ def test_regions_move_and_are_drawn(tmp_path):
 @pytest.mark.parametrize(
     ("regions", "sentence"),
     [
-        ({"seam": STIFF}, "Regions are a list of supple.scene.Region"),
+        ({"seam": STIFF}, "Regions must be a list of supple.scene.Region"),
         (
             [supple.scene.Region("a", [0, 1], STIFF), supple.scene.Region("b", [1], STIFF)],
             "share 1 triangles, for example 1",
@@ -114,7 +114,7 @@ def test_invalid_regions_of_cloth_are_refused(regions, sentence):
 
 
 def test_fabrics_refuse_regions():
-    with pytest.raises(supple.SceneError, match="A fabric is of one material"):
+    with pytest.raises(supple.SceneError, match="A fabric has one material"):
         strip(fabric_of(invented_fabric(), "twill"), [supple.scene.Region("a", [0], STIFF)], "uv")
 
 

@@ -98,7 +98,7 @@ def test_all_mistakes_of_cloth_are_reported_at_once(written):
     with pytest.raises(supple.scene.SceneFileError) as refused:
         supple.load_scene(written("twill", text))
     message = str(refused.value)
-    assert "a fabric resists bending by itself" in message.lower()
+    assert "a fabric includes its bending resistance" in message.lower()
     assert "flat at rest, with its threads along x and y" in message
     text = SCENE.replace("fabric =", "membrane = { stvk = { young = 1e5, poisson = 0.3 } }\nfabric =")
     with pytest.raises(supple.scene.SceneFileError, match="it has both"):

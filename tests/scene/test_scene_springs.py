@@ -156,7 +156,7 @@ def test_scene_files_with_springs(tmp_path):
             r"spring\[1\].to.solid: there is no (solid|body) 'low'",
         ),
         (("[2, 3] }", "[2, 3, 4] }"), r"spring\[1\]: .*2 of 'upper' and 3 of 'lower'"),
-        (("points = [[0, 3, 0]]", "points = []"), r"spring\[0\]: .*to one point"),
+        (("points = [[0, 3, 0]]", "points = []"), r"spring\[0\]: .*one point"),
         (("to = { points = [[0, 3, 0]] }\n", ""), r"spring\[0\].to.*missing"),
     ],
 )
@@ -180,7 +180,7 @@ def test_mistakes_in_files_are_named(tmp_path, change, sentence):
         (lambda s, a, b: s.add_springs(a, [(0, 0, 0)] * 5, stiffness=1), r"\(27, 3\)"),
         (
             lambda s, a, b: s.add_springs(a.where([3]), a.points[3], stiffness=1, rest_length=1),
-            "vertex 3 of 'upper' are in one place",
+            "vertex 3 of 'upper' coincide",
         ),
         (lambda s, a, b: s.add_springs(a, hanging().bodies[0], stiffness=1), "another scene"),
     ],

@@ -51,7 +51,7 @@ def test_render_surface_may_have_a_separate_scale_and_position(write, tmp_path):
         (SURFACE, "solid[0].render: the environment variable SHAPES is not set"),
         (
             SOLID.replace("} }", "}, edge_length = 0.1 }", 1),
-            "solid[0].mesh: edge_length is for a surface file",
+            "solid[0].mesh: edge_length is only for surface files",
         ),
         (SOLID + 'render = { file = "ball.mesh" }', "solid[0].render: "),
         (SOLID + 'render = { file = "nowhere.obj" }', "solid[0].render: There is no surface file"),

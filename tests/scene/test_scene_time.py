@@ -200,4 +200,4 @@ def test_dynamic_settings_are_refused_in_quasistatic_scenes(tmp_path):
     with pytest.raises(SceneFileError) as caught:
         load_scene(write(tmp_path, text))
     for name in ("substeps", "damping", "solid[0].velocity", "solid[0].angular_velocity"):
-        assert f"{name}: means nothing in a quasistatic scene" in str(caught.value)
+        assert f"{name}: has no effect in a quasistatic scene" in str(caught.value)

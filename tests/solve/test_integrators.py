@@ -6,7 +6,7 @@ from problems import face
 
 import supple
 from supple.io.frames import SavedFrame, read_frame, write_frame
-from supple.io.saved_bodies import joined
+from supple.io.saved_bodies import concatenate_bodies
 from supple.problem import Problem
 from supple.solve.integrators import INTEGRATORS, RULES
 from supple.solvers import SOLVERS
@@ -162,20 +162,20 @@ def test_pinned_vertices_have_the_velocity_of_their_motion():
 
 @pytest.mark.parametrize("integrator", RULES)
 def test_methods_and_scenes_without_smooth_forces_are_refused(integrator):
-    with pytest.raises(ValueError, match="pbd makes constraints vanish"):
+    with pytest.raises(ValueError, match="hard constraints of pbd"):
         list(supple.simulate(bar(integrator), solver="pbd", max_iterations=2))
-    with pytest.raises(ValueError, match="xpbd makes constraints vanish"):
+    with pytest.raises(ValueError, match="hard constraints of xpbd"):
         list(supple.simulate(bar(integrator), solver=supple.XPBD(compliant=False), max_iterations=2))
     scene = bar(integrator)
     scene.add_obstacle(supple.Plane(point=(0, -1, 0)))
-    with pytest.raises(ValueError, match="of contact are not"):
+    with pytest.raises(ValueError, match="does not support contact"):
         list(supple.simulate(scene, solver="pbng", max_iterations=2))
     scene = bar(integrator)
     scene.add_traction(scene.bodies[0].where(face(1, 1)), 1.0, following=True)
-    with pytest.raises(ValueError, match="does not know tractions that follow their surface"):
+    with pytest.raises(ValueError, match="does not support tractions that follow their surface"):
         list(supple.simulate(scene, solver="pbng", max_iterations=2))
     viscous = bar(integrator, viscosity=supple.KelvinVoigt(shear_viscosity=10.0))
-    with pytest.raises(ValueError, match="not for materials that flow"):
+    with pytest.raises(ValueError, match="does not support plastic or viscous"):
         list(supple.simulate(viscous, solver="pbng", max_iterations=2))
 
 
@@ -259,7 +259,7 @@ def test_steps_after_an_unsolved_step_have_not_converged(integrator):
         assert supple.Outcome.UNSOLVED_BEFORE in later
         assert supple.Outcome.CONVERGED not in later
         assert not any(report.ok for report in reports[first:])
-        sentence = f"the step at {(first + 1) * 0.02:.6g} s was not solved"
+        sentence = f"the step at {(first + 1) * 0.02:.6g} s did not converge"
         assert all(sentence in str(r) for r in reports[first:] if r.outcome is supple.Outcome.UNSOLVED_BEFORE)
         stepper.state = begun
         again = stepper.step()
@@ -327,7 +327,7 @@ def test_state_records_its_unsolved_step(integrator, tmp_path):
     lost = next(supple.simulate(scene, solver="pbng", max_iterations=1, tolerance=1e-6))
     assert not lost.report.ok
     saved = SavedFrame(lost.positions, lost.velocities, 1, lost.time, lost.state)
-    write_frame(tmp_path, saved, joined(scene.bodies))
+    write_frame(tmp_path, saved, concatenate_bodies(scene.bodies))
     state = read_frame(tmp_path, 1).state
 
     def outcomes(start, **options):

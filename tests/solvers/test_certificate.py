@@ -190,7 +190,7 @@ def test_limits_take_precedence_over_the_position_tolerance():
     timed = supple.equilibrium(bar(), solver=PBNG(), time_limit=1e-3).report
     assert timed.outcome is Outcome.TIME_LIMIT
     assert timed.error_estimate is None
-    assert any("time limit ended before" in note for note in timed.notes)
+    assert any("time limit was reached before" in note for note in timed.notes)
     assert not any("time limit" in note for note in report.notes)
 
 

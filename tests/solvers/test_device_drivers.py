@@ -279,7 +279,9 @@ def test_failed_stepper_member_does_not_affect_the_others():
 
 def test_batched_steppers_beyond_memory_are_refused(fake_device, monkeypatch):  # noqa: F811
     monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 1)
-    with pytest.raises(ValueError, match=r"4 copies need about .* GB on the device, which has 0.0 GB free"):
+    with pytest.raises(
+        ValueError, match=r"batch_size=4 needs about .* GB on the device, which has 0.0 GB free"
+    ):
         supple.Stepper(swinging(), 0.02, batch_size=4, device="cuda")
 
 

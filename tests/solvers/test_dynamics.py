@@ -162,7 +162,7 @@ def test_quasistatic_argument_overrides_the_scene():
         ({"dt": -1.0}, "dt must be positive"),
         ({"frames": 0}, "frames must be a whole number of at least 1"),
         ({"substeps": 0}, "substeps must be a whole number of at least 1"),
-        ({"tolerance": None}, "nothing says when to stop"),
+        ({"tolerance": None}, "no termination criterion"),
     ],
 )
 def test_wrong_calls_are_refused_immediately(options, message):

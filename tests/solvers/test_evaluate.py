@@ -178,7 +178,7 @@ def test_wrong_calls_are_refused(case):
 
 
 def test_model_without_scene_is_refused():
-    with pytest.raises(TypeError, match="a scene is needed"):
+    with pytest.raises(TypeError, match="needs a scene"):
         supple.evaluate("scene.toml", TET.points)
     with pytest.raises(ValueError, match="no bodies"):
         supple.evaluate(supple.Scene(), TET.points)

@@ -382,7 +382,7 @@ def test_results_have_positions_by_body():
         ({"tolerance": 0.0}, "tolerance must lie between 0 and 1"),
         ({"tolerance": 1.0}, "tolerance must lie between 0 and 1"),
         ({"tolerance": math.nan}, "tolerance must lie between 0 and 1"),
-        ({"tolerance": None}, "nothing says when to stop"),
+        ({"tolerance": None}, "no termination criterion"),
         ({"max_iterations": 0}, "max_iterations must be a whole number of at least 1"),
         ({"time_limit": 0.0}, "time_limit must be positive"),
         ({"time_limit": math.inf}, "time_limit must be positive and finite"),

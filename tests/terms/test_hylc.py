@@ -415,7 +415,7 @@ def test_scenes_with_cloth_of_fabrics():
 
 
 def test_invalid_fabric_options_are_refused():
-    with pytest.raises(supple.SceneError, match="leave bending out"):
+    with pytest.raises(supple.SceneError, match="omit bending"):
         woven_scene(fabric(), bending=supple.HingeBending(1e-5))
     points, triangles = sheet(2)
     scene = supple.Scene()

@@ -6,7 +6,7 @@ from problems import PRECISIONS, cantilever, face, material
 
 import supple
 from supple.io.frames import SavedFrame, read_frame, write_frame
-from supple.io.saved_bodies import joined
+from supple.io.saved_bodies import concatenate_bodies
 from supple.problem import Problem
 from supple.scene import SceneError, load_scene
 
@@ -153,7 +153,7 @@ def test_motion_resumed_from_file_is_bitwise_identical(name, precision, tmp_path
     assert len(uninterrupted[1].state.history)
     last = uninterrupted[1]
     saved = SavedFrame(last.positions, last.velocities, last.index, last.time, last.state)
-    write_frame(tmp_path, saved, joined(scene.bodies))
+    write_frame(tmp_path, saved, concatenate_bodies(scene.bodies))
     start = read_frame(tmp_path, 2).state
     parts = list(supple.simulate(scene, solver=name, initial=start, first_frame=3, **options))
     for actual, expected in zip(parts, uninterrupted[2:], strict=True):

@@ -74,8 +74,7 @@ class BatchFrame:
         ended = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
         title = f"BatchFrame {self.index} at {self.time:.6g} s"
         return (
-            f"<{title}: {pluralize(len(self), 'copy', 'copies')} of {self.model.vertices:,} vertices, "
-            f"{ended}>"
+            f"<{title}: {pluralize(len(self), 'batch member')} of {self.model.vertices:,} vertices, {ended}>"
         )
 
 
@@ -115,7 +114,7 @@ class BatchedStates:
         return self._time_loop.advance(forces, pins)
 
     def last_steps(self) -> list[Step | None]:
-        """Last step per batch member, or None."""
+        """`Step` of the last time step of each batch member; None before the first step."""
         return self._time_loop.last_steps()
 
     @property
@@ -173,7 +172,7 @@ class SequentialStates:
         return reports
 
     def last_steps(self) -> list[Step | None]:
-        """Last step per batch member, or None."""
+        """`Step` of the last time step of each batch member; None before the first step."""
         return self._steps
 
 
@@ -190,8 +189,8 @@ def make_batch_problem(model: Model, precision: str, batch_size: int, solver: So
     needed, free = batch_size * bytes_per_member(model, precision, solver), free_memory()
     if needed > free:
         raise ValueError(
-            f"{batch_size:,} copies need about {needed / 1e9:.1f} GB on the device, which has "
-            f"{free / 1e9:.1f} GB free; take fewer, or precision='float32'"
+            f"batch_size={batch_size:,} needs about {needed / 1e9:.1f} GB on the device, which has "
+            f"{free / 1e9:.1f} GB free; use a smaller batch_size, or precision='float32'"
         )
     evolves = any(evolving_parameters(model))
     problem = Problem(model, precision, device=make_device("cuda", model, batch_size), varied=evolves)

@@ -68,7 +68,9 @@ class Trial:
         if self.report is None:
             return "not run yet" if self.error is None else f"not run, {self.error}"
         done = pluralize(self.report.iterations, "iteration")
-        return f"{self.report.ending}, relative residual {self.report.relative_residual:.2e} after {done}"
+        return (
+            f"{self.report.short_outcome}, relative residual {self.report.relative_residual:.2e} after {done}"
+        )
 
 
 @dataclass
@@ -144,13 +146,12 @@ def compare(
     file, scene = scene if isinstance(scene, SceneFile) else None, scene_of(scene)
     trials = _make_trials(solvers)
     until, unlimited = get_limits(options, file), StopCriteria(max_iterations=DEFAULT_ITERATIONS)
-    stops = [until.completed(trial.solver, otherwise=unlimited) for trial in trials]
+    stops = [until.with_defaults(trial.solver, otherwise=unlimited) for trial in trials]
     check_integer("frame", frame)
     model = build_model(scene)
     if model.grid is not None:
         raise ValueError(
-            'compare solves one step of the vertices, and contact="grid" has those of nodes; compare motions '
-            "by simulate, or take another contact"
+            'compare does not support contact="grid"; run simulate with each solver, or use another contact'
         )
     if initial is None and file is not None:
         initial = file.initial_positions(model)
@@ -163,7 +164,7 @@ def compare(
     if progress is not None:
         progress(0, len(trials))
     for done, (trial, stop) in enumerate(zip(trials, stops, strict=True), 1):
-        where = backend.suited_to(trial.solver)
+        where = backend.fallback_for(trial.solver)
         if where not in problems:
             problems[where] = make_problem(model, scene.quasistatic, where)
             check_float_range(model, where.precision, None if scene.quasistatic else scene.dt)

@@ -61,16 +61,16 @@ def _check_pairs(pairs: Any, n: int) -> np.ndarray:
     vertices = np.asarray(pairs)
     if vertices.size == 0:
         return np.empty((0, 2), np.int32)
-    expected = f"springs are pairs of vertices: whole numbers (m, 2) from 0 to {n - 1}"
+    expected = f"springs must be pairs of vertices: whole numbers (m, 2) from 0 to {n - 1}"
     if vertices.dtype.kind not in "iu" or vertices.ndim != 2 or vertices.shape[1] != 2:
         raise ValueError(f"{expected}, got {format_value(pairs)}")
     if vertices.min() < 0 or vertices.max() >= n:
-        raise ValueError(f"{expected}, got some from {vertices.min()} to {vertices.max()}")
+        raise ValueError(f"{expected}, got numbers from {vertices.min()} to {vertices.max()}")
     loops = np.flatnonzero(vertices[:, 0] == vertices[:, 1])
     if len(loops):
         k = int(loops[0])
         raise ValueError(
-            f"a spring has two different ends, but both of spring {k} are vertex {vertices[k, 0]}"
+            f"the ends of a spring must differ, but both ends of spring {k} are vertex {vertices[k, 0]}"
         )
     return vertices.astype(np.int32)
 
@@ -80,7 +80,7 @@ def _broadcast_numbers(name: str, values: Any, count: int, limit: float) -> np.n
     numbers = to_floats(values)
     if numbers.shape not in ((), (count,)):
         raise ValueError(
-            f"{name} must be a number or one for each of the {count} springs, got {format_value(values)}"
+            f"{name} must be one number, or one for each of the {count} springs, got {format_value(values)}"
         )
     if not np.all((numbers >= 0) & (numbers <= limit)):  # NaN fails as well
         raise ValueError(f"{name} must lie between 0 and {limit:g}, got {format_value(values)}")

@@ -175,7 +175,7 @@ class BatchSolver:
                 reports[member] = self._solve_along_path(member, c, reports[member])
         if self._batched:
             for report in reports:
-                report.notes.append(f"solved together with {self._problem.batch_size - 1} others")
+                report.notes.append(f"solved in a batch with {self._problem.batch_size - 1} others")
         return self._problem, chunk, reports
 
     def _solve_along_path(self, member: int, c: Conditions, failed: Report) -> Report:

@@ -12,7 +12,7 @@ from supple.ordering import batch_tied_groups, color_elements, color_vertices
 from supple.ordering.element_batches import color_groups, element_groups
 from supple.scene import Body, Ramp, Scene, SceneFile, build_model
 from supple.scene.bodies import cell_counts
-from supple.scene.constraints.pins import Pin, holds
+from supple.scene.constraints.pins import Pin, describe_directions
 from supple.scene.constraints.rigid_support import rigid_motions_left
 from supple.scene.contact_settings import contact_of, intersections, open_on_grid
 from supple.scene.loads.follower_loads import FollowingTraction
@@ -95,7 +95,7 @@ def _pin(pin: Pin) -> dict[str, Any]:
     return {
         "body": pin.on.body.name,
         "vertices": len(pin.on),
-        "holds": holds(pin.directions),
+        "holds": describe_directions(pin.directions),
         "moving": pin.motion is not None,
     }
 
@@ -131,10 +131,10 @@ def _describe_varying(each: VaryingParameter) -> dict[str, Any]:
 
 
 def _ramp(ramp: Any) -> Any:
-    """Ramp times and fractions; a sentence for functions, None without ramp."""
+    """Times and fractions of a ramp as plain values; text for a function of time, None without a ramp."""
     if isinstance(ramp, Ramp):
         return {"times": list(ramp.times), "fractions": list(ramp.fractions)}
-    return None if ramp is None else "a function of the time"
+    return None if ramp is None else "a function of time"
 
 
 def _body(body: Body, worst: int) -> dict[str, Any]:

@@ -159,7 +159,7 @@ class Result:
         """One line; `print` also shows the report."""
         report = self.report
         return (
-            f"<{self._title()}: {report.ending}, {len(self.positions):,} vertices, relative residual "
+            f"<{self._title()}: {report.short_outcome}, {len(self.positions):,} vertices, relative residual "
             f"{report.relative_residual:.2e} after {report.iterations:,} iterations of {report.solver}>"
         )
 
@@ -335,7 +335,10 @@ def simulate(
         request = replace(request, stop=add_position_tolerance(request.stop, options, request.file))
     frames = check_integer("frames", scene.frames if frames is None else frames)
     if isinstance(initial, State) and velocities is not None:
-        raise ValueError("a state has its own velocities; give either a state as initial, or velocities")
+        raise ValueError(
+            "the state given as initial has velocities of its own; omit velocities, or give positions "
+            "as initial"
+        )
     first = check_integer("first_frame", first_frame)
     return _frames(request, schedule, frames, initial, velocities, first, record_history, callback)
 

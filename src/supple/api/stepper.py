@@ -99,7 +99,7 @@ class StepInputs:
     def states(self, given: State | Sequence[State]) -> list[State]:
         """Check states, one per batch member, and round them to the working precision."""
         expected = "a supple.State" if self.batch_size is None else f"a list of {self.batch_size} states"
-        what = f"the state of this stepper is {expected}, as stepper.state gives it"
+        what = f"the state of this stepper must be {expected}, such as stepper.state"
         states = [given] if isinstance(given, State) else list(iterate_argument(given, what))
         if not all(isinstance(state, State) for state in states):
             raise TypeError(f"{what}; got {format_value(given)}")
@@ -116,14 +116,14 @@ class StepInputs:
         """Check the indices of selected batch members."""
         chosen = np.asarray(members)
         if self.batch_size is None:
-            raise ValueError("this stepper has no batch; reset() without members starts it again")
+            raise ValueError("this stepper has no batch_size; call reset() without members")
         if (
             chosen.ndim != 1
             or (chosen.size and chosen.dtype.kind not in "iu")
             or not np.all((chosen >= 0) & (chosen < self.batch_size))
         ):
             raise ValueError(
-                f"members are numbers from 0 to {self.batch_size - 1}, got {format_value(members)}"
+                f"members must be numbers from 0 to {self.batch_size - 1}, got {format_value(members)}"
             )
         return [int(k) for k in chosen]
 
@@ -214,7 +214,7 @@ class Stepper:
         self.reset()
 
     def __repr__(self) -> str:
-        of = "" if self.batch_size is None else f"{pluralize(self.batch_size, 'copy', 'copies')} of "
+        of = "" if self.batch_size is None else f"{pluralize(self.batch_size, 'batch member')} of "
         return (
             f"<Stepper at {self.time:.6g} s after {pluralize(self.index, 'step')}: "
             f"{of}{self.model.vertices:,} vertices, {self._request.solver.name}>"
@@ -408,9 +408,13 @@ class Stepper:
                 rest length.
         """
         if not self._springs:
-            raise ValueError("this stepper has no room for springs: make it with Stepper(..., springs=100)")
+            raise ValueError(
+                "this stepper has no capacity for springs: create it with Stepper(..., springs=100)"
+            )
         if rest_length is None and self.batch_size is not None:
-            raise ValueError("the copies are not alike: give the springs a rest_length")
+            raise ValueError(
+                "with batch_size, springs need an explicit rest_length, because the batch members differ"
+            )
         current = self.model.rest if self.batch_size is not None else self.positions
         term = make_springs(self.model, pairs, stiffness, rest_length, current)
         check_float_range(replace(self.model, terms=(term,)), str(self._problem.dtype))
@@ -421,12 +425,14 @@ class Stepper:
         """Advance by one step and return the reports; failed batch members must be reset first."""
         if self._failed:
             which = (
-                "" if self.batch_size is None else f" of copies {', '.join(map(str, sorted(self._failed)))}"
+                ""
+                if self.batch_size is None
+                else f" of batch members {', '.join(map(str, sorted(self._failed)))}"
             )
             again = "reset()" if self.batch_size is None else f"reset(members={sorted(self._failed)})"
             raise RuntimeError(
-                f"The last step{which} failed: the forces became infinite or NaN. Start again with {again}, "
-                "or go back by setting the state to an earlier one; smaller steps or forces may help."
+                f"The last step{which} failed: the forces became infinite or NaN. Call {again}, or "
+                "assign an earlier state; smaller steps or forces may help."
             )
         self._warn_changed_gravity()
         external = self._inputs.forces(forces)
@@ -440,8 +446,9 @@ class Stepper:
         now = tuple(np.ravel(self.scene.gravity).tolist())
         if now != self._gravity:
             log.warning(
-                "scene.gravity is %s now and was %s when this Stepper was made, which goes on with that: "
-                "make a new Stepper, let gravity_ramp change its size, or pass forces to step()",
+                "scene.gravity is %s now and was %s when this Stepper was created; the change has "
+                "no effect. Create a new Stepper, change the magnitude with gravity_ramp, or pass "
+                "forces to step()",
                 now,
                 self._gravity,
             )

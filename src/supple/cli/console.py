@@ -170,7 +170,7 @@ def drop_closed_streams() -> None:
 def folder(text: str) -> Path:
     """Parse a folder name; an empty name, which would mean the working directory, is rejected."""
     if not text.strip():
-        raise typer.BadParameter("the name of the folder is empty; '.' is the one that you are in.")
+        raise typer.BadParameter("the name of the folder is empty; '.' is the working directory.")
     return Path(text)
 
 
@@ -223,7 +223,8 @@ def parse_seconds(text: str) -> float:
     except ValueError:
         pass
     raise ValueError(
-        f"a time is a number of seconds or has a unit, such as '2 s', '500 ms' or '1 min'; got {text!r}"
+        "a time must be a number of seconds, or have a unit, such as '2 s', '500 ms' or '1 min'; "
+        f"got {text!r}"
     )
 
 

@@ -163,9 +163,9 @@ class RunProgress(_Bar):
         self._seconds += report.seconds
         if self._in_lines and self.frames > 1:
             self._last_line_time = perf_counter()
-            errors.print(f"frame {self.done}/{self.frames}: {_brief(report)}{self._outlook()}")
+            errors.print(f"frame {self.done}/{self.frames}: {_brief(report)}{self._estimated_time_left()}")
 
-    def _outlook(self) -> str:
+    def _estimated_time_left(self) -> str:
         """Estimated remaining time after the first frame, if it is long."""
         seconds_left = (self.frames - self.done) * self._seconds
         return (
@@ -248,7 +248,7 @@ def _format_iteration(info: IterationInfo) -> str:
 def _brief(report: Report) -> str:
     """One-line result: converged, 12 iterations, relative residual 8.1e-05, 0.3 s"""
     return (
-        f"{report.ending}, {pluralize(report.iterations, 'iteration')}, "
+        f"{report.short_outcome}, {pluralize(report.iterations, 'iteration')}, "
         f"relative residual {report.relative_residual:.1e}, {format_duration(report.seconds)}"
     )
 

@@ -65,7 +65,7 @@ def _remarks(manifest: dict[str, Any]) -> list[Text]:
         if trial["error"] is None and trial["precision"] != manifest["precision"]
     ]
     if other:
-        remarks.append(Text(f"{', '.join(other)} ran in float64, which is the only precision it has."))
+        remarks.append(Text(f"{', '.join(other)} ran in float64, the only precision it supports."))
     return remarks
 
 

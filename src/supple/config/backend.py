@@ -40,16 +40,16 @@ class Backend:
         check_choice("precision", self.precision, PRECISIONS)
         check_thread_count(self.threads)
 
-    def refuse_absent(self) -> None:
-        """Check that packages for the device are installed.
+    def check_available(self) -> None:
+        """Check that the device is available.
 
         Raises:
             ValueError: The device is not available.
         """
         check_device(self.device)
 
-    def suited_to(self, solver: Solver) -> Backend:
-        """Replace device or precision if the solver does not support it.
+    def fallback_for(self, solver: Solver) -> Backend:
+        """Backend for a solver: device or precision are replaced if the solver does not support them.
 
         Args:
             solver: Solver.

@@ -54,19 +54,19 @@ class StopCriteria:
             check_number("position_tolerance", self.position_tolerance, above=0, below=1)
 
     @property
-    def open(self) -> bool:
-        """True if there is no limit."""
+    def is_unlimited(self) -> bool:
+        """True if no criterion is set."""
         return self == StopCriteria()
 
-    def completed(self, solver: Solver, otherwise: StopCriteria | None = None) -> StopCriteria:
-        """Add the solver's own iterations, or a default, to open criteria.
+    def with_defaults(self, solver: Solver, otherwise: StopCriteria | None = None) -> StopCriteria:
+        """Fill in a missing limit: the solver's own iterations, otherwise the given criteria.
 
         Args:
             solver: Solver, whose `iterations` replace a missing iteration limit.
             otherwise: Criteria if there is still no limit; the default tolerance unless given.
 
         Returns:
-            The completed criteria.
+            The criteria with at least one limit.
         """
         own = self if self.max_iterations is not None else replace(self, max_iterations=solver.iterations)
-        return (otherwise or StopCriteria(DEFAULT_TOLERANCE)) if own.open else own
+        return (otherwise or StopCriteria(DEFAULT_TOLERANCE)) if own.is_unlimited else own

@@ -80,7 +80,10 @@ class System:
         self.member_of_row = self.assembly.free // max(1, problem.model.vertices // batch_size)
         self.curvature, self.stable = np.full(batch_size, np.inf), np.ones(batch_size, bool)
         if not problem.balance().finite:
-            raise NoGradientError("The gradient does not exist: the forces there are infinite or NaN.")
+            raise NoGradientError(
+                "The gradient does not exist: the forces of this state are infinite or NaN. "
+                "Differentiate a converged result; smaller load steps may help."
+            )
         self._max_stiffness = np.zeros(batch_size)
         np.maximum.at(
             self._max_stiffness, self.member_of_row, 3 * stiffness_of(problem.diagnostics)[self.assembly.free]
@@ -236,9 +239,9 @@ class System:
 def _error_message(solution: SystemSolution) -> str:
     if solution.flat[0]:
         return (
-            "The gradient does not exist: the function changes along a motion that costs no energy, such "
-            "as that of a body that nothing holds, or at a point where it begins to buckle. Pin the body,"
-            " or take a function that does not change along with it."
+            "The gradient does not exist: the function changes along a motion that costs no energy, "
+            "such as the rigid motion of an unsupported body, or a buckling mode at its critical "
+            "load. Pin the body, or use a function that is constant along this motion."
         )
     return (
         f"The gradient could not be computed: {solution.solver} ended with a residual of "

@@ -87,17 +87,17 @@ def gradients(
     """
     if not callable(transform):
         raise TypeError(
-            "transform is a function of a gradient, such as lambda gradient: gradient.gravity; got "
-            + format_value(transform)
+            "transform must be a function of a gradient, such as lambda gradient: gradient.gravity; "
+            "got " + format_value(transform)
         )
     if batch_size is not None:
         check_integer("batch_size", batch_size)
     same = callable(loss) or isinstance(loss, np.ndarray)
     losses: Iterator[Any] = (
-        repeat(loss) if same else iterate_argument(loss, "loss is ∂L/∂x, or one for each result")
+        repeat(loss) if same else iterate_argument(loss, "loss must be ∂L/∂x, or one for each result")
     )
     result_list = iterate_argument(
-        results, "results are a list or an iterator of results, as equilibria gives them"
+        results, "results must be a list or an iterator of results, such as equilibria(...)"
     )
     backend = resolve_backend(options)
     check_callbacks(progress=progress)
@@ -122,7 +122,7 @@ def _pairs(results: Iterator[Any], losses: Iterator[Any]) -> Pairs:
         try:
             own_loss = next(losses)
         except StopIteration:
-            few = f"there are losses for the first {number} results only; give one for each"
+            few = f"loss has values for the first {number} results only; give one for each result"
             raise ValueError(few) from None
         yield result, own_loss
 
@@ -172,7 +172,9 @@ def _gradient_of(
         _make_problem(replace(result, positions=adjoint.positions), backend, known),
         adjoint.report,
     )
-    state = PolishedState(problem, report.relative_residual, report.before, report.steps, report.moved)
+    state = PolishedState(
+        problem, report.relative_residual, report.initial_relative_residual, report.steps, report.moved
+    )
     return problem, assemble_gradient(state, result, adjoint.direct, adjoint.multipliers, report)
 
 

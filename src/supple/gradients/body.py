@@ -123,7 +123,8 @@ class BodyGradient:
         k, first = self._locate()
         if not is_deformed(problem, k):
             raise ValueError(
-                f"{self._body.name!r} is of a fabric, by whose parameters cannot be differentiated yet."
+                f"derivatives with respect to fabric parameters, here of {self._body.name!r}, are "
+                "not available yet."
             )
         term: Any = problem.model.terms[k]
 

@@ -74,8 +74,8 @@ def gradient(result: Result, loss: Loss, **options: Unpack[BackendOptions]) -> G
     """
     if not isinstance(result, Result):
         raise TypeError(
-            "gradient() takes what supple.equilibrium(...) returned, or a frame of supple.simulate(...); "
-            f"got {format_value(result)}"
+            "gradient() needs a result of supple.equilibrium(...), or a frame of "
+            f"supple.simulate(...); got {format_value(result)}"
         )
     backend = resolve_backend(options)
     return gradient_at(polish_timed(lambda: make_problem_at(result, backend)), result, loss)
@@ -124,20 +124,22 @@ def make_report(
     notes, stable = [], bool(system.stable[member])
     if not stable:
         notes.append(
-            "the equilibrium is not stable: in some direction the energy falls, so that a body would leave "
-            "it; the gradient is that of this state nevertheless"
+            "the equilibrium is unstable: the energy decreases in some direction; the gradient is "
+            "that of this state nevertheless"
         )
     if state.relative_residual > EXACT_RESIDUAL:
         notes.append(
-            f"the state is balanced to {state.relative_residual:.1e} only, so that the gradient may be "
-            "off by a part "
-            "of about a thousand times that"
+            f"the relative residual of the state is {state.relative_residual:.1e}; the relative "
+            "error of the gradient may be about a thousand times that"
         )
     if state.grazing:
-        notes.append(f"{state.grazing} vertices hardly touch an obstacle: there the gradient has a jump")
+        notes.append(
+            f"{state.grazing} vertices touch an obstacle with negligible force; the gradient is "
+            "discontinuous there"
+        )
     return GradientReport(
         relative_residual=state.relative_residual,
-        before=state.before,
+        initial_relative_residual=state.initial_relative_residual,
         steps=state.steps,
         moved=state.moved,
         linear_solver=solved.solver,
@@ -237,21 +239,20 @@ class Gradient:
         cloth = [body.name for body in self.model.bodies if body.mesh.corners != 4]
         if cloth:
             raise ValueError(
-                f"The rest shape of cloth cannot be differentiated by yet, and the scene has "
-                f"{comma_list(cloth)}."
+                "Derivatives with respect to the rest shape of cloth are not available yet, and the "
+                f"scene has {comma_list(cloth)}."
             )
         rest_dependent = {term.name: None for term in self.model.terms if term.depends_on_rest}
         if rest_dependent:
             raise NoGradientError(
                 f"The scene has {comma_list(rest_dependent)} that are computed from the rest shape, "
-                f"which cannot be "
-                "differentiated by yet. Attach vertices to vertices or to fixed points without keep_offset, "
-                "and give springs a rest_length."
+                "and these derivatives are not available yet. Attach vertices to vertices or to "
+                "fixed points without keep_offset, and give springs a rest_length."
             )
         if self._sticks:
             raise NoGradientError(
-                "Vertices stick to an obstacle where they are at rest, so that the rest shape cannot be "
-                "differentiated by. Set friction=0 for this obstacle."
+                "Derivatives with respect to the rest shape are not available while vertices stick "
+                "to an obstacle. Set friction=0 for this obstacle."
             )
         total = np.zeros_like(self.positions)
         for tets in self._tets.values():
@@ -287,7 +288,7 @@ class Gradient:
             Derivatives by property, evaluated on access.
 
         Raises:
-            ValueError: The argument is no body of the scene.
+            ValueError: The argument is not a body of the scene.
 
         Example: `supple.gradient(result, result.positions).body(body).young`.
         """
@@ -295,7 +296,7 @@ class Gradient:
             if isinstance(body, Body) and isinstance(own, Body) and body.is_like(own):
                 return BodyGradient(self, own)
         names = comma_list(own.name for own in self.model.bodies)
-        raise ValueError(f"body() takes a body of the scene, which has {names}; got {format_value(body)}")
+        raise ValueError(f"body() needs a body of the scene, which has {names}; got {format_value(body)}")
 
     @property
     def _sticks(self) -> bool:
@@ -312,12 +313,12 @@ class Gradient:
         """m/Δt² λ, derivatives with respect to the inertial prediction x̂ = xₙ + Δt vₙ."""
         if math.isinf(self._dt):
             raise ValueError(
-                "An equilibrium has no step of time that led to it; frames of a motion have one."
+                "initial_positions and initial_velocities need a frame of a motion; this is the "
+                "gradient of an equilibrium."
             )
         if self._step is not None and self._step.history.keys() & {ACCELERATION, EARLIER}:
             raise ValueError(
-                "Gradients by the start of a step are those of backward Euler; steps of second order look "
-                "back to what came before, too: integrator='backward_euler'."
+                "Derivatives with respect to the start of a step need integrator='backward_euler'."
             )
         return self.model.inertia(self._dt)[:, None] * self.forces
 

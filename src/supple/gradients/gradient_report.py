@@ -21,7 +21,7 @@ class GradientReport:
 
     Attributes:
         relative_residual: Relative residual of the state at which it is taken.
-        before: Relative residual before the Newton steps.
+        initial_relative_residual: Relative residual before the Newton steps.
         steps: Number of Newton steps.
         moved: Largest displacement of a vertex by them [m].
         linear_solver, iterations, residual: Solver of the adjoint system, its iterations and |H λ - b|/|b|.
@@ -35,7 +35,7 @@ class GradientReport:
     """
 
     relative_residual: float
-    before: float
+    initial_relative_residual: float
     steps: int
     moved: float
     linear_solver: str
@@ -61,7 +61,7 @@ class GradientReport:
         lines = [
             f"Gradient at a relative residual of {self.relative_residual:.1e}, after "
             f"{pluralize(self.steps, 'Newton step')} "
-            f"from {self.before:.1e}",
+            f"from {self.initial_relative_residual:.1e}",
             f"  {self.linear_solver}: {pluralize(self.iterations, 'iteration')}, residual "
             f"{self.residual:.1e}, "
             f"{self.adjoint_seconds:.3g} s of {self.seconds:.3g} s",

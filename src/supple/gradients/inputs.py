@@ -56,7 +56,7 @@ def parse_inputs(scene: Scene, given: Mapping[str, Any]) -> list[tuple[Input, An
     if not inputs:
         known = ["gravity", "forces", "pins", "density", "rest", "pressures"]
         raise ValueError(
-            f"nothing is given to differentiate by: {comma_list(known)}, or a parameter of a material"
+            f"no input given; pass at least one of {comma_list(known)}, or a parameter of a material"
         )
     return inputs
 
@@ -68,7 +68,7 @@ def _bodies_with(scene: Scene, kind: str) -> list[str]:
     if not owners:
         every = sorted({parameter for parameters in known.values() for parameter in parameters})
         raise ValueError(
-            f"the scene has nothing called {kind!r}; {suggest_name(kind, [*SCENE_INPUTS, 'pins', *every])}"
+            f"the scene has no input {kind!r}; {suggest_name(kind, [*SCENE_INPUTS, 'pins', *every])}"
         )
     return owners
 
@@ -76,14 +76,16 @@ def _bodies_with(scene: Scene, kind: str) -> list[str]:
 def _parse_named(kind: str, value: Any, names: list[str]) -> list[tuple[Input, Any]]:
     if not isinstance(value, Mapping):
         if len(names) != 1:
-            raise ValueError(f"{kind} is for {comma_list(names)}: say for which, {kind}={{name: ...}}")
+            raise ValueError(
+                f"{comma_list(names)} have {kind!r}; name one, such as {kind}={{{names[0]!r}: ...}}"
+            )
         return [(Input(kind, names[0]), value)]
     inputs = []
     for key, one in value.items():
         name = getattr(key, "name", key)
         if name not in names:
             raise ValueError(
-                f"{kind} of {format_value(name)}: there is only that of {comma_list(names) or 'nothing'}"
+                f"{format_value(name)} has no {kind!r}; available for: {comma_list(names) or 'none'}"
             )
         inputs.append((Input(kind, name), one))
     return inputs
@@ -136,8 +138,8 @@ def _transfer_load(load: Load, on: VertexSet) -> Load:
 def _set_pressures(inflations: list[Any], pressures: np.ndarray) -> list[Any]:
     if np.shape(pressures) != (len(inflations),):
         raise SceneError(
-            f"pressures [Pa] must be one for each of the {len(inflations)} that the scene has, shape "
-            f"({len(inflations)},); got shape {np.shape(pressures)}."
+            f"pressures [Pa] must be one for each of the {len(inflations)} pressures of the scene, "
+            f"shape ({len(inflations)},); got shape {np.shape(pressures)}."
         )
     return [
         replace(each, pressure=number(float(p), "pressure [Pa]"))
@@ -180,7 +182,7 @@ def _material(body: Body, own: Mapping[str, np.ndarray]) -> Any:
         material = kind.of_stored(**(body.material._asdict() | values))
     else:
         raise SceneError(
-            f"{comma_list(values)} of {body.name!r} say the same twice; give either the one or the other."
+            f"{comma_list(values)} of {body.name!r} determine the same moduli; give only one kind of them."
         )
     check_parameters(material, body.mesh)
     return material
@@ -188,7 +190,9 @@ def _material(body: Body, own: Mapping[str, np.ndarray]) -> Any:
 
 def _move_mesh(body: Body, rest: np.ndarray) -> TetMesh:
     if not isinstance(body.mesh, TetMesh):
-        raise SceneError(f"The rest shape of {body.name!r} cannot be differentiated by yet: it is cloth.")
+        raise SceneError(
+            f"Derivatives with respect to the rest shape of cloth, here {body.name!r}, are not available yet."
+        )
     stop = body.vertices.stop
     if len(rest) < stop:
         raise SceneError(

@@ -104,7 +104,7 @@ def motion_gradient(
     _check_scene(owner)
     if not callable(loss):
         raise TypeError(
-            f"loss is a function of the number of a frame and its positions, got {format_value(loss)}"
+            f"loss must be a function of a frame number and its positions, got {format_value(loss)}"
         )
     every = check_integer("checkpoints", checkpoints)
     parts = check_integer("substeps", owner.substeps if substeps is None else substeps)
@@ -156,20 +156,20 @@ def _check_scene(scene: Scene) -> None:
     """Raise a NoGradientError for scenes with path dependence beyond positions and velocities."""
     if scene.integrator != "backward_euler":
         raise NoGradientError(
-            f"Only motions by backward Euler can be differentiated yet, not by {scene.integrator}."
+            f"motion_gradient does not support integrator={scene.integrator!r}; use "
+            "integrator='backward_euler'."
         )
     if contact_of(scene.contact).method == "grid":
-        raise NoGradientError(
-            'Motions of bodies that a grid carries cannot be differentiated yet; take contact="none".'
-        )
+        raise NoGradientError('motion_gradient does not support contact="grid"; use contact="none".')
     if scene.winds:
-        raise NoGradientError("Motions in the wind cannot be differentiated yet; take the wind away.")
+        raise NoGradientError("motion_gradient does not support wind; remove it from the scene.")
     if scene.obstacles:
-        raise NoGradientError("Motions against obstacles cannot be differentiated yet; take these away.")
+        raise NoGradientError("motion_gradient does not support obstacles; remove them from the scene.")
     flowing = [body.name for body in scene.bodies if evolving(type(body.material))]
     if flowing:
         raise NoGradientError(
-            f"Motions of materials that flow, {comma_list(flowing)}, cannot be differentiated yet."
+            "motion_gradient does not support plastic or viscous materials; use others for "
+            f"{comma_list(flowing)}."
         )
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from supple.materials import Material, Parameter, is_per_element, table_of
 
-CENTRAL = (-2.0, -1.0, 1.0, 2.0), (1 / 12, -8 / 12, 8 / 12, -1 / 12)
-FORWARD = (0.0, 1.0, 2.0, 3.0), (-11 / 6, 3.0, -1.5, 1 / 3)
+CENTRAL_STENCIL = (-2.0, -1.0, 1.0, 2.0), (1 / 12, -8 / 12, 8 / 12, -1 / 12)
+ONE_SIDED_STENCIL = (0.0, 1.0, 2.0, 3.0), (-11 / 6, 3.0, -1.5, 1 / 3)
 """Offsets, in steps, and weights of finite differences: central of fourth order, and one-sided of third order
 for parameters at a bound."""
 
@@ -62,7 +62,7 @@ def as_given(parameter: Parameter, derivatives: np.ndarray) -> np.ndarray:
 
 
 def _step(material: Material, parameter: Parameter, values: np.ndarray) -> tuple[Any, tuple[Any, Any]]:
-    """Step size for values (m,), a number for a uniform parameter, and the difference stencil."""
+    """Finite-difference step, (m,) or a number for a uniform parameter, and stencil, one-sided at a bound."""
     h = RELATIVE_STEP * np.where(values != 0, np.abs(values), _typical(material, parameter))
     if parameter.kind != "scalar":
         h = np.full_like(h, RELATIVE_STEP * max(1.0, float(np.abs(values).max(initial=0))))
@@ -71,7 +71,7 @@ def _step(material: Material, parameter: Parameter, values: np.ndarray) -> tuple
             h = np.minimum(h, RELATIVE_STEP * np.abs(values - bound))
     low = _is_near(values, parameter.at_least, h)
     high = _is_near(values, parameter.at_most, h)
-    stencil = FORWARD if (low | high).any() else CENTRAL
+    stencil = ONE_SIDED_STENCIL if (low | high).any() else CENTRAL_STENCIL
     h = np.where(high, -h, h)
     return (h if is_per_element(getattr(material, parameter.name)) else float(h[0])), stencil
 

@@ -58,7 +58,7 @@ class PolishedState:
 
     problem: Problem
     relative_residual: float
-    before: float
+    initial_relative_residual: float
     steps: int
     moved: float
     contacts: int = 0
@@ -81,36 +81,35 @@ def check_differentiable(result: Result) -> None:
     """Raise a NoGradientError for effects missing from the Hessian."""
     if result.model.grid is not None:
         raise NoGradientError(
-            "Motions of bodies that a grid carries cannot be differentiated yet: what balances is forces at "
-            'its nodes; take contact="weak" or "none".'
+            'Gradients do not support contact="grid", where forces balance at grid nodes instead of '
+            'vertices; use contact="weak" or "none".'
         )
     if any(isinstance(dynamic_term, GasUpdate) for _, dynamic_term in result.model.dynamic_terms):
         raise NoGradientError(
-            "Chambers whose gas stays inside cannot be differentiated through yet: their pressure changes "
-            "with their volume. Give them a pressure instead."
+            "Gradients do not support sealed chambers, whose pressure changes with their volume. "
+            "Use a constant pressure, sealed=False."
         )
     if any(isinstance(dynamic_term, FollowerForces) for _, dynamic_term in result.model.dynamic_terms):
         raise NoGradientError(
-            "Tractions that turn with their surface cannot be differentiated through yet: they are no "
-            "derivatives of an energy."
+            "Gradients do not support tractions that follow their surface, since these have no "
+            "energy. Use following=False."
         )
     if frictional_terms(result.model):
         raise NoGradientError(
-            "Friction between bodies cannot be differentiated through: its forces are no derivatives of an "
-            "energy."
+            "Gradients do not support friction between bodies, since its forces have no energy. Use "
+            "contact without friction."
         )
     if result.stages and (plastic := plastic_bodies(result)):
         raise NoGradientError(
-            f"Elements of {comma_list(plastic)} flowed in earlier load steps, so that the result depends "
-            f"on its "
-            "path, which cannot be differentiated through yet. Solve with load_steps=1, or take central "
-            "differences of whole solves."
+            f"Elements of {comma_list(plastic)} yielded in earlier load steps, so the result depends "
+            "on its path, and its gradient is not available. Solve with load_steps=1, or use "
+            "central differences of whole solves."
         )
     is_dynamic = result.step is not None and math.isfinite(result.step.dt)
     viscous = [body.name for body in result.model.bodies if getattr(body, "viscosity", ())]
     if is_dynamic and viscous:
         raise NoGradientError(
-            f"Motions of viscous bodies, {comma_list(viscous)}, cannot be differentiated yet."
+            f"Gradients of motions do not support viscosity; remove it from {comma_list(viscous)}."
         )
 
 
@@ -146,8 +145,9 @@ def make_problem_at(result: Result, backend: Backend, known: Problem | None = No
     if step is not None and math.isfinite(step.dt):
         if step.anchor is None:
             raise NoGradientError(
-                "The gradient of a frame of several substeps that was read from a file is not known: the "
-                "file does not say where the last substep began."
+                "The gradient of this frame is not available: with substeps > 1, saved frames do "
+                "not contain the start of the last substep. Differentiate the frame during "
+                "`simulate`, or save with substeps=1."
             )
         problem.set_inertia(step.dt, step.anchor)
     step_time = math.inf if step is None else step.time
@@ -214,9 +214,9 @@ def polish(problem: Problem) -> PolishedState:
     steps, relative_residual = _newton(problem)
     if not relative_residual <= NEWTON_RESIDUAL:
         raise NoGradientError(
-            "There is no equilibrium to take a gradient at: forces are out of balance by "
-            f"{relative_residual:.1e}, "
-            "and neither Newton steps nor the default solver get closer."
+            f"The gradient needs an equilibrium: the relative residual is {relative_residual:.1e}, "
+            "and neither Newton steps nor the default solver reduce it. Solve with a smaller "
+            "tolerance or more load_steps first."
         )
     displacement = float(np.abs(problem.positions - start).max(initial=0.0))
     return PolishedState(problem, relative_residual, before, steps, displacement, contacts, grazing)
@@ -277,11 +277,10 @@ def _check_sliding(problem: Problem) -> None:
         names = problem.model.obstacles.names
         names_in_contact = comma_list({names[k]: None for k in which[slid] if 0 <= k < len(names)})
         raise NoGradientError(
-            f"Friction cannot be differentiated through where vertices have slid, and "
+            "Gradients do not support sliding friction, whose result depends on its path, and "
             f"{pluralize(int(slid.any(axis=0).sum()), 'vertex', 'vertices')} slid along "
-            f"{names_in_contact}: the result "
-            "depends on its path. Set friction=0 for this obstacle, or take central differences of whole "
-            "solves from the same start."
+            f"{names_in_contact}. Set friction=0 for this obstacle, or use central differences of "
+            "whole solves from the same initial state."
         )
 
 

@@ -15,7 +15,7 @@ from supple.io.machine import versions as versions
 from supple.io.results import ComparisonFolder as ComparisonFolder
 from supple.io.results import ResultsFolder as ResultsFolder
 from supple.io.saved_bodies import SavedBody as SavedBody
-from supple.io.saved_bodies import joined as joined
+from supple.io.saved_bodies import concatenate_bodies as concatenate_bodies
 from supple.io.saved_bodies import read_bodies as read_bodies
 from supple.io.saved_bodies import write_data as write_data
 from supple.io.saved_bodies import write_skins as write_skins

@@ -157,10 +157,7 @@ def check_unchanged(path: Path, advice: str) -> None:
     """
     known = read_checksums(path.parent)
     if known is not None and path.name in known.digests and path.exists() and not known.is_intact(path.name):
-        raise ResultsError(
-            f"{path} is damaged: it has changed since it was written, as its checksum in {CHECKSUMS} says; "
-            f"{advice}"
-        )
+        raise ResultsError(f"{path} is damaged: it does not match its checksum in {CHECKSUMS}; {advice}")
 
 
 def _files_in(folder: Path) -> list[Path]:

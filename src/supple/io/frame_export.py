@@ -195,7 +195,7 @@ def save_frames(
         raise ResultsError("the scene has no bodies, so there is nothing to write.")
     if isinstance(frames, Result):
         frames = [frames]
-    frames = iterate_argument(frames, "frames are what simulate() gives, or a list of results")
+    frames = iterate_argument(frames, "frames must be those of simulate(), or a list of results")
     context = ExportContext(scene.bodies, check_positive("dt", scene.dt if dt is None else dt, "s"))
     chosen, target = parse_formats(formats), _make_folder(check_path(output, "a folder to write to"))
     names = parse_quantities(fields)
@@ -228,10 +228,10 @@ def parse_formats(formats: str | Iterable[str]) -> list[Format]:
         else list(iterate_argument(formats, "formats are names"))
     )
     if not all(isinstance(word, str) for word in words):
-        raise ResultsError(f"formats are names such as 'usd,glb'; got {format_value(formats)}.")
+        raise ResultsError(f"formats must be names such as 'usd,glb'; got {format_value(formats)}.")
     names = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
     if not names:
-        raise ResultsError(f"no format is named; there are {', '.join(FORMATS)}.")
+        raise ResultsError(f"no format given; available formats: {', '.join(FORMATS)}.")
     for name in names:
         if name not in FORMATS:
             raise ResultsError(f"there is no format {name!r}; {suggest_name(name, FORMATS)}")
@@ -246,13 +246,17 @@ def open_results(folder: ResultsFolder) -> tuple[range, ExportContext, bool]:
         Indices of the complete frames, the data shared by all frames, and True for a single equilibrium.
     """
     if not folder.path.is_dir():
-        raise ResultsError(f"there is no results folder {folder.path}; `supple run SCENE` makes one.")
+        raise ResultsError(f"there is no results folder {folder.path}; `supple run SCENE` creates one.")
     if not (folder.path / folder.report).exists():
-        raise ResultsError(f"{folder.path} has no report.json, so it is no results folder of `supple run`.")
+        raise ResultsError(
+            f"{folder.path} has no report.json, so it is not a results folder of `supple run`."
+        )
     report = folder.read_report()
     indices = folder.indices(report)
     if 1 not in indices:
-        raise ResultsError(f"{folder.path} has no complete frame yet; `supple run SCENE --resume` goes on.")
+        raise ResultsError(
+            f"{folder.path} has no complete frame yet; `supple run SCENE --resume` continues the run."
+        )
     names = report["scene"]["bodies"]
     for path in (frame_path(folder.path, 1, ".vtu"), folder.path / SKINS, folder.path / DATA):
         check_unchanged(path, "`supple run` with --resume writes it again.")
@@ -279,9 +283,7 @@ def _check_files(folder: Path, index: int, checksums: Checksums | None) -> None:
     for path in paths if checksums is not None else ():
         if checksums is None or path.name not in checksums.digests or checksums.is_intact(path.name):
             continue
-        how = (
-            f"{path} is damaged: it is not what its checksum says; `supple run` with --resume writes it again"
-        )
+        how = f"{path} is damaged: it does not match its checksum; `supple run` with --resume writes it again"
         if path.suffix == ".npz" and path.exists():
             raise FrameError(f"{how}.")
         log.warning("%s", how)
@@ -290,7 +292,7 @@ def _check_files(folder: Path, index: int, checksums: Checksums | None) -> None:
 def _make_folder(output: Path) -> Path:
     """Return a folder, created if necessary."""
     if output.exists() and not output.is_dir():
-        raise ResultsError(f"{output} is a file; name a folder for what is exported.")
+        raise ResultsError(f"{output} is a file; name a folder for the exported files.")
     output.mkdir(parents=True, exist_ok=True)
     return output
 
@@ -324,7 +326,9 @@ def _write(
                 add(with_surfaces if format.obstacles else frame_data)
             del frame_data, with_surfaces, frame  # keeps one frame in memory
         if not any_frame:
-            raise ResultsError("there are no frames to write.")
+            raise ResultsError(
+                "there are no frames to write: pass at least one, or continue the run with --resume."
+            )
     return paths
 
 

@@ -144,7 +144,7 @@ def read_frame(folder: Path, index: int) -> SavedFrame:
     except PermissionError:
         raise
     except FileNotFoundError:
-        raise FrameError(f"{path} is not there; `supple run` with --resume computes it again.") from None
+        raise FrameError(f"{path} is missing; `supple run` with --resume computes it again.") from None
     except (KeyError, OSError, TypeError, ValueError) as error:
         how = "goes back to the frame before it and computes it again" if index else "writes it again"
         raise FrameError(
@@ -158,16 +158,16 @@ def check_frame(folder: Path, index: int, vertices: int, checksums: Checksums | 
     for suffix in (".npz", ".vtu") if checksums is not None else ():
         path = frame_path(folder, index, suffix)
         if not path.exists():
-            raise FrameError(f"{path} is not there.")
+            raise FrameError(f"{path} is missing.")
         if checksums is not None and not checksums.is_intact(path.name):
-            raise FrameError(f"{path} is damaged: it is not what its checksum says.")
+            raise FrameError(f"{path} is damaged: it does not match its checksum.")
     n_vertices = len(read_frame(folder, index).positions)
     if n_vertices != vertices:
         path = frame_path(folder, index, ".npz")
         raise FrameError(f"{path} has the positions of {n_vertices} vertices; the scene has {vertices}.")
     path = frame_path(folder, index, ".vtu")
     if not path.is_file():
-        raise FrameError(f"{path} is no file.")
+        raise FrameError(f"{path} is not a regular file.")
     with open(path, "rb") as file:
         file.seek(max(0, path.stat().st_size - 64))
         if not file.read().rstrip().endswith(b"</VTKFile>"):

@@ -79,14 +79,14 @@ def _acquire(path: Path, folder: Path) -> int:
         except (BlockingIOError, PermissionError):
             os.close(descriptor)
             raise ResultsError(
-                f"{folder} is being written by {_holder(path)}. Wait until it has ended, or name "
-                "another folder with --output."
+                f"{folder} is being written by {_holder(path)}. Wait until it ends, or name another "
+                "folder with --output."
             ) from None
         except OSError as error:
             if error.errno not in NO_LOCK_ERRORS:
                 os.close(descriptor)
                 raise
-            log.warning("%s is on a file system without locks: let no second run write there", folder)
+            log.warning("%s is on a file system without locks: do not start a second run there", folder)
             return descriptor
 
 

@@ -83,8 +83,8 @@ class ResultsFolder:
         if needed > free:
             raise ResultsError(
                 f"{format_count(frames)} frames of {vertices:,} vertices need at least "
-                f"{format_bytes(needed)}, and "
-                f"{self.path} has {format_bytes(free)} left; ask for fewer frames, or name another folder."
+                f"{format_bytes(needed)}, but {self.path} has {format_bytes(free)} left; request "
+                "fewer frames, or name another folder."
             )
 
     def clear(self) -> None:
@@ -103,8 +103,8 @@ class ResultsFolder:
         again = "--overwrite starts again."
         check_unchanged(
             path,
-            f"its numbers may be wrong. Restore a copy, or run the scene again with --overwrite; "
-            f"without {CHECKSUMS} it is read as it is.",
+            "its numbers may be wrong. Restore a copy, or run the scene again with --overwrite; "
+            f"without {CHECKSUMS} it is read without verification.",
         )
         try:
             text = read_text(path, REPORT_LIMIT)
@@ -117,12 +117,12 @@ class ResultsFolder:
         if not isinstance(report, dict) or not all(isinstance(report[k], types[k]) for k in types):
             raise ResultsError(f"{path} is not a report of supple; {again}")
         if not all(isinstance(frame, dict) for frame in report["frames"]):
-            raise ResultsError(f"{path} is not a report of supple: its frames are no tables; {again}")
+            raise ResultsError(f"{path} is not a report of supple: its frames are not tables; {again}")
         if report.get("schema") != REPORT_SCHEMA:
             version = report["versions"].get("supple", "of unknown version")
             raise ResultsError(
-                f"{path} was written by supple {version} with other names of its values; run the scene "
-                "again with --overwrite."
+                f"{path} was written by supple {version} in an earlier format; run the scene again "
+                "with --overwrite."
             )
         return report
 
@@ -152,7 +152,7 @@ class ResultsFolder:
         except FrameError as error:
             return str(error)
         except FileNotFoundError:
-            return f"{frame_path(self.path, 0, '.vtu')} is not there."
+            return f"{frame_path(self.path, 0, '.vtu')} is missing."
         return None
 
     def indices(self, report: dict[str, Any]) -> range:

@@ -71,7 +71,7 @@ class JoinedBodies:
         return np.concatenate([measures(x, mesh.cells) for mesh, x in parts])
 
 
-def joined(bodies: Sequence[Part]) -> JoinedBodies:
+def concatenate_bodies(bodies: Sequence[Part]) -> JoinedBodies:
     """Concatenate all bodies at rest, for files that combine them."""
     return JoinedBodies(
         [body.mesh for body in bodies],

@@ -53,7 +53,7 @@ def verify_results(folder: Path) -> Verification:
         )
         return verification
     for line in checksums.broken:
-        verification.problems.append(f"{folder / CHECKSUMS} is damaged: line {line} is no checksum.")
+        verification.problems.append(f"{folder / CHECKSUMS} is damaged: line {line} is not a checksum.")
     for name in sorted(checksums.digests):
         _verify_file(checksums, name, verification)
     own = {path.relative_to(folder).as_posix() for path in results.files}
@@ -89,13 +89,13 @@ def _verify_file(checksums: Checksums, name: str, verification: Verification) ->
         return
     if not is_intact:
         verification.damaged.append(name)
-        verification.problems.append(f"{path} is damaged: it is not what its checksum says.")
+        verification.problems.append(f"{path} is damaged: it does not match its checksum.")
 
 
 def summarize_verification(verification: Verification) -> str:
     """One line with the number of intact files, or of problems."""
     if verification.good:
-        return f"{pluralize(verification.files, 'file')} read, every checksum right"
+        return f"{pluralize(verification.files, 'file')} read, all checksums match"
     return pluralize(len(verification.problems), "problem")
 
 
@@ -106,7 +106,7 @@ def _results_folder(folder: Path) -> ResultsFolder:
         ResultsError: Another folder; for a data set the message names the right command.
     """
     if not folder.is_dir():
-        raise ResultsError(f"there is no results folder {folder}; `supple run SCENE` makes one.")
+        raise ResultsError(f"there is no results folder {folder}; `supple run SCENE` creates one.")
     if (folder / ComparisonFolder.report).exists():
         return ComparisonFolder(folder)
     if (folder / ResultsFolder.report).exists() or read_checksums(folder) is not None:
@@ -114,7 +114,7 @@ def _results_folder(folder: Path) -> ResultsFolder:
     if (folder / "zarr.json").exists():
         raise ResultsError(f"{folder} is a data set; `supple dataset verify {folder}` verifies it.")
     raise ResultsError(
-        f"{folder} has no report.json, so it is no results folder of `supple run` or `supple compare`."
+        f"{folder} has no report.json, so it is not a results folder of `supple run` or `supple compare`."
     )
 
 

@@ -122,9 +122,9 @@ def _once(function: Any) -> Any:
     @wrapped.defjvp  # type: ignore[untyped-decorator]
     def refuse(primals: Any, tangents: Any) -> Any:
         raise ValueError(
-            "supple.jax has first derivatives of equilibria only, by reverse mode: its gradients cannot be "
-            "differentiated again, as Hessians and penalties on gradients would need. Take differences of "
-            "gradients instead."
+            "supple.jax supports first derivatives of equilibria in reverse mode only, and this "
+            "call needs second derivatives, as Hessians and gradient penalties do. Use differences "
+            "of gradients instead."
         )
 
     return wrapped

@@ -204,7 +204,7 @@ def rigid_motions(points: np.ndarray, centered: bool = False) -> np.ndarray:
 
     Args:
         points: (n, 3) positions [m].
-        centerd: True if positions are relative to the center already.
+        centered: True if the positions are already relative to the center.
 
     Returns:
         (3n, 6) modes.

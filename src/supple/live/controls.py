@@ -65,7 +65,7 @@ class SolverChoice:
         self.method = gui.add_dropdown("Solver", tuple(SOLVERS))
         self.acceleration = gui.add_dropdown("Acceleration", accelerations(self.method.value))
         self.options = gui.add_text(
-            "Options", "", hint="Further options, such as omega=1.5; `supple list solvers` names them all."
+            "Options", "", hint="Further options, such as omega=1.5; `supple list solvers` lists all."
         )
 
     def show(self, solver: Solver) -> None:
@@ -106,14 +106,14 @@ class SolverFolder:
                 MAX_SLIDER_SWEEPS,
                 1,
                 0,
-                hint="0 is what the scene and its solver say.",
+                hint="0: the defaults of scene and solver.",
             )
             self.precision = gui.add_dropdown("Precision", PRECISIONS)
             self._tolerance = NumberField(
-                gui, "Rest below", "Relative residual at which the body rests; 0 is never."
+                gui, "Rest below", "Relative residual at which the solve stops; 0: never."
             )
         with gui.add_folder("Compare", expand_by_default=False):
-            self.compare = gui.add_checkbox("Second solver", False, hint="Shown beside the first.")
+            self.compare = gui.add_checkbox("Second solver", False, hint="Solver shown next to the first.")
             self.second = SolverChoice(gui)
         self.clicked = [
             self.first.method, self.first.acceleration, self.second.method, self.second.acceleration,
@@ -232,7 +232,7 @@ def _numbers(text: str, parameter: Parameter) -> Any:
     values = [parse_number(word, parameter.description) for word in words]
     shape = SHAPES[parameter.kind]
     if len(values) != math.prod(shape):
-        raise ValueError(f"{parameter.description} is {math.prod(shape)} numbers, got {text!r}")
+        raise ValueError(f"{parameter.description} must be {math.prod(shape)} numbers, got {text!r}")
     return np.reshape(values, shape)
 
 

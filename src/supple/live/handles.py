@@ -21,7 +21,7 @@ class Grabbing:
         self._session = session
         with gui.add_folder("Grab", expand_by_default=False):
             self._radius = gui.add_slider("Radius [m]", 0.0, 0.3 * size, 0.001 * size, 0.06 * size)
-            self._keep = gui.add_checkbox("Keep held", False, hint="What is let go stays where it is.")
+            self._keep = gui.add_checkbox("Keep held", False, hint="Released vertices keep their positions.")
             gui.add_button("Release all").on_click(lambda _: session.release_all())
 
     def bind(self, body_view: BodyView) -> None:

@@ -170,9 +170,9 @@ class Pins:
         """
         free = np.setdiff1d(vertices, self.fully_constrained)
         if not len(free):
-            raise ValueError("that part is pinned already; move its pin with the handle instead")
+            raise ValueError("this part is already pinned; move its pin with the handle instead")
         if len(self.fully_constrained) + len(free) == len(positions):
-            raise ValueError("all vertices would be held; grab a smaller part")
+            raise ValueError("this would pin all vertices; grab a smaller part")
         self.grabs.append(Grab(free, positions[free]))
         self._update_conditions()
         return self.grabs[-1]

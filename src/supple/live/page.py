@@ -109,8 +109,8 @@ STATUS_INTERVAL = 0.2
 """Minimum time between updates of status text and plots [s]."""
 
 WELCOME_TEXT = (
-    "Drag the body with the left mouse button. Drag beside it to turn the view, with the right button to "
-    "move it; scroll to zoom."
+    "Drag a body with the left mouse button. Drag the background to rotate the view, or with the "
+    "right button to shift it; scroll to zoom."
 )
 
 
@@ -230,7 +230,7 @@ class Page:
 
     def _run(self, action: str) -> None:
         if action not in ACTIONS:  # a browser may send anything
-            log.warning("a browser asked for %.40r, which is none of %s", action, ", ".join(ACTIONS))
+            log.warning("a browser requested %.40r, which is not one of %s", action, ", ".join(ACTIONS))
             return
         self._clear_notice()
         getattr(self._session, action.lower())()

@@ -41,7 +41,9 @@ def save_scene(simulation: Simulation, folder: Path) -> Path:
     import tomli_w
 
     if simulation.file.path == Path():
-        raise ValueError("only scenes of files can be saved as scene files; this one was made in Python")
+        raise ValueError(
+            "only scenes loaded from a file can be saved as scene files; this one was created in Python"
+        )
     simulation.pins.prescribed(simulation.time, when="now")
     path = free_path(folder, simulation.file.path.stem, ".toml")
     state, track = path.with_suffix(".npz"), simulation.tracks[0]
@@ -131,7 +133,8 @@ def scene_table(simulation: Simulation, folder: Path) -> Table:
         if material is not body.material:
             if key not in written:
                 raise ValueError(
-                    f"{body.name} is as stiff as its fabric in scene files; let it be so before you save it"
+                    f"scene files cannot store another stiffness of {body.name}, which is a fabric; "
+                    "reset its material before saving"
                 )
             if isinstance(material, Prestrained):
                 written |= _rest_deformation(material)

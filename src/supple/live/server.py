@@ -43,7 +43,7 @@ def free_port(host: str, port: int) -> int:
         ValueError: The host cannot be served from this machine, or no port is free.
     """
     if not 1 <= port <= 65535:
-        raise ValueError(f"a port lies between 1 and 65535, got {port}")
+        raise ValueError(f"port must lie between 1 and 65535, got {port}")
     for candidate in range(port, min(port + MAX_PORTS, 65536)):
         try:
             with socket.create_server((host, candidate), family=_family(host)):
@@ -157,8 +157,8 @@ def _normalize_origin(origin: str) -> str:
     parts = urlsplit(origin.strip().lower())
     if parts.scheme not in ("http", "https") or not _name(parts.netloc) or parts.path not in ("", "/"):
         raise ValueError(
-            f"an allowed origin is http:// or https:// with a host and perhaps a port, such as "
-            f"http://box.example.org:8080; got {origin!r}"
+            "an allowed origin must be http:// or https:// with a host and an optional port, such "
+            f"as http://box.example.org:8080; got {origin!r}"
         )
     usual = {"http": ":80", "https": ":443"}[parts.scheme]
     return f"{parts.scheme}://{parts.netloc.removesuffix(usual)}"
@@ -276,7 +276,10 @@ def guard_server(access: AccessRules, title: str) -> Iterator[None]:
     with patch.object(servers, "serve", serve):
         yield
     if not passed:
-        raise RuntimeError("this version of viser starts its server in a way that supple cannot guard")
+        raise RuntimeError(
+            "this version of viser is not supported: supple cannot restrict access to its server; "
+            "install another version"
+        )
 
 
 def _request_handler(
@@ -287,8 +290,7 @@ def _request_handler(
         refusal = access.refusal(headers.get_all("Host"), headers.get_all("Origin"))
         if refusal is None and not access.knows_token(request.path, headers.get_all("Cookie")):
             refusal = (
-                "This page needs the token of its address. Open the whole address that `supple view` has "
-                "printed, with ?token=..."
+                "This page needs a token. Open the complete address printed by `supple view`, with ?token=..."
             )
         if refusal is not None:
             return connection.respond(HTTPStatus.FORBIDDEN, f"{refusal}\n")
@@ -319,9 +321,9 @@ def _without_tracebacks(handler: Callable[..., Awaitable[None]]) -> Callable[...
             await handler(connection)
         except Exception as error:
             log.warning(
-                "a browser sent what cannot be read (%s); its connection was closed", _describe_error(error)
+                "a browser sent an invalid message (%s); its connection was closed", _describe_error(error)
             )
-            await connection.close(UNREADABLE_STATUS, "this message cannot be read")
+            await connection.close(UNREADABLE_STATUS, "invalid message")
 
     return handle
 

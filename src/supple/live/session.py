@@ -133,7 +133,7 @@ class Worker:
         elif not self._playing:
             self._simulation.follow_pins()
             self._show("Paused.")
-        elif self._simulation.rest():
+        elif self._simulation.skip_if_at_rest():
             time.sleep(IDLE_INTERVAL)
             self._show("In balance.")
         else:
@@ -143,7 +143,7 @@ class Worker:
         began = time.perf_counter()
         last_report = began
 
-        def abandoned() -> bool:
+        def is_abandoned() -> bool:
             nonlocal last_report
             now = time.perf_counter()
             if now - last_report > PROGRESS_INTERVAL:
@@ -151,7 +151,7 @@ class Worker:
                 self._show(f"Solving a step for {now - began:.0f} s…")
             return self.urgent.is_set()
 
-        done = self._simulation.update(lambda: not self.commands.empty(), abandoned)
+        done = self._simulation.update(lambda: not self.commands.empty(), is_abandoned)
         self._show("Playing." if self._playing else "Paused.")
         if self._playing and done:
             time.sleep(max(0.0, self._min_interval - (time.perf_counter() - began)))

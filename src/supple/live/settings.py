@@ -61,14 +61,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.solvers) <= 2:
-            raise ValueError(f"one solver is shown, or two are compared; got {len(self.solvers)}")
+            raise ValueError(f"the live page shows one or two solvers, got {len(self.solvers)}")
         if not (0 < self.dt < math.inf):
             raise ValueError(f"the time step must be positive and finite [s], got {self.dt:g}")
         if self.sweeps is not None and self.sweeps < 1:
             raise ValueError(f"sweeps per update must be at least 1, got {self.sweeps}")
         if not 0 <= self.tolerance < 1:
             raise ValueError(f"the tolerance must lie between 0 and 1, got {self.tolerance:g}")
-        self.backend.refuse_absent()
+        self.backend.check_available()
 
     @property
     def backend(self) -> Backend:

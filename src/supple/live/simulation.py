@@ -75,8 +75,7 @@ class Simulation:
         self.file = file
         if contact_of(file.scene.contact).method == "grid":
             raise SceneError(
-                'contact="grid" is for supple run and simulate: the live page moves vertices and no grid, so '
-                'that bodies would pass each other; take "weak" or "barrier" to see it there.'
+                'the live page does not support contact="grid"; use "weak" or "barrier", or `supple run`.'
             )
         self.winds = Winds(file.scene)
         self.settings = self._valid_settings = self.winds.with_winds(settings or file_settings(file))
@@ -172,7 +171,9 @@ class Simulation:
         self._valid_settings = self.settings
 
     def update(
-        self, interrupted: Callable[[], bool] = lambda: False, abandoned: Callable[[], bool] = lambda: False
+        self,
+        interrupted: Callable[[], bool] = lambda: False,
+        is_abandoned: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Advance by one time step.
 
@@ -180,10 +181,10 @@ class Simulation:
 
         Args:
             interrupted: Returns True to end the sweeps of a slow quasistatic solver early.
-            abandoned: Returns True to abandon a step of a motion, which leaves the state unchanged.
+            is_abandoned: Returns True to abandon a step of a motion, which leaves the state unchanged.
 
         Returns:
-            False if the step was abandoned.
+            False if the step was is_abandoned.
 
         Raises:
             DivergedError: A solver diverged; all have returned to the last valid state.
@@ -200,14 +201,14 @@ class Simulation:
         saved_states = [track.save_state() for track in self.tracks]
         try:
             for track in self.tracks:
-                self._advance(track, time, targets, moved, interrupted, abandoned)
+                self._advance(track, time, targets, moved, interrupted, is_abandoned)
         except AbandonedError:
             for track, state in zip(self.tracks, saved_states, strict=True):
                 track.restore_state(state, self.time)
             return False
         except DivergedError as error:
             self._roll_back()
-            where = f"Went back to the last good state, at t = {self.time:.3g} s"
+            where = f"Returned to the last finite state, at t = {self.time:.3g} s"
             raise DivergedError(f"{error} {where}; {DIVERGENCE_ADVICE}") from None
         self.time, self._last_targets, self._last_loads = time, targets, loads
         self._last_poses = poses
@@ -228,15 +229,15 @@ class Simulation:
         targets: np.ndarray,
         moved: bool,
         interrupted: Callable[[], bool],
-        abandoned: Callable[[], bool],
+        is_abandoned: Callable[[], bool],
     ) -> None:
         """Advance one solver to a time [s]."""
         s, scene = self.settings, self.file.scene
         if s.quasistatic:
-            track.relax(time, moved, sweeps_to_balance(s, track.solver, scene), interrupted)
+            track.sweep_to_equilibrium(time, moved, sweeps_to_balance(s, track.solver, scene), interrupted)
         else:
             forces = self.winds.forces(s.winds, track.positions, track.velocities, time)
-            track.advance(self.time, *steps_of(s, track.solver, self.file), forces, abandoned)
+            track.advance(self.time, *steps_of(s, track.solver, self.file), forces, is_abandoned)
         times = extent_ratio(self.model, track.positions, targets)
         if times > DIVERGENCE_RATIO:
             raise DivergedError(
@@ -251,7 +252,7 @@ class Simulation:
             track.roll_back_to(*checkpoint.states[min(i, len(checkpoint.states) - 1)], checkpoint.updates)
             track.set_model(self.model, s.backend, self.time)
 
-    def rest(self) -> bool:
+    def skip_if_at_rest(self) -> bool:
         """Advance time without solving if nothing moves and all forces balance.
 
         Returns:

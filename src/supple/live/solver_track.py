@@ -32,7 +32,7 @@ class DivergedError(ArithmeticError):
 
 
 class AbandonedError(Exception):
-    """Step abandoned for an urgent command."""
+    """Step is_abandoned for an urgent command."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class Track:
             ValueError: The solver does not support the model.
         """
         model = replace(model, winds=())  # wind forces are passed to `advance`
-        self._problem = make_problem(model, True, backend.suited_to(self.solver))
+        self._problem = make_problem(model, True, backend.fallback_for(self.solver))
         self._problem.contacts.set_time(time)
         self._problem.trust_region.set_time(time)
         self._write_problem_state()
@@ -148,7 +148,9 @@ class Track:
         self._problem.states.set_velocities(self.velocities)
         self.positions, self._run, self._stepping = self._problem.positions, None, None
 
-    def relax(self, time: float, moved: bool, sweeps: int, interrupted: Callable[[], bool]) -> None:
+    def sweep_to_equilibrium(
+        self, time: float, moved: bool, sweeps: int, interrupted: Callable[[], bool]
+    ) -> None:
         """Perform sweeps toward equilibrium; the solver run continues unless pins or loads have moved.
 
         Args:
@@ -183,23 +185,23 @@ class Track:
         schedule: StepSchedule,
         stop: StopCriteria,
         forces: np.ndarray | None,
-        abandoned: Callable[[], bool],
+        is_abandoned: Callable[[], bool],
     ) -> None:
         """Advance a motion by one step, as `simulate` does.
 
         Args:
             time: Start of the step [s].
-            pace: Length, integrator, damping and initial guess of the step.
+            schedule: Length, integrator, damping and initial guess of the step.
             stop: Termination criteria.
             forces: (n, 3) external forces in addition to those of the model [N], such as wind.
-            abandoned: Called at every check of the solve; True raises `AbandonedError`, after which
+            is_abandoned: Called at every check of the solve; True raises `AbandonedError`, after which
                 `restore_state` restores the state.
 
         Raises:
             DivergedError: The solve failed.
-            AbandonedError: The step was abandoned.
+            AbandonedError: The step was is_abandoned.
         """
-        stepping, self._abandoned = self.prepare_steps(schedule, stop), abandoned
+        stepping, self._abandoned = self.prepare_steps(schedule, stop), is_abandoned
         stepping.origin, stepping.index = time, 0
         (report,) = stepping.advance(forces)
         if report.outcome is Outcome.FAILED:

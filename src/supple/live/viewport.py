@@ -98,7 +98,7 @@ class BodyView:
             dots.remove()
         self._marks[name] = kind, self._dots(name, points, color) if len(points) else None
 
-    def surround(self, obstacle_meshes: list[ObstacleMesh], model: Model, time: float) -> None:
+    def draw_obstacles(self, obstacle_meshes: list[ObstacleMesh], model: Model, time: float) -> None:
         """Draw translucent obstacles at a time [s]."""
         if model.obstacles is None:
             return
@@ -155,7 +155,7 @@ class BodyView:
 
 
 class Viewport:
-    """3D view with one figure per solver."""
+    """3D view with one `BodyView` per solver."""
 
     def __init__(self, server: Any, first: Snapshot, bind: Callable[[BodyView], None]) -> None:
         """Create the view.
@@ -163,7 +163,7 @@ class Viewport:
         Args:
             server: The viser server.
             first: First snapshot.
-            bind: Called with each new figure.
+            bind: Called with each new `BodyView`, to attach mouse events.
         """
         self._server, self._bind = server, bind
         self._surface = surface_of(first.model)
@@ -186,7 +186,7 @@ class Viewport:
     def show(self, snapshot: Snapshot, theme: Theme) -> None:
         self._arrange(snapshot)
         for body_view, shape in zip(self.body_views, snapshot.shapes, strict=True):
-            body_view.surround(self._outlines, shape.model, snapshot.time)
+            body_view.draw_obstacles(self._outlines, shape.model, snapshot.time)
             body_view.show(shape, self.scale, shape.model)
             body_view.mark("pins", shape.positions[self._pins], rgb(theme.pins))
             body_view.mark("held", shape.positions[snapshot.grabbed], rgb(theme.links))

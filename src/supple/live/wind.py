@@ -70,7 +70,7 @@ class WindFolder:
         with gui.add_folder("Wind"):
             self.which = gui.add_dropdown("Which wind", numbers, visible=winds > 1)
             self.speed = gui.add_slider(
-                "Speed [m/s]", 0.0, MAX_SLIDER_SPEED, 0.1, 0.0, hint="In motions; equilibria have no wind."
+                "Speed [m/s]", 0.0, MAX_SLIDER_SPEED, 0.1, 0.0, hint="For motions; equilibria have no wind."
             )
             self.towards = gui.add_slider(
                 "Towards [°]", -180.0, 180.0, 1.0, 90.0, hint="0 is along z, 90 along x."

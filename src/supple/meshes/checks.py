@@ -14,7 +14,7 @@ MIN_RELATIVE_VOLUME = 1e-14
 """Ratio |V|/ℓ³, with longest edge ℓ, below which a tet counts as flat: rounding decides the sign of its
 volume."""
 
-ROUNDING = 1e-3
+MAX_RELATIVE_SPACING = 1e-3
 """Largest spacing of float64 coordinates relative to the longest edge of a tet."""
 
 
@@ -177,7 +177,7 @@ def _refuse_rounded(points: np.ndarray, tets: np.ndarray) -> None:
             "the origin, float64 cannot resolve it: move it to the origin."
         )
     longest = np.sqrt(squared_edges(points, tets).max())
-    if np.spacing(largest) > ROUNDING * longest:
+    if np.spacing(largest) > MAX_RELATIVE_SPACING * longest:
         raise MeshError(
             f"The mesh is {format_size(size)} and up to {largest:.3g} m from the origin, where float64 "
             f"coordinates are {np.spacing(largest):.2g} m apart. Move it to the origin."

@@ -70,7 +70,7 @@ def merge(meshes: Iterable[TetMesh]) -> TetMesh:
         One mesh with all vertices and tets, in the given order.
 
     Raises:
-        TypeError: The argument is no list of at least one `TetMesh`.
+        TypeError: The argument is not a list of at least one `TetMesh`.
         MeshError: Data of one name have different shapes.
     """
     parts = list(iterate_argument(meshes, "meshes are a list of TetMesh"))

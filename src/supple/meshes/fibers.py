@@ -50,8 +50,8 @@ def fibers_between(mesh: TetMesh, origin: Selection, insertion: Selection) -> np
     length = np.linalg.norm(direction, axis=1)
     if len(lost := np.flatnonzero(~(length > 1e-9 * length.max()))):
         raise MeshError(
-            f"{len(lost)} tetrahedra have no direction, the first is {lost[0]}: they are not between origin "
-            f"and insertion of the fibers, or all of their vertices belong to one end"
+            f"{len(lost)} tetrahedra have no fiber direction, the first is {lost[0]}: they are not "
+            "between origin and insertion of the fibers, or all of their vertices belong to one end"
         )
     return direction / length[:, None]
 
@@ -59,7 +59,9 @@ def fibers_between(mesh: TetMesh, origin: Selection, insertion: Selection) -> np
 def _vertices(mesh: TetMesh, chosen: Any, name: str) -> np.ndarray:
     selection = np.asarray(chosen(mesh.points) if callable(chosen) else chosen)
     if selection.dtype == bool and selection.shape != (mesh.n_vertices,):
-        raise MeshError(f"{name} of fibers: a mask has one value for each of {mesh.n_vertices} vertices")
+        raise MeshError(
+            f"{name} of fibers: a mask must have one value for each of the {mesh.n_vertices} vertices"
+        )
     numbers = np.flatnonzero(selection) if selection.dtype == bool else np.unique(selection)
     if not len(numbers):
         raise MeshError(f"{name} of fibers selects no vertex of the mesh; it needs at least one")

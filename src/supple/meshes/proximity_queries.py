@@ -18,7 +18,7 @@ from supple.meshes.mesh import Mesh
 MAX_LEAF_CELLS = 4
 """Largest number of cells per leaf, up to rounding. Larger leaves: fewer levels, more candidate cells."""
 
-BITS = 20
+MORTON_BITS = 20
 """Bits per coordinate in a Morton code."""
 
 POINTS_PER_BATCH = 8192
@@ -28,7 +28,7 @@ MAX_PAIRS = 1_000_000
 """Number of point-node pairs above which fewer points descend together: the center of a sphere is close to
 all of its cells."""
 
-ROUNDING = 1e-9
+RELATIVE_MARGIN = 1e-9
 """Relative margin of search distances and of cell sizes."""
 
 
@@ -37,7 +37,7 @@ class BoxTree:
 
     def __init__(self, corners: np.ndarray) -> None:
         low, high = corners.min(axis=1), corners.max(axis=1)
-        margin = ROUNDING * np.linalg.norm(high - low, axis=1)[:, None]
+        margin = RELATIVE_MARGIN * np.linalg.norm(high - low, axis=1)[:, None]
         self._order = np.argsort(_morton_codes(low + (high - low) / 2), kind="stable")
         self._low, self._high = (low - margin)[self._order], (high + margin)[self._order]
         self._levels = max(0, (len(corners) // MAX_LEAF_CELLS).bit_length() - 1)
@@ -61,7 +61,7 @@ class BoxTree:
         Yields:
             Point indices (p,) and cell indices (p,).
         """
-        squares = (reach * (1 + ROUNDING)) ** 2
+        squares = (reach * (1 + RELATIVE_MARGIN)) ** 2
         ranges = [
             (k, min(k + POINTS_PER_BATCH, len(points))) for k in range(0, len(points), POINTS_PER_BATCH)
         ]
@@ -102,10 +102,10 @@ def _squared_distances(points: np.ndarray, low: np.ndarray, high: np.ndarray) ->
 def _morton_codes(points: np.ndarray) -> np.ndarray:
     """Morton codes (m,) of points (m, 3): interleaved bits of their coordinates."""
     low, size = points.min(axis=0), np.ptp(points, axis=0).max()
-    scaled = (points - low) * ((2**BITS - 1) / size if size > 0 else 0.0)
+    scaled = (points - low) * ((2**MORTON_BITS - 1) / size if size > 0 else 0.0)
     codes = np.zeros(len(points), np.int64)
     for axis, column in enumerate(scaled.astype(np.int64).T):
-        for bit in range(BITS):
+        for bit in range(MORTON_BITS):
             codes |= ((column >> bit) & 1) << (3 * bit + axis)
     return codes
 

@@ -145,7 +145,7 @@ class Embedding:
         positions = np.asarray(positions, float)
         if positions.shape != self.mesh.points.shape:
             raise ValueError(
-                f"an embedding needs the positions of all vertices of its mesh, shape "
+                "positions must be those of all vertices of the embedded mesh, shape "
                 f"{self.mesh.points.shape}; got shape {positions.shape}"
             )
         points = self._weights @ positions
@@ -196,10 +196,12 @@ def embed(surface: TriMesh, body: Body | Mesh) -> Embedding:
     """
     mesh = body if isinstance(body, Mesh) else getattr(body, "mesh", None)
     if not isinstance(mesh, Mesh):
-        raise TypeError(f"a surface is embedded in a body of a scene or a mesh, got {format_value(body)}")
+        raise TypeError(
+            f"a surface must be embedded in a body of a scene or in a mesh, got {format_value(body)}"
+        )
     if not isinstance(surface, TriMesh):
         raise TypeError(
-            "a surface is a TriMesh, for example supple.meshes.load_surface('body.obj'); got "
+            "surface must be a TriMesh, for example supple.meshes.load_surface('body.obj'); got "
             f"{format_value(surface)}"
         )
     embedding = Embedding(surface, mesh)
@@ -207,8 +209,9 @@ def embed(surface: TriMesh, body: Body | Mesh) -> Embedding:
     if len(distant):
         worst = distant[np.argmax(embedding.distance[distant])]
         log.warning(
-            "%d of %d points of a render surface are far outside their body, up to %.3g m (point %d, at rest "
-            "at %s); they follow the nearest part of it. Are both in the same place and of the same size?",
+            "%d of %d points of a render surface are far outside their body, up to %.3g m (point "
+            "%d, at rest at %s); they follow its nearest part. Check that both have the same "
+            "position and scale.",
             len(distant),
             surface.n_vertices,
             embedding.distance[worst],
@@ -334,7 +337,9 @@ def visible_surface(scene: Scene | SceneFile | Model, positions: np.ndarray) -> 
     """
     bodies = getattr(getattr(scene, "scene", scene), "bodies", None)
     if not bodies:
-        raise TypeError(f"a scene with bodies is needed, or the model of a result; got {format_value(scene)}")
+        raise TypeError(
+            f"skinning needs a scene with bodies, or the model of a result; got {format_value(scene)}"
+        )
     positions = check_vectors("positions", positions, bodies[-1].vertices.stop)
     visible = VisibleSurface(bodies)
     return Surface(visible.points(positions), visible.triangles, visible.body)

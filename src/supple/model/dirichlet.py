@@ -105,7 +105,7 @@ class DirichletConditions:
                 if when is not None and self.overlapping:
                     self._check_agreement(number, indices, n, np.where(lift.any(axis=1), 0.0, gap), when)
             if is_full:
-                first = self._first(number)
+                first = self._is_first_full_constraint(number)
                 x[..., indices[first], :] = target[..., first, :]
         return x
 
@@ -133,8 +133,8 @@ class DirichletConditions:
             shares[number] = share
         return [shares[number] for number in range(len(self.parts))]
 
-    def _first(self, number: int) -> np.ndarray:
-        """(k,) bool: True for vertices of a full constraint that no earlier full constraint has."""
+    def _is_first_full_constraint(self, number: int) -> np.ndarray:
+        """(k,) bool: True for vertices of pin `number` that no earlier pin constrains fully."""
         before = [part.vertices for part in self.parts[:number] if part.directions is None]
         return ~np.isin(self.parts[number].vertices, np.concatenate([np.empty(0, np.int64), *before]))
 
@@ -148,10 +148,10 @@ class DirichletConditions:
         gap = np.abs(gap).reshape(-1, len(indices)).max(axis=0)
         worst = int(gap.argmax())
         raise ValueError(
-            f"Pins of {part.name!r} contradict each other: {when} the vertex that is at "
-            f"{self._rest[indices[worst]].tolist()} at rest is to be in two places, "
-            f"{gap[worst]:.3g} m apart along {n[worst].round(6).tolist()}. Let only one pin hold it "
-            "there, or give both the same motion."
+            f"Pins of {part.name!r} contradict each other: {when} the vertex with rest position "
+            f"{self._rest[indices[worst]].tolist()} has two prescribed positions, {gap[worst]:.3g} m "
+            f"apart along {n[worst].round(6).tolist()}. Remove one of the pins there, or give both "
+            "the same motion."
         )
 
 

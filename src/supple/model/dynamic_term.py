@@ -68,7 +68,7 @@ class DynamicTerm(ABC):
         return self.update(_ModelAtPositions(model, x), time)
 
     def contact_points(self, x: np.ndarray) -> np.ndarray:
-        """(c, 3) contact points [m] at positions x (n, 3) [m]; none for terms that are no contact."""
+        """(c, 3) contact points [m] at positions x (n, 3) [m]; none for terms other than contact."""
         return np.empty((0, 3))
 
 

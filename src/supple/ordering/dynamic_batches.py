@@ -245,7 +245,7 @@ class DynamicBatches:
     Attributes:
         batches: Batches with overflow slots and spare rows.
         colors: Current colors.
-        moved: Vertices outside their default slots.
+        displaced: Vertices outside their default slots.
         growth: Factor on the estimated capacity.
     """
 

@@ -174,9 +174,10 @@ class Evaluation(Deformations, CellQuantities):
         """
         if self._inertial is None:
             raise ValueError(
-                "forces of inertia, and with them net forces and reactions, are not known for frames of "
-                "several substeps that were read from files: they do not say where the last substep began; "
-                "nor for the first frame of another integrator than backward_euler"
+                "inertial forces, and with them net forces and reactions, are not available for "
+                "this frame: saved frames do not contain the start of the last of several substeps, "
+                "nor the initial history of integrators other than backward_euler. Evaluate the "
+                "frame during `simulate`, or save with substeps=1"
             )
         return self._inertial
 
@@ -309,26 +310,26 @@ class Evaluation(Deformations, CellQuantities):
 
 QUANTITIES = {
     "energy_density": "strain energy per volume at rest [J/m³]",
-    "volume_ratio": "volume over that at rest, J; of cloth the area's",
+    "volume_ratio": "volume ratio J, for cloth the area ratio",
     "deformation_gradient": "F, 3×3",
     "piola": "first Piola-Kirchhoff stress P, 3×3 [Pa]",
     "cauchy": "Cauchy stress, 3×3 [Pa]",
     "von_mises": "von Mises stress [Pa]",
     "pressure": "-tr(σ)/3 [Pa]",
-    "principal_stresses": "eigenvalues of the Cauchy stress, the largest first [Pa]",
-    "principal_stretches": "singular values of F, the largest first",
-    "plastic_strain": "equivalent plastic strain, NaN where a material cannot flow",
-    "fibers": "direction of fibers as they run now, NaN where a material has none",
-    "fiber_stretch": "how far fibers are stretched",
+    "principal_stresses": "eigenvalues of the Cauchy stress in descending order [Pa]",
+    "principal_stretches": "singular values of F in descending order",
+    "plastic_strain": "equivalent plastic strain, NaN for materials without plasticity",
+    "fibers": "current direction of fibers, NaN for materials without fibers",
+    "fiber_stretch": "stretch of fibers",
     "bending_angle": "largest angle of a triangle of cloth to a neighbor [degrees]",
     "weft_strain": "strain of cloth along u, where it has uv",
     "warp_strain": "strain of cloth along v",
-    "area_ratio": "area of a triangle of cloth over that at rest",
-    "internal_force": "of all elements and of contact between bodies on each vertex [N]",
+    "area_ratio": "area ratio of a triangle of cloth",
+    "internal_force": "elastic force on each vertex, with contact between bodies [N]",
     "external_force": "gravity and loads on each vertex [N]",
-    "contact_force": "what obstacles and other bodies do to each vertex [N]",
-    "net_force": "what forces on each vertex add up to, without pins [N]",
-    "reaction_force": "what pins do to each vertex [N]",
+    "contact_force": "contact force of obstacles and other bodies on each vertex [N]",
+    "net_force": "net force on each vertex, without pins [N]",
+    "reaction_force": "reaction force of pins on each vertex [N]",
 }
 """Descriptions of the quantities that output files can contain, by name."""
 
@@ -342,7 +343,7 @@ def parse_quantities(names: str | Iterable[str] | None) -> list[str]:
         return []
     words = names.split(",") if isinstance(names, str) else list(iterate_argument(names, "fields are names"))
     if not all(isinstance(word, str) for word in words):
-        raise ValueError(f"fields are names such as 'von_mises,cauchy'; got {format_value(names)}")
+        raise ValueError(f"fields must be names such as 'von_mises,cauchy'; got {format_value(names)}")
     chosen = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
     for name in chosen:
         if name not in QUANTITIES:

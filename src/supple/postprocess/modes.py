@@ -19,7 +19,7 @@ from supple.solvers.newton_methods.active_set import active_set_problem
 MAX_DENSE_SIZE = 600
 """Largest number of unknowns for which all eigenvalues are computed."""
 
-SHIFT = 1e-9
+PRECONDITIONER_SHIFT = 1e-9
 """Fraction of every vertex's stiffness that is added to the preconditioner, so that unconstrained bodies do
 not make it singular."""
 
@@ -70,7 +70,7 @@ def lowest_modes(model: Model, positions: np.ndarray, step: Step | None, count: 
     assembly = Assembly(problem)
     H = add_gas_stiffness(assembly, assembly.hessian("exact"))
     if not np.isfinite(H.data).all():
-        raise ValueError("there are no lowest modes here: the forces are infinite or NaN")
+        raise ValueError("the lowest modes do not exist: the forces at these positions are infinite or NaN")
     count = min(count, assembly.size)
     few = assembly.size <= max(MAX_DENSE_SIZE, 6 * count)
     values, vectors = _solve_dense(assembly, H, count) if few else _solve_lobpcg(assembly, H, count)
@@ -135,9 +135,9 @@ def _solve_lobpcg(assembly: Assembly, H: Matrix, count: int) -> tuple[np.ndarray
         new = basis @ mixed
         P, X = new - X @ (X.T @ new), new
     raise RuntimeError(
-        f"the lowest modes were not found in {MAX_ITERATIONS} iterations: the eigenvalue of the first is "
-        f"{values[order[0]]:.4g} N/m or less; ask for more of them, count = {2 * count} or so, as it is hard "
-        "to tell apart some of many that are alike"
+        f"the lowest modes did not converge in {MAX_ITERATIONS} iterations (the first eigenvalue is "
+        f"at most {values[order[0]]:.4g} N/m). Eigenvalues close together converge slowly: request "
+        f"more modes, e.g. count={2 * count}"
     )
 
 
@@ -154,7 +154,7 @@ def _preconditioner(assembly: Assembly) -> Any:
     for kind in ("projected", "bound"):
         positive = assembly.hessian(kind)
         own = positive.data[assembly.pattern.diagonal]
-        shift = SHIFT * np.trace(own, axis1=1, axis2=2)
+        shift = PRECONDITIONER_SHIFT * np.trace(own, axis1=1, axis2=2)
         positive.data[assembly.pattern.diagonal] = own + shift[:, None, None] * np.eye(3)
         try:
             M = levels.at(positive, assembly.positions)

@@ -20,8 +20,8 @@ from supple.io import ResultsError
 from supple.io.checksums import check_unchanged
 from supple.io.replace_file import replacing
 from supple.io.results import REPORT_LIMIT
-from supple.runs.manifest import circumstances, report_of, restore_infinities, scene_facts
-from supple.runs.pictures import AGAINST, make_appearance
+from supple.runs.manifest import environment, report_of, restore_infinities, scene_facts
+from supple.runs.pictures import PLOT_ABSCISSAS, make_appearance
 from supple.scene import SceneFile
 from supple.solve.report import Report
 from supple.solvers import SOLVERS
@@ -48,7 +48,7 @@ def new_comparison_manifest(
         "trials": [_entry(trial) for trial in comparison.trials],
         "plots": {},
         "note": None,
-        **circumstances(),
+        **environment(),
     }
 
 
@@ -110,8 +110,8 @@ def trial_of(entry: dict[str, Any]) -> Trial:
         solver = SOLVERS[entry["solver"]](**entry["options"])
     except (KeyError, TypeError, ValueError):
         raise ResultsError(
-            f"the trial {entry['label']!r} has a solver or options that this version of supple does not "
-            "know; compare again."
+            f"the trial {entry['label']!r} has a solver or options that this version of supple does "
+            "not have; run `supple compare` again."
         ) from None
     return Trial(solver, entry["label"], None, report_of(entry))
 
@@ -160,7 +160,7 @@ QUANTITIES: tuple[Literal["residual", "energy"], ...] = ("residual", "energy")
 
 def draw_plots(comparison: Comparison, manifest: dict[str, Any], folder: Path) -> None:
     """Draw residual_iterations.png, residual_seconds.png, energy_iterations.png and energy_seconds.png."""
-    for quantity, against in product(QUANTITIES, AGAINST):
+    for quantity, against in product(QUANTITIES, PLOT_ABSCISSAS):
         name = f"{quantity}_{against}.png"
         with replacing(folder / name) as path:
             comparison_plot(

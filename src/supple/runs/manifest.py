@@ -1,4 +1,4 @@
-"""report.json: settings, circumstances and results of every frame; written and read."""
+"""report.json: settings, environment and results of every frame; written and read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def new_run_manifest(file: SceneFile, frames: int, settings: dict[str, Any]) -> 
         "frames": [],
         "totals": {},
         "looks": None,
-        **circumstances(),
+        **environment(),
     }
 
 
@@ -53,7 +53,7 @@ def scene_facts(file: SceneFile) -> dict[str, Any]:
     }
 
 
-def circumstances() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     """Versions, machine and date of a measurement."""
     return {
         "schema": REPORT_SCHEMA,
@@ -131,9 +131,9 @@ def complete_frames(
     old = folder.read_report()
     if old["scene"]["sha256"] != manifest["scene"]["sha256"]:
         raise ResultsError(
-            f"{folder.path} cannot be continued: {manifest['scene']['file']}, or a mesh that it reads, "
-            "is not "
-            "what it was when the run began. Undo the change, or start again with --overwrite."
+            f"{folder.path} cannot be continued: {manifest['scene']['file']}, or a mesh that it "
+            "reads, has changed since the run began. Undo the change, or start again with "
+            "--overwrite."
         )
     changed = [
         f"{name} was {old['solver'].get(name)} and is now {value}"
@@ -147,12 +147,12 @@ def complete_frames(
         )
     frames, damage = folder.intact_frames(old, manifest["scene"]["vertices"])
     if damage is not None:
-        note(f"{damage} Going on after frame {len(frames)}.")
+        note(f"{damage} The run continues after frame {len(frames)}.")
     n_frames = manifest["scene"]["frames"]
     if len(frames) > n_frames:
         raise ResultsError(
             f"{folder.path} has {pluralize(len(frames), 'frame')} already, more than the {n_frames} "
-            "asked for."
+            "requested."
         )
     restore_infinities(frames)
     manifest["looks"] = old.get("looks")

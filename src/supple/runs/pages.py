@@ -11,7 +11,7 @@ import numpy as np
 from supple.io import ResultsError
 from supple.runs import comparison as comparison_pictures
 from supple.runs.comparison import COLUMNS, format_settings, read_comparison, trial_of
-from supple.runs.pictures import AGAINST, QUANTITIES, draw_picture, make_appearance
+from supple.runs.pictures import PLOT_ABSCISSAS, QUANTITIES, draw_picture, make_appearance
 from supple.runs.result_text import has_inverted, inversion_warning, inverted, outcome, solver_name
 from supple.runs.saved import SCENE_COPY, SavedRun, load_run
 from supple.solve.report import History
@@ -21,7 +21,7 @@ from supple.view.html_page import Figure, Page, Table, draw_figure, film_uri, pa
 from supple.view.style import THEMES, Theme
 
 PLOT_SIZE = (1200, 780)
-NO_HISTORY = "Curves of the energy need every iteration to be kept: `supple run SCENE --record-history`."
+NO_HISTORY = "Energy curves need a recorded history: `supple run SCENE --record-history`."
 
 
 def page_of(folder: Path) -> Page:
@@ -53,7 +53,9 @@ def _page_of_run(run: SavedRun) -> Page:
     film, remarks = None, []
     if (folder / "film.mp4").is_file():
         film = film_uri(folder / "film.mp4")
-        remarks += [] if film else ["The film is too large for this page; it is film.mp4 beside the results."]
+        remarks += (
+            [] if film else ["The film is too large for this page; see film.mp4 in the results folder."]
+        )
     warning = inversion_warning(frames)
     remarks += [warning] if warning else []
     remarks += [] if any(frame["history"] for frame in frames) else [NO_HISTORY]
@@ -82,7 +84,7 @@ def _page_of_run(run: SavedRun) -> Page:
         plots=_plots(manifest),
         tables=[_frames_table(frames)] if is_sequence else [],
         scene=(folder / SCENE_COPY).read_text(encoding="utf-8"),
-        circumstances=_circumstances(manifest),
+        environment=_environment_table(manifest),
         film=film,
         remarks=remarks,
     )
@@ -111,14 +113,14 @@ def _plots(manifest: dict[str, Any]) -> list[Figure]:
     histories = {f"frame {f['index']}": History(**f["history"]) for f in frames if f["history"]}
     plots = []
     if histories:
-        for quantity, against in product(QUANTITIES, AGAINST):
+        for quantity, against in product(QUANTITIES, PLOT_ABSCISSAS):
             caption = f"{_title(quantity)} against {against}"
             options = {"tolerance": tolerance, "size": PLOT_SIZE}
             plots.append(draw_figure(caption, history_plot, histories, quantity, against, **options))
     elif manifest.get("looks"):
         curves = {f"frame {frames[-1]['index']}": History(**manifest["looks"])}
         where = " in the last frame" if len(frames) > 1 else ""
-        for against in AGAINST:
+        for against in PLOT_ABSCISSAS:
             options = {"tolerance": tolerance, "size": PLOT_SIZE}
             caption = f"Relative residual against {against}{where}"
             plots.append(draw_figure(caption, history_plot, curves, "relative_residual", against, **options))
@@ -167,7 +169,7 @@ def _page_of_comparison(folder: Path) -> Page:
     manifest = read_comparison(folder)
     ran = [entry for entry in manifest["trials"] if entry["error"] is None]
     if not ran:
-        raise ResultsError(f"{folder} has no solver that could be run, so there is nothing to show.")
+        raise ResultsError(f"{folder} has no result of any solver, so there is nothing to show.")
     trials = [trial_of(entry) for entry in ran]
     best = min(ran, key=lambda entry: entry["relative_residual"])
     plots = [
@@ -180,16 +182,15 @@ def _page_of_comparison(folder: Path) -> Page:
             size=PLOT_SIZE,
             quantity=quantity,
         )
-        for quantity, against in product(comparison_pictures.QUANTITIES, AGAINST)
+        for quantity, against in product(comparison_pictures.QUANTITIES, PLOT_ABSCISSAS)
     ]
     return Page(
         title=f"{manifest['scene']['title']}: {pluralize(len(ran), 'solver')} compared",
         subtitle=" · ".join(
             [Path(manifest["scene"]["file"]).name, format_settings(manifest), manifest["date"][:10]]
         ),
-        verdict=f"The smallest relative residual, {best['relative_residual']:.1e}, is that of "
-        f"{best['label']} "
-        f"after {pluralize(best['iterations'], 'iteration')}, {format_duration(best['seconds'])}.",
+        verdict=f"{best['label']} has the smallest relative residual, {best['relative_residual']:.1e}, after "
+        f"{pluralize(best['iterations'], 'iteration')}, {format_duration(best['seconds'])}.",
         good=True,
         quantities={},
         pictures=[
@@ -198,7 +199,7 @@ def _page_of_comparison(folder: Path) -> Page:
         plots=plots,
         tables=[_trials_table(ran)],
         scene=(folder / SCENE_COPY).read_text(encoding="utf-8") if (folder / SCENE_COPY).exists() else "",
-        circumstances=_circumstances(manifest),
+        environment=_environment_table(manifest),
         remarks=[f"{e['label']} was not run: {e['error']}." for e in manifest["trials"] if e["error"]],
     )
 
@@ -213,7 +214,7 @@ def _trials_table(trials: list[dict[str, Any]]) -> Table:
     return Table("Figures", ("solver", *COLUMNS), rows)
 
 
-def _circumstances(manifest: dict[str, Any]) -> dict[str, str]:
+def _environment_table(manifest: dict[str, Any]) -> dict[str, str]:
     machine, versions = manifest["machine"], manifest["versions"]
     return {
         "machine": f"{machine['cpu']}, {machine['cores']} cores",

@@ -21,11 +21,11 @@ from supple.view.film import SIZE as FILM_SIZE
 from supple.view.film import frame_rate
 from supple.view.picture import SIZE as PICTURE_SIZE
 from supple.view.picture import check_size, check_thickness
-from supple.view.plots import Against, Quantity
+from supple.view.plots import Abscissa, Quantity
 from supple.view.style import theme_named
 
 QUANTITIES: tuple[Quantity, ...] = ("relative_residual", "energy")
-AGAINST: tuple[Against, ...] = ("iterations", "seconds")
+PLOT_ABSCISSAS: tuple[Abscissa, ...] = ("iterations", "seconds")
 
 TURNTABLE_PICTURES = 90
 """Number of pictures in one camera orbit around a single frame."""
@@ -75,7 +75,7 @@ def make_appearance(
     chosen = file.view.field if field is None else field
     field_named(chosen)
     if chosen == "residual" and not file.scene.quasistatic and file.scene.substeps > 1:
-        raise ValueError(f"frames of several substeps cannot be colored by residual; {NO_LAST_STEP}")
+        raise ValueError(f"field='residual' is not available for these frames: {NO_LAST_STEP}")
     theme_named(theme)
     azimuth, elevation = file.view.camera
     angles = check_angles((azimuth, elevation)) if camera is None else parse_camera(camera)
@@ -150,7 +150,7 @@ def draw_plots(manifest: dict[str, Any], folder: Path) -> dict[str, str]:
     """Plot recorded relative residuals and energies against iterations and time; returns file names."""
     histories = {f"frame {f['index']}": History(**f["history"]) for f in manifest["frames"] if f["history"]}
     names = {}
-    for quantity, against in product(QUANTITIES, AGAINST) if histories else ():
+    for quantity, against in product(QUANTITIES, PLOT_ABSCISSAS) if histories else ():
         name = f"{'residual' if quantity == 'relative_residual' else quantity}_{against}.png"
         with replacing(folder / name) as path:
             history_plot(

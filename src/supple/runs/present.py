@@ -226,7 +226,10 @@ def write_report(results: Any, path: PathLike | None = None) -> Path:
 
 
 def _run(source: Any) -> SavedRun | None:
-    """Return the source if it is a saved run, otherwise None; only `load_run` imports the class."""
+    """Return `source` if it is a `SavedRun`, otherwise None.
+
+    Avoids the import of `supple.runs.saved`: before that import, no SavedRun can exist.
+    """
     saved = sys.modules.get("supple.runs.saved")
     return source if saved is not None and isinstance(source, saved.SavedRun) else None
 
@@ -278,8 +281,8 @@ def _shape_and_model(result: Any, model: Scene | Model | None) -> tuple[Shape, M
         return Shape(of.rest), of
     if model is None:
         raise ValueError(
-            f"a picture is one of a result, a frame, a run, a scene, or of positions with model=scene; "
-            f"got {format_value(result)}"
+            "render needs a result, a frame, a run, a scene, or positions with model=scene; got "
+            f"{format_value(result)}"
         )
     of = model if isinstance(model, Model) else build_model(model, quasistatic=False)
     return Shape(check_vectors("positions", result, of.vertices)), of
@@ -299,7 +302,7 @@ def _caption(result: Result) -> str:
     parts = [report.solver, f"{report.iterations:,} iteration" + ("s" if report.iterations != 1 else "")]
     parts += [f"relative residual {report.relative_residual:.1e}"]
     parts += [f"{result.time:.3g} s"] if isinstance(result, Frame) else []
-    parts += [] if report.ok else [report.ending]
+    parts += [] if report.ok else [report.short_outcome]
     return " · ".join(parts)
 
 
@@ -320,7 +323,7 @@ def _shapes(frames: Iterable[Any]) -> tuple[Sequence[Shape], Model, float]:
     """Film shapes, their model, and the time step between them [s]."""
     if (run := _run(frames)) is not None:
         return run.shapes(), run.model, run.file.scene.dt
-    message = "a film needs at least one frame, such as supple.simulate(scene) gives"
+    message = "a film needs at least one frame, such as those of supple.simulate(scene)"
     results = frames if isinstance(frames, Sequence) else list(iterate_argument(frames, message))
     if not results or not all(isinstance(frame, Result) for frame in results):
         raise ValueError(f"{message}; got {format_value(frames)}")
@@ -342,7 +345,7 @@ def _check_output_path(path: PathLike, suffixes: tuple[str, ...], what: str) -> 
     """Check the path of an output file."""
     file = check_path(path, f"the path of {what}")
     if file.suffix.lower() not in suffixes:
-        raise ValueError(f"{what} is a file that ends with {' or '.join(suffixes)}, got {str(path)!r}")
+        raise ValueError(f"{what} must be a file that ends with {' or '.join(suffixes)}, got {str(path)!r}")
     if not file.parent.is_dir():
         raise ValueError(f"there is no folder {file.parent} for {what}")
     if file.is_dir():

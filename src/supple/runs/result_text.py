@@ -62,6 +62,7 @@ def inversion_warning(frames: list[dict[str, Any]]) -> str | None:
     if not has_inverted(frames):
         return None
     return (
-        f"Elements are turned inside out: {inverted(frames)}. The forces may balance, but no body can take "
-        "that shape; look at the picture, use a finer mesh, smaller steps or another material."
+        f"Elements are inverted: {inverted(frames)}. The forces may balance, but no real body can "
+        "have this shape; inspect the picture, and use a finer mesh, smaller steps or another "
+        "material."
     )

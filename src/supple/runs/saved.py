@@ -56,8 +56,8 @@ class SavedRun:
         folder: The results folder.
         manifest: Report with the complete frames.
         file: Scene of the run.
-        built: Model of the scene, if already built.
-        in_hand: Frames in memory, by number.
+        prebuilt_model: Model of the scene, if already built.
+        loaded_frames: Frames already in memory, by number.
     """
 
     folder: ResultsFolder
@@ -212,7 +212,7 @@ def obstacles_in(folder: Path) -> Obstacles | None:
         results = ResultsFolder(folder)
         return with_known_poses(obstacles, [read_frame(folder, index) for index in results.indices(manifest)])
     except SceneError as error:
-        log.warning("obstacles are left out, since %s cannot be read: %s", folder / SCENE_COPY, error)
+        log.warning("obstacles are omitted, because %s cannot be read: %s", folder / SCENE_COPY, error)
         return None
 
 
@@ -289,13 +289,13 @@ def load_run(path: Path) -> SavedRun:
 
 def _refuse_other(path: Path) -> None:
     if not path.is_dir():
-        raise ResultsError(f"there is no results folder {path}; `supple run SCENE` makes one.")
+        raise ResultsError(f"there is no results folder {path}; `supple run SCENE` creates one.")
     if (path / "comparison.json").exists():
         raise ResultsError(
             f"{path} is a comparison, which has no frames to draw; `supple report {path}` shows it."
         )
     if not (path / "report.json").exists():
-        raise ResultsError(f"{path} has no report.json, so it is no results folder of `supple run`.")
+        raise ResultsError(f"{path} has no report.json, so it is not a results folder of `supple run`.")
 
 
 def _scene(path: Path, manifest: dict[str, Any]) -> SceneFile:
@@ -309,6 +309,6 @@ def _scene(path: Path, manifest: dict[str, Any]) -> SceneFile:
     file = load_scene(copy, manifest["scene"].get("folder"))
     if fingerprint(file) != manifest["scene"]["sha256"]:
         raise ResultsError(
-            f"{path} cannot be drawn: {copy}, or a mesh that it reads, is not what it was when the run began."
+            f"{path} cannot be drawn: {copy}, or a mesh that it reads, has changed since the run began."
         )
     return file

@@ -116,7 +116,7 @@ def cloth(
     for region in parts:
         attempt(lambda r=region: check_membrane_material(r.material))
     if fabric and parts:
-        wrong.append("a fabric is of one material; cloth with regions is of membranes.")
+        wrong.append("a fabric has one material; use a membrane for cloth with regions.")
     if fabric:
         wrong += _not_woven(bending, mesh.points[mesh.triangles] if rest is None else corners)
     if wrong:
@@ -141,7 +141,7 @@ def _not_woven(bending: Any, corners: np.ndarray | None) -> list[str]:
     """List errors of fabric cloth with triangle corners (m, 3, 3) [m] at rest."""
     wrong = []
     if bending is not None:
-        wrong.append("a fabric resists bending by itself; leave bending out.")
+        wrong.append("a fabric includes its bending resistance; omit bending.")
     if corners is not None and np.abs(corners[:, :, 2]).max() > 1e-9 * np.ptp(corners):
         wrong.append("a fabric is flat at rest, with its threads along x and y; give rest, such as 'uv'.")
     elif corners is not None:
@@ -166,8 +166,8 @@ def check_parameters(material: Any, body: Any) -> None:
         if is_per_element(value) and len(value) != body.n_cells:
             cells = {"tet": "tetrahedra"}.get(mesh.cell, f"{mesh.cell}s")
             raise SceneError(
-                f"A material has one number for the body or one for each of its {body.n_cells} "
-                f"{cells}; {parameter.name} has shape {np.shape(value)}."
+                "A material parameter must be one number for the body, or one for each of its "
+                f"{body.n_cells} {cells}; {parameter.name} has shape {np.shape(value)}."
             )
 
 
@@ -183,8 +183,9 @@ def _check_size(mesh: Mesh) -> None:
     reach = float(np.abs(mesh.points).max())
     if reach > MAX_LENGTH or float(mesh.size.max()) < MIN_LENGTH:
         raise SceneError(
-            f"A body must be at least {MIN_LENGTH:g} m large and within {MAX_LENGTH:g} m of the origin; this "
-            f"mesh is {mesh.size.max():.3g} m large and reaches {reach:.3g} m. Lengths are in metres."
+            f"A body must be at least {MIN_LENGTH:g} m large and within {MAX_LENGTH:g} m of the "
+            f"origin; this mesh is {mesh.size.max():.3g} m large and reaches {reach:.3g} m. Lengths "
+            "are in meters."
         )
 
 

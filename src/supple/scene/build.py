@@ -68,8 +68,8 @@ class Prescribed:
         if positions.shape != rest.shape or not np.abs(positions).max() <= MAX_LENGTH:
             raise SceneError(
                 f"The motion of pinned vertices of {pin.on.body.name!r} must give finite positions "
-                f"of shape {rest.shape}; at t = {t:g} s it does not. Beyond {MAX_LENGTH:g} m counts as "
-                "infinite."
+                f"of shape {rest.shape}; at t = {t:g} s it does not. Values beyond {MAX_LENGTH:g} m "
+                "count as infinite."
             )
         return positions
 
@@ -172,10 +172,7 @@ def _rigid_only_advice(scene: Scene) -> str:
     """Return advice for scenes with movable rigid bodies only, otherwise empty text."""
     if all(obstacle.mass is None for obstacle in scene.obstacles):
         return ""
-    return (
-        " Obstacles with a mass move only beside a body with vertices that are not pinned; a small block "
-        "that nothing touches will do."
-    )
+    return " Obstacles with a mass move only if a body has free vertices; add a small block without contact."
 
 
 def _check(scene: Scene) -> None:
@@ -189,8 +186,8 @@ def _check(scene: Scene) -> None:
     for each in scene.varying_parameters:
         if each.body.name not in named:
             raise SceneError(
-                f"{each.parameter} of {each.body.name!r} is to vary, and none of its tetrahedra is of that "
-                "material, but all are of regions; name one, body.region(...).",
+                f"{each.parameter} of {each.body.name!r} cannot vary: all its elements belong to "
+                "regions. Vary a region: scene.vary(body.region(name), ...).",
                 at="vary",
             )
         check_variation(each, named[each.body.name], _sample_times(scene))
@@ -228,7 +225,8 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
         refuse_resting(scene)
         if contact_of(scene.contact).method == "grid":
             raise SceneError(
-                'contact="grid" is for motions, quasistatic=False; an equilibrium has "weak" or "barrier".',
+                'contact="grid" needs a motion, quasistatic=False; use "weak" or "barrier" for an '
+                "equilibrium.",
                 at="contact",
             )
         if scene.obstacles or contact_of(scene.contact).method != "none":  # contact may support bodies

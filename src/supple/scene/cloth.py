@@ -96,8 +96,8 @@ class Cloth(Body):
         if bodies[0].fabric is not None:
             if not isinstance(material, FabricMembrane):
                 raise SceneError(
-                    f"{bodies[0].name} is cloth of a fabric, {bodies[0].fabric.name}, and cannot be of "
-                    f"{type(material).__name__}; make cloth of that instead."
+                    f"{bodies[0].name} has the fabric {bodies[0].fabric.name}, which cannot be "
+                    f"replaced by {type(material).__name__}; create cloth of that material instead."
                 )
             uv = np.concatenate([body.rest_corners[:, :, :2] for body in bodies])
             return FabricElasticity.from_mesh(uv, triangles, bodies[0].fabric, rest, material)

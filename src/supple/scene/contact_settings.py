@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 Method = Literal["weak", "barrier", "grid", "none"]
 
 METHODS: dict[str, str] = {
-    "weak": "Weak constraints push apart surfaces nearer than a thickness; bodies may intersect.",
+    "weak": "Weak constraints repel surfaces closer than a thickness; bodies may intersect.",
     "barrier": "Barrier energies and continuous collision detection; surfaces never intersect.",
-    "grid": "A regular grid carries all solids, which stick to each other; for dynamic scenes.",
+    "grid": "All solids move with a regular grid and stick to each other; for dynamic scenes.",
     "none": "No contact between bodies.",
 }
 """Contact methods with their descriptions."""
@@ -83,8 +83,8 @@ def coefficients(friction: Any, kinetic: Any, where: str) -> tuple[float, float]
     sliding = number(kinetic, f"kinetic friction {where}", at_least=0)
     if sliding > static:
         raise SceneError(
-            f"kinetic friction {where}, {sliding:g}, must not be larger than friction, {static:g}: what "
-            "slides would stick at once."
+            f"kinetic friction {where}, {sliding:g}, must not exceed the static friction, "
+            f"{static:g}; otherwise sliding vertices would stick immediately."
         )
     return static, sliding
 
@@ -153,7 +153,9 @@ class Contact:
         )
         object.__setattr__(self, "cfl", number(self.cfl, "cfl of contact", above=0))
         if self.cfl > 1:
-            raise SceneError(f"cfl of contact must be at most 1, the whole of a cell, got {self.cfl:g}.")
+            raise SceneError(
+                f"cfl of contact must be at most 1, a displacement of one cell, got {self.cfl:g}."
+            )
         mu, kinetic = coefficients(self.friction, self.kinetic_friction, "of contact")
         object.__setattr__(self, "friction", mu)
         object.__setattr__(self, "kinetic_friction", kinetic)
@@ -184,7 +186,8 @@ class Contact:
                 if getattr(self, name) != type(self).__dataclass_fields__[name].default:
                     methods_text = " or ".join(f'"{method}"' for method in methods)
                     raise SceneError(
-                        f"{name} is for contact by a {methods_text}, and this is {self.method!r}."
+                        f"{name} is only for the contact method {methods_text}, and the method is "
+                        f"{self.method!r}."
                     )
 
     def table(self, names: list[str]) -> np.ndarray | None:
@@ -204,7 +207,9 @@ class Contact:
         for pair in self.friction_pairs:
             for name in pair.bodies:
                 if name not in names:
-                    sentence = f"There is no body {name!r} for friction; there are {comma_list(names)}."
+                    sentence = (
+                        f"There is no body {name!r} for a friction pair; there are {comma_list(names)}."
+                    )
                     raise SceneError(sentence, at="contact.friction_pair")
             a, b = map(names.index, pair.bodies)
             mu[:, a, b] = mu[:, b, a] = pair.friction, pair.kinetic_friction
@@ -243,16 +248,18 @@ def _grid(contact: Contact, model: Model) -> Grid:
     rigid = [obstacles.names[obstacles.obstacle[body.row]] for body in obstacles.rigid] if obstacles else []
     wrong = {
         f"{comma_list(other_terms)} beside solids": other_terms,
-        f"{comma_list(evolves)}, which remembers what happened to it": evolves,
+        f"{comma_list(evolves)}, which has history variables": evolves,
         "pins along some directions only": model.constraint_projection is not None,
-        "damping in proportion to the mass": model.drag is not None,
+        "damping proportional to the mass": model.drag is not None,
         f"{comma_list(rigid)}, which has a mass": rigid,
-        "friction between bodies, which stick to each other on it": contact.friction
-        or contact.friction_pairs,
+        "friction between bodies, which always stick on a grid": contact.friction or contact.friction_pairs,
     }
     for what, present in wrong.items():
         if present:
-            sentence = f'A grid carries solids, and the scene has {what}: contact="weak" knows that.'
+            sentence = (
+                'contact="grid" supports only solids without further features, and the scene has '
+                f'{what}: use contact="weak".'
+            )
             raise SceneError(sentence, at="contact")
     return Grid(contact.spacing or model.mean_edge, contact.cfl)
 
@@ -272,9 +279,9 @@ def open_on_grid(bodies: Sequence[Any], spacing: float) -> list[str]:
         edge = float(edges_of(body).mean())
         if edge > MAX_EDGE_IN_CELLS * spacing:
             warnings.append(
-                f"{body.name!r} has edges of {edge:.3g} m, and the cells of the grid are {spacing:.3g} m "
-                "wide: a grid knows bodies by their vertices, and others may pass between these. A finer "
-                f"mesh of it, or spacing = {edge:.2g} of contact, would stop them"
+                f"{body.name!r} has edges of {edge:.3g} m, and the cells of the grid are "
+                f"{spacing:.3g} m wide, so that other bodies may pass between its vertices. Use a "
+                f"finer mesh, or contact spacing = {edge:.2g}"
             )
     return warnings
 
@@ -343,7 +350,7 @@ def _refuse_thick(scene: Scene, contact: Contact) -> None:
         if contact.thickness is not None and contact.thickness > shortest:
             raise SceneError(
                 f"thickness [m] of contact, {contact.thickness:g}, must be smaller than the edges of "
-                f"surfaces, and the shortest of {body.name!r} is {shortest:.3g} m long."
+                f"surfaces, but the shortest edge of {body.name!r} is {shortest:.3g} m long."
             )
 
 

@@ -43,14 +43,14 @@ class Mistakes:
     def add_invalid(self, error: ValidationError, describe: Describe, at: Location = ()) -> None:
         """Record pydantic errors of a table at this location."""
         for details in error.errors():
-            self.add(dotted((*at, *details["loc"])), _sentence(details, *describe(details["loc"])))
+            self.add(format_location((*at, *details["loc"])), _sentence(details, *describe(details["loc"])))
 
     def raise_any(self) -> None:
         if self.lines:
             raise SceneFileError(self.lines)
 
 
-def dotted(location: Location) -> str:
+def format_location(location: Location) -> str:
     """Format a location: ("solid", 0, "mesh") -> solid[0].mesh"""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
 
@@ -88,7 +88,7 @@ def _should(details: Any) -> str:
             return "should be true or false"
         case "too_short" | "too_long":
             bounds = details["ctx"].get("min_length", 0), details["ctx"].get("max_length", 0)
-            return f"should have {max(bounds)} items, and has {details['ctx']['actual_length']}"
+            return f"should have {max(bounds)} items, but has {details['ctx']['actual_length']}"
         case _:
             return details["msg"].replace("Input should", "should").replace("a valid", "a")
 
@@ -101,7 +101,7 @@ def describe_in(table: type[BaseModel]) -> Describe:
         for name in (part for part in location if isinstance(part, str)):
             parent = (_table_in(field.annotation) if field else table) or table
             field = parent.model_fields.get(name)
-            meant = getattr(parent, "others_call", {}).get(name)
+            meant = getattr(parent, "foreign_names", {}).get(name)
         if field is None:
             return parent.model_fields, f"did you mean {meant!r}?" if meant else ""
         return parent.model_fields, field.description or ""

@@ -18,8 +18,9 @@ class _ByValue:
             cloudpickle = import_module("cloudpickle")
         except ImportError:
             raise pickle.PicklingError(
-                f"The {self.what} of {self.whose} cannot be pickled: {self.function!r}. Define it with `def` "
-                "or `class` at the top of a module, not as a lambda or inside a function; or add cloudpickle."
+                f"The {self.what} of {self.whose} cannot be pickled: {self.function!r}. Define it "
+                "with `def` or `class` at the top of a module, not as a lambda or inside a "
+                "function; or install cloudpickle."
             ) from None
         return cloudpickle.loads, (cloudpickle.dumps(self.function),)
 

@@ -116,14 +116,15 @@ def resolve_regions(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
     """
     if isinstance(regions, Region) or not isinstance(regions, Sequence):
         raise SceneError(
-            f"regions are a list of supple.scene.Region(name, where, material); got {format_value(regions)}."
+            "regions must be a list of supple.scene.Region(name, where, material); got "
+            f"{format_value(regions)}."
         )
     owner = np.full(mesh.n_cells, -1)
     accepted: list[Region] = []
     for region in regions:
         if not isinstance(region, Region):
             raise SceneError(
-                "regions are a list of supple.scene.Region(name, where, material); got "
+                "regions must be a list of supple.scene.Region(name, where, material); got "
                 f"{format_value(region)}."
             )
         name = check_name(region.name, "region")
@@ -136,8 +137,9 @@ def resolve_regions(regions: Any, mesh: Mesh, known: str) -> tuple[Region, ...]:
         shared = cells[owner[cells] >= 0]
         if len(shared):
             raise SceneError(
-                f"Regions {accepted[owner[shared[0]]].name!r} and {name!r} of {known!r} share {len(shared)} "
-                f"{cells_of(mesh)}, for example {shared[0]}; each is of one material."
+                f"Regions {accepted[owner[shared[0]]].name!r} and {name!r} of {known!r} share "
+                f"{len(shared)} {cells_of(mesh)}, for example {shared[0]}; each must have one "
+                "material."
             )
         owner[cells] = len(accepted)
         density = region.density
@@ -238,8 +240,9 @@ def of_cells(material: Any, name: str, cells: np.ndarray, count: int, called: st
     lengths = {len(value) for value in material if is_per_element(value)} - {len(cells)}
     if not lengths <= {count}:
         raise SceneError(
-            f"A material of region {name!r} has one number, or one for each of its {len(cells)} "
-            f"{called} or of the {count} of the whole body; it has {min(lengths - {count})}."
+            f"A material parameter of region {name!r} must be one number, or one for each of its "
+            f"{len(cells)} {called} or of the {count} of the whole body; it has "
+            f"{min(lengths - {count})}."
         )
     return _rows(material, cells) if lengths else material
 

@@ -114,7 +114,7 @@ class Scene(LoadMethods, ObstacleMethods, ConnectorMethods):
         chosen(self.initial_guess, "initial_guess", ("adaptive", "inertial", "coast"))
 
     def __getstate__(self) -> dict[str, Any]:
-        user_terms = [picklable(make, "a term of one's own", "function") for make in self.user_terms]
+        user_terms = [picklable(make, "a custom term", "function") for make in self.user_terms]
         ramp = picklable(self.gravity_ramp, "gravity", "ramp")
         return self.__dict__ | {"gravity_ramp": ramp, "user_terms": user_terms}
 
@@ -259,9 +259,9 @@ class Scene(LoadMethods, ObstacleMethods, ConnectorMethods):
                 twice = np.intersect1d(pin.on.indices, chosen.indices)
                 if len(twice):
                     raise SceneError(
-                        f"{len(twice)} vertices of {chosen.body.name!r} are already pinned with another "
-                        f"motion, for example vertex {twice[0]} at {chosen.body.points[twice[0]].tolist()}; "
-                        "select them only once."
+                        f"{len(twice)} vertices of {chosen.body.name!r} are already pinned with "
+                        f"another motion, for example vertex {twice[0]} at "
+                        f"{chosen.body.points[twice[0]].tolist()}; select them only once."
                     )
         name = f"pin{len(self.pins)}" if name is None else check_name(name, "pin")
         if name in (pin.name for pin in self.pins):
@@ -288,7 +288,7 @@ class Scene(LoadMethods, ObstacleMethods, ConnectorMethods):
         if any(
             each.body.name == body.name and each.parameter == parameter for each in self.varying_parameters
         ):
-            raise SceneError(f"{parameter} of {body.name!r} varies already; one ramp says how.")
+            raise SceneError(f"{parameter} of {body.name!r} already has a ramp; give only one.")
         self.varying_parameters.append(vary_parameter(body, parameter, ramp))
 
     def __repr__(self) -> str:
@@ -326,6 +326,6 @@ def scene_of(given: Any) -> Scene:
         " read the file first, with supple.load_scene(...);" if isinstance(given, str | os.PathLike) else ""
     )
     raise TypeError(
-        f"a scene is needed, a supple.Scene() with its bodies or what supple.load_scene(...) returns;{hint} "
-        f"got {format_value(given)}"
+        "this call needs a scene: a supple.Scene() with bodies, or the result of "
+        f"supple.load_scene(...);{hint} got {format_value(given)}"
     )

@@ -70,12 +70,12 @@ def conditions(
         SceneError: The variation is invalid, or its forces have no equilibrium.
     """
     if not isinstance(variation, Variation):
-        raise SceneError(f"A variation is a supple.Variation(...); got {format_value(variation)}.")
+        raise SceneError(f"A variation must be a supple.Variation(...); got {format_value(variation)}.")
     for name in ("pins", "forces", "materials"):
         if not isinstance(getattr(variation, name), Mapping):
             raise SceneError(
-                f"{name} of a variation are a dictionary such as {{vertices: ...}}; "
-                f"got {format_value(getattr(variation, name))}."
+                f"{name} of a variation must be a dictionary such as {{vertices: ...}}; got "
+                f"{format_value(getattr(variation, name))}."
             )
     if not isinstance(variation.time, int | float | np.number) or not variation.time >= 0:  # inf is the end
         raise SceneError(f"time [s] of a variation must not be negative, got {format_value(variation.time)}.")
@@ -168,13 +168,14 @@ def pins_at(scene: Scene, model: Model, pins: Mapping[Vertices, Any], time: floa
         known = np.isin(on.vertices, model.pinned)
         if not np.all(known):
             raise SceneError(
-                f"{np.count_nonzero(~known)} vertices of {on.body.name!r} are to be moved that the scene "
-                "does not pin; pin them with scene.pin(...), so that the free vertices are always the same."
+                f"{np.count_nonzero(~known)} vertices of {on.body.name!r} have prescribed positions "
+                "in this variation, but are not pinned in the scene; pin them with scene.pin(...), "
+                "because all variations share the free vertices."
             )
         indices = np.searchsorted(model.pinned, on.vertices)
         with np.errstate(all="ignore"):  # non-finite positions are refused below
             target_positions = target(on.points, time) if callable(target) else target
-        name = f"where the pins of {on.body.name!r} arrive"
+        name = f"target positions of the pins of {on.body.name!r}"
         positions[indices] = check_vectors(name, target_positions, len(on), SceneError)
     return positions
 
@@ -217,8 +218,8 @@ def _materials(scene: Scene, model: Model, variation: Variation) -> tuple[Any, .
             raise SceneError(f"materials of a variation: {format_value(body)} is not a body of the scene.")
         if type(material) is not type(body.material):
             raise SceneError(
-                f"A variation changes the parameters of {body.name!r}, not the kind of its material, "
-                f"which is {type(body.material).__name__}; got {format_value(material)}."
+                f"A variation can change the parameters of {body.name!r}, but not the class of its "
+                f"material, {type(body.material).__name__}; got {format_value(material)}."
             )
         if isinstance(body, Portion):
             of_cells(material, body.name, body.numbers, body.body.n_cells)
@@ -259,5 +260,7 @@ def _initial(model: Model, variation: Variation) -> np.ndarray | None:
 def _in_scene(scene: Scene, chosen: Vertices) -> VertexSet:
     on = chosen.all if isinstance(chosen, Body) else chosen
     if not isinstance(on, VertexSet) or on.body not in scene.bodies:
-        raise SceneError(f"Vertices of a body of the scene are needed here; got {format_value(chosen)}.")
+        raise SceneError(
+            f"A variation needs vertices of a body of the scene here; got {format_value(chosen)}."
+        )
     return on

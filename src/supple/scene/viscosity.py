@@ -149,8 +149,9 @@ def moduli_at_rest(material: Any, name: str) -> tuple[Any, Any]:
         return material.mu, material.lam
     if any(map(is_per_element, material)):
         raise SceneError(
-            f"Rayleigh's damping of {name!r} needs the moduli of its material at rest, which are not known "
-            f"for {type(material).__name__} with parameters by element; take KelvinVoigt(...)."
+            f"Rayleigh's damping of {name!r} needs the moduli of its material at rest, which are not "
+            f"available for {type(material).__name__} with parameters by element; use "
+            "KelvinVoigt(...)."
         )
     rest, units = tuple(np.eye(3).ravel().tolist()), np.eye(9)
     change = np.array([stress_differential(material, rest, tuple(unit.tolist())) for unit in units])
@@ -164,7 +165,7 @@ def check_viscosity(given: Any) -> tuple[Viscosity, ...]:
     viscosities = [given] if isinstance(given, Viscosity) else given
     if not isinstance(viscosities, Sequence) or not all(isinstance(each, Viscosity) for each in viscosities):
         raise SceneError(
-            f"viscosity is for example supple.KelvinVoigt(shear_viscosity=10.0), or a list of such; "
-            f"got {format_value(given)}."
+            "viscosity must be for example supple.KelvinVoigt(shear_viscosity=10.0), or a list of "
+            f"viscosities; got {format_value(given)}."
         )
     return tuple(viscosities)

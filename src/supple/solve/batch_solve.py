@@ -384,7 +384,7 @@ def make_problem(scene: Scene | Model, quasistatic: bool, backend: Backend) -> P
     Raises:
         ValueError: Values exceed the range of the precision, or memory does not suffice.
     """
-    backend.refuse_absent()
+    backend.check_available()
     model = scene if isinstance(scene, Model) else build_model(scene, quasistatic)
     check_float_range(model, backend.precision)
     refuse_large_problem(model.elements, 4 if backend.precision == "float32" else 8)

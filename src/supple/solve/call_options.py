@@ -53,7 +53,7 @@ class Options(BackendOptions, total=False):
 
 LIMITS = tuple(option.name for option in fields(StopCriteria))
 """Names of the limits in a `StopCriteria`."""
-BACKEND = {option.name: option.default for option in fields(Backend)}
+BACKEND_DEFAULTS = {option.name: option.default for option in fields(Backend)}
 """Default values of the fields of `Backend`, by name."""
 
 
@@ -73,7 +73,9 @@ def takes_options(function: Callable[P, T]) -> Callable[P, T]:
     *named, rest = signature.parameters.values()
     hints = get_type_hints(Options if rest.annotation == "Unpack[Options]" else BackendOptions)
     keyword = inspect.Parameter.KEYWORD_ONLY
-    own = [inspect.Parameter(n, keyword, default=BACKEND.get(n), annotation=h) for n, h in hints.items()]
+    own = [
+        inspect.Parameter(n, keyword, default=BACKEND_DEFAULTS.get(n), annotation=h) for n, h in hints.items()
+    ]
     title = function.__qualname__.removesuffix(".__init__")
     known = [parameter.name for parameter in (*named, *own)]
 
@@ -182,16 +184,16 @@ def resolve_stop(
     """
     stop = get_limits(options, file)
     if options.get("stop") is not None:
-        return stop.completed(solver)
+        return stop.with_defaults(solver)
     if stop.tolerance is None and not _without_tolerance(options, file):
-        if always_tolerance or not stop.open:
+        if always_tolerance or not stop.is_unlimited:
             stop = replace(stop, tolerance=DEFAULT_TOLERANCE)
-    elif stop.open and solver.iterations is None:
+    elif stop.is_unlimited and solver.iterations is None:
         raise ValueError(
-            "nothing says when to stop: give a tolerance, max_iterations, a time_limit, "
-            "or iterations to the solver"
+            "no termination criterion: give a tolerance, max_iterations, a time_limit, or "
+            "iterations of the solver"
         )
-    return stop.completed(solver)
+    return stop.with_defaults(solver)
 
 
 def get_limits(options: Options, file: SceneFile | None = None) -> StopCriteria:
@@ -205,7 +207,9 @@ def get_limits(options: Options, file: SceneFile | None = None) -> StopCriteria:
         of_file = {} if file is None else {name: getattr(file.stop, name) or None for name in LIMITS}
         return StopCriteria(**of_file | given)
     if not isinstance(stop, StopCriteria):
-        raise TypeError(f"stop is for example supple.StopCriteria(tolerance=1e-4), got {format_value(stop)}")
+        raise TypeError(
+            f"stop must be for example supple.StopCriteria(tolerance=1e-4), got {format_value(stop)}"
+        )
     _refuse_both("stop", "supple.StopCriteria", given)
     return stop
 
@@ -240,15 +244,17 @@ def add_position_tolerance(
 
 def resolve_backend(options: BackendOptions) -> Backend:
     """Return the compute settings of a call; unavailable devices raise a `ValueError`."""
-    given = _given_options(options, BACKEND, unless=("threads",))
+    given = _given_options(options, BACKEND_DEFAULTS, unless=("threads",))
     backend = options.get("backend")
     if backend is None:
         backend = Backend(**given)
     elif not isinstance(backend, Backend):
-        raise TypeError(f"backend is for example supple.Backend(device='cuda'), got {format_value(backend)}")
+        raise TypeError(
+            f"backend must be for example supple.Backend(device='cuda'), got {format_value(backend)}"
+        )
     else:
         _refuse_both("backend", "supple.Backend", given)
-    backend.refuse_absent()
+    backend.check_available()
     return backend
 
 
@@ -263,9 +269,7 @@ def _given_options(
 def _refuse_both(name: str, kind: str, given: Mapping[str, Any]) -> None:
     """Raise an error if single options accompany the object that contains them."""
     if given:
-        raise ValueError(
-            f"give either {name}={kind}(...) or {', '.join(given)}, not both: put all of it into the {name}"
-        )
+        raise ValueError(f"give either {name}={kind}(...) or {', '.join(given)}, not both")
 
 
 def resolve_solver(solver: Any, file: SceneFile | None = None) -> Solver:
@@ -276,10 +280,10 @@ def resolve_solver(solver: Any, file: SceneFile | None = None) -> Solver:
         kind, chosen = find_solver(solver)
         return kind(**chosen)
     if isinstance(solver, type) and issubclass(solver, Solver):
-        raise TypeError(f"a solver has its options in brackets: supple.{solver.__name__}()")
+        raise TypeError(f"a solver must be an instance, supple.{solver.__name__}(), not a class")
     if not isinstance(solver, Solver):
         raise TypeError(
-            "a solver is for example supple.PBNG() or 'pbng', or of a class of your own derived from "
+            "a solver must be for example supple.PBNG() or 'pbng', or a subclass instance of "
             f"supple.solvers.Solver; got {format_value(solver)}. There are {comma_list(SOLVERS)}"
         )
     return solver

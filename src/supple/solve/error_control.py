@@ -213,9 +213,8 @@ class ErrorControl:
         last, notes = self._members[member].momentum, []
         if self._tolerance and last and last[2] > 1 and last[1].relative_residual <= self._tolerance:
             notes.append(
-                "the relative residual reached the tolerance, but loads and inertia of a body did not "
-                f"balance ({last[2]:.1g} times what the tolerance allows): the body as a whole moves other "
-                "than it should"
+                "the relative residual reached the tolerance, but loads and inertia of a body do not balance "
+                f"({last[2]:.1g} times what the tolerance allows): its motion as a whole is inaccurate"
             )
         return notes + self._estimate_notes(member)
 
@@ -224,10 +223,7 @@ class ErrorControl:
         if self._position_tolerance is None:
             return []
         if self._members[member].cut_short:
-            return [
-                "the time limit ended before the distance to the equilibrium was computed; "
-                "without time_limit it would be"
-            ]
+            return ["the time limit was reached before the error estimate was computed; raise time_limit"]
         dynamic_terms = self._problem.model.dynamic_terms if self._members[member].last is not None else ()
         caveats = [each.caveat for _, each in dynamic_terms if each.caveat]
         return [*self._position_note(member), *dict.fromkeys(caveats)]
@@ -242,6 +238,6 @@ class ErrorControl:
         if position_error <= tolerance or balance.relative_residual > self._tolerance:
             return []
         return [
-            f"the forces balance, but the equilibrium is still {position_error:.1e} of the size away, "
-            f"not {tolerance:g}"
+            f"the forces balance, but the distance to the equilibrium is {position_error:.1e} of the "
+            f"size, above position_tolerance={tolerance:g}"
         ]

@@ -31,7 +31,7 @@ def check_float_range(model: Model, precision: str, dt: float | None = None) -> 
         wrong = sizes[(sizes > MAX_FLOAT32) | (sizes < lowest)]
         if len(wrong):
             raise ValueError(
-                f"{what} of {wrong[0]:.3g} is beyond precision='float32', which can compute with magnitudes "
+                f"{what} of {wrong[0]:.3g} is outside the range of precision='float32', magnitudes "
                 f"from {1 / MAX_FLOAT32:g} to {MAX_FLOAT32:g}; use precision='float64'"
             )
 

@@ -52,8 +52,7 @@ class GridTimeLoop(TimeLoop):
     def begin(self) -> None:
         if self.problem.batch_size > 1 or self.schedule.quasistatic:
             raise ValueError(
-                'contact="grid" is for motions of one scene, not for equilibria or copies of the state; '
-                '"weak" and "barrier" are for these'
+                'contact="grid" does not support equilibria or batch_size; use contact="weak" or "barrier"'
             )
         super().begin()
 

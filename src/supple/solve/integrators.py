@@ -57,7 +57,7 @@ class Rule(ABC):
         return True
 
     @abstractmethod
-    def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
+    def initial_history(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
         """History variables at the start of a motion."""
 
     @abstractmethod
@@ -91,7 +91,7 @@ class BDF2(Rule):
     def matches_step(self, past: np.ndarray, dt: float) -> bool:
         return bool((np.abs(past[:, 6] - dt) <= 1e-9 * dt).all())
 
-    def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
+    def initial_history(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
         return _join_history(u - dt * v + 0.5 * dt * dt * a, v - dt * a, dt)
 
     def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
@@ -120,7 +120,7 @@ class Trapezoidal(Rule):
 
     history_name, inertia = ACCELERATION, 1 / 2
 
-    def first(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
+    def initial_history(self, u: np.ndarray, v: np.ndarray, a: np.ndarray, dt: float) -> np.ndarray:
         return a
 
     def anchor(self, u: np.ndarray, v: np.ndarray, past: np.ndarray, dt: float) -> np.ndarray:
@@ -163,7 +163,7 @@ class SecondOrderIntegrator:
         name, first = self._rule.history_name, u
         matching = [name in motion and self._rule.matches_step(motion[name], dt) for motion in motions]
         if not all(matching):
-            first = self._rule.first(u, v, self._accelerations(time - dt, forces), dt)
+            first = self._rule.initial_history(u, v, self._accelerations(time - dt, forces), dt)
         past = [motions[k][name] if matches else first[k] for k, matches in enumerate(matching)]
         self._before = u, v, np.stack(past)
         self._is_first_step = ~np.array(matching)
@@ -223,31 +223,29 @@ def check_integrator(name: str, model: Model, solver: Solver) -> None:
     """
     if name not in RULES:
         return
-    advice = "take integrator='backward_euler'"
+    advice = "use integrator='backward_euler'"
     if not solver.balances_forces:
         raise ValueError(
-            f"{solver.name} makes constraints vanish, whatever forces there are, and integrator={name!r} "
-            f"looks back to these; {advice}, or xpbd or pbng"
+            f"integrator={name!r} does not support the hard constraints of {solver.name}, which have "
+            f"no forces; {advice}, or compliant xpbd, or pbng"
         )
     if model.grid is not None:
-        raise ValueError(f"bodies that a grid carries move by backward Euler, not by {name}; {advice}")
+        raise ValueError(f"integrator={name!r} does not support contact='grid'; {advice}")
     if any(model.terms[k].loads for k, _ in model.dynamic_terms):
         raise ValueError(
-            f"integrator={name!r} does not know tractions that follow their surface, nor gas that stays in a "
-            f"chamber, which change while a step is solved; {advice}"
+            f"integrator={name!r} does not support tractions that follow their surface, or sealed "
+            f"chambers; {advice}"
         )
     if model.obstacles is not None or model.dynamic_terms:
-        raise ValueError(
-            f"integrator={name!r} looks back to smooth forces, and those of contact are not; {advice}"
-        )
+        raise ValueError(f"integrator={name!r} does not support contact or obstacles; {advice}")
     if model.drag is not None:
         raise ValueError(
-            f"integrator={name!r} does not know forces in proportion to mass and velocity; {advice}, or take "
-            "damping that follows from strains"
+            f"integrator={name!r} does not support damping proportional to the mass; {advice}, or "
+            "damping of strains"
         )
     flowing = [name for name, *_ in evolving_parameters(model)]
     if flowing:
         raise ValueError(
-            f"integrator={name!r} is not for materials that flow or are viscous, whose {flowing[0]} goes on "
-            f"by steps of first order; {advice}"
+            f"integrator={name!r} does not support plastic or viscous materials (history variable "
+            f"{flowing[0]}); {advice}"
         )

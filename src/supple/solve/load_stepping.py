@@ -38,12 +38,14 @@ MIN_SECONDS = 1e-3
 class LoadStepping:
     """Sequence of solves under increasing loads and motions, with step cutback.
 
-    Steps with infinite forces at their start are halved, unless the solver recovers from such a start. A step
-    whose solve fails, stagnates or reaches the limit of rounding far from balance is halved and repeated from
-    the last converged step, down to `MIN_CUTBACK`; one in which surfaces passed each other, down to
-    `MIN_INTERSECTION_CUTBACK`. If that fails too, the first failed solve is the result. Limits apply to each
-    solve.
-    The time limit applies to all of them: the remaining time is allotted in proportion to step lengths.
+    - Infinite forces at the start of a step: the step is halved, unless the solver recovers from such a
+      start.
+    - A solve fails, stagnates or reaches the rounding limit far from balance: the step is halved and repeated
+      from the last converged step, down to `MIN_CUTBACK`.
+    - Surfaces passed each other: likewise, down to `MIN_INTERSECTION_CUTBACK`.
+    - The shortest step fails, too: the first failed solve is the result.
+    - Limits apply to each solve, but the time limit to all together: the remaining time is allotted in
+      proportion to step lengths.
 
     Args:
         problem: Problem.
@@ -166,7 +168,7 @@ class LoadStepping:
         target, report, state = failed
         shortest = pluralize(int(1 / self._stride), "step")
         self._notes.append(
-            f"loads and motions in up to {shortest} did not converge either, beyond "
+            f"loads and motions were applied in up to {shortest}, which did not converge beyond "
             f"{float(self._reached):.0%} of them"
         )
         self._failed, self._allows_cutback = None, False
@@ -194,9 +196,9 @@ class LoadStepping:
         if self._accepted > 1:
             why = ""
             if self._accepted > self._steps:
-                reason = "did not converge" if self._has_cut else "would turn elements inside out at once"
-                why = f": longer ones {reason}"
-            notes.append(f"loads and motions grew in {pluralize(self._accepted, 'step')}{why}")
+                reason = "did not converge" if self._has_cut else "would invert elements immediately"
+                why = f": longer steps {reason}"
+            notes.append(f"loads and motions were applied in {pluralize(self._accepted, 'step')}{why}")
         return replace(
             last,
             iterations=sum(report.iterations for report in solves),
@@ -254,7 +256,7 @@ def solve_along(
         last,
         iterations=last.iterations + failed.iterations,
         seconds=last.seconds + failed.seconds,
-        notes=[*last.notes[:-1], f"loads and motions grew in {steps}: longer ones did not converge"],
+        notes=[*last.notes[:-1], f"loads and motions were applied in {steps}: longer steps did not converge"],
     )
 
 

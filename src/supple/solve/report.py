@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
@@ -36,27 +37,39 @@ class Outcome(Enum):
     """
 
     CONVERGED = "Converged: the relative residual is below the tolerance."
-    MAX_ITERATIONS = "Stopped after the allowed iterations, before the tolerance was reached."
-    TIME_LIMIT = "Stopped when the time limit ran out, before the tolerance was reached."
-    FIXED_ITERATIONS = "Ran as long as was asked for; no tolerance was set."
+    MAX_ITERATIONS = (
+        "Stopped after the allowed iterations, before the tolerance was reached. Raise max_iterations, or "
+        "use another solver."
+    )
+    TIME_LIMIT = (
+        "Stopped at the time limit, before the tolerance was reached. Raise time_limit, or continue from "
+        "this state."
+    )
+    FIXED_ITERATIONS = "Completed the requested iterations; no tolerance was set."
     STAGNATED = (
-        "Stagnated: further iterations reduce neither the relative residual nor the energy. "
-        "More steps (`load_steps` of an equilibrium, `substeps` or more frames of a motion), another "
-        "solver or "
-        "acceleration may get further."
+        "Stagnated: further iterations reduce neither the relative residual nor the energy. Use more "
+        "load_steps (equilibrium), more substeps or frames (motion), another solver or another acceleration."
     )
     INTERSECTING = (
         "Not converged: forces balance, but surfaces have passed through each other, or an obstacle through "
-        "a body. contact = 'barrier', or a larger stiffness of contact, keeps bodies apart; a finer mesh "
-        "feels obstacles."
+        "a body. Use contact='barrier', a larger contact stiffness, or a finer mesh near obstacles."
     )
     UNSOLVED_BEFORE = (
-        "Not converged: forces balance in this step, but not in one before it, from whose accelerations it "
-        "goes on. Smaller steps, more iterations or integrator = 'backward_euler' may solve that one."
+        "Not converged: forces balance in this step, but it uses accelerations of an earlier step in which "
+        "they do not. Use smaller steps, more iterations or integrator='backward_euler'."
     )
-    UNBOUNDED = "Stopped: the energy falls without end, and there is no equilibrium to be reached from here."
-    ROUNDING_LIMIT = "Stopped above the tolerance: what is left of the forces is rounding in this precision."
-    FAILED = "Failed: the forces became infinite or NaN; the last finite state is returned."
+    UNBOUNDED = (
+        "Stopped: the energy decreases without bound, so there is no equilibrium to reach. Pin loose bodies, "
+        "reduce the pressure, use a stiffening material, or simulate a motion."
+    )
+    ROUNDING_LIMIT = (
+        "Stopped above the tolerance: the remaining residual is rounding error of this precision. Use a "
+        "larger tolerance, or float64 instead of float32."
+    )
+    FAILED = (
+        "Failed: the forces became infinite or NaN; the last finite state is returned. Use smaller steps or "
+        "more load_steps."
+    )
 
     @property
     def ok(self) -> bool:
@@ -71,17 +84,14 @@ class Outcome(Enum):
             far: True if a fixed number of iterations ended far from equilibrium.
 
         Returns:
-            The sentence, with the additions after its first words.
+            The sentence, with the additions at the end of its first clause.
         """
         phrases = ["far from balance"] if far else []
         phrases += [inverted] if inverted else []
         if not phrases:
             return self.value
-        head, mark, rest = self.value.partition(":")
-        if mark:
-            return f"{head}, {', '.join(phrases)}:{rest}"
-        head, mark, rest = self.value.partition(";")
-        return f"{head.removesuffix('.')}, {', '.join(phrases)}{mark or '.'}{rest}"
+        head = re.split("[:;.]", self.value, maxsplit=1)[0]
+        return f"{head}, {', '.join(phrases)}{self.value[len(head) :]}"
 
 
 FAR_RELATIVE_RESIDUAL = 1e-2
@@ -97,7 +107,7 @@ def lag_notes(report: Report, guesses: tuple[str, ...] = ()) -> list[str]:
         report: Report of the step.
         guesses: Values of initial_guess that may help.
     """
-    if not report.far:
+    if not report.is_far_from_balance:
         return []
     remedies = ["more iterations", *(f"initial_guess='{guess}'" for guess in guesses), "a tolerance"]
     reason = f"relative residual {report.relative_residual:.2g}"
@@ -105,7 +115,7 @@ def lag_notes(report: Report, guesses: tuple[str, ...] = ()) -> list[str]:
         reason += ", loads and inertia of a body differ"
     return [
         f"the step ended far from balance ({reason}): bodies move slower, or are softer, than they should; "
-        f"{', '.join(remedies[:-1])} or {remedies[-1]} would help"
+        f"use {', '.join(remedies[:-1])} or {remedies[-1]}"
     ]
 
 
@@ -293,7 +303,7 @@ class Report:
         )
 
     @property
-    def far(self) -> bool:
+    def is_far_from_balance(self) -> bool:
         """True if a solve without tolerance ended with relative residual > 1e-2 or momentum error > 1."""
         imbalanced = self.relative_residual > FAR_RELATIVE_RESIDUAL or self.momentum_error > 1
         return self.outcome is Outcome.FIXED_ITERATIONS and imbalanced
@@ -302,24 +312,31 @@ class Report:
     def ok(self) -> bool:
         """True if the solve succeeded.
 
-        This requires three conditions: the tolerance was met, or a fixed number of iterations ended with an
+        This requires three conditions: the tolerance was met, or a fixed number of iterations ended with a
         relative residual of at most 1e-2; at most `inverted_before` elements are inverted; and no surfaces
         have passed through each other, nor a body and an obstacle in this frame or an earlier one.
         """
         intersecting = self.contact is not None and self.contact.is_intersecting
         intersecting = intersecting or self.passed_since is not None
-        return self.outcome.ok and not self.far and not intersecting and self.inverted <= self.inverted_before
+        return (
+            self.outcome.ok
+            and not self.is_far_from_balance
+            and not intersecting
+            and self.inverted <= self.inverted_before
+        )
 
     @property
-    def ending(self) -> str:
+    def short_outcome(self) -> str:
         """Outcome in few words, such as: converged, 15 inverted elements."""
         name = self.outcome.name.lower().replace("_", " ")
-        return ", ".join([name, *(["far from balance"] if self.far else []), *self._inversions()])
+        return ", ".join(
+            [name, *(["far from balance"] if self.is_far_from_balance else []), *self._inversions()]
+        )
 
     @property
     def sentence(self) -> str:
         """Outcome sentence, including the number of inverted elements."""
-        return self.outcome.sentence("".join(self._inversions()), self.far)
+        return self.outcome.sentence("".join(self._inversions()), self.is_far_from_balance)
 
     def _inversions(self) -> list[str]:
         """Inverted element count in words; empty without inversions."""
@@ -335,7 +352,7 @@ class Report:
         values["error_estimate"] = self.error_estimate.to_dict() if self.error_estimate else None
         values["contact"] = self.contact.to_dict() if self.contact else None
         values["outcome"] = self.outcome.name.lower()
-        values["sentence"], values["ending"] = self.sentence, self.ending
+        values["sentence"], values["ending"] = self.sentence, self.short_outcome
         values["ok"] = self.ok
         values["primal_residual"], values["dual_residual"] = self.primal_residual, self.dual_residual
         return values

@@ -78,7 +78,8 @@ class Progress:
     ) -> Outcome | None:
         """Outcome of a solve without progress.
 
-        Iterations that the user requested are made all the same, unless they could only change rounding.
+        With an explicit iteration limit the solve continues in spite of stagnation, except at the rounding
+        limit.
 
         Args:
             diagnostics: Diagnostics of the states.
@@ -247,7 +248,7 @@ def make_contact_reports(problem: Problem, stop: StopCriteria, evaluated: bool) 
 def suggest_remedies(outcome: Outcome, problem: Problem, contact: ContactReport | None) -> list[str]:
     """Suggestions for a better result."""
     at_limit = outcome is Outcome.ROUNDING_LIMIT and problem.dtype == np.float32
-    suggestions = ["precision='float64' would get further"] if at_limit else []
+    suggestions = ["use precision='float64' for a smaller residual"] if at_limit else []
     return suggestions if contact is None else suggestions + contact.sentences
 
 

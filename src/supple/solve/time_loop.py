@@ -170,7 +170,8 @@ class TimeLoop:
         """Raise an error after an interrupted step, whose state is undefined."""
         if self._interrupted:
             raise ValueError(
-                "the step before was interrupted, and nobody knows where it led; reset(), or set a state"
+                "the previous step was interrupted, so the current state is undefined; call "
+                "reset(), or assign an earlier state"
             )
 
     def finish_frame(self) -> np.ndarray:
@@ -351,13 +352,13 @@ def mark_unsolved(history: HistoryVariables, reports: list[Report], integrator: 
     """
     unsolved = history.marked_times(UNSOLVED)
     for report, since in zip(reports, unsolved, strict=True):
-        if since is not None and report.outcome.ok and not report.far:
+        if since is not None and report.outcome.ok and not report.is_far_from_balance:
             report.outcome = Outcome.UNSOLVED_BEFORE
             report.notes.append(
-                f"the step at {since:.6g} s was not solved, and {integrator} goes on from its accelerations: "
-                "start again from a frame before it, or from positions and velocities"
+                f"the step at {since:.6g} s did not converge, and {integrator} uses its "
+                "accelerations: restart from an earlier frame, or from positions and velocities"
             )
-    lost = [not report.outcome.ok or report.far for report in reports]
+    lost = [not report.outcome.ok or report.is_far_from_balance for report in reports]
     new = [k for k, is_lost in enumerate(lost) if is_lost and unsolved[k] is None]
     if new:
         history.mark(UNSOLVED, new, time)
@@ -389,9 +390,9 @@ def mark_passed(history: HistoryVariables, reports: list[Report], passed: list[b
             report.outcome = Outcome.INTERSECTING
         if since is not None and since < time:
             report.notes.append(
-                f"an obstacle and a body passed through each other in the frame at {since:.6g} s, and may be "
-                "on the wrong sides since then: start again from a frame before it, or from positions and "
-                "velocities"
+                f"an obstacle and a body passed through each other in the frame at {since:.6g} s, "
+                "and may be on the wrong sides since then: restart from an earlier frame, or from "
+                "positions and velocities"
             )
 
 

@@ -160,10 +160,10 @@ def check_vectors(
 def check_path(value: Any, what: str) -> Path:
     """Check a file or folder path."""
     if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{what} is needed as text or as a pathlib.Path, got {format_value(value)}")
+        raise TypeError(f"{what} must be text or a pathlib.Path, got {format_value(value)}")
     path = Path(value)
     if "\0" in str(path):
-        raise ValueError(f"{what} must not have NUL characters in it, got {format_value(value)}")
+        raise ValueError(f"{what} must not contain NUL characters, got {format_value(value)}")
     return path
 
 
@@ -208,10 +208,10 @@ def comma_list(names: Iterable[str]) -> str:
 def match_name(name: str, known: Iterable[str]) -> str | None:
     """Find a known name whatever its case and underscores: NeoHookean is neo_hookean; None if unknown."""
 
-    def folded(one: str) -> str:
+    def normalize(one: str) -> str:
         return one.replace("_", "").casefold()
 
-    return next((own for own in known if folded(own) == folded(name)), None)
+    return next((own for own in known if normalize(own) == normalize(name)), None)
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:

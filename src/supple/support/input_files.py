@@ -102,20 +102,20 @@ class ArrayFile(Mapping[str, np.ndarray]):
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return an array's shape from its header, without reading data."""
-        with self._opened(name) as member:
+        with self._open_array(name) as member:
             return self._checked_header(name, member)[0]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        with self._opened(name) as member:
+        with self._open_array(name) as member:
             self._checked_header(name, member)
-        with self._opened(name) as member:
+        with self._open_array(name) as member:
             values: np.ndarray = np.lib.format.read_array(member, allow_pickle=False)
             if member.read(1):  # reading to the end verifies the checksum
                 raise InputFileError(f"is damaged: {name!r} does not end where its header says")
         return values
 
     @contextmanager
-    def _opened(self, name: str) -> Iterator[IO[bytes]]:
+    def _open_array(self, name: str) -> Iterator[IO[bytes]]:
         """Open an array; damaged data raises an `InputFileError`."""
         info = self._members[name]
         if info.flag_bits & 1:
@@ -143,14 +143,14 @@ class ArrayFile(Mapping[str, np.ndarray]):
         most = self._size * (1 if info.compress_type == zipfile.ZIP_STORED else DEFLATE_RATIO)
         if claimed != info.file_size - member.tell() or claimed > most or min(shape, default=0) < 0:
             raise InputFileError(
-                f"is damaged: {name!r} of shape {shape} needs {format_bytes(claimed)}, which are not in "
-                f"the file"
+                f"is damaged: {name!r} of shape {shape} needs {format_bytes(claimed)}, more than the "
+                "file contains"
             )
         free = available_memory()
         if free is not None and claimed > free:
             raise InputFileError(
-                f"has {name!r} of shape {shape}, which needs {format_bytes(claimed)} of memory, and this "
-                f"process may use {format_bytes(free)}"
+                f"has {name!r} of shape {shape}, which needs {format_bytes(claimed)} of memory, but "
+                f"this process may use {format_bytes(free)}"
             )
         return shape, dtype
 
@@ -182,6 +182,6 @@ def open_arrays(path: str | os.PathLike[str]) -> Iterator[ArrayFile]:
     except (*READ_ERRORS, OSError) as error:
         if _is_of_system(error):
             raise
-        raise InputFileError(f"is no NPZ file, or it is damaged ({error})") from error
+        raise InputFileError(f"is not an NPZ file, or it is damaged ({error})") from error
     with archive:
         yield ArrayFile(archive, path.stat().st_size)

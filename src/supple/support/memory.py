@@ -35,8 +35,7 @@ def refuse_too_many(
     """
     if vertices > MAX_VERTICES:
         raise ValueError(
-            f"the {kind} would have {format_count(vertices)} vertices; at most {MAX_VERTICES:,} can be "
-            "numbered."
+            f"the {kind} would have {format_count(vertices)} vertices; the limit is {MAX_VERTICES:,}."
         )
     needed = (MESH_BYTES + (MODEL_BYTES + 4 * BYTES_PER_NUMBER if solved else 0)) * count
     _refuse(needed, f"{'simulating ' if solved else ''}a {kind} of {format_count(count)} {cells}")
@@ -60,9 +59,8 @@ def _refuse(needed: float, what: str) -> None:
     free = available_memory()
     if free is not None and needed > free:
         raise ValueError(
-            f"{what} needs about {format_bytes(needed)} of memory, and this process may use "
-            f"{format_bytes(free)}. "
-            "Make it coarser, or use a machine with more memory."
+            f"{what} needs about {format_bytes(needed)} of memory, but this process may use "
+            f"{format_bytes(free)}. Make it coarser, or use a machine with more memory."
         )
 
 

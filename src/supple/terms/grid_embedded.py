@@ -102,7 +102,7 @@ class EmbeddedElasticity(Elastic):
         vertices: (m, k) nodes of each element; unused slots repeat the first node.
         gradients: (m, k, 3) gradients G [1/m], 0 in unused slots.
         start: (m, 3, 3) F₀, at zero displacement of the nodes.
-        hanging: Interpolation of the corners from nodes.
+        interpolation: Interpolation of the corners from nodes.
     """
 
     start: np.ndarray

@@ -82,7 +82,9 @@ def equilibria(
     sizes = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
     if len(sizes) != 1 or 0 in sizes:
         shapes = ", ".join(f"{each}: {tuple(t.shape)}" for each, t in zip(layer.inputs, tensors, strict=True))
-        raise ValueError(f"equilibria() takes tensors that all have a leading axis of copies; got {shapes}")
+        raise ValueError(
+            f"equilibria() needs a leading batch axis of the same length in all inputs; got {shapes}"
+        )
     return _Equilibria.apply(layer, *tensors)
 
 
@@ -140,13 +142,14 @@ class _Pullback(torch.autograd.Function):  # type: ignore[misc]
             gradients = list(map(np.stack, zip(*_all(layer.pullback_batch(arrays, by)), strict=True)))
         else:
             gradients = layer.pullback(arrays, by)
-        return tuple(_needed(gradients, values, needed))
+        return tuple(_select_gradients(gradients, values, needed))
 
     @staticmethod
     def backward(ctx: Any, *direct: torch.Tensor) -> tuple[Any, ...]:
         raise RuntimeError(
-            "supple.torch has first derivatives of equilibria only: its gradients cannot be differentiated "
-            "again, as Hessians and penalties on gradients would need. Take differences of gradients instead."
+            "supple.torch supports first derivatives of equilibria only, and this call needs second "
+            "derivatives, as Hessians and gradient penalties do. Use differences of gradients "
+            "instead."
         )
 
 
@@ -164,7 +167,9 @@ def _like(values: tuple[torch.Tensor, ...], x: np.ndarray) -> torch.Tensor:
     return torch.as_tensor(x, dtype=like.dtype, device=like.device)
 
 
-def _needed(gradients: list[np.ndarray], values: tuple[torch.Tensor, ...], needed: tuple[bool, ...]) -> Any:
+def _select_gradients(
+    gradients: list[np.ndarray], values: tuple[torch.Tensor, ...], needed: tuple[bool, ...]
+) -> Any:
     """Yield required gradients with dtype and device of their inputs; None for others."""
     return (
         torch.as_tensor(g, dtype=value.dtype, device=value.device) if is_needed else None

@@ -78,9 +78,9 @@ def check_angles(angles: Angles) -> Angles:
     """Validate azimuth and elevation [degrees]."""
     azimuth, elevation = angles
     if not math.isfinite(azimuth):
-        raise ValueError(f"a camera's azimuth must be a finite number of degrees, got {azimuth}")
+        raise ValueError(f"the azimuth of a camera must be a finite number of degrees, got {azimuth}")
     if not abs(elevation) < 90:
-        raise ValueError(f"a camera's elevation must lie between -90 and 90 degrees, got {elevation}")
+        raise ValueError(f"the elevation of a camera must lie between -90 and 90 degrees, got {elevation}")
     return angles
 
 

@@ -61,7 +61,7 @@ def place_labels(
     """Compute label heights without overlaps.
 
     Args:
-        wanted: (k,) preferred heights.
+        preferred: (k,) preferred heights.
         left, right: (k,) horizontal extents.
         height: Line height.
         inked: (n, 2) points of the curves, which labels should avoid.
@@ -92,7 +92,10 @@ def place_labels(
 def _separate_labels(
     preferred: np.ndarray, rivals: np.ndarray, height: float, limits: tuple[float, float]
 ) -> np.ndarray:
-    """Heights nearest to the preferred ones, order-preserving and free of overlaps between rivals."""
+    """Move labels apart vertically until none overlap, in their preferred order.
+
+    `rivals[i, j]` is True for labels that overlap horizontally.
+    """
     y, order = preferred.astype(float), np.argsort(preferred, kind="stable")
     for _ in range(400):
         y = np.clip(y, *limits)

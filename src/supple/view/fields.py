@@ -105,7 +105,10 @@ DECADES = 4
 """Number of decades of a logarithmic color bar."""
 
 
-NO_LAST_STEP = "they do not say where the last of the substeps began"
+NO_LAST_STEP = (
+    "with substeps > 1, saved frames do not contain the start of the last substep. Use another field, "
+    "or substeps=1"
+)
 
 Values = Callable[[Model, np.ndarray, Step | None], np.ndarray]
 
@@ -237,7 +240,7 @@ def residual(model: Model, positions: np.ndarray, step: Step | None = None) -> n
     """|r| [N] of the net force on each vertex, with inertia for a time step; NaN for pinned vertices."""
     step = step or Step(np.inf, positions)
     if step.anchor is None:
-        raise ValueError(f"the residual of frames of several substeps is not known; {NO_LAST_STEP}")
+        raise ValueError(f"the residual of this frame is not available: {NO_LAST_STEP}")
     net_force = evaluate_net_force(model, positions, step)
     return np.where(model.free, np.linalg.norm(net_force, axis=1), np.nan)
 

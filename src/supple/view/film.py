@@ -113,7 +113,7 @@ def _cameras(view: View, angles: Angles, count: int) -> list[Camera]:
 def _writer(path: Path, size: tuple[int, int], fps: float) -> Generator[None, np.ndarray, None]:
     """Generator that accepts images and writes them to a file; closing it completes the file."""
     if path.suffix not in ENCODINGS:
-        raise ValueError(f"a film is one of {', '.join(ENCODINGS)}, got {path.name!r}")
+        raise ValueError(f"a film must be a file of {', '.join(ENCODINGS)}, got {path.name!r}")
     from imageio_ffmpeg import write_frames
 
     options = ENCODINGS[path.suffix]

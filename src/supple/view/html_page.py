@@ -47,7 +47,7 @@ class Page:
         pictures, plots: Images.
         tables: Tables.
         scene: Scene file.
-        circumstances: Date, versions, machine and the like, by name.
+        environment: Date, versions, machine and the like, by name.
         film: Data URI, or None.
         remarks: Sentences on omitted parts.
     """
@@ -61,7 +61,7 @@ class Page:
     plots: Sequence[Figure]
     tables: Sequence[Table]
     scene: str
-    circumstances: dict[str, str]
+    environment: dict[str, str]
     film: str | None = None
     remarks: Sequence[str] = field(default_factory=tuple)
 

@@ -221,7 +221,8 @@ def check_size(size: Any, written: Any = None) -> tuple[int, int]:
         said = repr(size if written is None else written)
         example = "1920x1080" if isinstance(written or size, str) else "(1920, 1080)"
         raise ValueError(
-            f"a size is dots across and up, such as {example}, each from {SMALLEST} to {LARGEST}; got {said}"
+            f"size must be width and height in pixels, such as {example}, each from {SMALLEST} to "
+            f"{LARGEST}; got {said}"
         )
     return size[0], size[1]
 

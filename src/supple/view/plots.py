@@ -11,7 +11,7 @@ import numpy as np
 from supple.solve.report import History
 from supple.view.style import DPI, LIGHT, SMALL_SIZE, TEXT_SIZE, TITLE_SIZE, Theme
 
-Against = Literal["iterations", "seconds"]
+Abscissa = Literal["iterations", "seconds"]
 Quantity = Literal["relative_residual", "energy"]
 
 LABELS = {"relative_residual": "relative residual |r| / |s|", "energy": "energy above the lowest [J]"}
@@ -21,7 +21,7 @@ def history_plot(
     path: str | os.PathLike[str],
     histories: Mapping[str, History],
     quantity: Quantity = "relative_residual",
-    against: Against = "iterations",
+    against: Abscissa = "iterations",
     *,
     title: str = "",
     tolerance: float | None = None,

@@ -77,8 +77,8 @@ def compare(
 ) -> None:
     """Run several solvers from the same initial state and compare residual, energy and time.
 
-    Limits that are not given are those of the scene file; without any, each solver makes 40 iterations. A
-    solver that does not support the device or precision runs on one that it supports.
+    Missing limits come from the scene file; without any limit, each solver runs 40 iterations. A solver that
+    does not support the device or precision runs on one that it supports.
 
     Exit codes: 0 done; 1 no solver reached the tolerance, or a solver given by name could not be run (results
     are written). Others as for `supple run`.
@@ -95,7 +95,7 @@ def compare(
         from supple.solvers import SOLVERS
 
         backend = Backend(device, precision, threads)
-        backend.refuse_absent()
+        backend.check_available()
         file = load_file(scene)
         methods = [solver_for(file, word) for word in (SOLVERS if solvers is None else split_names(solvers))]
         stop = get_limits(collect_limits(tolerance, max_iterations, time_limit, position_tolerance), file)
@@ -128,9 +128,7 @@ def _check_warmup(warmup: int, file: SceneFile) -> None:
     if warmup < 0:
         raise ValueError(f"--warmup must not be negative, got {warmup}.")
     if warmup and file.scene.quasistatic:
-        raise ValueError(
-            f"--warmup is for dynamic scenes; {file.path} is quasistatic, and its equilibrium is compared."
-        )
+        raise ValueError(f"--warmup is for dynamic scenes, and {file.path} is quasistatic; omit it.")
 
 
 def _refuse_results(folder: ComparisonFolder, overwrite: bool) -> None:
@@ -177,9 +175,7 @@ def _warm_up(
             progress.finish_frame(frame.report)
             warmup_converged = warmup_converged and frame.report.ok
     if not warmup_converged:
-        note(
-            "Some frames of the warm-up did not converge; the start is the same for all solvers nevertheless."
-        )
+        note("Some frames of the warm-up did not converge; all solvers still begin from the same state.")
     return frame.positions, frame.velocities, warmup_converged
 
 

@@ -48,11 +48,11 @@ def compile_kernels(
             else:
                 raise ValueError(f"there is no material {name!r}; {suggest_name(name, MATERIALS)}")
         for precision in _words(precisions):
-            Backend(device, precision).refuse_absent()
+            Backend(device, precision).check_available()
         if workers is not None:
             check_integer("workers", workers)
         if why := cache_obstacle():
-            raise ValueError(f"compiled kernels cannot be kept: {why}")
+            raise ValueError(f"compiled kernels cannot be saved: {why}")
         n_variants = len(names) * len(_words(precisions))
         seconds = {}
         methods = [parse_solver(word) for word in split_names(solvers)]

@@ -158,28 +158,30 @@ def _print_statistics(statistics: dict[str, Any]) -> None:
     if statistics["warm_starts"]:
         warm = statistics["warm_starts"]
         say(
-            f"warm starts: {warm['fewer_iterations']:.1f} times fewer iterations, {warm['faster']:.1f} "
-            f"times as fast, on "
-            f"{pluralize(warm['compared'], 'sample')} solved both ways; {warm['lower_from_cold']} of them "
-            f"had a lower energy "
-            "from the scene's own start, which was taken"
+            f"warm starts: {warm['fewer_iterations']:.1f} times fewer iterations, "
+            f"{warm['faster']:.1f} times as fast, for {pluralize(warm['compared'], 'sample')} solved "
+            f"both ways; for {warm['lower_from_cold']} of them the scene's initial positions led to "
+            "a lower energy, and that result was stored"
         )
     if statistics["inverted"]:
         note(
-            f"{pluralize(statistics['inverted'], 'sample')} with inverted elements: none of them counts "
-            "as good"
+            f"{pluralize(statistics['inverted'], 'sample')} with inverted elements, which do not "
+            "count as converged"
         )
     missing = statistics["outcomes"].get("missing", 0)
     if not statistics["good"] and missing < statistics["samples"]:
-        note("no sample could be solved: none has reached its tolerance")
+        note("no sample has reached its tolerance")
     elif bad := statistics["samples"] - missing - statistics["good"]:
-        note(f"{pluralize(bad, 'sample')} in no part and no export: not solved to the tolerance, or inverted")
+        note(
+            f"{pluralize(bad, 'sample')} excluded from splits and exports: not converged, or with "
+            "inverted elements"
+        )
     for sample, sentence in list(statistics["failures"].items())[:5]:
         note(f"sample {sample}: {sentence}")
     if len(statistics["failures"]) > 5:
-        note(f"and {len(statistics['failures']) - 5} more that did not converge: --json has them all")
+        note(f"and {len(statistics['failures']) - 5} more that did not converge; --json lists all")
     if statistics["outcomes"].get("crashed"):
-        note(f"`supple dataset resume {statistics['path']} --retry-failed` tries them again")
+        note(f"`supple dataset resume {statistics['path']} --retry-failed` solves them again")
 
 
 @dataset.command()

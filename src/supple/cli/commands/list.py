@@ -22,14 +22,14 @@ SECTIONS += "contact, integrators, guesses, files, fields, quantities, exports o
 """Sections of `catalogue`, listed here so that help does not have to build it."""
 
 INTEGRATORS = {
-    "backward_euler": "First order; damps all that is fast.",
-    "bdf2": "Second order; damps what is fast less.",
+    "backward_euler": "First order; damps fast motion.",
+    "bdf2": "Second order; damps fast motion less.",
     "trapezoidal": "Second order; does not damp.",
 }
 """Time integrators and their descriptions."""
 
 INITIAL_GUESSES = {
-    "adaptive": "Bodies that touch nothing start where external forces take them, all others at x + Δt v.",
+    "adaptive": "Bodies without contact start at their motion under external forces, all others at x + Δt v.",
     "inertial": "x + Δt v + Δt² g, as in the paper of PBNG.",
     "coast": "x + Δt v.",
 }
@@ -123,7 +123,9 @@ def _plot(what: str | None, path: Path) -> None:
     from supple.view.stress_stretch import stretch_plot
 
     if what not in ("materials", "presets"):
-        raise ValueError("--plot draws materials: write supple list materials --plot, or presets")
+        raise ValueError(
+            "--plot needs the section materials or presets: supple list materials --plot FILE.png"
+        )
     if path.suffix != ".png":
         raise ValueError(f"--plot writes a PNG file, such as stress.png, got {path}")
     materials = (
@@ -287,7 +289,7 @@ def _print(sections: dict[str, Entries]) -> None:
         table.add_column(style="cyan", no_wrap=True)
         table.add_column()
         for entry in entries:
-            table.add_row(entry["name"], entry["description"] + _abilities(entry))
+            table.add_row(entry["name"], entry["description"] + _capability_note(entry))
             for row in _rows(entry.get("parameters", []), "  "):
                 table.add_row(*row)
             for row in _rows(entry.get("options", []), "  "):
@@ -296,7 +298,7 @@ def _print(sections: dict[str, Entries]) -> None:
         console.print()
 
 
-def _abilities(entry: dict[str, Any]) -> str:
+def _capability_note(entry: dict[str, Any]) -> str:
     """Devices, precisions and batching of a solver in words; empty for other entries."""
     if "devices" not in entry:
         return ""

@@ -95,7 +95,7 @@ def render(
                 compact_checksums(target)
         except KeyboardInterrupt as error:
             code, word = interruption(error)
-            errors.print(f"{word}; films in {target} are as they were.")
+            errors.print(f"{word}; films in {target} are unchanged.")
             raise typer.Exit(code) from None
         if problem and not quiet:
             note(problem)
@@ -132,7 +132,7 @@ def _parse_frames(text: str | None, run: SavedRun) -> Sequence[int]:
         first = end = -1
     if not lowest <= first <= end <= last:
         raise ValueError(
-            f"--frames must be such as 10:60, 10:, :60 or 30, within {lowest} to {last}, the frames that are "
-            f"complete in {run.folder.path}; got {text!r}."
+            f"--frames must have the form 10:60, 10:, :60 or 30, within {lowest} to {last}, the "
+            f"complete frames of {run.folder.path}; got {text!r}."
         )
     return list(range(first, end + 1))

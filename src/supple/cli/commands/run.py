@@ -118,7 +118,7 @@ def run(
 
         written = [f.name for f in parse_formats(formats)] if formats else []
         backend = Backend(device, precision, threads)
-        backend.refuse_absent()
+        backend.check_available()
         file = load_file(scene)
         method = solver_for(file, solver)
         method.check_support(device, precision)
@@ -165,9 +165,7 @@ def _prepare(
     from supple.runs.manifest import complete_frames, set_totals
 
     if resume and overwrite:
-        raise ResultsError(
-            "--resume keeps the frames that are there and --overwrite deletes them; give only one."
-        )
+        raise ResultsError("--resume keeps existing frames and --overwrite deletes them; give only one.")
     if folder.has_results and not (resume or overwrite):
         raise ResultsError(
             f"{folder.path} has results already. Continue them with --resume, replace them with --overwrite, "
@@ -188,13 +186,13 @@ def _compute_frames(
     import numpy as np
 
     from supple.cli.progress_bars import RunProgress
-    from supple.io import SavedFrame, joined, write_frame, write_pvd
+    from supple.io import SavedFrame, concatenate_bodies, write_frame, write_pvd
     from supple.io.frames import frame_path
     from supple.runs.manifest import CurveRecorder, add_frame
     from supple.runs.saved import SavedRun
 
     _note_long_setup(manifest["scene"], quiet)
-    rest = joined(job.file.scene.bodies)
+    rest = concatenate_bodies(job.file.scene.bodies)
     recorder, model = CurveRecorder(), None
     loaded_frames = {} if last is None else {last.index: last}
     with ExitStack() as stack:
@@ -231,7 +229,7 @@ def _note_long_setup(scene: dict[str, Any], quiet: bool) -> None:
     seconds = setup_seconds(scene["tets"] + scene["triangles"])
     if seconds > 10 and not quiet:
         note(
-            f"{format_cell_counts(scene)} take about {format_duration(seconds)} to be set up before the "
+            f"{format_cell_counts(scene)} need about {format_duration(seconds)} of set-up before the "
             "solve begins."
         )
 
@@ -314,7 +312,7 @@ def repair_results(
         manifest: Report of these frames.
         note: Called with a sentence for each repaired file.
     """
-    from supple.io import joined, write_data, write_frame, write_pvd, write_skins
+    from supple.io import concatenate_bodies, write_data, write_frame, write_pvd, write_skins
     from supple.io.frames import PVD, pvd_text
     from supple.io.replace_file import replacing
     from supple.io.saved_bodies import DATA, SKINS
@@ -326,7 +324,7 @@ def repair_results(
     if damage is not None:
         note(f"{damage} It is written again from the scene.")
         fields = job.fields_at_start(build_model(job.file.scene)) if job.fields else None
-        write_frame(path, job.initial, joined(bodies), fields)
+        write_frame(path, job.initial, concatenate_bodies(bodies), fields)
     text = job.file.path.read_bytes()
     if not (path / SCENE_COPY).is_file() or (path / SCENE_COPY).read_bytes() != text:
         _note_rewrite(note, path / SCENE_COPY)

@@ -50,12 +50,15 @@ def view(
         file = load_file(scene)
         saved = output or Path()
         if saved.exists() and not saved.is_dir():
-            raise ValueError(f"{saved} is no folder to save to")
+            raise ValueError(f"{saved} is not a folder that files can be saved to")
         free = free_port(host, port)
         if free != port:
             note(f"port {port} is taken; using {free}")
         if not is_local(host):
-            note(f"{host} is reached over the network, unencrypted: give the address to whom you trust")
+            note(
+                f"{host} is reachable over the network, unencrypted: share the address only with people "
+                "you trust"
+            )
         saved.mkdir(parents=True, exist_ok=True)
         with serve_page(file, host, free, saved, play, allow_origin or (), device) as url:
             errors.print(

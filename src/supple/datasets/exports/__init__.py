@@ -98,12 +98,12 @@ def export_dataset(
 def _refuse_precious(folder: Path, store: Path) -> None:
     """Refuse to replace a folder that is not an earlier export."""
     if folder.resolve() in (store.resolve(), *store.resolve().parents):
-        raise DatasetError(f"{folder} is the data set itself, or has it inside; name another folder.")
+        raise DatasetError(f"{folder} is the data set itself, or contains it; name another folder.")
     if not folder.exists():
         return
     earlier = folder.is_dir() and {"README.md", "scene.toml"} <= {path.name for path in folder.iterdir()}
     if not earlier and (not folder.is_dir() or any(folder.iterdir())):
         raise DatasetError(
-            f"{folder} is there and is no earlier export, so it is not replaced; name another folder, or "
-            "remove it first."
+            f"{folder} exists and is not an earlier export, so it is not replaced; name another "
+            "folder, or remove it first."
         )

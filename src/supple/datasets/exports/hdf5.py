@@ -26,7 +26,7 @@ with h5py.File("samples.h5") as file:
 Rows of `samples/` are the samples, in chunks of one; `inputs/` and `report/` have as many rows, what varied
 and outcome, relative residual, position error, energy, iterations and seconds. `splits/` has the rows
 for training, validation and test, `id` the number of each in the design, `rest/` points, cells, edges and
-masses; the attribute `supple` of the file is JSON of the spec and the circumstances.
+masses; the attribute `supple` of the file is JSON of the spec and the environment.
 """
 
 

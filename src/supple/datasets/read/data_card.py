@@ -33,7 +33,7 @@ forces balance, and has a report that says how well. {others}
 
 Units are SI. `scene.toml` is the scene{reading}"""
 
-STORE_READING_GUIDE = """, `design.csv` all values, `zarr.json` the spec and the circumstances.
+STORE_READING_GUIDE = """, `design.csv` all values, `zarr.json` the spec and the environment.
 
 ```python
 import supple
@@ -50,8 +50,8 @@ the files that the scene names. `supple dataset verify` compares all of them wit
 """
 
 
-FAILED_SAMPLES_NOTE = "A sample that was not is said to be so, and has no positions."
-OMITTED_SAMPLES_NOTE = "Samples that were not are left out."
+FAILED_SAMPLES_NOTE = "A sample that did not converge is marked as such, and has no positions."
+OMITTED_SAMPLES_NOTE = "Samples that did not converge are left out."
 
 
 def card(store: Store, name: str | None = None) -> str:
@@ -59,7 +59,7 @@ def card(store: Store, name: str | None = None) -> str:
 
     Args:
         store: The store.
-        name: Name of the store, if its folder still has another one.
+        name: Final name of the store, if its folder has a temporary name while it is written.
     """
     reading = STORE_READING_GUIDE.format(name=name or store.path.name, shard=store.shard)
     return _text(store, np.arange(store.count), FAILED_SAMPLES_NOTE, reading)

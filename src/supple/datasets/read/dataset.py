@@ -78,7 +78,7 @@ class Samples:
         ids = np.where(ids < 0, ids + len(self), ids)
         if len(ids) and not (ids.min() >= 0 and ids.max() < len(self)):
             wrong = ids[(ids < 0) | (ids >= len(self))][0]
-            raise IndexError(f"{self.name} has samples 0 to {len(self) - 1}; asked for {wrong}")
+            raise IndexError(f"{self.name} has samples 0 to {len(self) - 1}; got {wrong}")
         samples = np.empty((len(ids), *self.shape[1:]), self.dtype)
         shards, slots = np.divmod(ids, self._store.shard)
         for number in np.unique(shards):
@@ -92,7 +92,7 @@ class Samples:
     def _read_one(self, sample: int) -> np.ndarray:
         sample = sample + len(self) if sample < 0 else sample
         if not 0 <= sample < len(self):
-            raise IndexError(f"{self.name} has samples 0 to {len(self) - 1}; asked for {sample}")
+            raise IndexError(f"{self.name} has samples 0 to {len(self) - 1}; got {sample}")
         shard, slot = divmod(sample, self._store.shard)
         shard_chunks = self._shard(shard)
         if shard_chunks is None:
@@ -109,8 +109,8 @@ class Samples:
         path = self._store.file(self.name, number)
         if not path.exists():
             raise DatasetError(
-                f"{path} is missing, though its shard is said to be finished; `supple dataset verify` "
-                f"finds what else is."
+                f"{path} is missing, although its shard is recorded as finished; `supple dataset "
+                "verify` lists all missing files."
             )
         self._open[number] = Shard(path, self.shape[1:], self.dtype, self._store.shard)
         if len(self._open) > MAX_OPEN_SHARDS:

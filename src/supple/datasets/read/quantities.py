@@ -13,8 +13,8 @@ from supple.postprocess.evaluation import QUANTITIES, VERTEX_QUANTITIES
 
 SAMPLE_QUANTITIES = {
     "positions": "of all vertices [m]",
-    "displacements": "positions less those at rest [m]",
-    "body_energies": "what is stored in each body [J]",
+    "displacements": "positions minus rest positions [m]",
+    "body_energies": "strain energy of each body [J]",
     "reactions": "force and moment of each pin [N, N m]",
 }
 SHORT_NAMES = {

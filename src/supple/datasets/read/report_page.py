@@ -19,7 +19,7 @@ from supple.view.style import Theme
 PLOT_SIZE, PICTURE_SIZE = (1000, 640), (1100, 760)
 HISTOGRAMS = {
     "relative_residual": ("relative residual |r| / |s|", True),
-    "position_error": ("distance to the equilibrium, of the size", True),
+    "position_error": ("distance to the equilibrium, relative to the size", True),
     "energy": ("energy [J]", False),
     "seconds": ("seconds", True),
     "iterations": ("iterations", False),
@@ -62,7 +62,7 @@ def page_of(data: Dataset) -> Page:
         plots=_histograms(data),
         tables=[_inputs(data), _outcomes(progress)],
         scene=(data.path / "scene.toml").read_text(encoding="utf-8"),
-        circumstances={
+        environment={
             "machine": f"{machine['cpu']}, {machine['cores']} cores",
             "system": machine["system"],
             "date": facts["created"].replace("T", " "),

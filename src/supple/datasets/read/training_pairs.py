@@ -42,7 +42,7 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
         wrong = [name for name in inputs if name not in data.inputs]
         if wrong:
             raise DatasetError(
-                f"{wrong[0]!r} is no input of the data set; {suggest_name(wrong[0], data.inputs)}"
+                f"{wrong[0]!r} is not an input of the data set; {suggest_name(wrong[0], data.inputs)}"
             )
         self.ids, self.names, self.output = np.asarray(ids), inputs, output
         self._y = {name: _stored_array(data, name) for name in _names(output)}
@@ -104,7 +104,7 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
         normalized /= deviation
         return normalized
 
-    def restored(self, y: Any) -> Any:
+    def denormalize(self, y: Any) -> Any:
         """Convert normalized network outputs to physical units; a dictionary for several outputs."""
         if isinstance(self.output, str):
             return y * self.y_std + self.y_mean
@@ -114,11 +114,13 @@ class Pairs(Sequence[tuple[np.ndarray, Any]]):
 def _names(output: Any) -> list[str]:
     """List of output names."""
     names = (
-        [output] if isinstance(output, str) else list(iterate_argument(output, "output is a name or several"))
+        [output]
+        if isinstance(output, str)
+        else list(iterate_argument(output, "output must be a name or a list of names"))
     )
     if not names or not all(isinstance(name, str) for name in names):
         raise DatasetError(
-            f"output is the name of what is stored, or a list of such names; got {format_value(output)}."
+            f"output must be the name of a stored quantity, or a list of names; got {format_value(output)}."
         )
     return names
 

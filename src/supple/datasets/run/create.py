@@ -133,11 +133,10 @@ def open_matching(path: Path, facts: Facts) -> Store:
     store = Store(path)
     if store.facts["identity"] != facts.identity:
         raise DatasetError(
-            f"{path} is a data set of another spec, scene or design ({store.facts['title']!r}, "
-            f"{store.count:,} samples, made {store.facts['created'][:10]}): "
-            f"{difference(store, facts)}. Name "
-            "another folder with --output, or replace it with --overwrite"
-            f"{_grow_hint(store, facts)}."
+            f"{path} is the data set of another spec, scene or design ({store.facts['title']!r}, "
+            f"{store.count:,} samples, created {store.facts['created'][:10]}): "
+            f"{difference(store, facts)}. Name another folder with --output, or replace it with "
+            f"--overwrite{_grow_hint(store, facts)}."
         )
     return store
 
@@ -162,7 +161,7 @@ def _changed_files(store: Store, facts: Facts) -> str:
     """Message about scene files modified since store creation; empty without changes."""
     before, now = store.facts["files"], {file.name: file.digest for file in facts.files}
     changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return f"its scene is of other files now: {', '.join(changed)}" if changed else ""
+    return f"its scene uses other files now: {', '.join(changed)}" if changed else ""
 
 
 def write_empty(path: Path, facts: Facts, command: Sequence[str] | None, called: str) -> None:
@@ -288,16 +287,15 @@ def _check_extendable(store: Store, facts: Facts) -> None:
     """Check that only the sample count differs and that the existing samples are unchanged."""
     if store.facts["origin"] != facts.origin:
         raise DatasetError(
-            f"{store.path} cannot grow into this spec: {difference(store, facts)}. Only count may be "
-            "different."
+            f"{store.path} cannot grow into this spec: {difference(store, facts)}. Only count may differ."
         )
     for label, values in facts.columns.items():
         before = store.inputs[label].reshape(store.count, -1)
         if not np.array_equal(values[: store.count], before):
             raise DatasetError(
-                f"{store.path} cannot grow: the first {store.count:,} values of {label!r} are other ones in "
-                "this design. A table grows by lines at its end, and a function must draw the first ones "
-                "alike; a grid does not grow."
+                f"{store.path} cannot grow: the first {store.count:,} values of {label!r} differ "
+                "from those in the store. Append rows at the end of a table; a design function must "
+                "return the same first values; a grid cannot grow."
             )
 
 
@@ -369,7 +367,7 @@ def _create_or_open(spec: Spec, path: Path, command: Sequence[str] | None) -> St
 def _replace_store(spec: Spec, path: Path, command: Sequence[str] | None) -> Store:
     """Replace a data set; the previous one stays until the new files are written."""
     if any(path.iterdir()) and not (path / "zarr.json").exists():
-        raise DatasetError(f"{path} is no data set, and is not deleted; name another folder.")
+        raise DatasetError(f"{path} is not a data set, so it is not deleted; name another folder.")
     facts = facts_of(spec)
     with replacing_folder(path) as folder:
         write_empty(folder, facts, command, path.name)

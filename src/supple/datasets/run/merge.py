@@ -38,7 +38,7 @@ def merge(target: Path, sources: list[Path]) -> Store:
             )
         if source.facts["identity"] != store.facts["identity"]:
             raise DatasetError(
-                f"{source.path} is of another spec, scene or design than {target}; they cannot be merged."
+                f"{source.path} and {target} have different specs, scenes or designs; they cannot be merged."
             )
     for source in opened:
         for shard in source.finished_shards():
@@ -67,7 +67,7 @@ def _copy_empty(source: Store, target: Path) -> None:
 def _copy_shard(source: Store, store: Store, shard: int) -> None:
     problems = list(wrong_in_shard(source, shard, Verdict()))
     if problems:
-        raise DatasetError(f"{problems[0]} It was not merged; what was merged before it is kept.")
+        raise DatasetError(f"{problems[0]} It was not merged; shards merged before it are kept.")
     for quantity in store.quantities:
         new = store.file(quantity.name, shard)
         new.parent.mkdir(parents=True, exist_ok=True)

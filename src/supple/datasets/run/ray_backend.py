@@ -34,8 +34,7 @@ def run_ray(path: Path, shards: Sequence[int], address: str | None, watch: Watch
         import ray
     except ImportError:
         raise DatasetError(
-            "Ray is not installed: pip install 'supple[ray]', or leave --ray away and take --workers or "
-            "--shards."
+            "Ray is not installed: pip install 'supple[ray]', or use --workers or --shards instead of --ray."
         ) from None
     begun = not ray.is_initialized()
     if begun:
@@ -77,11 +76,11 @@ def _run(ray: Any, path: Path, shards: Sequence[int], watch: Watch, store: Store
 
 def _cluster_error(path: Path, error: Exception) -> DatasetError:
     """Error message for a lost node, raylet or head node; all finished shards are kept."""
-    said = " ".join(str(error).split()) or "Ray says nothing else"
+    said = " ".join(str(error).split()) or "Ray gave no further message"
     return DatasetError(
-        f"{path}: the Ray cluster, or the node of a task, is gone ({type(error).__name__}: {said[:300]}). "
-        f"All finished shards are kept: start a cluster again, and `supple dataset resume {path}` solves "
-        "the others."
+        f"{path}: the Ray cluster, or the node of a task, was lost ({type(error).__name__}: "
+        f"{said[:300]}). All finished shards are kept; start a cluster again, and run `supple "
+        f"dataset resume {path}`."
     )
 
 
@@ -90,8 +89,9 @@ def _result(ray: Any, task: Any, shard: int, path: Path) -> None:
         ray.get(task)
     except ray.exceptions.WorkerCrashedError:
         raise DatasetError(
-            f"{path}: shard {shard} has ended its worker {MAX_SHARD_CRASHES + 1} times. All finished shards "
-            "are kept."
+            f"{path}: shard {shard} crashed its worker {MAX_SHARD_CRASHES + 1} times. All finished "
+            f"shards are kept; give the tasks more memory, or run `supple dataset resume {path} "
+            "--workers 1` without Ray."
         ) from None
     except ray.exceptions.OutOfMemoryError as error:
         raise MemoryError(f"{path}: shard {shard}: {error}") from None

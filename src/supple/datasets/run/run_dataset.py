@@ -111,21 +111,23 @@ def parse_share(text: Any, grow: bool = False, overwrite: bool = False) -> Share
     """
     if overwrite and text is not None:
         raise DatasetError(
-            "a set is not overwritten in shares: each call would delete what the others have solved. Begin "
-            "it anew in one call without shards, or delete its folder; then any number of calls with shards, "
-            "and without overwrite, go on with it."
+            "--overwrite cannot be combined with --shards: every call would delete the results of "
+            "the others. Run once with --overwrite and without --shards; then start the --shards "
+            "calls without it."
         )
     if grow and text is not None:
         raise DatasetError(
-            "a set does not grow in shares: let it grow first, in one call without shards; then any number "
-            "of calls with shards, and without grow, go on with it."
+            "--grow cannot be combined with --shards. Run once with --grow and without --shards; "
+            "then start the --shards calls without it."
         )
     if text is None or isinstance(text, Share):
         return text or Share()
     match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", str(text))
     index, of = (int(match[1]), int(match[2])) if match else (0, 0)
     if not match or not index < of:
-        raise DatasetError(f"shards are i/N with i from 0 to N-1, such as 0/16; got {format_value(text)}.")
+        raise DatasetError(
+            f"shards must have the form i/N with i from 0 to N-1, such as 0/16; got {format_value(text)}."
+        )
     return Share(index, of)
 
 

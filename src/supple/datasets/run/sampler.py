@@ -103,7 +103,7 @@ def crash_result(error: Exception) -> SampleResult:
     return SampleResult(
         None,
         None,
-        f"Its solve ended with an error that is none of its scene: {message} ({location}).",
+        f"Its solve ended with an unexpected error: {message} ({location}).",
         crashed=True,
     )
 
@@ -121,8 +121,9 @@ def scene_of_store(store: Store) -> Source:
     vertices = store.facts["vertices"]
     if source.model.vertices != vertices:
         raise DatasetError(
-            f"{store.path}: its scene has {source.model.vertices:,} vertices now and had {vertices:,} when "
-            "the set was begun; a mesh file in it has changed, or this version of supple makes other meshes."
+            f"{store.path}: its scene has {source.model.vertices:,} vertices now and had "
+            f"{vertices:,} when the data set was created; a mesh file has changed, or this version "
+            "of supple generates other meshes. Restore the mesh file, or create the data set again."
         )
     return source
 
@@ -148,9 +149,9 @@ class Sampler:
         self.request = resolve_request(self.source.file, None, options, always_tolerance=True)
         if self.request.stop.tolerance is None:
             raise DatasetError(
-                f"{store.path}: its scene has no tolerance ([stop] tolerance = false), so that no sample "
-                "could be known to be good. Give one under [solve] of the data set, or under [stop] of the "
-                "scene."
+                f"{store.path}: its scene has no tolerance ([stop] tolerance = false), so no sample "
+                "could count as converged. Set one under [solve] of the data set, or under [stop] "
+                "of the scene."
             )
         self.cold = self.request.initial(None, self.model)
         self.batched = not self.source.rebuilds and is_batched(

@@ -106,14 +106,14 @@ def _note_unfinished(store: Store, verdict: Verdict) -> None:
     if verdict.missing:
         verdict.notes.append(
             f"{verdict.missing:,} of {pluralize(store.count, 'sample')} are missing, in "
-            f"{pluralize(len(left), 'shard')} that are not solved yet; `supple dataset resume {store.path}` "
+            f"{pluralize(len(left), 'shard')} not solved yet; `supple dataset resume {store.path}` "
             "solves them."
         )
     verdict.up_to_date = is_summary_current(store) or not finished
     if not verdict.up_to_date:
         verdict.notes.append(
-            "Reports, splits and statistics are not of all shards that are finished; `supple dataset resume "
-            f"{store.path}` writes them."
+            "Reports, splits and statistics do not cover all finished shards; `supple dataset "
+            f"resume {store.path}` writes them."
         )
 
 
@@ -137,15 +137,15 @@ def wrong_in_shard(store: Store, shard: int, verdict: Verdict) -> Iterator[str]:
             continue
         present = sum(checksum is not None for checksum in checksums)
         if path.stat().st_size != chunks.size_of(present):
-            yield f"{path} is damaged: it has bytes that are of no sample."
+            yield f"{path} is damaged: it has bytes that belong to no sample."
         if present != good:
-            yield f"{path} has {present} samples, and its report has {good} that converged."
+            yield f"{path} has {present} samples, but its report has {good} converged ones."
         for slot, checksum in enumerate(checksums):
             verdict.chunks += 1
             sample = store.ids(shard)[slot]
             if (checksum is None) == (slot in chunks):
                 state = "there" if checksum is None else "missing"
-                yield f"{path}: sample {sample} is {state}, against its manifest."
+                yield f"{path}: sample {sample} is {state}, unlike in its manifest."
             elif checksum is not None and zlib.crc32(chunks[slot].data) != checksum:
                 yield f"{path}: sample {sample} is damaged: its checksum is wrong."
 
@@ -166,7 +166,8 @@ def _solve_again(store: Store, samples: int, seed: int, verdict: Verdict) -> Non
         sample_result = shards.sampler.solve(shards.values(sample), [None])
         if not sample_result.ok or sample_result.measured is None or sample_result.report is None:
             verdict.problems.append(
-                f"sample {sample} is stored as converged; solved again it did not: {sample_result.sentence}"
+                f"sample {sample} is stored as converged; solved again, it did not converge: "
+                f"{sample_result.sentence}"
             )
             continue
         distance = float(np.abs(sample_result.measured.positions - positions[sample]).max()) / size
@@ -178,13 +179,13 @@ def _solve_again(store: Store, samples: int, seed: int, verdict: Verdict) -> Non
             continue
         differs = abs(energy - stored) > MAX_ENERGY_DIFFERENCE * max(abs(energy), abs(stored))
         why = (
-            f"another equilibrium, of energy {energy:.6g} J where the stored one has {stored:.6g} J"
+            f"another equilibrium, with energy {energy:.6g} J instead of {stored:.6g} J"
             if differs
             else "the same energy"
         )
         verdict.problems.append(
-            f"sample {sample}, solved again, is {distance:.1e} of the size off, more than {allowed:.1e}: "
-            f"{why}."
+            f"sample {sample}, solved again, differs by {distance:.1e} of the size, more than "
+            f"{allowed:.1e}: {why}."
         )
 
 
@@ -226,7 +227,7 @@ def summarize_verdict(verdict: Verdict, path: Path, discarded: bool) -> str:
             f"{pluralize(len(verdict.problems), 'problem')}, {_repair_hint(verdict.damaged, path, discarded)}"
         )
     text = (
-        f"{pluralize(verdict.chunks, 'chunk')} read, every checksum right"
+        f"{pluralize(verdict.chunks, 'chunk')} read, all checksums match"
         + (f", {pluralize(verdict.missing, 'sample')} missing" if verdict.missing else "")
         if verdict.good
         else f"{pluralize(len(verdict.problems), 'problem')}"
@@ -234,7 +235,8 @@ def summarize_verdict(verdict: Verdict, path: Path, discarded: bool) -> str:
     if verdict.solved:
         worst = max(each["apart"] for each in verdict.solved)
         text += (
-            f"; {pluralize(len(verdict.solved), 'sample')} solved again, at most {worst:.1e} of the size off"
+            f"; {pluralize(len(verdict.solved), 'sample')} solved again, at most {worst:.1e} of the "
+            "size apart"
         )
     return text
 
@@ -242,6 +244,6 @@ def summarize_verdict(verdict: Verdict, path: Path, discarded: bool) -> str:
 def _repair_hint(damaged: list[int], path: Path, discarded: bool) -> str:
     those = pluralize(len(damaged), "shard")
     if discarded:
-        return f"in {those} that count as not finished now: supple dataset resume {path} solves them again"
+        return f"in {those}, now marked as unfinished: supple dataset resume {path} solves them again"
     then = f"supple dataset resume {path} solves them again"
-    return f"in {those}: --discard lets them count as not finished, then {then}"
+    return f"in {those}: run again with --discard, which marks them as unfinished, then {then}"

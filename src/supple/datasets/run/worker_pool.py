@@ -147,8 +147,8 @@ class _CrashCounter:
         how = _exit_description(worker.process.exitcode)
         if self._starts >= MAX_STARTUP_CRASHES:
             raise DatasetError(
-                f"{self._path}: {MAX_STARTUP_CRASHES} workers in a row ended before they had begun, the last "
-                f"with {how}. All finished shards are kept."
+                f"{self._path}: {MAX_STARTUP_CRASHES} workers in a row ended during their start, the "
+                f"last with {how}. All finished shards are kept; try fewer --workers."
             )
         shard = worker.shard
         if shard is None or not worker.ready:
@@ -158,9 +158,9 @@ class _CrashCounter:
         self._tries[shard] += 1
         if self._tries[shard] >= MAX_SHARD_CRASHES:
             raise DatasetError(
-                f"{self._path}: shard {shard} has ended its worker {MAX_SHARD_CRASHES} times after "
-                f"{worker.done} of its samples, the last time with {how}. All finished shards are kept; look "
-                "at its next sample."
+                f"{self._path}: shard {shard} crashed its worker {MAX_SHARD_CRASHES} times after "
+                f"{worker.done} of its samples, the last time with {how}. All finished shards are "
+                "kept. Its next sample is the cause, or too little memory: try --workers 1."
             )
 
 
@@ -168,7 +168,7 @@ def _exit_description(code: int | None) -> str:
     """Exit code or signal of a process, with an out-of-memory hint for SIGKILL."""
     if code is not None and code < 0:
         name = signal.Signals(-code).name
-        return f"{name}, which the system sends when memory runs out" if name == "SIGKILL" else name
+        return f"{name}, sent by the system when memory runs out" if name == "SIGKILL" else name
     return f"exit code {code}"
 
 

@@ -30,8 +30,9 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 """Valid names of quantities, which become folder names."""
 
 CODE_PERMISSION_MESSAGE = (
-    "this spec is a program: it imports and runs {name!r}. If you trust it, say so: --allow-code of `supple "
-    "dataset run`, or allow_code=True of supple.dataset(); a Python function itself needs no permission."
+    "this spec is a program: it imports and runs {name!r}. If you trust it, allow this with "
+    "--allow-code of `supple dataset run`, or allow_code=True of supple.dataset(); a Python "
+    "function itself needs no permission."
 )
 """Message for a spec that names Python code without permission to run it."""
 
@@ -137,7 +138,7 @@ def _check_quantities(
             mistakes.add(at, f"there are two quantities called {label!r}; give one of them another name.")
         elif not NAME_PATTERN.fullmatch(label.replace("[", "_").replace("]", "")):
             mistakes.add(
-                f"{at}.name", f"{label!r} is no name for a folder; use letters, digits, _ - and dots."
+                f"{at}.name", f"{label!r} cannot be the name of a folder; use letters, digits, _, - and dots."
             )
         key_paths = mistakes.attempt(f"{at}.path", lambda v=vary: source.vary(v.label, v.paths))  # type: ignore[misc]
         if key_paths is not None:
@@ -160,14 +161,14 @@ def _check_values(
     size = key_paths[0].size
     if any(key_path.size != size for key_path in key_paths):
         mistakes.add(
-            f"{at}.path", f"its places take different numbers of values: {[p.size for p in key_paths]}."
+            f"{at}.path", f"its paths need different numbers of values: {[p.size for p in key_paths]}."
         )
     given = [*(vary.range or ()), *(vary.values or ())]
     wrong = next((v for v in given if (len(v) if isinstance(v, list) else 1) != size), None)
     if wrong is not None:
         which = "one number" if size == 1 else f"{size} numbers, or name one of them as {vary.paths[0]}.x"
         if size > 3:
-            which = f"{size} numbers, which a table or a function gives, design = 'table' or 'function'"
+            which = f"{size} numbers, as from design = 'table' or 'function'"
         key = "range" if vary.range is not None else "values"
         mistakes.add(f"{at}.{key}", f"{vary.paths[0]!r} takes {which}; got {format_value(wrong)}.")
     is_drawn = table.design not in ("table", "function")
@@ -176,9 +177,9 @@ def _check_values(
     if not is_drawn and given:
         mistakes.add(at, f"has its values from the {table.design}; remove its range or values.")
     if table.design == "grid" and vary.range is not None and vary.steps is None:
-        mistakes.add(f"{at}.steps", "is missing: a grid needs to know how many values its range gives.")
+        mistakes.add(f"{at}.steps", "is missing: a grid needs the number of values in the range.")
     if table.design != "grid" and vary.steps is not None:
-        mistakes.add(f"{at}.steps", f"is for design = 'grid', and this one is {table.design!r}.")
+        mistakes.add(f"{at}.steps", f"is only for design = 'grid', but design = {table.design!r}; remove it.")
 
 
 def _check_design(table: SpecTable, folder: Path, function: Function | None, mistakes: Mistakes) -> None:
@@ -186,11 +187,11 @@ def _check_design(table: SpecTable, folder: Path, function: Function | None, mis
     if own and table.count is not None:
         mistakes.add("count", f"a {table.design} has its own number of samples; remove it.")
     if not own and table.count is None:
-        mistakes.add("count", "is missing. Say how many samples to draw, e.g. 1000.")
+        mistakes.add("count", "is missing. Set the number of samples, e.g. 1000.")
     for key in ("table", "function"):
         given = getattr(table, key) is not None or (key == "function" and function is not None)
         if given and table.design != key:
-            mistakes.add(key, f"is for design = {key!r}, and this one is {table.design!r}.")
+            mistakes.add(key, f"is only for design = {key!r}, but design = {table.design!r}; remove it.")
         if not given and table.design == key:
             mistakes.add(key, f"is missing, and design = {key!r} needs it.")
     if table.design == "table" and table.table is not None and not resolve_path(folder, table.table).exists():
@@ -206,7 +207,9 @@ def _check_bounds(table: SpecTable, source: Source, mistakes: Mistakes) -> None:
                 source.check({vary.label: value})
             except (SceneError, ValueError) as error:
                 sentence = str(error).splitlines()[0].partition(": ")[2] or str(error)
-                mistakes.add(f"vary[{number}].{key}", f"{format_value(value)} is no value for it: {sentence}")
+                mistakes.add(
+                    f"vary[{number}].{key}", f"{format_value(value)} is not a valid value: {sentence}"
+                )
 
 
 def origin_of(spec: Mapping[str, Any], source: Source) -> str:

@@ -103,8 +103,7 @@ def resolve_key_path(table: BaseModel, text: str) -> KeyPath:
     if not (entries := getattr(table, parts[0])):
         missing = f"[{parts[0]}]" if entries is None else f"[[{parts[0]}]]"
         raise ValueError(
-            f"the scene has no {missing}, so that {text!r} has no value to replace; add {missing} to the "
-            "scene."
+            f"the scene has no {missing}, so {text!r} has no value to replace; add {missing} to the scene."
         )
     keys: list[Key] = []
     node: Any = table
@@ -126,13 +125,11 @@ def check_numeric(value: Any, text: str) -> Any:
     if components and all(isinstance(v, float) for v in components):
         return value
     if components and all(isinstance(v, int) and not isinstance(v, bool) for v in components):
-        raise ValueError(f"{text!r} is a count, which stays: all samples of a set have the same mesh")
+        raise ValueError(f"{text!r} is a count and cannot vary, because all samples share one mesh")
     if isinstance(value, BaseModel):
         inside = ", ".join(names_in(value))
         raise ValueError(f"{text!r} is a table of the scene; name a number in it, one of {inside}")
-    what = (
-        "not given in the scene, so that it has no value to replace" if value is None else format_value(value)
-    )
+    what = "not set in the scene, so it has no value to replace" if value is None else format_value(value)
     raise ValueError(f"only numbers can vary, and {text!r} is {what}")
 
 
@@ -148,7 +145,7 @@ def child_keys(node: Any, part: str, entries: str) -> tuple[Key, ...] | None:
     """Keys for one component of a scene path; None for unknown names.
 
     Args:
-        here: Table or list to search.
+        node: Table or list to search.
         part: Component of the path.
         entries: Name of the list, for default names of its entries.
     """

@@ -318,7 +318,7 @@ class Source:
         body_materials = conditions.materials or ()
         for material, kind in zip(body_materials, map(type, own), strict=False):
             if type(material) is not kind:
-                raise TypeError(f"{type(material).__name__} in place of {kind.__name__}")
+                raise TypeError(f"expected {kind.__name__}, got {type(material).__name__}")
         return replace(conditions, materials=(*body_materials, *own[len(body_materials) :]))
 
     @cached_property
@@ -342,8 +342,9 @@ class Source:
         model = build_model(self.scene(values), quasistatic=True)
         if model.vertices != self.model.vertices or not np.array_equal(model.cells, self.model.cells):
             raise SceneError(
-                f"The scene has {model.vertices:,} vertices with these values and {self.model.vertices:,} "
-                "without; all samples of a set must have the same mesh but for where its vertices are."
+                f"The scene has {model.vertices:,} vertices with these values and "
+                f"{self.model.vertices:,} without; all samples must share the mesh, apart from "
+                "vertex positions."
             )
         return model
 

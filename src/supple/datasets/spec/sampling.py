@@ -48,7 +48,7 @@ def read_columns(path: Path, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
     kind = path.suffix.lower()
     readers = {".csv": _read_csv, ".npz": _read_npz, ".parquet": _read_parquet}
     if kind not in readers:
-        raise DatasetError(f"{path}: a table of values is a CSV, NPZ or Parquet file.")
+        raise DatasetError(f"{path}: a table of values must be a CSV, NPZ or Parquet file.")
     try:
         columns = readers[kind](path, _column_names(sizes))
     except DatasetError:
@@ -58,7 +58,7 @@ def read_columns(path: Path, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}.") from None
     except (ValueError, csv.Error) as error:
-        raise DatasetError(f"{path} is no table of numbers that can be read: {error}") from None
+        raise DatasetError(f"{path} cannot be read as a table of numbers: {error}") from None
     return _join_components(columns, sizes)
 
 
@@ -70,7 +70,9 @@ def _read_csv(path: Path, names: Collection[str]) -> dict[str, Any]:
     header = [name.strip() for name in rows[0]]
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
-        raise DatasetError(f"{path} has several columns called {comma_list(twice)}; give each its own name.")
+        raise DatasetError(
+            f"{path} has several columns named {comma_list(twice)}; give each a different name."
+        )
     for number, row in enumerate(rows[1:], 2):
         if len(row) != len(header):
             raise DatasetError(f"{path}: line {number} has {len(row)} values for {len(header)} names.")
@@ -117,8 +119,8 @@ def _check_parquet_size(metadata: Any, names: Collection[str]) -> None:
     claimed, free = PARQUET_VALUE_BYTES * max(values, metadata.num_rows), available_memory()
     if free is not None and claimed > free:
         raise InputFileError(
-            f"has {values:,} values, which need {format_bytes(claimed)} of memory, and this process may use "
-            f"{format_bytes(free)}"
+            f"has {values:,} values, which need {format_bytes(claimed)} of memory, but this process "
+            f"may use {format_bytes(free)}"
         )
 
 
@@ -260,15 +262,14 @@ def _import_function(text: str, spec: Spec) -> Function:
         function = getattr(import_module(module), name or "design")
     except Exception as error:  # importing a user's module may raise anything
         raise DatasetError(
-            f"{spec.path}: function: {text!r} is no function that can be imported "
-            f"({type(error).__name__}: {error}); write "
-            "'module:name' of a module that is installed or stands beside the spec."
+            f"{spec.path}: function: {text!r} cannot be imported ({type(error).__name__}: {error}); "
+            "write 'module:name' of a module that is installed or next to the spec."
         ) from error
     finally:
         sys.path.remove(folder)
     if not callable(function):
         raise DatasetError(
-            f"{spec.path}: function: {text!r} is {format_value(function)}, which cannot be called."
+            f"{spec.path}: function: {text!r} must be a function, got {format_value(function)}."
         )
     return function
 
@@ -290,7 +291,7 @@ def _validate_columns(raw_columns: Any, sizes: Mapping[str, int], whose: str, co
     """Validate columns provided by the user."""
     if not isinstance(raw_columns, Mapping):
         raise DatasetError(
-            f"{whose} must give a dictionary with an array for each of {comma_list(sizes)}; got "
+            f"{whose} must return a dictionary with an array for each of {comma_list(sizes)}; got "
             f"{format_value(raw_columns)}."
         )
     missing = [label for label in sizes if label not in raw_columns]

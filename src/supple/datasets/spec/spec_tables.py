@@ -64,17 +64,20 @@ class VaryTable(Table):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if self.range is not None and self.values is not None:
-            raise ValueError("has both a range and values; give one of them.")
+            raise ValueError("has both a range and values; keep one of them.")
         if self.values is not None and ({"scale", "steps"} & self.model_fields_set):
-            raise ValueError("has values, and scale and steps are for a range; remove them.")
+            raise ValueError("has values, but scale and steps are only for a range; remove them.")
         if self.range is not None:
             low, high = (v if isinstance(v, list) else [v] for v in self.range)
             if len(low) != len(high):
-                raise ValueError(f"has a range from {len(low)} numbers to {len(high)}; both need as many.")
+                raise ValueError(
+                    f"has a range with {len(low)} lower and {len(high)} upper bounds; both need the same "
+                    "length."
+                )
             if any(a > b for a, b in zip(low, high, strict=True)):
                 raise ValueError(
-                    f"has a range that goes down, from {self.range[0]} to {self.range[1]}; the lowest "
-                    f"is first."
+                    f"has a range that decreases, from {self.range[0]} to {self.range[1]}; put the "
+                    "lower bound first."
                 )
             if self.scale == "log" and min(low) <= 0:
                 raise ValueError(
@@ -146,7 +149,7 @@ class SplitTable(Table):
 class SpecTable(Table):
     """Data set of equilibria: scene, varied quantities, design, number of samples and stored quantities."""
 
-    others_call: ClassVar[dict[str, str]] = {
+    foreign_names: ClassVar[dict[str, str]] = {
         "samples": "count",
         "size": "count",
         "licence": "license",

@@ -116,7 +116,7 @@ class VectorizedConditions:
         return str(name), table.kind, table.given()
 
     def _group(self, key_path: KeyPath) -> int | None:
-        """Index of the elastic term exclusive to a scene path's body; None if bodies share terms."""
+        """Index of the elastic term of the body at a scene path; None if the term contains other bodies."""
         kind, number = str(key_path.keys[0]), int(key_path.keys[1])
         body = self._base.bodies[number if kind == "solid" else len(self._source.table.solid) + number]
         groups = elastic_groups(self._base.bodies)

@@ -77,13 +77,13 @@ class Store:
             self.facts: dict[str, Any] = json.loads(text)["attributes"]["supple"]
             schema = int(self.facts["schema"])
         except FileNotFoundError:
-            raise DatasetError(f"{path} is no data set: it has no zarr.json.") from None
+            raise DatasetError(f"{path} is not a data set: it has no zarr.json.") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DamagedError(f"{path} is no data set of supple that can be read ({error}).") from None
+            raise DamagedError(f"{path} cannot be read as a data set of supple ({error}).") from None
         if schema != SCHEMA_VERSION:
             raise DatasetError(_describe_other_layout(path, schema, self.facts.get("versions")))
         if missing := [name for name in REQUIRED_FACTS if name not in self.facts]:
-            raise DamagedError(f"{path / 'zarr.json'} is damaged: it does not say {', '.join(missing)}.")
+            raise DamagedError(f"{path / 'zarr.json'} is damaged: it lacks {', '.join(missing)}.")
         self.is_metadata_valid = has_valid_checksum(text)
         """True if zarr.json matches its checksum."""
 
@@ -196,7 +196,8 @@ class Store:
         """Refuse to write to a store extended or replaced since opening."""
         if Store(self.path).facts["identity"] != self.facts["identity"]:
             raise DatasetError(
-                f"{self.path} has grown or was replaced while this was solved; start again to go on with it."
+                f"{self.path} has grown or was replaced during this solve; run `supple dataset "
+                f"resume {self.path}`."
             )
 
     def clear_abandoned(self) -> None:
@@ -210,7 +211,7 @@ class Store:
 def _describe_other_layout(path: Path, schema: int, versions: object) -> str:
     """Sentence that refuses a store of another layout, of which only the schema number is relied on."""
     version = versions.get("supple", "") if isinstance(versions, dict) else ""
-    needed = "a later one than this is needed to read it" if schema > SCHEMA_VERSION else "compute it again"
+    needed = "a later version is needed to read it" if schema > SCHEMA_VERSION else "compute it again"
     return (
         f"{path} was written by {f'supple {version}'.rstrip()} in layout {schema}, not {SCHEMA_VERSION}; "
         f"{needed}."

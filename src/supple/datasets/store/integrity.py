@@ -41,9 +41,9 @@ def refuse_changed(store: Store) -> None:
     problems = [sentence for sentence in wrong_constants(store) if not sentence.startswith(f"{card} ")]
     if problems:
         raise DatasetError(
-            f"{problems[0]} Its samples would be of another scene, spec or design than those that are there: "
-            f"put back what was in it, or make a new data set. `supple dataset verify {store.path}` names "
-            "all files that have changed."
+            f"{problems[0]} New samples would not match the scene, spec or design of the existing "
+            f"ones: restore the file, or create a new data set. `supple dataset verify {store.path}` "
+            "lists all changed files."
         )
 
 
@@ -68,4 +68,4 @@ def extra_files(store: Store) -> Iterator[str]:
             or path.is_dir()
         ):
             continue
-        yield f"{path} is no file of the data set: remove it."
+        yield f"{path} is not a file of the data set: remove it."

@@ -121,8 +121,8 @@ def finished_rows(store: Store, shard: int) -> Iterator[tuple[int, Row]]:
 def _refuse_damaged(path: Path, sample: int, values: np.ndarray, checksum: int | None) -> None:
     if zlib.crc32(values.data) != checksum:
         raise DatasetError(
-            f"{path}: sample {sample} is damaged: its checksum is wrong. `supple dataset verify --discard` "
-            "and then `supple dataset resume` solve its shard again."
+            f"{path}: sample {sample} is damaged: its checksum is wrong. Run `supple dataset verify "
+            "--discard`, then `supple dataset resume`, to solve its shard again."
         )
 
 

@@ -129,7 +129,7 @@ def copy_files(files: Sequence[NamedFile], folder: Path) -> None:
         for path, copy in zip(file.paths, copied_paths, strict=True):
             shutil.copyfile(path, copy)
         if hashlib.sha256("".join(map(sha256_of, copied_paths)).encode()).hexdigest() != file.digest:
-            raise DatasetError(f"{file.paths[0]} has changed while it was copied; start again.")
+            raise DatasetError(f"{file.paths[0]} changed while it was copied; run the command again.")
 
 
 def scene_with_copied_files(text: str, files: Sequence[NamedFile]) -> str:

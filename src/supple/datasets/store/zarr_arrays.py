@@ -25,7 +25,7 @@ MISSING_CHUNK = 2**64 - 1
 """Offset and length of a missing chunk in the index of a shard."""
 
 
-REPAIR_HINT = "`supple dataset verify --discard` and `supple dataset resume` have its shard solved again."
+REPAIR_HINT = "Run `supple dataset verify --discard`, then `supple dataset resume`, to solve its shard again."
 
 
 def group(attributes: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -138,7 +138,8 @@ class _Frames:
         most = 1 + max(1, min(MAX_TARGETS, MAX_BYTES // (24 * corners)))
         if len(times) > most:
             log.warning(
-                "%s has %d of the %d frames, as many as browsers can hold; USD and PC2 have them all.",
+                "%s has %d of the %d frames, the largest number that browsers support; USD and PC2 "
+                "contain all.",
                 name,
                 most,
                 len(times),

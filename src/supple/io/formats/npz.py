@@ -14,7 +14,7 @@ import numpy as np
 
 from supple.io.formats.interface import AddFrame, ExportContext, Format, FrameData
 from supple.io.replace_file import replacing
-from supple.io.saved_bodies import joined
+from supple.io.saved_bodies import concatenate_bodies
 
 
 class _Column:
@@ -46,7 +46,7 @@ def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
     solids and triangles (k, 3) of cloth if present, body (m + k,) and names of bodies, and fields (frames, n,
     ...) or (frames, m + k, ...) in body order, by their names.
     """
-    rest = joined(context.bodies)
+    rest = concatenate_bodies(context.bodies)
     times: list[float] = []
     indices: list[int] = []
     columns: dict[str, _Column] = {}

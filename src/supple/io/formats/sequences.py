@@ -26,7 +26,7 @@ from supple.meshes.skinning import Skin, skin_of
 
 def about(name: str) -> str:
     """Comment for formats without metadata for units and axes."""
-    return f"{name}, by supple: metres, y is up"
+    return f"{name}, by supple: meters, y is up"
 
 
 def obj_text(skin: Skin, points: np.ndarray, name: str) -> str:
@@ -82,7 +82,7 @@ def _obj(skin: Skin, points: np.ndarray, name: str, color: np.ndarray) -> bytes:
 
 
 def _format(name: str, encode: Encode) -> Format:
-    description = f"{name.upper()} of surfaces, a file for each body and frame"
+    description = f"{name.upper()} of surfaces, one file per body and frame"
     return Format(name, description, name, _sequence(f".{name}", encode), files=(f"*_[0-9]*.{name}",))
 
 

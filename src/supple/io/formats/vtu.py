@@ -8,12 +8,12 @@ from pathlib import Path
 
 from supple.io.formats.interface import AddFrame, ExportContext, Format, FrameData
 from supple.io.frames import write_pvd, write_vtu
-from supple.io.saved_bodies import joined
+from supple.io.saved_bodies import concatenate_bodies
 
 
 @contextmanager
 def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
-    rest = joined(context.bodies)
+    rest = concatenate_bodies(context.bodies)
     times: dict[int, float] = {}
     path.mkdir(parents=True, exist_ok=True)
     for old in path.glob("frame_[0-9][0-9][0-9][0-9]*.vtu"):

@@ -12,7 +12,7 @@ import numpy as np
 
 from supple.io.formats.interface import AddFrame, ExportContext, Format, FrameData
 from supple.io.replace_file import replacing_folder
-from supple.io.saved_bodies import joined
+from supple.io.saved_bodies import concatenate_bodies
 
 WRITE_TIMEOUT = 30.0
 """Longest wait for pending writes of an interrupted export [s]."""
@@ -23,7 +23,7 @@ def write(path: Path, context: ExportContext) -> Iterator[AddFrame]:
     """Write a group with the arrays of the NPZ format, including fields; names of bodies are attributes."""
     import zarr
 
-    rest = joined(context.bodies)
+    rest = concatenate_bodies(context.bodies)
     with replacing_folder(path) as temporary, _wait_for_writes():
         group = zarr.open_group(temporary, mode="w")
         n = len(rest.points)

@@ -65,4 +65,6 @@ def _checked_range(size: int) -> Any:
 def check_claim(count: int, size: int) -> None:
     """Raise a ValueError if a file claims to have more than its size [bytes] can hold."""
     if count > size:
-        raise ValueError(f"it claims {count:,} bytes or more of data, and has {size:,} bytes in all")
+        raise ValueError(
+            f"its header announces at least {count:,} bytes of data, but the file has {size:,} bytes"
+        )

@@ -17,28 +17,32 @@ from supple.meshes.files.bounded_readers import bound_reader
 
 write = meshio.gmsh.write
 
-MOST_NUMBER, SPARSITY = 10**7, 100
-"""Nodes may have numbers up to this one, or up to so many times their count."""
+MAX_NODE_NUMBER, MAX_NUMBER_RATIO = 10**7, 100
+"""Largest node number, and largest ratio of node numbers to their count; the larger limit applies."""
 
 
 def read(name: str) -> meshio.Mesh:
-    """The mesh of a Gmsh file; a ValueError where it claims more than it can have, or numbers of nodes are
-    far beyond their count."""
+    """Read a Gmsh file.
+
+    Raises:
+        ValueError: The header announces more data than the file can contain, or node numbers far exceed
+            their count.
+    """
     size = Path(name).stat().st_size
     readers = {version: bound_reader(module, size, common) for version, module in _readers.items()}
     numbers = _node_numbers(name, readers)
-    most = max(MOST_NUMBER, SPARSITY * len(numbers))
+    most = max(MAX_NODE_NUMBER, MAX_NUMBER_RATIO * len(numbers))
     if len(numbers) and (numbers.max() > most or numbers.min() < 0):
         raise ValueError(
-            f"nodes have numbers from {int(numbers.min())} to {int(numbers.max())}, and there are "
-            f"{len(numbers):,}; number them again"
+            f"node numbers range from {int(numbers.min())} to {int(numbers.max())} for "
+            f"{len(numbers):,} nodes; renumber the nodes"
         )
     reader: Any = bound_reader(main, size, _readers=readers)
     return reader.read(name)
 
 
 def _node_numbers(name: str, readers: Mapping[str, Any]) -> np.ndarray:
-    """The numbers of the nodes of a file, as meshio reads them; none where it finds no nodes."""
+    """Node numbers of a Gmsh file, read by meshio's own reader; empty without a $Nodes section."""
     with open(name, "rb") as file:
         while (line := file.readline()) and line.strip() != b"$MeshFormat":
             pass

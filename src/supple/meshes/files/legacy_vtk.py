@@ -18,7 +18,11 @@ TYPES = ["UNSTRUCTURED_GRID"]
 
 
 def read(name: str) -> meshio.Mesh:
-    """The mesh of a legacy VTK file; a ValueError where it claims more than it can have."""
+    """Read a legacy VTK file.
+
+    Raises:
+        ValueError: The header announces more data than the file can contain.
+    """
     size = Path(name).stat().st_size
     old, new = (
         bound_reader(module, size, _vtk_common, vtk_dataset_types=TYPES) for module in (_vtk_42, _vtk_51)

@@ -110,7 +110,8 @@ def load_mesh(
         return _fill_surface(load_surface(path).scaled(scale), path, edge_length, progress)
     if edge_length is not None:
         raise MeshError(
-            f"{path}: edge_length is for surfaces ({', '.join(SURFACES)}); the tets of this file are given."
+            f"{path}: edge_length is only for surfaces ({', '.join(SURFACES)}); this file already "
+            "has tets. Omit it."
         )
     mesh = _read(path, repair)
     return mesh if np.all(np.asarray(scale) == 1) else mesh.scaled(scale)
@@ -188,12 +189,12 @@ def save_mesh(
         cell_data: Further data by name, one row per cell; they replace mesh data of the same name.
 
     Raises:
-        TypeError: The first argument is no mesh.
+        TypeError: The first argument is not a mesh.
         MeshError: The suffix is unknown, or the format cannot hold the mesh or its data.
     """
     if not isinstance(mesh, Mesh):
         raise TypeError(
-            f"save_mesh writes a TetMesh or a TriMesh, for example body.mesh; got {format_value(mesh)}"
+            f"save_mesh needs a TetMesh or a TriMesh, for example body.mesh; got {format_value(mesh)}"
         )
     write_meshes([mesh], path, positions, point_data, cell_data)
     name, _ = _format(Path(path))
@@ -202,7 +203,7 @@ def save_mesh(
     ]
     if lost:
         sentence = (
-            f"{path}: a {name} file does not hold {comma_list(sorted(lost))} of the mesh; a .vtu file does."
+            f"{path}: a {name} file cannot store {comma_list(sorted(lost))} of the mesh; write a .vtu file."
         )
         warnings.warn(sentence, stacklevel=2)
 
@@ -303,12 +304,12 @@ def _tets(content: meshio.Mesh) -> np.ndarray:
         counts[block.type] = counts.get(block.type, 0) + len(block.data)
     summary = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "no cells at all"
     raise MeshError(
-        f"the file has no linear tets (tetra cells); it has {summary}. "
-        f"A surface is tetrahedralized where its file is one of {', '.join(SURFACES)}."
+        f"the file has no linear tets (tetra cells); it has {summary}. Surfaces are tetrahedralized "
+        f"from files of {', '.join(SURFACES)}."
     )
 
 
-FOREIGN = "gmsh:dim_tags"
+GMSH_DIM_TAGS = "gmsh:dim_tags"
 """Data in which meshio stores the inner structure of a Gmsh file, without meaning in other formats."""
 
 
@@ -320,7 +321,7 @@ def _cell_data(content: meshio.Mesh, kind: str) -> dict[str, np.ndarray]:
 
 
 def _point_data(content: meshio.Mesh) -> dict[str, np.ndarray]:
-    data = {name: np.asarray(values) for name, values in content.point_data.items() if name != FOREIGN}
+    data = {name: np.asarray(values) for name, values in content.point_data.items() if name != GMSH_DIM_TAGS}
     return {name: values for name, values in data.items() if values.dtype.kind in "biuf"}
 
 

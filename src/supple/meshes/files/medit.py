@@ -14,6 +14,10 @@ write = meshio.medit.write
 
 
 def read(name: str) -> meshio.Mesh:
-    """The mesh of a Medit file; a ValueError where it claims more than it can have."""
+    """Read a Medit file.
+
+    Raises:
+        ValueError: The header announces more data than the file can contain.
+    """
     reader: Any = bound_reader(_medit, Path(name).stat().st_size)
     return reader.read(name)

@@ -98,8 +98,8 @@ def check_same_shapes(parts: Sequence[Data]) -> None:
         shapes = {part[name].shape[1:] for part in parts if name in part}
         if len(shapes) > 1:
             raise MeshError(
-                f"data {name!r} have rows of shapes {' and '.join(map(str, sorted(shapes)))} in meshes that "
-                "are put together; rename some of them."
+                f"data {name!r} have rows of shapes {' and '.join(map(str, sorted(shapes)))} in the "
+                "merged meshes; rename some of them."
             )
 
 

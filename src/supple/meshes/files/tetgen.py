@@ -18,7 +18,7 @@ def read(name: str) -> meshio.Mesh:
     nodes, tets = _table(path.with_suffix(".node"), 4), _table(path.with_suffix(".ele"), 5)
     first = nodes[0, 0]
     if not np.array_equal(nodes[:, 0], first + np.arange(len(nodes))):
-        raise ValueError("nodes are not numbered one after the other")
+        raise ValueError("nodes are not numbered consecutively")
     return meshio.Mesh(nodes[:, 1:4], [("tetra", (tets[:, 1:5] - first).astype(np.int64))])
 
 
@@ -29,7 +29,7 @@ def _table(path: Path, columns: int) -> np.ndarray:
     head, *rows = [line for line in lines if line]
     count, given = int(head[0]), int(head[1]) + 1
     if given != columns:
-        raise ValueError(f"{path.name} should have {columns} numbers a row, and has {given}")
+        raise ValueError(f"{path.name} should have {columns} numbers per row, but has {given}")
     if len(rows) < count:
-        raise ValueError(f"{path.name} should have {count} rows, and has {len(rows)}")
+        raise ValueError(f"{path.name} should have {count} rows, but has {len(rows)}")
     return np.array(rows[:count], float)

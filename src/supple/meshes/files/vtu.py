@@ -97,13 +97,13 @@ def _with_byte_order(kind: np.dtype[Any], order: str | None) -> np.dtype[Any]:
     return kind if order is None else kind.newbyteorder("<" if order == "LittleEndian" else ">")
 
 
-RAW = re.compile(rb'<AppendedData[^>]*encoding="raw"[^>]*>')
+RAW_APPENDED_DATA = re.compile(rb'<AppendedData[^>]*encoding="raw"[^>]*>')
 
 
 def _check_raw_blocks(path: Path, budget: _Budget) -> None:
     """Check the decompressed size of raw appended blocks before meshio decompresses them."""
     content = path.read_bytes()
-    start = RAW.search(content)
+    start = RAW_APPENDED_DATA.search(content)
     head = content[: start.end()] if start else b""
     compressor = re.search(rb'compressor="(\w+)"', head)
     if start is None or compressor is None:

@@ -20,7 +20,7 @@ from supple.support.memory import format_count, refuse_too_many
 
 log = logging.getLogger(__name__)
 
-LONG = 2e6
+SLOW_TET_COUNT = 2e6
 """Number of tets above which mesh generation takes several seconds."""
 
 
@@ -148,8 +148,8 @@ def _real(count: int) -> float:
 def _announce(kind: str, vertices: float, tets: float) -> None:
     """Refuse meshes beyond the available memory, and log slow generation."""
     refuse_too_many(vertices, tets, kind)
-    if tets > LONG:
-        log.info("Making a %s of %s tetrahedra", kind, format_count(tets))
+    if tets > SLOW_TET_COUNT:
+        log.info("Creating a %s of %s tetrahedra", kind, format_count(tets))
 
 
 _CORNERS = np.array(list(product((0, 1), repeat=3)))

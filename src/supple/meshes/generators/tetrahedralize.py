@@ -81,8 +81,8 @@ def fill_surface(
     """Implement `tetrahedralize`; messages about the stages go to `message`."""
     if not isinstance(surface, TriMesh):
         raise TypeError(
-            "a closed surface is filled, for example supple.meshes.load_surface('body.obj'); got "
-            f"{format_value(surface)}"
+            "tetrahedralize needs a closed surface, for example "
+            f"supple.meshes.load_surface('body.obj'); got {format_value(surface)}"
         )
     if edge_length is not None and not 0 < edge_length < np.inf:
         raise MeshError(f"edge_length must be positive and finite [m], got {edge_length!r}.")
@@ -127,9 +127,10 @@ def _refuse_coarse(surface: TriMesh, length: float) -> None:
     longest = MAX_RELATIVE_EDGE * surface.diagonal
     if length > longest:
         raise MeshError(
-            f"edge_length = {length:.3g} m is too large for a surface that is {format_size(surface.size)}: "
-            f"it may be {longest:.3g} m at most, half the diagonal. {surface.diagonal / 20:.3g} m, a "
-            "twentieth, is usual. Scale the surface if its file is not in metres."
+            f"edge_length = {length:.3g} m is too large for a surface that is "
+            f"{format_size(surface.size)}: it may be {longest:.3g} m at most, half the diagonal. "
+            f"{surface.diagonal / 20:.3g} m, a twentieth, is usual. Scale the surface if its file is "
+            "not in meters."
         )
 
 
@@ -145,11 +146,14 @@ def _refuse_fine(surface: TriMesh, length: float) -> None:
     moderate = _length_for(surface, MANY_TETS / 5)
     if count > MAX_TETS:
         raise MeshError(
-            f"{expected}, more than the {MAX_TETS / 1e6:.0f} million that are worth trying. {moderate:.2g} m "
-            f"would give about {MANY_TETS / 5:,.0f}. Scale the surface if its file is not in metres."
+            f"{expected}; the limit is {MAX_TETS / 1e6:.0f} million. {moderate:.2g} m would give "
+            f"about {MANY_TETS / 5:,.0f}. Scale the surface if its file is not in meters."
         )
     log.warning(
-        "%s, which takes long; %.2g m would give about %s.", expected, moderate, f"{MANY_TETS / 5:,.0f}"
+        "%s, which takes a long time; %.2g m would give about %s.",
+        expected,
+        moderate,
+        f"{MANY_TETS / 5:,.0f}",
     )
 
 
@@ -242,8 +246,8 @@ def _compare_volumes(surface: TriMesh, mesh: TetMesh) -> None:
     part = mesh.volume / abs(surface.enclosed_volume)
     if not 0.8 < part < 1.2:
         log.warning(
-            "The tetrahedra fill %.0f %% of the volume inside the surface. Where it has thin parts a smaller "
-            "edge_length keeps them; where it intersects itself the volume is counted twice.",
+            "The tetrahedra fill %.0f %% of the volume inside the surface. Thin parts need a "
+            "smaller edge_length; self-intersections are counted twice in the volume.",
             100 * part,
         )
 
@@ -275,4 +279,4 @@ def _store_cached(path: Path, result: tuple[np.ndarray, np.ndarray]) -> None:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        log.warning("The tetrahedra could not be kept in %s for the next time (%s).", path.parent, error)
+        log.warning("The tetrahedra could not be saved in the cache %s (%s).", path.parent, error)

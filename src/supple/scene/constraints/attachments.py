@@ -58,9 +58,9 @@ def attachment(
     if isinstance(b, VertexSet):
         vertices, weights, end = _pairs(a, b)
     elif isinstance(b, Body):
-        vertices, weights, end = _interpolated(a, b)
+        vertices, weights, end = _attach_to_body(a, b)
     else:
-        target = end = _fixed(a, b)
+        target = end = _attach_to_points(a, b)
     if keep_offset:
         target = target + a.points - end
     return Attachment(
@@ -121,7 +121,7 @@ def _near(a: VertexSet, b: object, within: float) -> tuple[VertexSet, VertexSet 
         vertex of each.
     """
     if isinstance(b, Body) and b is not a.body:
-        _, _, end = _interpolated(a, b)
+        _, _, end = _attach_to_body(a, b)
         distance = np.linalg.norm(a.points - end, axis=1)
         return _check_selection(a, distance <= within, distance, within), b
     others = b.all if isinstance(b, Body) else b
@@ -146,8 +146,8 @@ def _near(a: VertexSet, b: object, within: float) -> tuple[VertexSet, VertexSet 
 def _check_selection(a: VertexSet, near: np.ndarray, distance: np.ndarray, within: float) -> VertexSet:
     if not near.any():
         raise SceneError(
-            f"None of the {len(a)} vertices of {a.body.name!r} is within {within:g} m of what it is to be "
-            f"attached to; the nearest is {distance.min():.3g} m away."
+            f"None of the {len(a)} vertices of {a.body.name!r} is within {within:g} m of its "
+            f"attachment; the nearest is {distance.min():.3g} m away."
         )
     return VertexSet(a.body, a.indices[near])
 
@@ -155,8 +155,9 @@ def _check_selection(a: VertexSet, near: np.ndarray, distance: np.ndarray, withi
 def _pairs(a: VertexSet, b: VertexSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if len(a) != len(b):
         raise SceneError(
-            f"Vertices are attached in pairs, but there are {len(a)} of {a.body.name!r} and {len(b)} of "
-            f"{b.body.name!r}; to bind each vertex to the closest point of a body, give the body instead."
+            f"Vertices are attached in pairs, but there are {len(a)} of {a.body.name!r} and {len(b)} "
+            f"of {b.body.name!r}; to attach each vertex to the closest point of a body, give the "
+            "body instead."
         )
     same = a.vertices[a.vertices == b.vertices]
     if len(same):
@@ -164,7 +165,7 @@ def _pairs(a: VertexSet, b: VertexSet) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return b.vertices[:, None], np.ones((len(b), 1)), b.points
 
 
-def _interpolated(a: VertexSet, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _attach_to_body(a: VertexSet, body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if body is a.body:
         raise SceneError(
             f"Vertices of {body.name!r} are already points of {body.name!r}; to attach a body to itself, "
@@ -189,7 +190,7 @@ def _points_of(body: Body, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     return body.first + vertices, weights, np.einsum("ks,ksi->ki", weights, body.points[vertices])
 
 
-def _fixed(a: VertexSet, points: ArrayLike | None) -> np.ndarray:
+def _attach_to_points(a: VertexSet, points: ArrayLike | None) -> np.ndarray:
     return a.points if points is None else _as_many(points, len(a), "vertices")
 
 
@@ -210,8 +211,7 @@ def _stiffness(count: int, stiffness: float, normal: ArrayLike | None, tangent: 
     if normal is None:
         if tangent is not None:
             raise SceneError(
-                "tangent_stiffness of an attachment means nothing without a normal; "
-                "give normal=(x, y, z) or leave it out."
+                "tangent_stiffness of an attachment needs a normal; give normal=(x, y, z), or omit it."
             )
         return np.tile([k_n, k_n, k_n, 0.0, 0.0, 0.0], (count, 1))
     k_t = 0.0 if tangent is None else number(tangent, "tangent_stiffness [N/m] of an attachment", at_least=0)

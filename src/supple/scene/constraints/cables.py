@@ -91,7 +91,7 @@ def tendon(
     """Build the cable that `Scene.add_cable` describes."""
     name = chosen.body.name
     if (tension is None) == (length is None):
-        raise SceneError(f"A cable of {name!r} has either a tension [N] or a length [m].")
+        raise SceneError(f"A cable of {name!r} needs either a tension [N] or a length [m], not both.")
     through = _nearest(chosen, points)
     x = chosen.body.points[through]
     rest_length = float(np.linalg.norm(np.diff(x, axis=0), axis=1).sum())
@@ -102,7 +102,7 @@ def tendon(
         if len(through) > MAX_POINTS:
             raise SceneError(
                 f"A cable of a given length leads through at most {MAX_POINTS} points; this one has "
-                f"{len(through)}. Give it fewer, or a tension."
+                f"{len(through)}. Use fewer, or a tension."
             )
         if stiffness is None:
             raise SceneError("A cable of a given length needs a stiffness [N/m], such as 1e5.")
@@ -131,7 +131,7 @@ def _nearest(chosen: VertexSet, points: ArrayLike) -> np.ndarray:
     if len(np.unique(through)) < len(through):
         twice = next(k for k in range(1, len(through)) if through[k] in through[:k])
         raise SceneError(
-            f"Points {list(through).index(through[twice])} and {twice} of a cable of {name!r} have the same "
-            f"nearest vertex, {through[twice]}; take points further apart, or a finer mesh."
+            f"Points {list(through).index(through[twice])} and {twice} of a cable of {name!r} have "
+            f"the same nearest vertex, {through[twice]}; use points further apart, or a finer mesh."
         )
     return through

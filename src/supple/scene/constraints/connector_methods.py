@@ -66,7 +66,9 @@ class ConnectorMethods(ABC):
         if at is None:
             made = attachment(chosen, b, stiffness, normal, tangent_stiffness, keep_offset, within)
         elif within is not None:
-            raise SceneError("within of an attachment chooses vertices; with at= there are none to choose.")
+            raise SceneError(
+                "within of an attachment selects vertices, and cannot be combined with at=; omit one of them."
+            )
         else:
             made = attachment_at(at, a, b, stiffness, normal, tangent_stiffness, keep_offset)  # type: ignore[arg-type]
         self.attachments.append(made)
@@ -135,7 +137,8 @@ class ConnectorMethods(ABC):
         """
         if not callable(make):
             raise SceneError(
-                f"A term is made by a function of the rest positions (n, 3); got {format_value(make)}."
+                "add_term needs a function of the rest positions (n, 3) that returns a term; got "
+                f"{format_value(make)}."
             )
         self.user_terms.append(make)
 
@@ -156,11 +159,12 @@ def make_user_terms(scene: Scene) -> tuple[Term, ...]:
         ids = np.asarray(term.vertices)
         if ids.ndim != 2 or ids.dtype.kind not in "iu":
             raise SceneError(
-                f"A term has whole numbers (m, k) as vertices; {term.name} have {ids.shape} of {ids.dtype}."
+                f"Vertices of a term must be whole numbers (m, k); those of {term.name} have shape "
+                f"{ids.shape} and type {ids.dtype}."
             )
         if ids.size and not (ids.min() >= 0 and ids.max() < len(rest)):
             raise SceneError(
-                f"The scene has vertices 0 to {len(rest) - 1}, and {term.name} between {ids.min()} and "
-                f"{ids.max()}."
+                f"Vertices of {term.name} must lie between 0 and {len(rest) - 1}, the vertices of "
+                f"the scene; got {ids.min()} to {ids.max()}."
             )
     return terms

@@ -269,8 +269,8 @@ class Keyframes(Motion):
     def __post_init__(self) -> None:
         if not isinstance(self.motion, Motion) or any(isinstance(m, Keyframes) for m in _parts(self.motion)):
             raise SceneError(
-                f"Keyframes need a motion such as Translate(...), and not other Keyframes, "
-                f"got {format_value(self.motion)}."
+                "Keyframes need a motion such as Translate(...), not other Keyframes; got "
+                f"{format_value(self.motion)}."
             )
         times, fractions = check_keyframes(self.times, self.fractions, "Keyframes")
         object.__setattr__(self, "times", times)
@@ -288,7 +288,7 @@ class Keyframes(Motion):
             The motion. It keeps the first offset before the first time, and the last one after the last time.
 
         Raises:
-            SceneError: Times do not increase, or the offsets are no array (k, 3).
+            SceneError: Times do not increase, or the offsets are not an array (k, 3).
         """
         rows = array(offsets, "offsets [m] of a path")
         if rows.ndim != 2 or rows.shape[1] != 3:

@@ -59,8 +59,8 @@ def constrained_directions(axes: Any, along: Any, normal: Any, vertices: int) ->
     said = [name for name, value in given.items() if value is not None]
     if len(said) > 1:
         raise SceneError(
-            f"A pin holds axes, or all but the direction along=..., or the direction normal=... only; "
-            f"it has {' and '.join(said)}."
+            "A pin constrains axes, or all directions except along=..., or only the direction "
+            f"normal=...; it has {' and '.join(said)}."
         )
     if axes is not None:
         numbers = _axes(axes)
@@ -96,11 +96,12 @@ def _units(value: Any, what: str, vertices: int) -> np.ndarray:
     return numbers / length
 
 
-def holds(directions: np.ndarray | None) -> Any:
-    """Return the constrained directions in short form.
+def describe_directions(directions: np.ndarray | None) -> Any:
+    """Summarize constrained directions for `inspect`.
 
-    This is "xyz" or some of these letters, or directions (d, 3), or their number as text if each vertex has
-    its own.
+    Returns:
+        Letters such as "xy" for coordinate axes, otherwise vectors (d, 3); for directions that differ by
+        vertex, text such as "2 of each vertex".
     """
     if directions is None:
         return AXES

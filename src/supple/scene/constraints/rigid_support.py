@@ -50,12 +50,11 @@ class Support:
             names = [repr(body.name) for body in self._bodies if falling[part[body.vertices]].any()]
             worst = int(falling.argmax())
             raise SceneError(
-                f"Nothing holds {' and '.join(names)} against the forces on it"
-                f"{_describe_direction(directions[worst] @ net_force[worst], self._supported[worst])}: it "
-                "would fall forever "
-                "and has no quasistatic equilibrium. Pin some of its vertices, attach it to something that "
-                "is held, take the load away (gravity=(0, 0, 0)), or make the scene dynamic with "
-                "quasistatic=False."
+                f"Nothing holds {' and '.join(names)} against the forces on "
+                f"it{_describe_direction(directions[worst] @ net_force[worst], self._supported[worst])}: "
+                "it would fall forever and has no quasistatic equilibrium. Pin some of its "
+                "vertices, attach it to a supported body, remove the load (gravity=(0, 0, 0)), or "
+                "make the scene dynamic with quasistatic=False."
             )
 
 

@@ -47,9 +47,9 @@ def spring_set(
     degenerate = np.flatnonzero((distance == 0) & (length > 0))
     if len(degenerate):
         raise SceneError(
-            f"The ends of a spring at vertex {a.indices[degenerate[0]]} of {a.body.name!r} are in one place, "
-            f"so that with a rest_length of {length[degenerate[0]]:g} m it would push them apart nowhere; "
-            "move one of them, or give it no length."
+            f"Both ends of the spring at vertex {a.indices[degenerate[0]]} of {a.body.name!r} "
+            f"coincide, so its direction is undefined for rest_length={length[degenerate[0]]:g} m. "
+            "Move one end, or omit rest_length."
         )
     stiff = _for_each("stiffness [N/m]", stiffness, len(a), MIN_MAGNITUDE)
     return SpringSet(vertices, points, stiff, length, rest_length is None)
@@ -58,8 +58,8 @@ def spring_set(
 def _pairs(a: VertexSet, b: VertexSet) -> np.ndarray:
     if len(a) != len(b):
         raise SceneError(
-            f"Springs lead from each vertex to one other, in order, but there are {len(a)} of "
-            f"{a.body.name!r} and {len(b)} of {b.body.name!r}."
+            f"Springs connect vertices in pairs, in order, but there are {len(a)} of {a.body.name!r} "
+            f"and {len(b)} of {b.body.name!r}."
         )
     same = a.vertices[a.vertices == b.vertices]
     if len(same):
@@ -70,11 +70,11 @@ def _pairs(a: VertexSet, b: VertexSet) -> np.ndarray:
 
 
 def _points(a: VertexSet, points: ArrayLike) -> np.ndarray:
-    given = array(points, "the points [m] that springs lead to")
+    given = array(points, "the second ends [m] of springs")
     if given.shape not in [(3,), (1, 3), (len(a), 3)]:
         raise SceneError(
-            f"Springs lead to as many vertices, to one point (3,), or to one for each of the {len(a)} "
-            f"vertices, ({len(a)}, 3); got {format_value(points)}."
+            f"The second ends of springs must be {len(a)} vertices, one point (3,), or {len(a)} "
+            f"points ({len(a)}, 3); got {format_value(points)}."
         )
     return np.broadcast_to(given, (len(a), 3)).copy()
 
@@ -85,7 +85,7 @@ def _for_each(what: str, values: ArrayLike, count: int, least: float) -> np.ndar
     numbers = array(values, what)
     if numbers.shape not in [(), (count,)]:
         raise SceneError(
-            f"{what} must be a number, or one for each of the {count}; got {format_value(values)}."
+            f"{what} must be one number, or one for each of the {count}; got {format_value(values)}."
         )
     if np.any(numbers < least):
         raise SceneError(f"{what} must be at least {least:g}, got {format_value(values)}.")

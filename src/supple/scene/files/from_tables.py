@@ -234,14 +234,16 @@ class Reader:
             if name in table.model_fields_set:
                 self.mistakes.add(
                     f"{field}.{name}".lstrip("."),
-                    "means nothing in a quasistatic scene; take it away, or add quasistatic = false.",
+                    "has no effect in a quasistatic scene; remove it, or add quasistatic = false.",
                 )
 
     def _attach(self, field: str, entry: Attach) -> None:
         a: Any = self._vertices(field, entry)
         if entry.at is not None and a is not None:
             if entry.where is not None:
-                self.mistakes.add(f"{field}.where", "chooses vertices, and at points between them; keep one.")
+                self.mistakes.add(
+                    f"{field}.where", "selects vertices, but at gives points between them; keep one."
+                )
                 return
             a = a.body
         b: Any = None

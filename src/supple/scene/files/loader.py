@@ -53,7 +53,7 @@ def read_toml(path: Path, what: str, refused: Callable[[list[str]], Exception]) 
     except RecursionError:
         raise refused([f"{path}: brackets are nested too deeply for a {what}."]) from None
     except tomllib.TOMLDecodeError as error:
-        raise refused([f"{path}: this is not TOML: {error}."]) from error
+        raise refused([f"{path}: not valid TOML: {error}."]) from error
     except ValueError:  # the number has more digits than Python converts
         raise refused([f"{path}: {_too_long_number(path)}."]) from None
 
@@ -243,7 +243,7 @@ def _unknown(kind: type[Method], name: str, value: Any) -> str:
     owners = [owner for owner, other in SOLVERS.items() if name in option_names(other)]
     if match is None and owners:
         methods = " or ".join(f'method = "{owner}"' for owner in owners)
-        return f"is no option of {kind.name}, but one of others: write {methods} beside it, or remove it."
+        return f"is not an option of {kind.name}, but of others: add {methods}, or remove it."
     if match is None:
         return f"unknown key; {suggest_name(name, option_names(kind))}"
     part, having = match

@@ -20,7 +20,7 @@ def resolve_path(folder: Path, text: str) -> Path:
     for name in re.findall(r"\$\{?(\w+)\}?", text):
         if name not in os.environ:
             raise SceneError(
-                f"the environment variable {name} is not set; for {text!r} set it to the folder that has "
-                f"{Path(text).name}, for example: export {name}=~/meshes"
+                f"the environment variable {name} is not set; for {text!r}, set it to the folder "
+                f"that contains {Path(text).name}, for example: export {name}=~/meshes"
             )
     return folder / Path(os.path.expandvars(text)).expanduser()

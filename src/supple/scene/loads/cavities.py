@@ -19,7 +19,7 @@ from supple.scene.pickling import picklable
 from supple.scene.value_checks import format_value, number
 from supple.terms import Pressure, SealedGas, Term, volume_within
 
-FLAT = 1e-9
+MIN_RELATIVE_VOLUME = 1e-9
 """Volume below which a chamber counts as empty, relative to the ball with the same surface area."""
 
 ATMOSPHERE = 101325.0
@@ -119,16 +119,17 @@ def cavity(chosen: VertexSet, pressure: Any, ramp: Any, sealed: Any, ambient: An
     open_edges = edges.ends[edges.counts == 1]
     if len(open_edges):
         raise SceneError(
-            f"The walls of a cavity of {name!r} must be closed, and {len(open_edges)} edges are open, for "
-            f"example between vertices {open_edges[0][0]} and {open_edges[0][1]}; choose all vertices of the "
-            "chamber's walls, and none of the outer surface beside them."
+            f"The walls of a cavity of {name!r} must be closed, and {len(open_edges)} edges are "
+            f"open, for example between vertices {open_edges[0][0]} and {open_edges[0][1]}; select "
+            "all vertices of the chamber's walls, and none of the outer surface."
         )
     if volume_within(chosen.body.points, triangles) < 0:
         triangles = triangles[:, ::-1]
     elif chosen.body.mesh.cells.shape[1] == 4:
         raise SceneError(
-            f"What is chosen of {name!r} encloses the body itself, not a chamber in it; choose the vertices "
-            "of the chamber's walls only. add_pressure and add_traction act on outer surfaces."
+            f"The selection of {name!r} encloses the body itself, not a chamber in it; select only "
+            "the vertices of the chamber's walls. add_pressure and add_traction act on outer "
+            "surfaces."
         )
     outside = number(ambient, "ambient [Pa]", at_least=0)
     pascals = number(pressure, "pressure [Pa] of a cavity")
@@ -154,9 +155,9 @@ def _refuse_flat(body: Body, triangles: np.ndarray) -> None:
     """Refuse sealed gas in flat chambers, since pressure without volume defines no amount of gas."""
     volume = abs(volume_within(body.points, triangles))
     ball = float(areas(body.points, triangles).sum()) ** 1.5 / (6 * math.sqrt(math.pi))
-    if volume <= FLAT * ball:
+    if volume <= MIN_RELATIVE_VOLUME * ball:
         raise SceneError(
-            f"The chamber of {body.name!r} has a volume of {volume:.3g} m³ at rest, so that no pressure "
-            "tells how much gas is in it. Move its walls apart, or blow it up by a pressure that stays "
+            f"The chamber of {body.name!r} has a volume of {volume:.3g} m³ at rest, so the amount of "
+            "gas cannot be computed. Start with walls apart, or use a constant pressure "
             "(sealed=False)."
         )

@@ -27,7 +27,7 @@ UPDATE_INTERVAL = 200
 FORCE_TOLERANCE = 1e-6
 """Tolerance of the forces relative to those on the current surface."""
 
-WINDOW = 5
+ANDERSON_WINDOW = 5
 """Largest number of previous forces in Anderson acceleration."""
 
 
@@ -140,8 +140,7 @@ class FollowerForces(DynamicTerm):
     every: int | None = UPDATE_INTERVAL
     is_follower_load = True
     caveat = (
-        "tractions that follow their surface have no energy: this report does not tell whether the "
-        "equilibrium is stable"
+        "tractions that follow their surface have no energy, so the stability of the equilibrium is unknown"
     )
 
     def forces(self, positions: np.ndarray, time: float) -> np.ndarray:
@@ -164,7 +163,7 @@ class FollowerForces(DynamicTerm):
         if history:
             history[-1][1][:] = target - term.force
         now = next_forces(history, target) if history else target
-        del history[: max(0, len(history) + 1 - WINDOW)]
+        del history[: max(0, len(history) + 1 - ANDERSON_WINDOW)]
         history.append((now, np.zeros_like(now)))
         return None if (now == term.force).all() else replace(term, force=now)
 

@@ -48,8 +48,8 @@ def surface_of(chosen: VertexSet) -> np.ndarray:
     triangles = surface[np.isin(surface, chosen.indices).all(axis=1)]
     if len(triangles) == 0:
         raise SceneError(
-            f"No surface triangle of {chosen.body.name!r} has its three vertices among the {len(chosen)} "
-            "chosen ones; choose all vertices of a piece of the surface."
+            f"No surface triangle of {chosen.body.name!r} has its three vertices among the "
+            f"{len(chosen)} selected ones; select all vertices of a piece of the surface."
         )
     return triangles
 
@@ -101,8 +101,8 @@ def force_densities(part: Body | Portion, given: Any) -> np.ndarray:
         density = density[cells]
     if density.shape not in ((3,), (len(cells), 3)):
         raise SceneError(
-            f"A force per volume of {part.name!r} is one vector (3,) or one for each of its {len(cells)} "
-            f"cells, ({len(cells)}, 3); got shape {density.shape}."
+            f"A force per volume of {part.name!r} must be one vector (3,), or one for each of its "
+            f"{len(cells)} cells, ({len(cells)}, 3); got shape {density.shape}."
         )
     every = np.zeros((body.n_cells, 3))
     every[cells] = density
@@ -186,10 +186,10 @@ class Inflation:
         free = np.setdiff1d(edges.ends[edges.counts == 1] + self.body.first, pinned)
         if len(free):
             raise SceneError(
-                f"The pressure on {self.body.name!r} needs a closed surface, or one whose edges are pinned: "
-                f"{len(free)} vertices of its open edges are free, for example vertex "
-                f"{free[0] - self.body.first}. Close it, pin them, or take "
-                "add_traction(..., pressure, following=True), whose surface may be open.",
+                f"The pressure on {self.body.name!r} needs a closed surface, or one whose edges are "
+                f"pinned: {len(free)} vertices of its open edges are free, for example vertex "
+                f"{free[0] - self.body.first}. Close it, pin them, or use add_traction(..., "
+                "pressure, following=True), whose surface may be open.",
                 at="pressure",
             )
 
@@ -282,7 +282,7 @@ def inflation(chosen: VertexSet, pressure: Any, ramp: Any) -> Inflation:
 def wind(bodies: Any, velocity: Any, drag: Any, lift: Any, density: Any, ramp: Any) -> Wind:
     """Build the wind that `Scene.add_wind` adds."""
     if not bodies:
-        raise SceneError("The scene has no bodies for the wind to blow on; add them first.")
+        raise SceneError("The scene has no bodies for the wind to act on; add them first.")
     return Wind(
         tuple(bodies),
         vector(velocity, "velocity [m/s] of the wind"),
@@ -298,7 +298,7 @@ def refuse_still(winds: list[Wind]) -> None:
     if winds:
         names = comma_list(body.name for body in winds[0].bodies)
         raise SceneError(
-            f"The wind that blows on {names} has no equilibrium; make the scene dynamic with "
-            "quasistatic=False and simulate it, with damping until it comes to rest.",
+            f"Wind on {names} is not supported in equilibria; make the scene dynamic with "
+            "quasistatic=False, and simulate it, with damping, until it is at rest.",
             at="wind[0]",
         )

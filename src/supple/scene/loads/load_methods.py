@@ -81,8 +81,8 @@ class LoadMethods(ABC):
         """
         if not isinstance(body, Body | Portion):
             raise SceneError(
-                f"A force per volume acts on a whole body or a region of one, body.region(name); got "
-                f"{format_value(body)}. On some of its vertices add_force acts."
+                "A force per volume needs a body, or a region of one, body.region(name); got "
+                f"{format_value(body)}. Use add_force for selected vertices."
             )
         chosen = self._vertices(body.body if isinstance(body, Portion) else body).body
         per_volume = force_densities(body, force)

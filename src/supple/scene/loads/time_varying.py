@@ -48,8 +48,8 @@ class VaryingParameter:
         except ValueError as error:
             when = "in the end" if np.isinf(t) else f"at t = {t:g} s"
             raise SceneError(
-                f"{fraction:g} times the {self.parameter} of {self.body.name!r}, {when}, is no value for it: "
-                f"{error}",
+                f"{fraction:g} times the {self.parameter} of {self.body.name!r}, {when}, is not a "
+                f"valid value: {error}",
                 at="vary",
             ) from None
 
@@ -66,15 +66,15 @@ def vary_parameter(body: Part, parameter: Any, ramp: Any) -> VaryingParameter:
     if not declared[parameter].may_vary:
         able = [name for name, p in declared.items() if p.may_vary]
         raise SceneError(
-            f"{parameter} of {kind} is a {declared[parameter].kind} and stays as it is; what may vary are "
-            f"numbers, here {', '.join(able) or 'none'}."
+            f"{parameter} of {kind} is a {declared[parameter].kind} and cannot vary; only scalar "
+            f"parameters can, here {', '.join(able) or 'none'}."
         )
     if ramp is None or check_ramp(ramp) is None:
-        raise SceneError(f"{parameter} of {body.name!r} needs a ramp that says how it varies; got None.")
+        raise SceneError(f"{parameter} of {body.name!r} needs a ramp; got None.")
     if not np.any(getattr(material, parameter)):
         raise SceneError(
-            f"{parameter} of {body.name!r} is 0, and so is every part of it; give the material the value "
-            "that it has where the ramp is 1."
+            f"{parameter} of {body.name!r} is 0, and a ramp multiplies that value. Set the material "
+            "to the value at fraction 1."
         )
     parameter_variation = VaryingParameter(body, parameter, ramp)
     if isinstance(ramp, Ramp):

@@ -35,7 +35,7 @@ class Shape(ABC):
             t: Time [s].
 
         Returns:
-            Flat array, empty for shapes that are no meshes.
+            Flat array, empty for shapes other than meshes.
         """
         return self.values
 

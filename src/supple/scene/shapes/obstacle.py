@@ -117,9 +117,7 @@ class ObstacleMethods:
         if name in (obstacle.name for obstacle in self.obstacles):
             raise SceneError(f"There is already an obstacle named {name!r}; names must differ.")
         if isinstance(shape, SurfaceSequence) and mu > 0:
-            raise SceneError(
-                "Friction does not know how a surface deforms; that of a SurfaceSequence must be 0."
-            )
+            raise SceneError("SurfaceSequence does not support friction; set friction=0.")
         weight = None if mass is None else _mass(mass, shape, motion)
         moving = (
             vector(velocity, "velocity [m/s] of an obstacle"),
@@ -135,7 +133,9 @@ def _mass(mass: Any, shape: Shape, motion: AnyMotion | None) -> float:
             f"Only a Sphere or a Box that is not hollow can have a mass [kg]; got {format_value(shape)}."
         )
     if motion is not None:
-        raise SceneError("An obstacle with a mass is moved by what it touches; it cannot have a motion, too.")
+        raise SceneError(
+            "An obstacle with a mass moves by gravity and contact; it cannot have a prescribed motion."
+        )
     return number(mass, "mass [kg] of an obstacle", above=0)
 
 
@@ -201,8 +201,8 @@ class Poses:
         if not np.abs(unit - np.eye(3)).max() < 1e-6:  # true for NaN as well
             when = "in the end" if t == np.inf else f"at t = {t:g} s"
             raise SceneError(
-                f"The motion of obstacle {obstacle.name!r} must be rigid, shifts and turns only; {when} it "
-                "is not, or is not finite.",
+                f"The motion of obstacle {obstacle.name!r} must be rigid, translations and rotations "
+                f"only; {when} it is not, or it is not finite.",
                 at="obstacle",
             )
         return np.concatenate([rotated.reshape(-1, 9), positions[:, 0]], axis=1)
@@ -242,13 +242,13 @@ def refuse_resting(scene: Scene) -> None:
     for obstacle in scene.obstacles:
         if obstacle.mass is not None:
             raise SceneError(
-                f"Obstacle {obstacle.name!r} has a mass, and falls in time: the scene must not be "
-                "quasistatic (quasistatic = false, and simulate).",
+                f"Obstacle {obstacle.name!r} has a mass, so it moves in time: the scene must be "
+                "dynamic (quasistatic = false, and simulate).",
                 at="obstacle",
             )
 
 
-INSIDE = 1e-6
+MAX_INITIAL_DEPTH = 1e-6
 """Largest initial depth of a body in an obstacle, relative to the size of the body."""
 
 
@@ -264,18 +264,18 @@ def refuse_inside(scene: Scene, pinned: np.ndarray) -> None:
         constrained = pinned[(pinned >= body.vertices.start) & (pinned < body.vertices.stop)]
         depth[constrained - body.vertices.start] = np.inf
         worst = int(depth.argmin())
-        if depth[worst] < -INSIDE * float(np.ptp(body.points, axis=0).max()):
+        if depth[worst] < -MAX_INITIAL_DEPTH * float(np.ptp(body.points, axis=0).max()):
             name = obstacles.names[obstacles.obstacle[which[worst]]]
             count = int((depth < 0).sum())
             raise SceneError(
                 f"{body.name!r} begins inside obstacle {name!r}: {count} of its vertices, at most "
-                f"{-depth[worst]:.3g} m deep, which is vertex {worst} at {body.points[worst].tolist()}. Move "
-                "one of them away first.",
+                f"{-depth[worst]:.3g} m deep, at vertex {worst}, {body.points[worst].tolist()}. Move "
+                "one of them away.",
                 at="obstacle",
             )
 
 
-SMALL = 1.5
+SMALL_OBSTACLE_EDGES = 1.5
 """Size in mean edges e of a surface below which an obstacle may pass between vertices.
 
 An edge across a right-angled corner cuts off e/√8, half of the way to the middle of an obstacle that is √2 e
@@ -292,7 +292,7 @@ def with_small_obstacle_contact(scene: Scene, model: Model) -> Model:
     if model.obstacles is None or model.grid is not None:
         return model
     edges = np.array([float(edges_of(body).mean()) for body in scene.bodies])
-    small = widths(model.obstacles.shapes(0.0)) < SMALL * edges.max()
+    small = widths(model.obstacles.shapes(0.0)) < SMALL_OBSTACLE_EDGES * edges.max()
     if not small.any():
         return model
     return with_face_contact(model, small.astype(np.int32), float(edges.mean()))
@@ -304,19 +304,19 @@ def small_obstacles(scene: Scene) -> list[str]:
     if obstacles is None:
         return []
     shapes, longest = obstacles.shapes(0.0), max(float(edges_of(body).mean()) for body in scene.bodies)
-    thick, has_springs = thicknesses(shapes), widths(shapes) < SMALL * longest
+    thick, has_springs = thicknesses(shapes), widths(shapes) < SMALL_OBSTACLE_EDGES * longest
     return [
-        f"obstacle {name!r} is {size:.2g} m thick, and {body.name!r} has edges of {edge:.2g} m: {how}; edges "
-        f"below {0.5 * size:.2g} m would feel it with their vertices"
+        f"obstacle {name!r} is {size:.2g} m thick, and {body.name!r} has edges of {edge:.2g} m: "
+        f"{how}; with edges below {0.5 * size:.2g} m, vertices detect it"
         for body in scene.bodies
         for edge in [float(edges_of(body).mean())]
         for k, name in enumerate(obstacles.names)
         for own in [obstacles.obstacle == k]
         for size in [float(thick[own].min())]
         for how in [SPRINGS_ADVICE if has_springs[own].all() else RIM_ADVICE]
-        if size < SMALL * edge
+        if size < SMALL_OBSTACLE_EDGES * edge
     ]
 
 
-SPRINGS_ADVICE = "springs keep faces out of it, which give way"
-RIM_ADVICE = "its rim may pass between vertices, which reports tell"
+SPRINGS_ADVICE = "faces are kept away by springs, which are compliant"
+RIM_ADVICE = "its rim may pass between vertices, which the report states"

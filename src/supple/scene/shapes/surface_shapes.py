@@ -88,8 +88,9 @@ class SurfaceSequence(Shape):
         count = len(self.meshes)
         if count != len(self.times) or count < 2 or not (np.diff(self.times) > 0).all():
             raise SceneError(
-                "SurfaceSequence needs two meshes or more, and as many times [s], each later than the last; "
-                f"got {count} meshes and times {format_value(list(as_tuple(times)))}."
+                "SurfaceSequence needs at least two meshes, and one time [s] per mesh, in "
+                f"increasing order; got {count} meshes and times "
+                f"{format_value(list(as_tuple(times)))}."
             )
         low = np.min([mesh.points.min(axis=0) for mesh in self.meshes], axis=0)
         high = np.max([mesh.points.max(axis=0) for mesh in self.meshes], axis=0)
@@ -222,12 +223,12 @@ def _check_surface(mesh: TriMesh) -> TriMesh:
         mesh.refuse_open()
     except MeshError as error:
         raise SceneError(
-            f"An obstacle must be closed, or nobody knows where its inside is. {error}"
+            f"The surface of an obstacle must be closed, so that inside and outside are defined. {error}"
         ) from None
     if mesh.enclosed_volume <= 0:
         raise SceneError(
             "The surface of an obstacle is inside out: the corners of its triangles must be "
-            "counter-clockwise seen from outside. Turn them round, for example with Blender's "
+            "counter-clockwise seen from outside. Reverse them, for example with Blender's "
             "'Recalculate Outside'."
         )
     _check_orientation(mesh)
@@ -245,9 +246,9 @@ def _check_orientation(mesh: TriMesh) -> None:
     if len(wrong):
         where = ", ".join(f"{x:.4g}" for x in mesh.points[edges[wrong[0]] // count])
         raise SceneError(
-            f"Triangles of the surface of an obstacle face opposite ways: {len(wrong)} of {len(edges)} edges "
-            f"are between one seen from outside and one seen from inside, for example at ({where}). Turn "
-            "them, for example with Blender's 'Recalculate Outside'."
+            f"Triangles of the surface of an obstacle face opposite ways: {len(wrong)} of "
+            f"{len(edges)} edges are between triangles of opposite orientation, for example at "
+            f"({where}). Reverse some of them, for example with Blender's 'Recalculate Outside'."
         )
 
 

@@ -172,7 +172,7 @@ class Rest(Choice):
 
 
 class _Bending(Table):
-    others_call: ClassVar[dict[str, str]] = {"stiffness": "rigidity"}
+    foreign_names: ClassVar[dict[str, str]] = {"stiffness": "rigidity"}
 
     rigidity: NotNegative | None = Field(
         None, description="Bending rigidity B [N m]; alternatively young and poisson."

@@ -25,7 +25,7 @@ class FrictionPairTable(Table):
 class Contact(Table):
     """Contact between bodies, including self-contact."""
 
-    others_call: ClassVar[dict[str, str]] = {
+    foreign_names: ClassVar[dict[str, str]] = {
         "refresh": "detection_interval",
         "kinetic": "kinetic_friction",
         "pair": "friction_pair",
@@ -76,7 +76,7 @@ class Contact(Table):
 class Obstacle(Table):
     """A shape that bodies cannot enter."""
 
-    others_call: ClassVar[dict[str, str]] = {"kinetic": "kinetic_friction", "spin": "angular_velocity"}
+    foreign_names: ClassVar[dict[str, str]] = {"kinetic": "kinetic_friction", "spin": "angular_velocity"}
 
     shape: ShapeTable = Field(description="Shape, e.g. { plane = { normal = [0, 1, 0] } }.")
     friction: NotNegative = Field(0.0, description="Coefficient of static friction, at least 0.")

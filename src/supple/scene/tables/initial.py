@@ -100,8 +100,8 @@ def _vectors(path: Path, saved: ArrayFile, name: str, shape: tuple[int, ...]) ->
     actual = saved.shape(name)
     if actual != shape:
         raise SceneError(
-            f"initial.file: {path} must have {name} of shape {shape}, one row for each vertex of the scene; "
-            f"they have shape {actual}."
+            f"initial.file: {path} must have {name} of shape {shape}, one row for each vertex of the "
+            f"scene; their shape is {actual}."
         )
     vectors = np.array(saved[name], float)
     bad = int(np.count_nonzero(~np.isfinite(vectors).all(axis=1)))

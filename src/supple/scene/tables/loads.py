@@ -109,7 +109,7 @@ class Vary(OfBody):
     """Material parameter that varies in time."""
 
     parameter: StrictStr = Field(description="Scalar parameter of the material, e.g. young.")
-    region: StrictStr | None = Field(None, description="The region of a solid whose material it is.")
+    region: StrictStr | None = Field(None, description="Region of the solid whose material varies.")
     ramp: Ramp = Field(
-        description="What part it has of the material's value, e.g. { times = [0, 1], fractions = [0, 1] }."
+        description="Fraction of the material's value, e.g. { times = [0, 1], fractions = [0, 1] }."
     )

@@ -30,7 +30,7 @@ from supple.support.arguments import MIN_MAGNITUDE, match_name, suggest_name
 class FromField(Table):
     """Mesh field that replaces a value."""
 
-    field: StrictStr = Field(description="The name of data for each cell or vertex of the mesh.")
+    field: StrictStr = Field(description="Name of mesh data with one value per cell or vertex.")
 
 
 class OrSide:
@@ -52,8 +52,8 @@ class Between(Table):
     """Direction field between two faces of a body, solved for inside."""
 
     between: Annotated[list[Annotated[Where, OrSide()]], Field(min_length=2, max_length=2)] = Field(
-        description="Where fibers begin and where they end: sides such as x- and x+, or { box = ... } and "
-        "whatever else a pin's where may be."
+        description="Origin and insertion of the fibers: sides such as x- and x+, or any selection as for a "
+        "pin, e.g. { box = ... }."
     )
 
     def directions(self, mesh: Any, name: str) -> Any:
@@ -127,7 +127,7 @@ def _alternatives(kind: type[Material]) -> Alternatives:
     return ways
 
 
-def _unmentioned(required: set[str]) -> set[str]:
+def _omitted_aliases(required: set[str]) -> set[str]:
     """Aliases that messages leave out: of a shear modulus, μ is named beside λ only."""
     return {"E", "nu", "kappa", "shear_modulus" if "lam" in required else "mu"}
 
@@ -145,7 +145,7 @@ class Parameters(Table):
             texts = [
                 " and ".join(name for name in known if name in required)
                 for required, known in alternatives
-                if not required & (_unmentioned(required) - declared)
+                if not required & (_omitted_aliases(required) - declared)
             ]
             expected = f"either {', or '.join(texts)}" if len(texts) > 1 else texts[0]
             raise ValueError(f"must have {expected}; it has {', '.join(sorted(given)) or 'none of them'}.")
@@ -182,7 +182,7 @@ class PresetTable(Table):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[Any, OrField(solved=True)]]
 
-    name: Literal[tuple(PRESETS)] = Field(description="One of those that `supple list presets` lists.")  # type: ignore[valid-type]
+    name: Literal[tuple(PRESETS)] = Field(description="Name of a preset, see `supple list presets`.")  # type: ignore[valid-type]
 
     @property
     def density(self) -> float:
@@ -224,7 +224,7 @@ class PresetTable(Table):
 class MaterialChoice(Choice):
     """Material: energy density and parameters."""
 
-    others_call: ClassVar[dict[str, str]] = {"measured": "preset", "holzapfel": "holzapfel_gasser_ogden"}
+    foreign_names: ClassVar[dict[str, str]] = {"measured": "preset", "holzapfel": "holzapfel_gasser_ogden"}
 
     @model_validator(mode="before")
     @classmethod
@@ -252,7 +252,7 @@ def material_choice(
         for name, kind in materials
     }
     if name == "Material":
-        text = 'A material with published parameters, by its name, e.g. { name = "ecoflex_0030" }.'
+        text = 'Preset: material with published parameters, e.g. { name = "ecoflex_0030" }.'
         keys["preset"] = (PresetTable | None, Field(None, description=text))
     return create_model(name, __base__=MaterialChoice, __doc__=MaterialChoice.__doc__, **keys)
 
@@ -261,7 +261,10 @@ def _table(kind: type[Material]) -> Any:
     declared = (*MODULI, *kind.stored, *kind.parameters)
     names = {alias: p for p in declared for alias in p.aliases} | {p.name: p for p in declared}
     keys: Any = {
-        name: (_annotation(names[name]) | None, Field(None, description=_described(name, names[name])))
+        name: (
+            _annotation(names[name]) | None,
+            Field(None, description=_describe_parameter(name, names[name])),
+        )
         for _, known in _alternatives(kind)
         for name in known
     }
@@ -275,7 +278,7 @@ def _table(kind: type[Material]) -> Any:
         {
             "kind": kind,
             "__module__": __name__,
-            "others_call": _others_call(kind),
+            "foreign_names": _foreign_names(kind),
             "model_config": ConfigDict(json_schema_extra=extra),
         },
     )
@@ -283,14 +286,14 @@ def _table(kind: type[Material]) -> Any:
     return create_model(f"{kind.__name__}Parameters", __base__=base, __doc__=summary, **keys)
 
 
-def _others_call(kind: type[Material]) -> dict[str, str]:
+def _foreign_names(kind: type[Material]) -> dict[str, str]:
     """Earlier and other names of parameters, for messages."""
     renamed = {"shear": "shear_modulus", "bulk": "bulk_modulus", "weft": "young_weft", "warp": "young_warp"}
     renamed = {old: new for old, new in renamed.items() if new in {p.name for p in kind.parameters}}
     return renamed
 
 
-def _described(name: str, parameter: Parameter) -> str:
+def _describe_parameter(name: str, parameter: Parameter) -> str:
     if name != parameter.name:
         return f"Another name of {parameter.name}."
     default = "" if parameter.default is None else f" {parameter.default} unless given."

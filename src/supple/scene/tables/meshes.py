@@ -71,7 +71,7 @@ class Mesh(Choice):
     def _edges_of_files(self) -> Self:
         if self.edge_length is not None and self.file is None:
             raise ValueError(
-                "edge_length is for a surface file; generated meshes have cells or a resolution."
+                "edge_length is only for surface files; set cells or resolution of generated meshes."
             )
         return self
 
@@ -97,7 +97,7 @@ class Mesh(Choice):
         for hole in self.without:
             left &= ~selections.box(**hole.given())(centers)
         if not left.any():
-            raise meshes.MeshError("without: nothing is left of the mesh.")
+            raise meshes.MeshError("without: this removes all cells of the mesh; use smaller boxes.")
         return mesh.extract_cells(left)
 
 

@@ -21,7 +21,7 @@ from supple.scene.tables.table import (
 
 
 class Timed(Table):
-    others_call: ClassVar[dict[str, str]] = {"start": "start_time"}
+    foreign_names: ClassVar[dict[str, str]] = {"start": "start_time"}
 
     duration: NotNegative = Field(1.0, description="Duration [s], at least 0.")
     start_time: Number = Field(0.0, description="Start time [s].")
@@ -38,7 +38,7 @@ class Rotate(Timed):
 
 
 class Twist(Timed):
-    others_call: ClassVar[dict[str, str]] = {"start": "start_time", "angle": "rate"}
+    foreign_names: ClassVar[dict[str, str]] = {"start": "start_time", "angle": "rate"}
 
     axis: Vector = Field(description="Direction of the axis, not zero.")
     center: Point = Field(description="Point on the axis [m], through which the fixed plane passes.")

@@ -13,7 +13,7 @@ from supple.scene.shapes.analytic_shapes import SHAPES, Shape
 from supple.scene.shapes.surface_shapes import SurfaceSequence, SurfaceShape
 from supple.scene.tables.table import Choice, Length, Number, Point, Table, Vector
 
-INSIDE = "Keep bodies inside the shape instead of outside."
+INSIDE_DESCRIPTION = "Keep bodies inside the shape instead of outside."
 
 
 class PlaneTable(Table):
@@ -26,22 +26,22 @@ class BoxTable(Table):
     center: Point = Field([0.0, 0.0, 0.0], description="Center [m].")
     axis: Vector = Field([0.0, 0.0, 1.0], description="Direction of the axis of rotation.")
     angle: Number = Field(0.0, description="Angle of rotation [rad].")
-    hollow: StrictBool = Field(False, description=INSIDE)
+    hollow: StrictBool = Field(False, description=INSIDE_DESCRIPTION)
 
 
 class SphereTable(Table):
     radius: Length = Field(description="Radius [m], positive.")
     center: Point = Field([0.0, 0.0, 0.0], description="Center [m].")
-    hollow: StrictBool = Field(False, description=INSIDE)
+    hollow: StrictBool = Field(False, description=INSIDE_DESCRIPTION)
 
 
 class RoundTable(Table):
-    others_call: ClassVar[dict[str, str]] = {"start": "point0", "end": "point1"}
+    foreign_names: ClassVar[dict[str, str]] = {"start": "point0", "end": "point1"}
 
     point0: Point = Field(description="First end of the axis [m].")
     point1: Point = Field(description="Second end of the axis [m].")
     radius: Length = Field(description="Radius [m], positive.")
-    hollow: StrictBool = Field(False, description=INSIDE)
+    hollow: StrictBool = Field(False, description=INSIDE_DESCRIPTION)
 
 
 class SurfaceTable(Table):

@@ -33,7 +33,7 @@ class RegionTable(Table):
 
 
 class KelvinVoigt(Table):
-    others_call: ClassVar[dict[str, str]] = {"shear": "shear_viscosity", "bulk": "bulk_viscosity"}
+    foreign_names: ClassVar[dict[str, str]] = {"shear": "shear_viscosity", "bulk": "bulk_viscosity"}
 
     shear_viscosity: NotNegative = Field(description="Shear viscosity η [Pa s].")
     bulk_viscosity: NotNegative = Field(0.0, description="Bulk viscosity ζ [Pa s].")
@@ -46,7 +46,7 @@ class Maxwell(Table):
 
 
 class Rayleigh(Table):
-    others_call: ClassVar[dict[str, str]] = {"stiffness": "stiffness_factor", "mass": "mass_factor"}
+    foreign_names: ClassVar[dict[str, str]] = {"stiffness": "stiffness_factor", "mass": "mass_factor"}
 
     stiffness_factor: NotNegative = Field(
         0.0, description="Factor β [s] of damping proportional to the rest stiffness."

@@ -73,7 +73,7 @@ NumberOrVector = Annotated[Vector | Number, BeforeValidator(_as_vector)]
 
 class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-    others_call: ClassVar[dict[str, str]] = {}
+    foreign_names: ClassVar[dict[str, str]] = {}
     """Keys of other programs, mapped to the corresponding key of this table."""
 
     def given(self) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class PenaltyContacts(Elemental):
         weights: (m, k) signed weights: positive for the first point, negative for the second.
         numbers: (m, NUMBERS) normal, initial slip, gap, stiffness and friction coefficient, see above.
         capacity: Largest number of contacts, or None.
-        rough: True if any contact has friction.
+        has_friction: True if any contact has friction.
         keys: (m, 2) identifiers that match frictional contacts of successive steps.
     """
 

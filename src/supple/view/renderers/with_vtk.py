@@ -20,7 +20,7 @@ from supple.view.renderers.ground import Shadow
 from supple.view.renderers.transparency import transparent_obstacles
 from supple.view.style import Theme
 
-SAMPLES = 8
+SAMPLES_PER_PIXEL = 8
 """Samples per pixel for anti-aliasing."""
 
 EDGE_DOTS = 7
@@ -39,7 +39,7 @@ class Renderer:
         plotter: Any = pyvista.Plotter
         self._plotter = plotter(off_screen=True, window_size=list(size), lighting="none")
         self._plotter.set_background(theme.background)
-        self._plotter.enable_anti_aliasing("msaa", multi_samples=SAMPLES)
+        self._plotter.enable_anti_aliasing("msaa", multi_samples=SAMPLES_PER_PIXEL)
         self._meshes: dict[str, Any] = {}
 
     def render(self, drawing: Drawing, camera: Camera) -> np.ndarray:
@@ -202,8 +202,8 @@ sys.exit(pixel.GetNumberOfValues() == 0 or pixel.GetValue(0) != 255)
 """
 
 VTK_MISSING = (
-    "VTK cannot draw on this machine, so Matplotlib drew the picture. On Debian or Ubuntu, "
-    "`apt-get install libegl1 libgl1-mesa-dri` (or libosmesa6) lets VTK draw without a display."
+    "VTK cannot render on this machine, so Matplotlib rendered the picture. On Debian or Ubuntu, "
+    "`apt-get install libegl1 libgl1-mesa-dri` (or libosmesa6) enables VTK without a display."
 )
 
 
