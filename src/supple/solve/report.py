@@ -239,9 +239,10 @@ class Report:
         inverted_before: Number at the start of the motion, or at its last frame if that had fewer; 0 for an
             equilibrium, whatever its start.
         rejected: Number of vertex steps rejected because they were not finite.
-        momentum_error: Momentum error of a time step along free rigid motions of bodies, relative to what the
-            tolerance, or 1e-2 without one, allows; at most 1 if it is met. 0 for equilibria; without a
-            tolerance it is not evaluated in batches and on a GPU. See `supple.solve.momentum`.
+        momentum_error: Momentum error of a time step along free rigid motions of bodies, and with a tolerance
+            of the free vertices of supported bodies, relative to what the tolerance, or 1e-2 without one,
+            allows; at most 1 if it is met. 0 for equilibria; without a tolerance it is not evaluated in
+            batches and on a GPU. See `supple.solve.momentum`.
         error_estimate: Error estimate: distance of each body from the equilibrium; None if not computed.
         contact: Contact between bodies, with obstacles, and of obstacles in faces; None in scenes without
             obstacles and without contact between bodies.
