@@ -67,6 +67,9 @@ from supple.support.text import pluralize
 ACTIVE_SET_PATIENCE = 10
 """`patience` of Newton steps with obstacles, larger than without because contacts come and go."""
 
+OBSTACLE_FACTOR = 4
+"""Factor of `max_predicted_sweeps` with obstacles, beside which Newton steps are often rejected."""
+
 BATCH_FACTOR = 4
 """Factor of `max_predicted_sweeps` for batches, whose members share the cost of a sweep."""
 
@@ -167,6 +170,7 @@ class HybridRun(Run):
         self._max_sweeps_left = options.max_predicted_sweeps * (
             1 if problem.device.name == "cpu" else DEVICE_FACTOR
         )
+        self._max_sweeps_left *= OBSTACLE_FACTOR if problem.contacts else 1
         self._sweeps = 0
         self._newton: NewtonPCG | ActiveSetNewton | FollowerNewton | None = None
         self._swept_after_newton = False

@@ -99,6 +99,10 @@ def _constrain(problem: Problem, model: Model, pinned: np.ndarray, constrained: 
 RECOVERY_SWEEPS = 10
 """Sweeps that replace a rejected step."""
 
+PAUSE_GROWTH = 4
+"""Growth of the pause after rejected Newton steps in a row. A Newton step takes as long as hundreds of sweeps
+of cloth, and where folds slide along obstacles one after the other is rejected."""
+
 StepFactory = Callable[[Problem], Callable[[], None]]
 """Returns a step function for a problem without obstacles."""
 
@@ -148,7 +152,7 @@ class ActiveSetNewton:
         self._sweep_run: Run | None = None
 
     def step(self) -> None:
-        """Make a Newton step, or sweeps: after rejections, the next 0, 2, 4, 8 ... steps are sweeps."""
+        """Make a Newton step, or sweeps: after rejections in a row, the next 16, 64, 256 ... are sweeps."""
         self._steps += 1
         if self._pause:
             self._sweep()
@@ -159,7 +163,7 @@ class ActiveSetNewton:
             return
         self._sweep_steps += 1
         self._rejected += 1
-        self._pause = 2 ** (self._rejected - 1) if self._rejected > 1 else 0
+        self._pause = PAUSE_GROWTH ** (self._rejected + 1)
 
     def _sweep(self) -> None:
         if self._sweep_run is None:
