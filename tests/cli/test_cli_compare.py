@@ -220,7 +220,7 @@ def refused(*arguments: str) -> str:
         ),
         (
             ("--solver", "pbng:acceleration=sor:window=5"),
-            'window does nothing with acceleration = "sor"; it is for acceleration = "anderson"',
+            'window has no effect with acceleration = "sor"; it needs acceleration = "anderson"',
         ),
         (("--solver", "pbng:acceleration=sor:omega=3"), "omega must lie between 0 and 2"),
         (

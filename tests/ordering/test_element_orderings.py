@@ -123,7 +123,7 @@ def test_cells_of_a_block_need_eight_colors(cells):
 
 def test_cells_need_a_block_mesh():
     tets, n = stencils(supple.ball(resolution=3))
-    with pytest.raises(ValueError, match='"clusters" is for any'):
+    with pytest.raises(ValueError, match="use ordering='clusters'"):
         element_groups(tets, n, 1, cells=True)
 
 

@@ -249,11 +249,11 @@ MISTAKES = {
     ),
     "idle option of another solver": (
         PINNED + '[solver]\nmethod = "gpbd"\nomega = 1.2',
-        'solver.omega: does nothing with sweep = "gauss_seidel"; it is for sweep = "jacobi"',
+        'solver.omega: has no effect with sweep = "gauss_seidel"; it needs sweep = "jacobi"',
     ),
     "idle option of all elements": (
         PINNED + '[solver]\nmethod = "xpbd"\ncluster_size = 4',
-        'solver.cluster_size: does nothing with ordering = "colors"; it is for ordering = "clusters"',
+        'solver.cluster_size: has no effect with ordering = "colors"; it needs ordering = "clusters"',
     ),
     "wrong tolerance": (
         PINNED + "[stop]\ntolerance = -1",

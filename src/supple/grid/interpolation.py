@@ -85,8 +85,8 @@ def interpolate(points: np.ndarray, spacing: float) -> Interpolation:
     size = cells.max(axis=0) - low + 2
     if float(np.prod(size.astype(float))) > MAX_CELLS:
         raise ValueError(
-            f"bodies are spread over {' x '.join(f'{s:.3g}' for s in size)} cells of the grid, which are too "
-            f"many to number; its spacing, {spacing:g} m, must be larger"
+            f"the bodies span {' x '.join(f'{s:.3g}' for s in size)} cells of the grid, which are too "
+            f"many to number; use a larger spacing than {spacing:g} m"
         )
     around = cells[:, None] + _CORNERS
     keys = np.ravel_multi_index(tuple(np.moveaxis(around - low, 2, 0)), tuple(size))

@@ -382,8 +382,8 @@ def dense_qr(H: bsr_matrix, b: np.ndarray) -> np.ndarray:
     """Solve H x = b by H = Q R."""
     if len(b) > LARGEST_QR:
         raise ValueError(
-            f"linear_solver='qr' is for up to {LARGEST_QR:,} unknowns, and there are {len(b):,}; "
-            "'direct' finds the same solution of larger systems"
+            f"linear_solver='qr' supports up to {LARGEST_QR:,} unknowns, got {len(b):,}; use 'direct' for "
+            "larger systems"
         )
     Q, R = qr(H.toarray(), mode="economic")
     return solve_triangular(R, Q.T @ b)

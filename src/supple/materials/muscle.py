@@ -45,12 +45,12 @@ class Muscle(Material):
         POISSON,
         modulus("strength", "largest active stress of the fibers", "σ", 3e5),
         Parameter(
-            "optimal", "stretch at which fibers pull most", symbol="λₒ", above=0, default=1.0,
+            "optimal", "stretch of maximal active stress", symbol="λₒ", above=0, default=1.0,
             slider=(0.5, 2.0),
         ),
         Parameter("fiber", "direction of the fibers", kind="direction", example=(1.0, 0.0, 0.0)),
         Parameter(
-            "activation", "how much of their strength fibers use", symbol="α", at_least=0, at_most=1,
+            "activation", "active fraction of the fiber strength", symbol="α", at_least=0, at_most=1,
             default=0.0, slider=(0.0, 1.0),
         ),
     )  # fmt: skip

@@ -146,13 +146,14 @@ def prestrained(material: Any, swelling: Any = 0.0, rest_deformation: Any = None
         return replace(material, material=prestrained(material.material, swelling, rest_deformation))
     if not isinstance(material, Material):
         raise TypeError(
-            f"prestrained takes a material such as StVK(young=1e5, poisson=0.3), got {format_value(material)}"
+            f"prestrained needs a material such as StVK(young=1e5, poisson=0.3), got {format_value(material)}"
         )
     if isinstance(material, InelasticMaterial):
-        raise ValueError(f"{type(material).__name__} has a rest shape of its own already")
+        raise ValueError(f"{type(material).__name__} already has a rest deformation")
     if material.thin:
         raise ValueError(
-            f"{type(material).__name__} is a material of sheets, whose rest shape is `rest` of add_cloth"
+            f"{type(material).__name__} is a material for sheets; set their rest shape with "
+            "add_cloth(rest=...)"
         )
     shape = np.eye(3) if rest_deformation is None else rest_deformation
     return prestrained_class(type(material))(**material.given(), swelling=swelling, rest_deformation=shape)

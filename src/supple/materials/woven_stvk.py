@@ -98,8 +98,9 @@ class WovenStVK(Material):
         off = np.abs(expected - other) > SYMMETRY * np.maximum(np.abs(expected), np.abs(other)) + 1e-12
         if off.any():
             raise ValueError(
-                f"poisson_warp must be poisson_weft × young_warp/young_weft = {np.ravel(expected)[0]:.4g}, "
-                f"else pulling and pushing in a circle would make energy; got {format_value(other)}"
+                "poisson_warp must be poisson_weft × young_warp/young_weft = "
+                f"{np.ravel(expected)[0]:.4g}, otherwise the stiffness matrix is not symmetric (a load "
+                f"cycle would gain energy); got {format_value(other)}"
             )
         free = 1 - nu * (nu * warp / weft)
         if not np.all(free > 0):

@@ -133,7 +133,7 @@ class Cpu(Host):
 
     def set_batch_size(self, batch_size: int) -> None:
         if batch_size != 1:
-            raise ValueError(f"the CPU works on one copy of the state at a time, not {batch_size}")
+            raise ValueError(f"the CPU solves one batch member at a time; got a batch size of {batch_size}")
 
     def upload_all(self, value: Any) -> None:
         """No effect: the arrays are in host memory."""

@@ -100,7 +100,10 @@ def check_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndar
             continue
         if name not in parameters:
             available = ", ".join(parameters) or "none"
-            raise ValueError(f"the state remembers {name!r} of elements; this scene has {available}")
+            raise ValueError(
+                f"the state contains the history variable {name!r}, which this scene does not have (it "
+                f"has: {available}); was it saved from another scene?"
+            )
         k, parameter = parameters[name]
         shape = np.shape(getattr(model.terms[k].material, parameter))
         numbers = to_floats(values)

@@ -118,7 +118,7 @@ class Solver(ABC):
             if request not in own:
                 able = [k.name for k in SOLVERS.values() if request in getattr(k, f"{name}s")]
                 only = " or ".join(f"{name}={value!r}" for value in own)
-                raise ValueError(f"{self.name} knows {only} only; {request!r} is for {', '.join(able)}")
+                raise ValueError(f"{self.name} supports {only} only; use {', '.join(able)} for {request!r}")
 
 
 def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, str]:
@@ -133,7 +133,7 @@ def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, st
     for name, (other, value) in kind.only_with.items():
         chosen = options.get(other, defaults[other])
         if name in options and chosen != value:
-            idle[name] = f'does nothing with {other} = "{chosen}"; it is for {other} = "{value}"'
+            idle[name] = f'has no effect with {other} = "{chosen}"; it needs {other} = "{value}"'
     return idle
 
 

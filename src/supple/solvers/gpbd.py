@@ -275,5 +275,5 @@ def _elastic(method: GPBD, term: Term, elements: WeightedElements) -> list:
 def _single_constraints(method: GPBD, term: Term, elements: WeightedElements) -> list:
     """Create the projection of elements with one constraint."""
     if method.sweep == "jacobi":
-        raise ValueError(f"gpbd with sweep='jacobi' cannot treat {term.name}; sweep='gauss_seidel' can")
+        raise ValueError(f"gpbd with sweep='jacobi' does not support {term.name}; use sweep='gauss_seidel'")
     return [GPBDSingleProjection(elements, new_memory(elements, 3 * elements.weights.shape[1]))]

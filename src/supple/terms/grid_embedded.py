@@ -108,7 +108,7 @@ class EmbeddedElasticity(Elastic):
     start: np.ndarray
     interpolation: NodeInterpolation
 
-    name: ClassVar[str] = "tetrahedra that a grid carries"
+    name: ClassVar[str] = "tetrahedra in grid contact"
 
     @property
     def node_interpolation(self) -> NodeInterpolation:

@@ -72,8 +72,8 @@ def refuse_sheets(material: Any) -> None:
     """Raise a ValueError for sheet materials."""
     if material.thin:
         raise ValueError(
-            f"{type(material).__name__} is a material of thin sheets, which has no thickness of its own; a "
-            "solid needs another, such as StVK or NeoHookean"
+            f"{type(material).__name__} is a material for thin sheets; use another for solids, such as "
+            "StVK or NeoHookean"
         )
 
 

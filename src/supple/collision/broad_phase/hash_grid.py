@@ -332,7 +332,8 @@ def build_grid(
     x, most = points
     if not math.isfinite(most):
         raise ValueError(
-            "contacts cannot be found, since some vertices are nowhere: their positions are no numbers"
+            "contact search failed: vertex positions are infinite or NaN, because the solve diverged; "
+            "use smaller steps or loads"
         )
     size = max(size, MIN_CELL_SIZE * (most + size), 1e-300)
     while True:

@@ -233,8 +233,8 @@ class RigidMotion:
         b = self.body
         if not np.isfinite(self.numbers).all():
             raise ValueError(
-                "position, velocity or spin of a rigid body is infinite or NaN: go back to an earlier state; "
-                "smaller steps or forces may help"
+                "position, velocity or spin of a rigid body is infinite or NaN; return to an earlier "
+                "state, and use smaller steps or forces"
             )
         self._dt, self._start, self._start_axes = dt, self.center.copy(), self.axes.copy()
         self._inertia = self.axes.T @ np.diag(b.inertia) @ self.axes

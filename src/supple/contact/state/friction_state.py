@@ -21,7 +21,6 @@ import numpy as np
 from supple.collision.narrow_phase.contact_pairs import ContactPairs
 from supple.collision.narrow_phase.proximity_bounds import ProximityPairs
 from supple.support.arguments import format_value, to_floats
-from supple.support.text import pluralize
 from supple.terms import Barriers, PenaltyContacts
 from supple.terms.contact.barrier_friction import FrictionData
 from supple.terms.contact.penalty import NUMBERS, STIFFNESS
@@ -116,8 +115,8 @@ def check_rows(vertices: int, name: str, values: Any) -> None:
     is_valid = rows.ndim == 2 and rows.shape[1] == BARRIER_NUMBERS and np.isfinite(rows).all()
     if not is_valid or not ((rows[:, :STRETCH] >= 0) & (rows[:, :STRETCH] < vertices)).all():
         raise ValueError(
-            f"{name!r} of the state must be (m, {BARRIER_NUMBERS}) finite numbers, the first four of each "
-            f"row vertices of {pluralize(vertices, 'vertex', 'vertices')}; got {format_value(values)}"
+            f"{name!r} of the state must be (m, {BARRIER_NUMBERS}) finite numbers that begin with four "
+            f"vertex ids below {vertices:,}; got {format_value(values)}"
         )
 
 
@@ -305,6 +304,6 @@ def check_contacts(model: Model, values: Any) -> None:
     is_valid = rows.ndim == 2 and rows.shape[1] == WIDTH and np.isfinite(rows).all()
     if not is_valid or not ((rows[:, :CORNERS] >= 0) & (rows[:, :CORNERS] < model.vertices)).all():
         raise ValueError(
-            f"{CONTACTS!r} of the state must be (m, {WIDTH}) finite numbers, the first six of each row "
-            f"vertices of {pluralize(model.vertices, 'vertex', 'vertices')}; got {format_value(values)}"
+            f"{CONTACTS!r} of the state must be (m, {WIDTH}) finite numbers that begin with six vertex "
+            f"ids below {model.vertices:,}; got {format_value(values)}"
         )

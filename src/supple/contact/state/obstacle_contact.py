@@ -112,8 +112,8 @@ class Contacts:
         """
         if self.obstacles is not None:
             raise ValueError(
-                f"{method} cannot keep bodies out of obstacles yet, and the scene has "
-                f"{self.obstacles.names[0]!r}; {', '.join(others)} can"
+                f"{method} does not support obstacles, and the scene has {self.obstacles.names[0]!r}; use "
+                f"{' or '.join(others)}"
             )
 
     def resize(self) -> None:
@@ -267,8 +267,8 @@ class Contacts:
             return
         if len(set(times)) > 1:
             raise ValueError(
-                "obstacles are where they are at one time for all variations that are solved together; solve "
-                "those of different times one after the other"
+                "obstacles have one position per batch, and the variations are at different times; solve "
+                "variations of different times one after the other"
             )
         self.shapes.rows[:] = self.obstacles.shapes(0.0).rows
         self._time = 0.0

@@ -221,9 +221,9 @@ class PinMotion:
         """Report notes about pins short of their targets."""
         if self.has_arrived:
             return []
-        why = "something is in the way" if self.is_blocked else "more iterations would take them there"
+        why = "a contact blocks them" if self.is_blocked else "more iterations are needed"
         late = "" if self.late_time is None else f", {self._time - self.late_time:.3g} s late"
-        return [f"pinned vertices are still {self.lag:.3g} m from where they are to be{late}: {why}"]
+        return [f"pinned vertices are {self.lag:.3g} m from their targets{late}: {why}"]
 
 
 def _lengths(vectors: np.ndarray) -> np.ndarray:

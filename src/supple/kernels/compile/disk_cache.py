@@ -114,8 +114,8 @@ def _danger(folder: Path) -> str | None:
         else f"others can write to {folder} (mode {stat.S_IMODE(state.st_mode):o})"
     )
     return (
-        f"{who} and could put programs there that would be run. Delete it, or set XDG_CACHE_HOME to a folder "
-        "that only you can write to."
+        f"{who} and could place programs there that would be executed. Delete the folder, or set "
+        "XDG_CACHE_HOME to a folder that only you can write to."
     )
 
 
@@ -260,7 +260,8 @@ def _read(path: Path, cache: Any, signature: Any, context: Any) -> Any:
             state = os.fstat(file.fileno())
             if not is_private(state):
                 _warn_once(
-                    f"Others could write to compiled kernels in {path.parent}, which are compiled again."
+                    f"Other users could write to the compiled kernels in {path.parent}, so kernels are "
+                    "compiled again."
                 )
                 return None
             content = file.read()
@@ -271,7 +272,7 @@ def _read(path: Path, cache: Any, signature: Any, context: Any) -> Any:
         data = _Unpickler(io.BytesIO(content), _foreign_classes(signature)).load()
         compiled = cache._impl.rebuild(context, data)
     except Exception as error:  # damaged or foreign files raise arbitrary errors
-        log.info("%s cannot be read (%s) and is compiled again", path, error)
+        log.info("%s cannot be read (%s); the kernel is compiled again", path, error)
         return None
     with suppress(OSError):
         os.utime(path)  # marks it as used

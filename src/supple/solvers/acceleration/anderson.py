@@ -106,7 +106,7 @@ class AndersonRun(AccelerationRun):
             return []
         times = pluralize(int(self.restarts[member]), "time")
         why = "residual" if self.problem.dynamic_terms.has_friction else "energy"
-        return [f"Anderson acceleration started over {times} because the {why} rose"]
+        return [f"Anderson acceleration restarted {times} because the {why} rose"]
 
     @property
     def safeguard(self) -> tuple[np.ndarray, ...] | None:

@@ -151,7 +151,7 @@ class ChebyshevRun(AccelerationRun):
         if not self.restarts[member]:
             return []
         times = pluralize(int(self.restarts[member]), "time")
-        return [f"{self.label} acceleration started over {times} because the residual rose"]
+        return [f"{self.label} acceleration restarted {times} because the residual rose"]
 
     def prepare_sweeps(self, iterations: int) -> ChebyshevMemory:
         if self._used + iterations > self._weights.shape[1]:

@@ -256,6 +256,6 @@ def _join_border(rows, row, x):
 def _fabric(method: GPBD, term: Term, elements: WeightedElements) -> list[Any]:
     """Create the projection of triangles of data-driven cloth."""
     if method.sweep == "jacobi":
-        raise ValueError(f"gpbd with sweep='jacobi' cannot treat {term.name}; sweep='gauss_seidel' can")
+        raise ValueError(f"gpbd with sweep='jacobi' does not support {term.name}; use sweep='gauss_seidel'")
     memory = new_memory(elements, 3 * elements.weights.shape[1])
     return [FabricProjection(elements, memory, GreenOptions(method.newton_steps))]

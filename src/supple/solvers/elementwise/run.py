@@ -418,7 +418,10 @@ def weights_of(problem: Problem, method: str, pseudo_dt: float | None) -> np.nda
     stiffness = problem.loads.inertia if pseudo_dt is None else model.mass / pseudo_dt**2
     W = np.zeros(model.vertices + 1)
     if np.any(stiffness[model.free] <= 0):
-        raise ValueError(f"{method} divides by masses: every free vertex needs a positive one")
+        raise ValueError(
+            f"{method} divides by vertex masses, which must be positive for all free vertices; use a "
+            "positive density"
+        )
     W[:-1][model.free] = 1 / stiffness[model.free]
     return W
 

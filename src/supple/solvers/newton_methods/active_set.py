@@ -173,7 +173,7 @@ class ActiveSetNewton:
         return self._sweep_run is not None and self._sweep_run.observe(balance)
 
     def notes(self) -> list[str]:
-        notes = [f"{pluralize(self._steps, 'Newton step')} beside obstacles"]
+        notes = [f"{pluralize(self._steps, 'Newton step')} with an active set of obstacle contacts"]
         return (
             [*notes, f"{pluralize(self._sweep_steps, 'step')} made by sweeps"] if self._sweep_steps else notes
         )

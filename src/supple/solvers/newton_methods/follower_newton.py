@@ -103,7 +103,7 @@ class FollowerNewton:
         ]
         if self._load_steps:
             steps = pluralize(self._load_steps, "load step")
-            notes.append(f"tractions that follow their surface were applied in {steps}")
+            notes.append(f"follower tractions were applied in {steps}")
         return notes
 
     def step(self) -> None:

@@ -218,7 +218,7 @@ class NewtonPCG:
         projected_solves = self.linear.projected_solves - self._counts_at_start[1]
         notes = [f"{pluralize(self._steps, 'Newton step')} with {pluralize(iterations, 'linear iteration')}"]
         if projected_solves:
-            notes.append(f"negative curvature was met in {pluralize(projected_solves, 'step')}")
+            notes.append(f"negative curvature was found in {pluralize(projected_solves, 'step')}")
         if self._rescues:
-            notes.append(f"{pluralize(self._rescues, 'step')} needed rescue by sweeps")
+            notes.append(f"{pluralize(self._rescues, 'step')} needed the projected Hessian or sweeps")
         return notes

@@ -123,7 +123,7 @@ class Constraint(Elemental):
 
     def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """C (m,), ∇C (m, k, 3) and ∇²C (m, k, k, 3, 3) for corners at x (m, k, 3) [m]."""
-        raise TypeError(f"{type(self).__name__} does not say what its derivatives are")
+        raise TypeError(f"{type(self).__name__} does not implement derivatives()")
 
 
 def positive_part(blocks: np.ndarray) -> np.ndarray:
