@@ -129,7 +129,7 @@ def load_stiffness(assembly: Assembly) -> bsr_matrix:
 
 
 def _unconstrained_projector(assembly: Assembly) -> bsr_matrix | None:
-    """The projection (3 f, 3 f) onto directions that are not constrained; None if there are no others."""
+    """Projection (3 f, 3 f) onto the unconstrained directions; None if no direction is constrained."""
     model, free = assembly.problem.model, assembly.free
     if model.constraint_projection is None:
         return None

@@ -77,7 +77,7 @@ def _pardiso_prototype() -> Any:
 
 
 def _pardiso() -> Any:
-    """Create a Pardiso solver by a copy of the prototype."""
+    """Return a new Pardiso solver: a copy of the prototype, whose construction is slow."""
     solver = copy(_pardiso_prototype())
     solver.pt, solver.iparm = solver.pt.copy(), solver.iparm.copy()
     return solver
@@ -204,7 +204,7 @@ def rigid_motions(points: np.ndarray, centered: bool = False) -> np.ndarray:
 
     Args:
         points: (n, 3) positions [m].
-        centerd: True if positions are relative to the center already.
+        centered: True if the positions are already relative to the center.
 
     Returns:
         (3n, 6) modes.

@@ -88,7 +88,7 @@ def iterate(
 
     Args:
         device: Device that runs the kernels.
-        A: Matrix of one of the block types of `block_rows`.
+        A: Block matrix, one of the types in `block_matrix`.
         cycle: V-cycle of the preconditioner M.
         vectors: Work vectors; r holds the right-hand side, x receives the solution.
         eta: Relative tolerance of √(r·Mr).

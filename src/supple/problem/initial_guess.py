@@ -6,9 +6,9 @@
 
 Bodies that connectors join form one group. With weak contact between bodies, so do bodies whose boxes are
 within an edge of each other. The internal forces of a group sum to zero, so a group without pins, connectors
-to fixed points or obstacles in its way accelerates as a whole by its external forces F, where k = m/τ² is its
-inertia. Sweeps converge slowly for a common translation, which this initial guess already contains. A group
-at rest on a support starts at û, since Δt² g would push it into the support.
+to fixed points or obstacles in its way accelerates as a whole by ΣF/Σk, with its external forces F and k =
+m/τ². Sweeps converge slowly for a common translation, which this initial guess already contains. A group at
+rest on a support starts at û, the position without any force, since Δt² g would push it into the support.
 """
 
 from __future__ import annotations

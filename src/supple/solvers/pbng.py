@@ -231,7 +231,7 @@ class PBNGRun(Run):
             self._update_stencils()
         if self.problem.gases:
             for _ in range(count):
-                self.problem.gases.anticipate()
+                self.problem.gases.predict_pressures()
                 self._run_sweeps(1)
         else:
             self._run_sweeps(count)

@@ -104,10 +104,9 @@ def _is_searched(work, m):
 
 
 @device_function
-def cell_of(at):
-    """Round down to an integer."""
-    integer = int(at)
-    return integer - 1 if at < integer else integer
+def floor_to_int(x):
+    integer = int(x)
+    return integer - 1 if x < integer else integer
 
 
 @do.of(Cells)
@@ -119,8 +118,8 @@ def _cells(work, item):
         for axis in range(3):
             low, high = ends(work.x, work.primitives, m, axis)
             work.box[m, axis], work.box[m, 3 + axis] = low, high
-            lower = cell_of((low - work.margin) / work.size)
-            upper = cell_of((high + work.margin) / work.size) if is_searched else lower - 1
+            lower = floor_to_int((low - work.margin) / work.size)
+            upper = floor_to_int((high + work.margin) / work.size) if is_searched else lower - 1
             work.cells[m, axis], work.cells[m, 3 + axis] = lower, upper
             product *= upper - lower + 1.0
         cell_count += int(min(product, MAX_CELLS))
@@ -200,8 +199,12 @@ def cells_around(grid, p, radius):
     """First and last cell with primitives within a radius of a point."""
     reach, size = (1.0 + BOX_ENLARGEMENT) * radius, grid.size
     x, y, z = p
-    low = cell_of((x - reach) / size), cell_of((y - reach) / size), cell_of((z - reach) / size)
-    return low, (cell_of((x + reach) / size), cell_of((y + reach) / size), cell_of((z + reach) / size))
+    low = floor_to_int((x - reach) / size), floor_to_int((y - reach) / size), floor_to_int((z - reach) / size)
+    return low, (
+        floor_to_int((x + reach) / size),
+        floor_to_int((y + reach) / size),
+        floor_to_int((z + reach) / size),
+    )
 
 
 class ClearTable(NamedTuple):

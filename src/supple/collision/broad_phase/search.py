@@ -19,7 +19,7 @@ from supple.collision.broad_phase.hash_grid import (
     allocate_cells,
     bucket_of,
     build_grid,
-    cell_of,
+    floor_to_int,
     key_of,
     thread_range,
 )
@@ -114,14 +114,14 @@ def _own_cells(s, m):
     """First and last cell that a primitive overlaps with the search radius of its own body."""
     box, r, size = s.query_box, s.own_radius, s.size
     low = (
-        cell_of((box[m, 0] - r) / size),
-        cell_of((box[m, 1] - r) / size),
-        cell_of((box[m, 2] - r) / size),
+        floor_to_int((box[m, 0] - r) / size),
+        floor_to_int((box[m, 1] - r) / size),
+        floor_to_int((box[m, 2] - r) / size),
     )
     return low, (
-        cell_of((box[m, 3] + r) / size),
-        cell_of((box[m, 4] + r) / size),
-        cell_of((box[m, 5] + r) / size),
+        floor_to_int((box[m, 3] + r) / size),
+        floor_to_int((box[m, 4] + r) / size),
+        floor_to_int((box[m, 5] + r) / size),
     )
 
 

@@ -64,7 +64,12 @@ class TriangleIncidence(NamedTuple):
 
     @staticmethod
     def of(primitives: np.ndarray, count: int) -> TriangleIncidence:
-        """Incidence of `count` primitives from the primitives (3, t) of each triangle."""
+        """List the triangles that contain each vertex or edge.
+
+        Args:
+            primitives: (3, t) ids of the vertices, or edges, of each triangle.
+            count: Number of vertices or edges.
+        """
         order = np.argsort(primitives.ravel(), kind="stable")
         start = np.concatenate([[0], np.cumsum(np.bincount(primitives.ravel(), minlength=count))])
         return TriangleIncidence(start, order % primitives.shape[1])

@@ -130,7 +130,7 @@ class BodyContacts(NamedTuple):
     vertices: np.ndarray
 
     def coupling(self, center: np.ndarray) -> Coupling:
-        """Constrained directions of the vertices for a body with a given center (3,) [m]."""
+        """Return the coupling of the contact vertices to the motions of the body about `center` (3,) [m]."""
         contact_forces = self.contact_forces
         projections = np.einsum("kdi,kdj->kij", contact_forces.directions, contact_forces.directions)
         return Coupling(

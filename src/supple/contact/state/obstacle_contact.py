@@ -231,7 +231,7 @@ class Contacts:
         if self.obstacles is None:
             return
         end = self.shapes.rows[:, POSE : POSE + 12].copy()
-        move = self.paths.share_motion(len(self._waypoints), self._free) if self._back else ()
+        move = self.paths.split_motion(len(self._waypoints), self._free) if self._back else ()
         for number, (frames, time) in enumerate((*self._waypoints, (end, self._time))):
             if number and move:
                 self.device.on_records(*move)

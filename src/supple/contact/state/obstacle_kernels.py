@@ -85,17 +85,17 @@ class Detect(NamedTuple):
 
 
 class Sliding(NamedTuple):
-    """Sliding in the previous step, in which vertices moved by back (û - start).
+    """Data to decide whether a vertex slid in the previous step.
 
     Attributes:
         anchor: Padded vectors of û, the inertial target.
-        back: Factor on û - start.
-        still: Relative motion below which a vertex did not slide [m].
+        motion_factor: Ratio of the motion in the previous step to û - start.
+        max_sticking_motion: Relative motion below which a vertex did not slide [m].
     """
 
     anchor: Any
-    back: Any
-    still: Any
+    motion_factor: Any
+    max_sticking_motion: Any
 
 
 class Paths(NamedTuple):
@@ -311,9 +311,9 @@ def _coefficient(sliding, shapes, shape, start, u, k, n):
         return lambda sliding, shapes, shape, start, u, k, n: shapes.rows[shape, FRICTION]
 
     def by_sliding(sliding, shapes, shape, start, u, k, n):
-        moved = scale(sliding.back, sub(vector_at(sliding.anchor, k), u))
+        moved = scale(sliding.motion_factor, sub(vector_at(sliding.anchor, k), u))
         slid = across(n, sub(start, advect_previous(shapes, shape, sub(start, moved))))
-        if dot(slid, slid) > sliding.still * sliding.still:
+        if dot(slid, slid) > sliding.max_sticking_motion * sliding.max_sticking_motion:
             return shapes.rows[shape, KINETIC]
         return shapes.rows[shape, FRICTION]
 
@@ -456,12 +456,12 @@ def _clamp_all(clamps, team, phase, count):
     if len(clamps) == 0:
         return lambda clamps, team, phase, count: phase
 
-    def do_one(clamps, team, phase, count):
+    def clamp_one(clamps, team, phase, count):
         for_each(team, phase, (count,), clamps)
         return phase + 1
 
-    def do_two(clamps, team, phase, count):
+    def clamp_both(clamps, team, phase, count):
         for_each(team, phase, (count, count), clamps)
         return phase + 1
 
-    return do_one if len(clamps) == 1 else do_two
+    return clamp_one if len(clamps) == 1 else clamp_both

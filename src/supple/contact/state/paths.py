@@ -118,15 +118,15 @@ class VertexPaths:
         if moved.any():
             self._store_frames(paths)
 
-    def share_motion(self, waypoints: int, free: np.ndarray) -> tuple[Displace, ...]:
-        """Move vertices back to their share of the motion up to the first of the waypoints.
+    def split_motion(self, waypoints: int, free: np.ndarray) -> tuple[Displace, ...]:
+        """Split the motion of the vertices evenly over the waypoints, and move them back to the first one.
 
         Args:
             waypoints: Number of waypoints before the end of the step.
             free: (n + 1,) 1 for vertices that move, otherwise 0.
 
         Returns:
-            Operation that moves them on by the same share; () for none.
+            Operation that advances them to the next waypoint; () without waypoints.
         """
         if not (waypoints and self._paths):
             return ()

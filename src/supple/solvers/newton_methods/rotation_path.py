@@ -301,7 +301,7 @@ class RotatingTerm(NamedTuple):
         size: Number of elements.
         step: Stride of the sampled elements.
         sample: Rotations of the sampled elements [rad].
-        most: (PARTS,) largest rotation in each block of elements [rad].
+        max_rotation: (PARTS,) largest rotation in each block of elements [rad].
     """
 
     term: Elastic

@@ -28,7 +28,7 @@ from supple.terms import Term
 
 
 class CopyVectors(NamedTuple):
-    """Copy u = other[stands]: padded vectors of vertices that stand for others."""
+    """Copy padded vectors: u[i] = other[represents[i]]."""
 
     u: Any
     other: Any
@@ -47,7 +47,7 @@ def evaluate_forces(team, terms, vertices, u, anchor, net, sizes):
 
 
 class LayerVertices:
-    """Vertices of the cloth or of one layer: their range among all vertices, batches and loads."""
+    """Batches and loads of the cloth or of one layer, whose vertices are `vertex_range` of all vertices."""
 
     def __init__(
         self, problem: Problem, model: Model, terms: tuple[Term, ...], own: np.ndarray, vertex_range: slice
@@ -180,7 +180,8 @@ class BoundLayers(Multiresolution):
     def _scale_by_kappa(self, kappa: float) -> None:
         """Scale the weak constraints of the cloth by κ.
 
-        If `divided`, scale those of all layers, and forces and inertia of χ₁, ..., χₙ.
+        With divided coupling, also scale the weak constraints, forces and inertia of the coarse layers
+        χ₁, ..., χₙ.
         """
         device, groups = self.problem.device, self.groups if self._divided else self.groups[:1]
         for group, full_stiffness in zip(groups, self._stiffness, strict=False):

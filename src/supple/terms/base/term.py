@@ -172,7 +172,7 @@ class Term(Protocol):
 
     @property
     def has_friction(self) -> bool:
-        """True for contacts with friction, whose friction state `grip` updates from step to step."""
+        """True for frictional contacts, whose history `FrictionState` stores from step to step."""
 
     @property
     def node_interpolation(self) -> NodeInterpolation | None:

@@ -148,9 +148,6 @@ class CreasedBending(HingeBending):
     up to max_angle. The flow takes time: an equilibrium keeps the initial rest angles.
 
     Attributes:
-        yield_angle: Elastic angle above which a hinge flows [rad].
-        creep: Flow rate [1/s].
-        max_angle: Largest rest angle [rad].
         rigidity: Bending rigidity B [N m], a number or (m,) per triangle.
         weighted: True for the weights w = |e|²/(A + A') of `HingeBending`, False for w = 1.
         rest: Initial rest angles θ₀: "shape", "flat", or (h,) angles per hinge [rad], as for `HingeBending`.
