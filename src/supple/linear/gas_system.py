@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import bsr_matrix
 
-from supple.linear.block_matrix import Threes
+from supple.linear.block_matrix import Blocks3x3
 from supple.linear.multilevel.preconditioner import Multilevel, NotPositive, Preconditioner
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class GasSystem:
     """
 
     def __init__(
-        self, assembly: Assembly, matrix: Threes, without: Callable[[np.ndarray], np.ndarray] = lambda v: v
+        self, assembly: Assembly, matrix: Blocks3x3, without: Callable[[np.ndarray], np.ndarray] = lambda v: v
     ) -> None:
         """Assemble the system.
 
@@ -146,7 +146,7 @@ class GasSystem:
         raise NotPositive
 
 
-def shift_matrix(assembly: Assembly, kind: str) -> Threes:
+def shift_matrix(assembly: Assembly, kind: str) -> Blocks3x3:
     """Assemble a Hessian variant with shifted diagonal blocks."""
     matrix = assembly.matrix(kind)
     device, diagonal = assembly.problem.device, assembly.pattern.diagonal

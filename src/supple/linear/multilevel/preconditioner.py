@@ -16,7 +16,7 @@ from scipy.sparse import bsr_matrix
 from supple.kernels import do, kernel, vector_of_four
 from supple.kernels.parallel.parallel_for import parallel_for_rows
 from supple.linear.assembly.hessian import Assembly
-from supple.linear.block_matrix import Sixes, Threes, add_padding_block
+from supple.linear.block_matrix import Blocks3x3, Blocks6x6, add_padding_block
 from supple.linear.multilevel.aggregation import Levels, coarsen
 from supple.linear.multilevel.dense_inverse import (
     SHIFT,
@@ -110,7 +110,7 @@ class Multilevel:
         """True if a preconditioner remains valid after its matrix is overwritten."""
         return self.basis is None and len(self.memory.fine_blocks) > 0
 
-    def at(self, H: bsr_matrix | Threes, positions: np.ndarray) -> Preconditioner:
+    def at(self, H: bsr_matrix | Blocks3x3, positions: np.ndarray) -> Preconditioner:
         """Build the preconditioner of a matrix. It reuses, and invalidates, the memory of the previous one.
 
         Args:
@@ -153,12 +153,12 @@ class Memory:
             np.zeros(0) if dtype == exact else zeros(len(pattern.indices) + 1, 3, 3, dtype=dtype)
         )
         fine = Level(
-            Threes(pattern.indptr, pattern.indices, self.fine_blocks), zeros(f, 9, dtype=dtype),
+            Blocks3x3(pattern.indptr, pattern.indices, self.fine_blocks), zeros(f, 9, dtype=dtype),
             levels.fine_parent, allocate(self.bodies.fine_offset), (),
             *(zeros(f, 4, dtype=dtype) for _ in range(4)),
         )  # fmt: skip
         coarse = Level(
-            Sixes(levels.indptr, levels.indices, allocate(self.blocks)), allocate(self.inverses),
+            Blocks6x6(levels.indptr, levels.indices, allocate(self.blocks)), allocate(self.inverses),
             levels.parent, allocate(self.bodies.offset), allocate(self.bodies.scale),
             *(zeros(rows, 8, dtype=dtype) for _ in range(4)),
         )  # fmt: skip
@@ -178,7 +178,7 @@ class Preconditioner:
         basis: Change of basis x = B y to the unknowns y of the V-cycle, or None.
     """
 
-    def __init__(self, hierarchy: Multilevel, H: Threes, positions: np.ndarray) -> None:
+    def __init__(self, hierarchy: Multilevel, H: Blocks3x3, positions: np.ndarray) -> None:
         self.device, self.basis, self.vectors = hierarchy.device, hierarchy.basis, hierarchy.memory.vectors
         self._source, self._matrix = H, H if self.basis is None else self.basis.matrix(H)
         self._build(hierarchy, positions)
@@ -199,7 +199,7 @@ class Preconditioner:
         run(invert_coarse, 1, levels.diagonal, memory.blocks, bodies, hierarchy.shift, memory.inverses, good)
         dense = memory.cycle.dense
         if len(dense):
-            exact = Sixes(levels.indptr, levels.indices, memory.blocks)
+            exact = Blocks6x6(levels.indptr, levels.indices, memory.blocks)
             where, scratch = (levels.start[-2], hierarchy.shift), (memory.squares, memory.pivot, good)
             run(invert_dense, dense_phases(len(dense) // 6), exact, *where, *scratch, dense)
         self.cycle = self._round_cycle(memory, A)
@@ -229,7 +229,7 @@ class Preconditioner:
         self.cycle.radius[:] *= RADIUS_GROWTH
         self.device.upload(self.cycle.radius)
 
-    def in_basis(self, H: Threes) -> Threes:
+    def in_basis(self, H: Blocks3x3) -> Blocks3x3:
         """Compute Bᵀ H B in device memory."""
         if self.basis is None:
             return H
@@ -264,11 +264,11 @@ def as_records(vector: np.ndarray) -> np.ndarray:
     return records
 
 
-def as_matrix(H: bsr_matrix | Threes) -> Threes:
+def as_matrix(H: bsr_matrix | Blocks3x3) -> Blocks3x3:
     """Convert a SciPy matrix to 3×3 blocks with a padding block."""
-    if isinstance(H, Threes):
+    if isinstance(H, Blocks3x3):
         return H
-    return Threes(
+    return Blocks3x3(
         H.indptr.astype(np.int32), H.indices.astype(np.int32), add_padding_block(H.data.astype(float))
     )
 
