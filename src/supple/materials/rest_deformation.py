@@ -20,9 +20,9 @@ from supple.kernels.compile.code_hash import UnknownError, identity
 from supple.materials.material import (
     Material,
     bound_coefficients,
-    confinement,
     constraint_pair,
     hessian_bound,
+    inverse_square_safe_radius,
     psi,
     shear_modulus,
     step_limit,
@@ -295,10 +295,10 @@ def _step_limit(material, F, g, step):
     return step_limit(base_of(material), matmul(F, G), matvec(transpose(G), g), step)
 
 
-@confinement.of(InelasticMaterial)
-def _confinement(material, F, g):
+@inverse_square_safe_radius.of(InelasticMaterial)
+def _inverse_square_safe_radius(material, F, g):
     G = inverse_rest_deformation(material)
-    return confinement(base_of(material), matmul(F, G), matvec(transpose(G), g))
+    return inverse_square_safe_radius(base_of(material), matmul(F, G), matvec(transpose(G), g))
 
 
 def _constraint_pair(material: Any, F: Any) -> Any:

@@ -155,11 +155,11 @@ def _update_vertices(update, item):
     terms, vertices, u = update.terms, update.vertices, update.u
     batch = split_lanes(item, vertices.width)
     ui = gather(u, vertices.own, batch, 0)
-    f, A, _, confinement = net_force(terms, vertices, batch, u, update.anchor, ui)
+    f, A, _, inverse_square_safe_radius = net_force(terms, vertices, batch, u, update.anchor, ui)
     N = constrained_at(vertices.constrained, batch)  # projection onto constrained directions
     # ω Δuᵢ = ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
     step = solve_with_contact(vertices.contact, vertices.own, batch, N, A, f, ui, update.omega)
-    t = shared_lane_min(batch, limit_step(terms, batch, u, ui, step, confinement))
+    t = shared_lane_min(batch, limit_step(terms, batch, u, ui, step, inverse_square_safe_radius))
     move(vertices, batch, u, ui, add(ui, scale(t, step)), update.rejected)  # [eq. 28]
     update_deformations(terms, vertices.own, batch, u, ui)  # F of grid-embedded elements
 

@@ -47,8 +47,8 @@ from supple.terms.base.term import (
     Elements,
     Incidence,
     NodeInterpolation,
-    confined_force,
     energy,
+    force_with_safe_step,
     inversion,
     step_fraction,
     vertex_force,
@@ -252,11 +252,11 @@ def _choose_update(terms, batch, step):
 
 @vertex_force.of(NodeRows)
 def _vertex_force(rows, row, u, ui):
-    f, A, _ = confined_force(rows, row, u, ui)
+    f, A, _ = force_with_safe_step(rows, row, u, ui)
     return f, A
 
 
-@confined_force.of(NodeRows)
+@force_with_safe_step.of(NodeRows)
 def _confined_force(rows, row, u, ui):
     """f = -V P G,  A = V hessian_bound(F, G, G)."""
     F = deformation_at(rows, row, u, ui)

@@ -17,7 +17,7 @@ from supple.materials.autodiff.generate import _define, write_second
 from supple.materials.autodiff.generate import write_psi as write_density
 from supple.materials.autodiff.generate import write_stress as write_slopes
 from supple.materials.autodiff.spd_bounds import shift_to_positive
-from supple.materials.material import confinement
+from supple.materials.material import inverse_square_safe_radius
 from supple.materials.principal import principal_hessian
 
 CLOSE = 0.3
@@ -148,7 +148,7 @@ def write_vertex_response(cls: Any) -> Callable:
         "    p, a = slopes(material, s), matvec(transpose(W), g)\n"
         "    f = matvec(U, (p[0] * a[0], p[1] * a[1], p[2] * a[2]))\n"
         "    B = shift_to_positive(material, rotated_block(U, a, A, flip, twist), g)\n"
-        "    return f, B, confinement(material, F, g)"
+        "    return f, B, inverse_square_safe_radius(material, F, g)"
     )
     names = {
         "rotation_svd": rotation_svd,
@@ -156,7 +156,7 @@ def write_vertex_response(cls: Any) -> Callable:
         "slopes": _slopes(cls),
         "rotated_block": rotated_block,
         "shift_to_positive": shift_to_positive,
-        "confinement": confinement,
+        "inverse_square_safe_radius": inverse_square_safe_radius,
         "matvec": matvec,
         "transpose": transpose,
     }

@@ -12,7 +12,7 @@ from typing import Any
 from supple.algebra.matrix3 import matvec
 from supple.materials import stress_differential, traction
 from supple.terms.base.elastic import corners, force_volume, material_at, measure, shape_gradients
-from supple.terms.base.term import confined_force, vertex_force
+from supple.terms.base.term import force_with_safe_step, vertex_force
 from supple.terms.tet import TetRows
 
 
@@ -31,7 +31,7 @@ def exact_blocks(terms: tuple) -> tuple[Any, ...]:
     return tuple(EXACT.get(type(rows), type(rows))(*rows) for rows in terms)
 
 
-@confined_force.of(ExactTets)
+@force_with_safe_step.of(ExactTets)
 def _confined_force(rows, row, u, ui):
     f, A = vertex_force(rows, row, u, ui)
     return f, A, 0.0 * f[0] + 1e30

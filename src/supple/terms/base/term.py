@@ -322,8 +322,8 @@ def vertex_force(term, row, u, ui):
 
 
 @generic
-def confined_force(term, row, u, ui):
-    """(f, A, q): `vertex_force` and the `confinement` q [1/m²] of the visiting vertices.
+def force_with_safe_step(term, row, u, ui):
+    """(f, A, q): `vertex_force` and the `inverse_square_safe_radius` q [1/m²] of the visiting vertices.
 
     For terms whose material may have a `barrier`.
     """
