@@ -47,7 +47,7 @@ class Cuda:
     is_remote: bool = True
     lanes: int = WARP
     threads: int = 1
-    at_once: float | None
+    concurrent_batches: float | None
 
     def __init__(self, records: int, batch_size: int = 1) -> None:
         self.card = require_device()
@@ -58,7 +58,7 @@ class Cuda:
         self._synchronized: dict[int, weakref.ref] = {}
         self._times, self._steps_per_launch = 0, 1
         self._shape = LOW_LATENCY if batch_size * (records - 1) < MAX_CONCURRENT_VERTICES else HIGH_THROUGHPUT
-        self.at_once = multiprocessors() * self._shape.threads / WARP / batch_size
+        self.concurrent_batches = multiprocessors() * self._shape.threads / WARP / batch_size
         self.batch_size, self.active = batch_size, np.arange(batch_size, dtype=np.int32)
 
     def clone(self, dtype: np.dtype, records: int | None = None) -> Cuda:

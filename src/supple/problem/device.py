@@ -22,7 +22,7 @@ class Device(Protocol):
         name: "cpu" or "cuda".
         is_remote: True if kernels use other memory than the host.
         lanes: Vertices or elements per packed batch.
-        at_once: Number of packed batches that run concurrently; None if irrelevant.
+        concurrent_batches: Number of packed batches that run concurrently; None if irrelevant.
         batch_size: Batch size.
         active: Batch members on which kernels work.
         records: Padded vectors per batch member.
@@ -32,7 +32,7 @@ class Device(Protocol):
     name: str
     is_remote: bool
     lanes: int
-    at_once: float | None
+    concurrent_batches: float | None
     batch_size: int
     active: np.ndarray
     records: int
@@ -117,7 +117,7 @@ class Cpu(Host):
     """CPU threads of this machine, for batch size 1."""
 
     name: str = "cpu"
-    at_once: float | None = None
+    concurrent_batches: float | None = None
     batch_size: int = 1
 
     def __init__(self, records: int, dtype: np.dtype, threads: int | None = None) -> None:

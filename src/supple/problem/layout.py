@@ -66,7 +66,7 @@ class Layout:
     def lay_out(self, growth: int = 1) -> None:
         """Pack all terms; `growth` multiplies the estimated capacity for dynamic stencils."""
         model, device, terms = self.model, self.device, self.model.terms
-        size = self.dtype, device.lanes, device.at_once
+        size = self.dtype, device.lanes, device.concurrent_batches
         self.dynamic_batches: DynamicBatches | None = None
         if any(is_dynamic(term) for term in terms):
             self.dynamic_batches = DynamicBatches(terms, model.free, *size, growth=growth)
@@ -239,7 +239,9 @@ class Layout:
     @cached_property
     def _links(self) -> TiedGroups | None:
         device = self.device
-        return batch_tied_groups(self.model.terms, self.model.free, self.dtype, device.lanes, device.at_once)
+        return batch_tied_groups(
+            self.model.terms, self.model.free, self.dtype, device.lanes, device.concurrent_batches
+        )
 
     def links(self) -> TiedGroups | None:
         """Groups of vertices tied by weak constraints, packed with the materials in use."""

@@ -54,7 +54,9 @@ class LayerVertices:
     ) -> None:
         device, dtype = problem.device, problem.dtype
         self.device, self.vertex_range = device, vertex_range
-        self.batches: VertexBatches = batch_vertices(terms, own, dtype, device.lanes, device.at_once)
+        self.batches: VertexBatches = batch_vertices(
+            terms, own, dtype, device.lanes, device.concurrent_batches
+        )
         self.loads = Loads(model, self.batches, dtype, device)
         self.rejected = device.zeros((1, *self.loads.rows.inertia.shape), dtype)
         self._local_index = np.minimum(
