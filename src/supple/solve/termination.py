@@ -206,13 +206,13 @@ def float64_balances(balances: Balances, run: Run) -> Balances:
 
 
 def is_recovering(problem: Problem, run: Run) -> bool:
-    """True if displacements are finite and the method recovers from infinite forces.
+    """True if displacements are finite and the method recovers_from_inversion from infinite forces.
 
     Forces are infinite in inverted elements of materials with a barrier.
     """
-    if run.recovers:
+    if run.recovers_from_inversion:
         problem.device.download(problem.u)
-    return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
+    return run.recovers_from_inversion and bool(np.isfinite(problem.u[:-1]).all())
 
 
 def check_intersections(outcome: Outcome, contact: ContactReport | None) -> Outcome:

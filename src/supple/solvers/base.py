@@ -36,7 +36,7 @@ class Solver(ABC):
 
     Such iterations are slow, and after a few of them only rounding errors remain.
     """
-    recovers: ClassVar[bool] = False
+    recovers_from_inversion: ClassVar[bool] = False
     """True if the method can start from inverted elements of barrier materials."""
     any_term: ClassVar[bool] = True
     """True if the method treats any term by its forces; otherwise terms need a projection, see `projects`."""
@@ -154,7 +154,7 @@ class Run(ABC):
         return 0
 
     @property
-    def recovers(self) -> bool:
+    def recovers_from_inversion(self) -> bool:
         """True if the run can continue from inverted elements of barrier materials."""
         return False
 

@@ -239,7 +239,7 @@ class GPBD(ElementOptions):
 
     name: ClassVar[str] = "gpbd"
     history_size: ClassVar[int] = 12
-    recovers: ClassVar[bool] = True
+    recovers_from_inversion: ClassVar[bool] = True
 
     newton_steps: int = 1
     sweep: Literal["gauss_seidel", "jacobi"] = "gauss_seidel"

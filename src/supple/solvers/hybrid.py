@@ -303,7 +303,7 @@ class HybridRun(Run):
         return np.full(self.problem.batch_size, self._fixed_load_updates > MAX_FIXED_LOAD_UPDATES)
 
     @property
-    def recovers(self) -> bool:
+    def recovers_from_inversion(self) -> bool:
         return self._untangling.open
 
     @property

@@ -144,7 +144,7 @@ class PBD(ElementOptions):
     """
 
     name: ClassVar[str] = "pbd"
-    recovers: ClassVar[bool] = True
+    recovers_from_inversion: ClassVar[bool] = True
 
     constraints: Literal["energy", "distance", "shape"] = "energy"
     stiffness: float = 1.0

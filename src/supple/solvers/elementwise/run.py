@@ -319,8 +319,8 @@ class ElementRun(Run):
         return self._prepared.phases
 
     @property
-    def recovers(self) -> bool:
-        return self.method.recovers
+    def recovers_from_inversion(self) -> bool:
+        return self.method.recovers_from_inversion
 
     def is_moving(self, member: int) -> bool:
         return self.rest is not None and not self.rest.at_rest(member)
