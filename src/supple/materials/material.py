@@ -423,7 +423,7 @@ def _hessian_bound(material, F, g, h):
 
 @generic
 def vertex_response(material, F, g):
-    """(P g, A(g, g), `inverse_square_safe_radius`) in one call, for materials with a dedicated bound for a single vertex.
+    """Response to one vertex in one call, for materials with a dedicated bound for a single vertex.
 
     Args:
         material: Material with uniform parameters.

@@ -50,8 +50,8 @@ def batch_vertices(
     """Color the free vertices and group them into batches.
 
     Within a color, vertices are sorted by their number of incident stencils, rarer terms first, so that the
-    lanes of a batch have similar numbers of incidences. If `concurrent_batches` is given, several lanes may share the
-    incidences of a vertex; the lane count per vertex minimizes the time of each color.
+    lanes of a batch have similar numbers of incidences. If `concurrent_batches` is given, several lanes
+    may share the incidences of a vertex; the lane count per vertex minimizes the time of each color.
 
     Args:
         terms: Terms of the model.

@@ -38,7 +38,7 @@ MIN_SECONDS = 1e-3
 class LoadStepping:
     """Sequence of solves under increasing loads and motions, with step cutback.
 
-    Steps with infinite forces at their start are halved, unless the solver recovers_from_inversion from such a start. A step
+    Steps with infinite forces at their start are halved, unless the solver recovers from such a start. A step
     whose solve fails, stagnates or reaches the limit of rounding far from balance is halved and repeated from
     the last converged step, down to `MIN_CUTBACK`; one in which surfaces passed each other, down to
     `MIN_INTERSECTION_CUTBACK`. If that fails too, the first failed solve is the result. Limits apply to each

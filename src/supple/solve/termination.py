@@ -206,7 +206,7 @@ def float64_balances(balances: Balances, run: Run) -> Balances:
 
 
 def is_recovering(problem: Problem, run: Run) -> bool:
-    """True if displacements are finite and the method recovers_from_inversion from infinite forces.
+    """True if displacements are finite and the method recovers from infinite forces.
 
     Forces are infinite in inverted elements of materials with a barrier.
     """
