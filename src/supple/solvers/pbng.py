@@ -273,10 +273,10 @@ class PBNGRun(Run):
         colors, acceleration = p.layout.batch_colors, self.acceleration.prepare_sweeps(count)
         terms = p.layout.terms if self.options.hessian == "bound" else exact_blocks(p.layout.terms)
         update = VertexUpdate(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
-        mirrors = self.acceleration.mirrors
+        copies_of_u = self.acceleration.copies_of_u
         bounds, clamps = (
             color_bounds(colors, 0),
-            (*p.contacts.clamp(*mirrors), *p.trust_region.clamp(*mirrors)),
+            (*p.contacts.clamp(*copies_of_u), *p.trust_region.clamp(*copies_of_u)),
         )
         deforms = p.layout.deforms(p.u)
         sweep = Sweep(
@@ -290,7 +290,7 @@ class PBNGRun(Run):
         p, self._sweeps_since_detection = self.problem, 0
         p.contacts.detect()
         p.trust_region.restore_bounds()
-        for records in self.acceleration.mirrors:
+        for records in self.acceleration.copies_of_u:
             p.device.assign(records, p.u)
 
     def start_at(self, balances: Balances) -> None:

@@ -134,15 +134,15 @@ class Contacts:
         self.face_search: FacePenetrationSearch | None = None
         self.paths.resize()
 
-    def clamp(self, *mirrors: np.ndarray) -> tuple[Clamp, ...]:
+    def clamp(self, *copies_of_u: np.ndarray) -> tuple[Clamp, ...]:
         """Operations for `clamp_all` that project u out of obstacles.
 
         Args:
-            mirrors: Arrays that receive a copy of u.
+            copies_of_u: Arrays that receive a copy of u.
         """
         if not self.planes:
             return ()
-        return (Clamp(self.states.u, self._free, self.planes, self._stick_distance, mirrors),)
+        return (Clamp(self.states.u, self._free, self.planes, self._stick_distance, copies_of_u),)
 
     @property
     def _depends_on_sliding(self) -> bool:

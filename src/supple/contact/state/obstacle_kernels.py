@@ -357,35 +357,35 @@ class Clamp(NamedTuple):
         free: (n + 1,) 1 for vertices to be projected, otherwise 0.
         planes: Contact planes.
         stick_distance: Slip and gap below which a vertex is moved to its stick point [m].
-        mirrors: Arrays that receive a copy of u.
+        copies_of_u: Arrays that receive a copy of u.
     """
 
     u: Any
     free: Any
     planes: Any
     stick_distance: Any
-    mirrors: Any
+    copies_of_u: Any
 
 
 @act.of(Clamp)
 def _clamp_record(operation, item, i):
     o, k = operation, i + vector_offset(item)
     clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.stick_distance)
-    copy_to_mirrors(o.mirrors, o.u, k)
+    copy_to_all(o.copies_of_u, o.u, k)
 
 
-def copy_to_mirrors(mirrors: tuple, u: Any, k: int) -> None:
+def copy_to_all(copies_of_u: tuple, u: Any, k: int) -> None:
     """Copy the k-th vector of u to other arrays."""
 
 
-@overload_by_type(copy_to_mirrors)
-def _copy_to_mirrors(mirrors, u, k):
-    if len(mirrors) == 0:
-        return lambda mirrors, u, k: None
+@overload_by_type(copy_to_all)
+def _copy_to_all(copies_of_u, u, k):
+    if len(copies_of_u) == 0:
+        return lambda copies_of_u, u, k: None
 
-    def first_then_rest(mirrors, u, k):
-        store_record(mirrors[0], k, record_at(u, k))
-        copy_to_mirrors(mirrors[1:], u, k)
+    def first_then_rest(copies_of_u, u, k):
+        store_record(copies_of_u[0], k, record_at(u, k))
+        copy_to_all(copies_of_u[1:], u, k)
 
     return first_then_rest
 

@@ -124,7 +124,7 @@ class AndersonRun(AccelerationRun):
         return bool(self.problem.trust_region) and self.problem.dynamic_terms.has_friction
 
     @property
-    def mirrors(self) -> tuple[np.ndarray, ...]:
+    def copies_of_u(self) -> tuple[np.ndarray, ...]:
         return (self._memory.x,)
 
     def prepare_sweeps(self, iterations: int) -> AndersonMemory:
