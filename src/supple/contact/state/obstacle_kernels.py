@@ -24,7 +24,7 @@ from supple.kernels import (
     vector_offset,
     where,
 )
-from supple.problem.vertex_kernels import act, for_each
+from supple.problem.vertex_kernels import apply_operation, for_each
 
 NO_THICKNESS = 1e300
 """Thickness [m] of shapes without another side: finite, since GPU kernels need not support infinity."""
@@ -37,7 +37,7 @@ class RecordStart(NamedTuple):
     start: Any
 
 
-@act.of(RecordStart)
+@apply_operation.of(RecordStart)
 def _record_start(operation, item, i):
     k = i + vector_offset(item)
     store_record(operation.start, k, record_at(operation.u, k))
@@ -49,7 +49,7 @@ class ClearShapes(NamedTuple):
     which: Any
 
 
-@act.of(ClearShapes)
+@apply_operation.of(ClearShapes)
 def _clear_shapes(operation, item, i):
     k = i + vector_offset(item)
     for j in range(operation.which.shape[1]):
@@ -134,7 +134,7 @@ def _store_vector(records, k, v, like):
     store_record(records, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
 
 
-@act.of(Detect)
+@apply_operation.of(Detect)
 def _detect(operation, item, i):
     o, k = operation, i + vector_offset(item)
     X = vector_at(o.rest, i)
@@ -255,7 +255,7 @@ class SplitPath(NamedTuple):
     step: Any
 
 
-@act.of(SplitPath)
+@apply_operation.of(SplitPath)
 def _split_path(operation, item, i):
     o, k = operation, i + vector_offset(item)
     x, start = record_at(o.u, k), record_at(o.start, k)
@@ -367,7 +367,7 @@ class Clamp(NamedTuple):
     copies_of_u: Any
 
 
-@act.of(Clamp)
+@apply_operation.of(Clamp)
 def _clamp_record(operation, item, i):
     o, k = operation, i + vector_offset(item)
     clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.stick_distance)
@@ -408,7 +408,7 @@ class ProjectOntoPlane(NamedTuple):
     memory: Any
 
 
-@act.of(ProjectOntoPlane)
+@apply_operation.of(ProjectOntoPlane)
 def _project_onto_plane(operation, item, i):
     o, k = operation, i + vector_offset(item)
     W = o.weights[i]
@@ -428,7 +428,7 @@ class ApplyStoredForces(NamedTuple):
     memory: Any
 
 
-@act.of(ApplyStoredForces)
+@apply_operation.of(ApplyStoredForces)
 def _apply_stored_forces(operation, item, i):
     o, k = operation, i + vector_offset(item)
     store_record(o.u, k, add(record_at(o.u, k), scale(o.weights[i], record_at(o.memory, k))))

@@ -29,7 +29,7 @@ from supple.kernels import (
 from supple.model.model import Conditions, Model
 from supple.problem.device import Device
 from supple.problem.states import States
-from supple.problem.vertex_kernels import act
+from supple.problem.vertex_kernels import apply_operation
 
 
 class StepBounds(NamedTuple):
@@ -82,7 +82,7 @@ class ClampToBounds(NamedTuple):
     copies_of_u: Any
 
 
-@act.of(ClampToBounds)
+@apply_operation.of(ClampToBounds)
 def _clamp_operation(operation, item, i):
     o, k = operation, i + vector_offset(item)
     x = _project_to_ball(

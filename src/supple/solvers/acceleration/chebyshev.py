@@ -10,7 +10,7 @@ import numpy as np
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import RECORD, member_of, record_at, records, store_record, vector_offset
 from supple.problem import Balance, Problem
-from supple.problem.vertex_kernels import act, for_each
+from supple.problem.vertex_kernels import apply_operation, for_each
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun, accelerate
 from supple.support.arguments import check_integer, check_number
 from supple.support.keywords import suggest_keywords
@@ -51,7 +51,7 @@ class Extrapolate(NamedTuple):
     u: Any
 
 
-@act.of(Extrapolate)
+@apply_operation.of(Extrapolate)
 def _extrapolate(operation, item, i):
     memory, u, k = operation.memory, operation.u, i + vector_offset(item)
     omega, gamma = memory.weights[member_of(item), operation.sweep], memory.gamma[member_of(item)]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.kernels import generic, item_number, lane_range
-from supple.problem.vertex_kernels import act
+from supple.problem.vertex_kernels import apply_operation
 
 
 class WeightedElements(NamedTuple):
@@ -103,7 +103,7 @@ def _restore_prescribed(projection, row, u):
     first, step = lane_range(row, VERTICES_PER_ROW)
     start = item_number(row) * VERTICES_PER_ROW
     for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
-        act(projection.prescribe, row, projection.vertices[j])
+        apply_operation(projection.prescribe, row, projection.vertices[j])
 
 
 def collect_remarks(projections: tuple, sweeps: int) -> list[str]:

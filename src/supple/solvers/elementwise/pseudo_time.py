@@ -16,7 +16,7 @@ import numpy as np
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import record_at, store_record, vector_offset
 from supple.problem import Problem
-from supple.problem.vertex_kernels import act
+from supple.problem.vertex_kernels import apply_operation
 from supple.support.text import pluralize
 
 SNAPSHOT_INTERVAL, SNAPSHOTS = 25, 4
@@ -40,7 +40,7 @@ class PseudoMomentum(NamedTuple):
     keep: Any
 
 
-@act.of(PseudoMomentum)
+@apply_operation.of(PseudoMomentum)
 def _keep_velocity(operation, item, i):
     o, k = operation, i + vector_offset(item)
     x = record_at(o.u, k)

@@ -18,7 +18,7 @@ from supple.ordering import VertexBatches, batch_vertices, color_bounds, widest_
 from supple.problem import Problem
 from supple.problem.force_kernels import Forces
 from supple.problem.loads import Loads, pad_vectors
-from supple.problem.vertex_kernels import act, on_records
+from supple.problem.vertex_kernels import apply_operation, on_records
 from supple.solvers.acceleration.acceleration import NoMemory
 from supple.solvers.launch import run_iterations
 from supple.solvers.pbng import Sweep, VertexUpdate
@@ -35,7 +35,7 @@ class CopyVectors(NamedTuple):
     represents: Any
 
 
-@act.of(CopyVectors)
+@apply_operation.of(CopyVectors)
 def _copy_vectors(operation, item, i):
     store_record(operation.u, i, record_at(operation.other, operation.represents[i]))
 
