@@ -48,7 +48,7 @@ class NodePlanes(Contacts):
         self.detect()
 
     def _detect(self, free: np.ndarray) -> None:
-        self.device.on_records(*self.clamp())
+        self.device.apply_to_vectors(*self.clamp())
 
 
 def shapes_after(obstacles: Obstacles, begin: float, end: float) -> Shapes:

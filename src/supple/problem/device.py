@@ -9,7 +9,7 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from supple.kernels import RECORD, Host, default_threads, lanes_of
-from supple.problem.vertex_kernels import ONCE, Clear, on_records
+from supple.problem.vertex_kernels import ONCE, Clear, apply_to_vectors
 
 MIN_BATCHES_PER_THREAD = 16
 """Batches per color and thread below which synchronization costs more than a further thread gains."""
@@ -68,7 +68,7 @@ class Device(Protocol):
             widest: Largest number of work items in a phase.
         """
 
-    def on_records(self, *operations: Any) -> None:
+    def apply_to_vectors(self, *operations: Any) -> None:
         """Apply operations to all padded vectors, in order."""
 
     def wait(self) -> None:
@@ -141,8 +141,8 @@ class Cpu(Host):
     def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
         self.run(kernel, phases, ONCE, *args)
 
-    def on_records(self, *operations: Any) -> None:
-        self.run(on_records, 1, counts_of(self, operations), operations)
+    def apply_to_vectors(self, *operations: Any) -> None:
+        self.run(apply_to_vectors, 1, counts_of(self, operations), operations)
 
     def wait(self) -> None:
         """No effect: kernels are synchronous."""

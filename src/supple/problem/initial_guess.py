@@ -46,7 +46,7 @@ def predict_fall(problem: Problem, guess: str, time: float) -> None:
     for number, (_, own) in enumerate(problem.model.body_vertices):
         records[:, own, :3] = drifts[:, number, None]
     states = problem.states
-    problem.device.on_records(
+    problem.device.apply_to_vectors(
         Displace(states.u, records.reshape(-1, RECORD), int(len(drifts) > 1)), states.dirichlet_operation
     )
 

@@ -81,7 +81,7 @@ def for_each(team, phase, counts, operations):
 
 
 @kernel
-def on_records(team, counts, operations):
+def apply_to_vectors(team, counts, operations):
     for_each(team, 0, counts, operations)
 
 

@@ -90,7 +90,7 @@ class VertexPaths:
         """Begin the paths of all vertices at the present u and the present poses."""
         self._begun = True
         if self._paths:
-            self._device.on_records(RecordStart(self._states.u, self._paths.last))
+            self._device.apply_to_vectors(RecordStart(self._states.u, self._paths.last))
             self._store_frames(self._paths)
 
     def _store_frames(self, paths: Paths) -> None:
@@ -132,7 +132,7 @@ class VertexPaths:
             return ()
         step = np.zeros_like(self._paths.last)
         share = SplitPath(self._states.u, self._paths.last, free, 1 / (waypoints + 1), step)
-        self._device.on_records(share)
+        self._device.apply_to_vectors(share)
         return (Displace(self._states.u, step, 1),)
 
     def clear_passages(self) -> None:

@@ -146,7 +146,7 @@ class TrustRegion:
     def restore_bounds(self) -> None:
         """Project u onto the step bounds after an update without bounds."""
         if self:
-            self.device.on_records(*self.clamp())
+            self.device.apply_to_vectors(*self.clamp())
 
     def clamp(self, *copies_of_u: np.ndarray) -> tuple[ClampToBounds, ...]:
         """Operations that project u onto the step bounds.

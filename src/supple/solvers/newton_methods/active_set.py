@@ -113,7 +113,7 @@ def active_set_step(problem: Problem, make_step: StepFactory) -> bool:
     if problem.trust_region:
         problem.dynamic_terms.limit_step(start)
         problem.dynamic_terms.set_step_bounds()
-    problem.device.on_records(*problem.contacts.clamp())
+    problem.device.apply_to_vectors(*problem.contacts.clamp())
     problem.contacts.detect()
     problem.trust_region.restore_bounds()
     if problem.balance().residual < before:

@@ -156,7 +156,7 @@ def straight_path(problem: Problem, d: np.ndarray) -> Callable[[float], None]:
     start, nothing = copy_u(problem), problem.zeros(problem.u.shape)
 
     def go(t: float) -> None:
-        problem.device.on_records(MoveAlongLine(problem.u, start, d, float(t), nothing))
+        problem.device.apply_to_vectors(MoveAlongLine(problem.u, start, d, float(t), nothing))
         problem.dynamic_terms.limit_step(start)
 
     return go

@@ -18,7 +18,7 @@ from supple.ordering import VertexBatches, batch_vertices, color_bounds, widest_
 from supple.problem import Problem
 from supple.problem.force_kernels import Forces
 from supple.problem.loads import Loads, pad_vectors
-from supple.problem.vertex_kernels import apply_operation, on_records
+from supple.problem.vertex_kernels import apply_operation, apply_to_vectors
 from supple.solvers.acceleration.acceleration import NoMemory
 from supple.solvers.launch import run_iterations
 from supple.solvers.pbng import Sweep, VertexUpdate
@@ -124,7 +124,7 @@ class Multiresolution(ABC):
     def _copy(self, operation: CopyVectors, but_last: bool = False) -> None:
         """Execute a copy operation on the device."""
         count = len(operation.represents) - but_last
-        self.problem.device.run(on_records, 1, (count,), (operation,))
+        self.problem.device.run(apply_to_vectors, 1, (count,), (operation,))
 
     @abstractmethod
     def iterate(self, coarse_sweeps: int, kappa: float) -> None:
