@@ -9,7 +9,7 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from supple.kernels import RECORD, Host, default_threads, lanes_of
-from supple.problem.vertex_kernels import ONCE, Clear, apply_to_vectors
+from supple.problem.vertex_kernels import SINGLE_STEP, Clear, apply_to_vectors
 
 MIN_BATCHES_PER_THREAD = 16
 """Batches per color and thread below which synchronization costs more than a further thread gains."""
@@ -139,7 +139,7 @@ class Cpu(Host):
         """No effect: the arrays are in host memory."""
 
     def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
-        self.run(kernel, phases, ONCE, *args)
+        self.run(kernel, phases, SINGLE_STEP, *args)
 
     def apply_to_vectors(self, *operations: Any) -> None:
         self.run(apply_to_vectors, 1, counts_of(self, operations), operations)

@@ -99,7 +99,7 @@ class Steps(NamedTuple):
     operations: Any
 
 
-ONCE = Steps(1, (), ())
+SINGLE_STEP = Steps(1, (), ())
 
 
 def begin_step(steps: Steps, team: Any, phase: int) -> int:
