@@ -36,7 +36,7 @@ from supple.kernels import compilation
 from supple.meshes.measures import area_vectors
 from supple.model.model import Model, Step
 from supple.problem import Problem
-from supple.problem.history_variables import ACCELERATION, EARLIER
+from supple.problem.history_variables import ACCELERATION, PREVIOUS_STEP
 from supple.scene import Body
 from supple.solve.call_options import BackendOptions, resolve_backend, takes_options
 from supple.support.arguments import MAX_MAGNITUDE, check_vectors, comma_list, format_value, suggest_name
@@ -314,7 +314,7 @@ class Gradient:
             raise ValueError(
                 "An equilibrium has no step of time that led to it; frames of a motion have one."
             )
-        if self._step is not None and self._step.history.keys() & {ACCELERATION, EARLIER}:
+        if self._step is not None and self._step.history.keys() & {ACCELERATION, PREVIOUS_STEP}:
             raise ValueError(
                 "Gradients by the start of a step are those of backward Euler; steps of second order look "
                 "back to what came before, too: integrator='backward_euler'."

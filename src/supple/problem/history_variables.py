@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 RIGID = "rigid"
 """Name of the history of rigid bodies: (k, 18) center, axes, velocity and spin of each."""
 
-ACCELERATION, EARLIER, AFFINE = "acceleration", "earlier", "affine"
+ACCELERATION, PREVIOUS_STEP, AFFINE = "acceleration", "earlier", "affine"
 """Names of the history of integrators and of grids.
 
-ACCELERATION (n, 3) [m/s²] for second-order rules; EARLIER (n, 7) displacements [m] and velocities [m/s] of
+ACCELERATION (n, 3) [m/s²] for second-order rules; PREVIOUS_STEP (n, 7) displacements [m] and velocities [m/s] of
 the previous step and its size [s]; AFFINE (n, 9) velocity gradients of grids [1/s].
 """
 
@@ -48,10 +48,10 @@ PASSED = "passed"
 Nothing brings them back to their sides, so that later frames are wrong although their forces balance.
 """
 
-MARKS = UNSOLVED, PASSED
+LASTING_FAULTS = UNSOLVED, PASSED
 """Names of the times of frames whose faults remain in all later ones."""
 
-MOTION = {ACCELERATION: 3, EARLIER: 7, AFFINE: 9}
+MOTION = {ACCELERATION: 3, PREVIOUS_STEP: 7, AFFINE: 9}
 """Number of values per vertex of each."""
 
 
@@ -86,7 +86,7 @@ def check_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndar
         if name in MOTION:
             _check_rows(name, (model.vertices, MOTION[name]), values)
             continue
-        if name in MARKS:
+        if name in LASTING_FAULTS:
             _check_rows(name, (1, 1), values)
             continue
         if has_friction and name == CONTACTS:
@@ -174,11 +174,11 @@ class HistoryVariables:
         A different integrator would use it as if no time had passed. The mark of a passage remains;
         second-order rules also keep that of an unconverged step.
         """
-        names = {name, *MARKS} if name in (ACCELERATION, EARLIER) else {name, PASSED}
+        names = {name, *LASTING_FAULTS} if name in (ACCELERATION, PREVIOUS_STEP) else {name, PASSED}
         self.set_motions([{k: v for k, v in motion.items() if k in names} for motion in self.motions()])
 
     def marked_times(self, mark: str) -> list[float | None]:
-        """Time [s] of the first frame with a mark of `MARKS`, per batch member, or None."""
+        """Time [s] of the first frame with a mark of `LASTING_FAULTS`, per batch member, or None."""
         return [float(m[mark][0, 0]) if mark in m else None for m in self.motions()]
 
     def mark(self, mark: str, members: Sequence[int], time: float) -> None:
@@ -190,7 +190,7 @@ class HistoryVariables:
         """Restore history variables of each batch member; missing ones keep scene values."""
         self.set_motions(
             [
-                {name: restored[name] for name in (*MOTION, *MARKS) if name in restored}
+                {name: restored[name] for name in (*MOTION, *LASTING_FAULTS) if name in restored}
                 for restored in variables
             ]
         )
