@@ -20,7 +20,7 @@ from supple.materials.autodiff.spd_bounds import shift_to_positive
 from supple.materials.material import inverse_square_safe_radius
 from supple.materials.principal import principal_hessian
 
-CLOSE = 0.3
+EQUAL_STRETCH_TOLERANCE = 0.3
 """Threshold on the difference of two stretches, in units of ε^¼ of the sum of all stretches, below which
 difference quotients are replaced by derivatives."""
 
@@ -35,7 +35,10 @@ def difference_quotient(p, q, s, t, straight, size):
 @device_function
 def quotients(p, A, s):
     """(flips, twists) at stretches s, for slopes p and second derivatives A."""
-    size = CLOSE * math.sqrt(math.sqrt(rounding(s[0]))) * (abs(s[0]) + abs(s[1]) + abs(s[2])) + 1e-30
+    size = (
+        EQUAL_STRETCH_TOLERANCE * math.sqrt(math.sqrt(rounding(s[0]))) * (abs(s[0]) + abs(s[1]) + abs(s[2]))
+        + 1e-30
+    )
     xx, yy, zz, xy, xz, yz = A
     return (
         (
