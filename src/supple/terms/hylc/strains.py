@@ -5,7 +5,7 @@ With the shape gradients Gₐ in thread coordinates (u, v), (f_u, f_v) = Σ xₐ
 f_v/(|f_u| |f_v|), e₂ = |f_v| - 1 and L = -n Σ (θ/l) G_o G_oᵀ over the edges of length l and angle θ opposite
 to the corners o; n is twice the area. Border edges have no angle.
 
-Beyond CLOSING, θ grows to infinity for a closing fold (`regularize_angle`): at ±π it would jump, and ψ with
+Beyond MAX_UNCHANGED_ANGLE, θ grows to infinity for a closing fold (`regularize_angle`): at ±π it would jump, and ψ with
 it.
 """
 
@@ -274,12 +274,12 @@ def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.einsum("ei,ej->eij", a, b)
 
 
-CLOSING = math.radians(170)
+MAX_UNCHANGED_ANGLE = math.radians(170)
 """Angle [rad] up to which θ is unchanged."""
 
 
-CLOSING_RANGE = math.pi - CLOSING
-"""Range of the regularized angles, π - CLOSING [rad]."""
+REGULARIZED_RANGE = math.pi - MAX_UNCHANGED_ANGLE
+"""Range of the regularized angles, π - MAX_UNCHANGED_ANGLE [rad]."""
 
 
 MIN_REMAINDER = 1e-9
@@ -292,7 +292,7 @@ def regularize_angle(angle):
 
     An angle jumps from π to -π if two triangles pass through each other. The energy of a fabric differs on
     both sides, so it would jump, too, and cloth that is folded shut by its threads or by external forces
-    would have no equilibrium. With c = CLOSING and x = (|θ| - c)/(π - c), for |θ| > c
+    would have no equilibrium. With c = MAX_UNCHANGED_ANGLE and x = (|θ| - c)/(π - c), for |θ| > c
 
         θ  ←  ± (|θ| + π x³/(1 - x)),
 
@@ -300,23 +300,30 @@ def regularize_angle(angle):
     """
     size = abs(angle)
     zero = 0.0 * size
-    x = max(size - CLOSING, zero) * (1.0 / CLOSING_RANGE)
+    x = max(size - MAX_UNCHANGED_ANGLE, zero) * (1.0 / REGULARIZED_RANGE)
     y = 1.0 / max(1.0 - x, zero + MIN_REMAINDER)
     sign = where(angle < 0.0, zero - 1.0, zero + 1.0)
     return (
         sign * (size + math.pi * x * x * x * y),
-        1.0 + (math.pi / CLOSING_RANGE) * x * x * y * y * (3.0 - 2.0 * x),
-        sign * (math.pi / (CLOSING_RANGE * CLOSING_RANGE)) * 2.0 * x * y * y * y * (3.0 - 3.0 * x + x * x),
+        1.0 + (math.pi / REGULARIZED_RANGE) * x * x * y * y * (3.0 - 2.0 * x),
+        sign
+        * (math.pi / (REGULARIZED_RANGE * REGULARIZED_RANGE))
+        * 2.0
+        * x
+        * y
+        * y
+        * y
+        * (3.0 - 3.0 * x + x * x),
     )
 
 
 def regularize_angles(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Regularized θ (m,) and its derivatives for angles (m,), on the host."""
     size, sign = np.abs(angle), np.where(angle < 0, -1.0, 1.0)
-    x = np.maximum(size - CLOSING, 0.0) / CLOSING_RANGE
+    x = np.maximum(size - MAX_UNCHANGED_ANGLE, 0.0) / REGULARIZED_RANGE
     y = 1.0 / np.maximum(1.0 - x, MIN_REMAINDER)
     return (
         sign * (size + np.pi * x**3 * y),
-        1.0 + np.pi / CLOSING_RANGE * x**2 * y**2 * (3.0 - 2.0 * x),
-        sign * np.pi / CLOSING_RANGE**2 * 2.0 * x * y**3 * (3.0 - 3.0 * x + x**2),
+        1.0 + np.pi / REGULARIZED_RANGE * x**2 * y**2 * (3.0 - 2.0 * x),
+        sign * np.pi / REGULARIZED_RANGE**2 * 2.0 * x * y**3 * (3.0 - 3.0 * x + x**2),
     )
