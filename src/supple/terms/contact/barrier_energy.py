@@ -37,7 +37,7 @@ PARALLEL_TOLERANCE = 1e-3
 POINT, CORNER, END = 0, 1, 2
 """Roles of a visiting vertex: vertex near a triangle, corner of the triangle, or end of an edge."""
 
-OTHERS = np.array(
+OTHER_CORNERS = np.array(
     [[[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]], [[1, 2, 3], [0, 2, 3], [3, 0, 1], [2, 0, 1]]]
 )
 """Other corners as seen from each, for vertex-triangle and edge-edge contacts. First comes the vertex, seen
@@ -70,7 +70,7 @@ class BarrierTables(NamedTuple):
         crossing: (m,) 1 for edge-edge contacts, otherwise 0.
         data: (m, 4) k [N/m], h [m], ε [m⁴] and 1/l [1/m].
         positions: (n, 3) positions of all vertices at zero displacement [m].
-        others: `OTHERS`.
+        others: `OTHER_CORNERS`.
         friction_data: `FrictionTables` or ().
     """
 
@@ -119,14 +119,16 @@ class Barriers(Elemental):
     def rows(self, incidence: Incidence, start: np.ndarray) -> BarrierRows:
         element, slot = incidence.element, incidence.slot
         edges = self.crossing[element].astype(int)
-        own, ids = incidence.corners(self.vertices, OTHERS[edges, slot])
+        own, ids = incidence.corners(self.vertices, OTHER_CORNERS[edges, slot])
         offsets = (self.positions[ids] - self.positions[own][:, None]).reshape(len(slot), 9)
         role = np.where(edges == 1, END, np.where(slot == 0, POINT, CORNER))
         data = [self.stiffness[element], self.reach[element], self.fading[element], 1 / self.lengths[element]]
         friction: Any = ()
         if self.friction_data is not None:
             behind = (edges == 1) & (slot > 1)
-            friction = incidence.pack(self.friction_data.rows(element, slot, OTHERS[edges, slot], behind))
+            friction = incidence.pack(
+                self.friction_data.rows(element, slot, OTHER_CORNERS[edges, slot], behind)
+            )
         return BarrierRows(
             start,
             incidence.pack_ids(ids),
@@ -142,7 +144,7 @@ class Barriers(Elemental):
             self.crossing.astype(np.int32),
             data.astype(dtype),
             self.positions,
-            OTHERS,
+            OTHER_CORNERS,
             () if self.friction_data is None else self.friction_data.tables(dtype),
         )
 

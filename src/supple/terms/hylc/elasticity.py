@@ -17,7 +17,7 @@ from supple.terms.hylc.fabric import Fabric, FabricMembrane
 from supple.terms.hylc.strains import strain_derivatives, strains, vertex_strains
 from supple.terms.shells.bending import hinges_of
 
-OTHERS = np.array(
+OTHER_CORNERS = np.array(
     [[1, 2, 3, 4, 5], [2, 0, 4, 5, 3], [0, 1, 5, 3, 4], [0, 1, 2, 4, 5], [1, 2, 0, 5, 3], [2, 0, 1, 3, 4]]
 )
 """Other corners as seen from each, rotated so that a visiting triangle corner is corner 0, a visiting apex
@@ -137,7 +137,7 @@ class FabricElasticity(Elemental):
             )
         element, slot = incidence.element, incidence.slot
         order = ROTATED_CORNERS[slot]
-        own, ids = incidence.corners(self.vertices, OTHERS[slot])
+        own, ids = incidence.corners(self.vertices, OTHER_CORNERS[slot])
         offsets = self.positions[ids] - self.positions[own][:, None]
         gradients = np.take_along_axis(self.gradients[element], order[:, 1:, None], axis=1)
         rest = [
