@@ -16,7 +16,7 @@ from supple.support.arguments import check_integer, check_number
 from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
 
-GROWTH = 4.0
+RESTART_GROWTH = 4.0
 """Growth of the residual over its minimum at which the acceleration restarts. A choice."""
 
 WEIGHTS_AHEAD = 512
@@ -125,7 +125,7 @@ class ChebyshevRun(AccelerationRun):
     """Chebyshev acceleration of one problem, with a safeguard for each batch member.
 
     The weights from sweep `first_iteration` on are ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ). If the
-    residual is not finite or grows by `GROWTH`, u returns to its best state and the weights restart with ρ
+    residual is not finite or grows by `RESTART_GROWTH`, u returns to its best state and the weights restart with ρ
     further from 1. With ρ = 0, no acceleration, a finite residual may grow freely.
     """
 
@@ -182,7 +182,7 @@ class ChebyshevRun(AccelerationRun):
             self._best_residual[member] = balance.residual
             return False
         harmless = (
-            balance.residual < GROWTH * self._best_residual[member]
+            balance.residual < RESTART_GROWTH * self._best_residual[member]
             or self._sweep[member] <= self.first_iteration
         )
         if balance.finite and (harmless or self.rho[member] == 0):
