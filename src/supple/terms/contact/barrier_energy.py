@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
-from supple.algebra.symmetric import along_and_across
+from supple.algebra.symmetric import axial_and_isotropic
 from supple.collision.geometry.closest_point import on_edges, on_triangle
 from supple.kernels import device_function, load, where
 from supple.terms.base.constraint import corner_vector, positive_part
@@ -325,7 +325,7 @@ def _vertex_force(rows, row, u, ui):
     f = add(scale(geometry.fade * first * w, n), scale(b * geometry.slope, geometry.turn))
     rotation = b * geometry.square - first * abs(w) * math.sqrt(dot(geometry.turn, geometry.turn))
     across = k * (2.0 * geometry.slope * rotation - geometry.fade * first * load(rows.data, row, 3))
-    A = along_and_across(k * geometry.fade * second * w * w, n, across)
+    A = axial_and_isotropic(k * geometry.fade * second * w * w, n, across)
     return add_friction(rows.friction_data, row, geometry, n, -k * geometry.fade * first, scale(-k, f), A)
 
 
