@@ -61,7 +61,7 @@ class Deepest(NamedTuple):
 
 
 @device_function
-def bulges(shapes, k):
+def can_be_deepest_inside_face(shapes, k):
     """True if the k-th shape can be deeper inside a triangle than at the corners."""
     return shapes.rows[k, SIDE] > 0.0 and shapes.rows[k, KIND] != PLANE
 

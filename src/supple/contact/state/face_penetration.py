@@ -28,7 +28,7 @@ from supple.collision import distance
 from supple.collision.obstacles.face_distance import (
     DEPTH_STEPS,
     bound_distance,
-    bulges,
+    can_be_deepest_inside_face,
     deepest,
     longest,
     thicknesses,
@@ -129,7 +129,7 @@ def _measure_face(faces, item, i):
     edge = longest(a.x, b.x, c.x)
     worst, shape, through = 0.0, -1, 0.0
     for k in range(len(faces.shapes.rows)):
-        if bulges(faces.shapes, k):
+        if can_be_deepest_inside_face(faces.shapes, k):
             depth, passed = _depth(faces, k, a, b, c, edge)
             if passed > through or (passed == through and depth > worst):
                 worst, shape, through = depth, k, passed
