@@ -260,7 +260,7 @@ def test_too_little_device_memory_is_refused(fake_device):  # noqa: F811
 
 
 def test_unresponsive_device_is_reported(fake_device):  # noqa: F811
-    from supple.kernels.cuda import Arrivals, synchronise
+    from supple.kernels.cuda import Arrivals, synchronize
 
     mirror, (u, drift) = new_mirror(), records_of(3)
     displace(mirror, Arrivals(), u, drift)
@@ -268,7 +268,7 @@ def test_unresponsive_device_is_reported(fake_device):  # noqa: F811
     sentence = (
         r"the CUDA device stopped answering \(CUDA_ERROR_LAUNCH_FAILED\); nothing of this solve was kept"
     )
-    for act in (synchronise, lambda: mirror.download(u), lambda: displace(mirror, Arrivals(), u, drift)):
+    for act in (synchronize, lambda: mirror.download(u), lambda: displace(mirror, Arrivals(), u, drift)):
         with pytest.raises(DeviceError, match=sentence):
             act()
     fake_device.failing = None

@@ -16,7 +16,7 @@ from supple.kernels.cuda import (
     launch,
     multiprocessors,
     require_device,
-    synchronise,
+    synchronize,
 )
 from supple.kernels.devices import same
 from supple.kernels.simd.load_store import WARP
@@ -133,7 +133,7 @@ class Cuda:
 
     def wait(self) -> None:
         self._flush()
-        synchronise()
+        synchronize()
 
     def download(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
         self._flush()

@@ -40,7 +40,7 @@ def multiprocessors() -> int:
     return int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
-def synchronise() -> None:
+def synchronize() -> None:
     """Wait for all operations started on the device."""
     check(driver.cuCtxSynchronize())
 
