@@ -257,7 +257,7 @@ class Material(tuple):
         """
         return {}
 
-    def flowed(self) -> np.ndarray | None:
+    def plastic_strains(self) -> np.ndarray | None:
         """Return the equivalent plastic strain of the elements.
 
         Returns:

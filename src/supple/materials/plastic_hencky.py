@@ -120,7 +120,7 @@ class PlasticHencky(InelasticMaterial):
         """Plastic deformation Fₚ, a row-major 9-tuple, or (m, 9)."""
         return inverse(self.unflowed)
 
-    def flowed(self) -> np.ndarray | None:
+    def plastic_strains(self) -> np.ndarray | None:
         """Return the equivalent plastic strain ᾱ.
 
         Returns:

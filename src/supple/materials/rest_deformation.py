@@ -90,8 +90,8 @@ class Prestrained(InelasticMaterial):
         shrunk = np.asarray(self.shrunk, float).reshape(-1, 3, 3) / (1 + s.reshape(-1, 1, 1))
         return self.base_material.evolve(F @ shrunk, dt)
 
-    def flowed(self) -> np.ndarray | None:
-        return self.base_material.flowed()
+    def plastic_strains(self) -> np.ndarray | None:
+        return self.base_material.plastic_strains()
 
     def __reduce__(self) -> tuple:
         return _rebuild_prestrained, (self.base, tuple(self))

@@ -297,7 +297,7 @@ def _plastic_strain(material: Any, F: np.ndarray) -> np.ndarray | None:
     """
     if getattr(material, "rate_independent", False):
         material = material._replace(**material.evolve(F, 0.0))
-    plastic_strain: np.ndarray | None = material.flowed()
+    plastic_strain: np.ndarray | None = material.plastic_strains()
     return plastic_strain
 
 
