@@ -29,8 +29,8 @@ RIGID = "rigid"
 ACCELERATION, PREVIOUS_STEP, AFFINE = "acceleration", "earlier", "affine"
 """Names of the history of integrators and of grids.
 
-ACCELERATION (n, 3) [m/s²] for second-order rules; PREVIOUS_STEP (n, 7) displacements [m] and velocities [m/s] of
-the previous step and its size [s]; AFFINE (n, 9) velocity gradients of grids [1/s].
+ACCELERATION (n, 3) [m/s²] for second-order rules; PREVIOUS_STEP (n, 7) displacements [m] and
+velocities [m/s] of the previous step and its size [s]; AFFINE (n, 9) velocity gradients of grids [1/s].
 """
 
 PINS = "pins"

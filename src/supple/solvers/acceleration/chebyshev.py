@@ -125,8 +125,8 @@ class ChebyshevRun(AccelerationRun):
     """Chebyshev acceleration of one problem, with a safeguard for each batch member.
 
     The weights from sweep `first_iteration` on are ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ). If the
-    residual is not finite or grows by `RESTART_GROWTH`, u returns to its best state and the weights restart with ρ
-    further from 1. With ρ = 0, no acceleration, a finite residual may grow freely.
+    residual is not finite or grows by `RESTART_GROWTH`, u returns to its best state and the weights
+    restart with ρ further from 1. With ρ = 0, no acceleration, a finite residual may grow freely.
     """
 
     label = "Chebyshev"

@@ -5,8 +5,8 @@ With the shape gradients Gₐ in thread coordinates (u, v), (f_u, f_v) = Σ xₐ
 f_v/(|f_u| |f_v|), e₂ = |f_v| - 1 and L = -n Σ (θ/l) G_o G_oᵀ over the edges of length l and angle θ opposite
 to the corners o; n is twice the area. Border edges have no angle.
 
-Beyond MAX_UNCHANGED_ANGLE, θ grows to infinity for a closing fold (`regularize_angle`): at ±π it would jump, and ψ with
-it.
+Beyond MAX_UNCHANGED_ANGLE, θ grows to infinity for a closing fold (`regularize_angle`): at ±π it would jump, and
+ψ with it.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ MAX_UNCHANGED_ANGLE = math.radians(170)
 """Angle [rad] up to which θ is unchanged."""
 
 
-REGULARIZED_RANGE = math.pi - MAX_UNCHANGED_ANGLE
+CLOSING_RANGE = math.pi - MAX_UNCHANGED_ANGLE
 """Range of the regularized angles, π - MAX_UNCHANGED_ANGLE [rad]."""
 
 
@@ -300,30 +300,23 @@ def regularize_angle(angle):
     """
     size = abs(angle)
     zero = 0.0 * size
-    x = max(size - MAX_UNCHANGED_ANGLE, zero) * (1.0 / REGULARIZED_RANGE)
+    x = max(size - MAX_UNCHANGED_ANGLE, zero) * (1.0 / CLOSING_RANGE)
     y = 1.0 / max(1.0 - x, zero + MIN_REMAINDER)
     sign = where(angle < 0.0, zero - 1.0, zero + 1.0)
     return (
         sign * (size + math.pi * x * x * x * y),
-        1.0 + (math.pi / REGULARIZED_RANGE) * x * x * y * y * (3.0 - 2.0 * x),
-        sign
-        * (math.pi / (REGULARIZED_RANGE * REGULARIZED_RANGE))
-        * 2.0
-        * x
-        * y
-        * y
-        * y
-        * (3.0 - 3.0 * x + x * x),
+        1.0 + (math.pi / CLOSING_RANGE) * x * x * y * y * (3.0 - 2.0 * x),
+        sign * (math.pi / (CLOSING_RANGE * CLOSING_RANGE)) * 2.0 * x * y * y * y * (3.0 - 3.0 * x + x * x),
     )
 
 
 def regularize_angles(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Regularized θ (m,) and its derivatives for angles (m,), on the host."""
     size, sign = np.abs(angle), np.where(angle < 0, -1.0, 1.0)
-    x = np.maximum(size - MAX_UNCHANGED_ANGLE, 0.0) / REGULARIZED_RANGE
+    x = np.maximum(size - MAX_UNCHANGED_ANGLE, 0.0) / CLOSING_RANGE
     y = 1.0 / np.maximum(1.0 - x, MIN_REMAINDER)
     return (
         sign * (size + np.pi * x**3 * y),
-        1.0 + np.pi / REGULARIZED_RANGE * x**2 * y**2 * (3.0 - 2.0 * x),
-        sign * np.pi / REGULARIZED_RANGE**2 * 2.0 * x * y**3 * (3.0 - 3.0 * x + x**2),
+        1.0 + np.pi / CLOSING_RANGE * x**2 * y**2 * (3.0 - 2.0 * x),
+        sign * np.pi / CLOSING_RANGE**2 * 2.0 * x * y**3 * (3.0 - 3.0 * x + x**2),
     )
