@@ -33,7 +33,7 @@ ACCELERATION (n, 3) [m/s²] for second-order rules; PREVIOUS_STEP (n, 7) displac
 velocities [m/s] of the previous step and its size [s]; AFFINE (n, 9) velocity gradients of grids [1/s].
 """
 
-PINS = "pins"
+LATE_PIN_TIME = "pins"
 """Name of the motion time [s] at which late pinned vertices are under intersection-free contact, (1, 1)."""
 
 UNSOLVED = "unsolved"
@@ -95,8 +95,8 @@ def check_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndar
         if name == RIGID and model.obstacles is not None and model.obstacles.rigid:
             _check_rows(RIGID, (len(model.obstacles.rigid), 18), values)
             continue
-        if name == PINS and any(term.intersection_free for term in model.terms):
-            _check_rows(PINS, (1, 1), values)
+        if name == LATE_PIN_TIME and any(term.intersection_free for term in model.terms):
+            _check_rows(LATE_PIN_TIME, (1, 1), values)
             continue
         if name not in parameters:
             available = ", ".join(parameters) or "none"
@@ -149,7 +149,7 @@ class HistoryVariables:
         )  # barriers need positions
         shared = [contacts_to_state(terms[k], x, friction.get(k)) for k in self._frictional_terms] or [{}]
         if self._problem.trust_region and self._problem.trust_region.pins.late_time is not None:
-            shared[0][PINS] = np.array([[self._problem.trust_region.pins.late_time]])
+            shared[0][LATE_PIN_TIME] = np.array([[self._problem.trust_region.pins.late_time]])
         if self._problem.contacts.rigid:
             shared[0][RIGID] = self._problem.contacts.rigid_states
         return [
@@ -197,7 +197,7 @@ class HistoryVariables:
         if self._problem.contacts.rigid and RIGID in variables[0]:
             self._problem.contacts.rigid_states = variables[0][RIGID]
         self._problem.trust_region.pins.late_time = (
-            float(variables[0][PINS][0, 0]) if PINS in variables[0] else None
+            float(variables[0][LATE_PIN_TIME][0, 0]) if LATE_PIN_TIME in variables[0] else None
         )
         self._restore_contacts(variables[0])
         if self._parameters:
