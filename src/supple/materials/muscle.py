@@ -11,7 +11,7 @@ from supple.materials.moduli import POISSON, YOUNG
 from supple.materials.parameters import Parameter
 from supple.materials.volumetric import modulus
 
-SHORTEST = 1e-12
+MIN_SQUARED_STRETCH = 1e-12
 """Added to the squared fiber stretch, so that a collapsed fiber has a finite gradient."""
 
 
@@ -57,7 +57,7 @@ class Muscle(Material):
 
     def psi(self, F: Any) -> Any:
         d = matvec(F, self.fiber)
-        x = math.sqrt(dot(d, d) + SHORTEST) / self.optimal
+        x = math.sqrt(dot(d, d) + MIN_SQUARED_STRETCH) / self.optimal
         return self.corotated(F) + self.strength * (passive(x) + self.activation * active(x))
 
     def corotated(self, F: Any) -> Any:
