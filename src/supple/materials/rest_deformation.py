@@ -41,7 +41,7 @@ SWELLING = Parameter(
 REST_SHAPE = Parameter(
     "rest_deformation", "deformation at rest", symbol="F₀", kind="tensor", default=np.eye(3)
 )
-SHRUNK = Parameter("shrunk", "inverse of the shape at rest", symbol="F₀⁻¹", kind="tensor")
+INVERSE_REST_DEFORMATION = Parameter("shrunk", "inverse of the shape at rest", symbol="F₀⁻¹", kind="tensor")
 
 
 class InelasticMaterial(Material):
@@ -173,7 +173,7 @@ def prestrained_class(kind: type[Material]) -> Any:
         "barrier": kind.barrier,
         "objective": kind.objective,
         "parameters": (*kind.parameters, SWELLING, REST_SHAPE),
-        "stored": (*kind.stored, SWELLING, SHRUNK),
+        "stored": (*kind.stored, SWELLING, INVERSE_REST_DEFORMATION),
     }
     stored = {p.name for p in kind.stored}
     members |= {p.name: _of_base(p.name) for p in kind.parameters if p.name not in stored}
