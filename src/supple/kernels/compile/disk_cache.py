@@ -81,7 +81,9 @@ def cache_obstacle() -> str | None:
     folder = cache_directory()
     try:
         make_private_folder(folder)
-        danger = next(filter(None, map(_danger, (folder.parents[1], folder.parent, folder))), None)
+        danger = next(
+            filter(None, map(_untrusted_owner_message, (folder.parents[1], folder.parent, folder))), None
+        )
     except OSError:
         return f"{folder} cannot be written"
     if danger is not None:
@@ -103,14 +105,14 @@ def make_private_folder(folder: Path) -> None:
         raise NotADirectoryError(folder)
 
 
-def _danger(folder: Path) -> str | None:
+def _untrusted_owner_message(folder: Path) -> str | None:
     """Sentence about other users who could put programs into a folder, or None."""
     state = folder.stat()
     if is_private(state):
         return None
     who = (
         f"another user (uid {state.st_uid}) owns {folder}"
-        if state.st_uid not in _trusted()
+        if state.st_uid not in _trusted_user_ids()
         else f"others can write to {folder} (mode {stat.S_IMODE(state.st_mode):o})"
     )
     return (
@@ -122,10 +124,10 @@ def _danger(folder: Path) -> str | None:
 def is_private(state: os.stat_result) -> bool:
     """True if the user, or root, owns a file or folder and no other user can write to it."""
     shared = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return not hasattr(os, "geteuid") or (state.st_uid in _trusted() and not shared)
+    return not hasattr(os, "geteuid") or (state.st_uid in _trusted_user_ids() and not shared)
 
 
-def _trusted() -> tuple[int, int]:
+def _trusted_user_ids() -> tuple[int, int]:
     return 0, os.geteuid()
 
 
