@@ -11,7 +11,7 @@
              t ← 1, less for large rotations; halved to Armijo's rule along a path that rotates elements
                                                             NewtonPCG._search_along
              t short: step with H⁺, then 10 sweeps, each kept if E falls
-                                                            NewtonPCG._rescue
+                                                            NewtonPCG._fallback_step
              also descend along ±p                          NewtonPCG._descend_along_curvature
     instead  obstacles: active-set steps                    ActiveSetNewton.step (active_set.py)
              follower loads without contact                 FollowerNewton.step (follower_newton.py)
