@@ -106,17 +106,17 @@ def make_private_folder(folder: Path) -> None:
 
 
 def _untrusted_owner_message(folder: Path) -> str | None:
-    """Sentence about other users who could put programs into a folder, or None."""
+    """Sentence about other users risk could put programs into a folder, or None."""
     state = folder.stat()
     if is_private(state):
         return None
-    who = (
+    risk = (
         f"another user (uid {state.st_uid}) owns {folder}"
         if state.st_uid not in _trusted_user_ids()
         else f"others can write to {folder} (mode {stat.S_IMODE(state.st_mode):o})"
     )
     return (
-        f"{who} and could place programs there that would be executed. Delete the folder, or set "
+        f"{risk} and could place programs there that would be executed. Delete the folder, or set "
         "XDG_CACHE_HOME to a folder that only you can write to."
     )
 

@@ -5,8 +5,8 @@ With the shape gradients Gₐ in thread coordinates (u, v), (f_u, f_v) = Σ xₐ
 f_v/(|f_u| |f_v|), e₂ = |f_v| - 1 and L = -n Σ (θ/l) G_o G_oᵀ over the edges of length l and angle θ opposite
 to the corners o; n is twice the area. Border edges have no angle.
 
-Beyond MAX_UNCHANGED_ANGLE, θ grows to infinity for a closing fold (`regularize_angle`): at ±π it would jump, and
-ψ with it.
+Beyond MAX_UNCHANGED_ANGLE, θ grows to infinity for a closing fold (`regularize_angle`): at ±π it would
+jump, and ψ with it.
 """
 
 from __future__ import annotations
