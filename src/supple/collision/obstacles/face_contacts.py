@@ -20,7 +20,7 @@ from supple.kernels import (
     parallel_for,
 )
 
-BLOCK = 64
+TRIANGLES_PER_ITEM = 64
 """Triangles per work item."""
 
 DOUBLINGS, BISECTIONS = 8, 32
@@ -75,8 +75,8 @@ def _vertex(work, m, j):
 @do.of(DeepestPoints)
 def _find_deepest(work, item):
     first, step = lane_stride(item)
-    start = item_number(item) * BLOCK
-    for m in range(start + first, min(len(work.triangles), start + BLOCK), step):
+    start = item_number(item) * TRIANGLES_PER_ITEM
+    for m in range(start + first, min(len(work.triangles), start + TRIANGLES_PER_ITEM), step):
         a, b, c = _vertex(work, m, 0), _vertex(work, m, 1), _vertex(work, m, 2)
         for k in range(len(work.small)):
             if work.small[k] != 0:
@@ -97,7 +97,7 @@ def _append_point(work, m, k, at):
 @kernel
 def find_inside(team, work):
     """Find the deepest points of all triangles."""
-    parallel_for(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.triangles) // TRIANGLES_PER_ITEM), work)
 
 
 class PairPoints(NamedTuple):
@@ -122,8 +122,8 @@ class PairPoints(NamedTuple):
 @do.of(PairPoints)
 def _find_pair_points(work, item):
     first, step = lane_stride(item)
-    start = item_number(item) * BLOCK
-    for p in range(start + first, min(len(work.triangle), start + BLOCK), step):
+    start = item_number(item) * TRIANGLES_PER_ITEM
+    for p in range(start + first, min(len(work.triangle), start + TRIANGLES_PER_ITEM), step):
         m = work.triangle[p]
         a, b, c = _vertex(work, m, 0), _vertex(work, m, 1), _vertex(work, m, 2)
         at = deepest(work.shapes, work.shape[p], a, b, c, MAX_DISTANCE, DEPTH_STEPS)
@@ -134,7 +134,7 @@ def _find_pair_points(work, item):
 @kernel
 def find_between(team, work):
     """Find the closest or deepest points of all pairs."""
-    parallel_for(team, 0, 0, -(-len(work.triangle) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.triangle) // TRIANGLES_PER_ITEM), work)
 
 
 class FacePoints(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.collision.obstacles.mesh_distance import REGION_LENGTH, SLACK
+from supple.collision.obstacles.mesh_distance import BOX_DISTANCE_ERROR, REGION_LENGTH
 from supple.collision.obstacles.signed_distance import (
     BOX,
     CAPSULE,
@@ -137,7 +137,7 @@ def bound_distance(shapes, k, a, b, c):
             return outside, outside - radius
     d, n = distance(shapes, k, m)
     if mesh:
-        return d, d - SLACK * outside - radius
+        return d, d - BOX_DISTANCE_ERROR * outside - radius
     return d, max(d - radius, d + min(min(dot(n, p), dot(n, q)), dot(n, r)))
 
 

@@ -38,7 +38,7 @@ from supple.collision.obstacles.signed_distance import (
 )
 from supple.kernels import device_function, kernel
 
-SLACK = 0.02
+EDGE_TOLERANCE = 0.02
 """Tolerance relative to the shortest half edge: distance of an edge from the extreme, and of a direction from
 the best separation. Boxes in nearly flat contact then have several contact points."""
 
@@ -103,7 +103,7 @@ def crossing_edges(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndar
         Contact point [m], gap [m] and unit normal toward the first box.
     """
     a, b = block_of(one), block_of(other)
-    slack = SLACK * min(a.halves.min(), b.halves.min())
+    slack = EDGE_TOLERANCE * min(a.halves.min(), b.halves.min())
     cross = np.cross(a.axes[:, None], b.axes[None])
     length = np.linalg.norm(cross, axis=2)
     crossing = cross[length > MIN_CROSS_PRODUCT] / length[length > MIN_CROSS_PRODUCT][:, None]
@@ -135,7 +135,7 @@ def _crossings(
                 yield 0.5 * (p + s * d + q + t * e), float(n @ w), n
 
 
-FACE_SLACK = 1e-3
+FACE_TOLERANCE = 1e-3
 """Advantage in separation, relative to the shortest half edge, that edges need over faces."""
 
 
@@ -151,7 +151,7 @@ def box_contact_points(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.
     """
     a, b = block_of(one), block_of(other)
     of_faces, of_edges = separations(a, b)
-    slack = FACE_SLACK * min(a.halves.min(), b.halves.min())
+    slack = FACE_TOLERANCE * min(a.halves.min(), b.halves.min())
     if of_edges.max(initial=-np.inf) > of_faces.max() + slack:
         yield from crossing_edges(one, other)
         return

@@ -106,7 +106,7 @@ def make_private_folder(folder: Path) -> None:
 
 
 def _untrusted_owner_message(folder: Path) -> str | None:
-    """Sentence about other users risk could put programs into a folder, or None."""
+    """Sentence about other users who could put programs into a folder, or None."""
     state = folder.stat()
     if is_private(state):
         return None
