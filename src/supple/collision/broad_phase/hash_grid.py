@@ -30,7 +30,7 @@ from supple.kernels import (
 if TYPE_CHECKING:
     from supple.collision.broad_phase.positions import Points
 
-BLOCK = 32
+ITEM_SIZE = 32
 """Primitives, pairs or buckets per work item: one for each lane of a GPU warp."""
 
 MAX_MEAN_CELLS = 32
@@ -80,8 +80,8 @@ class Cells(NamedTuple):
 def thread_range(count, item):
     """(first, last, step): index range of this thread among `count` items."""
     first, step = lane_stride(item)
-    start = item_number(item) * BLOCK
-    return start + first, min(count, start + BLOCK), step
+    start = item_number(item) * ITEM_SIZE
+    return start + first, min(count, start + ITEM_SIZE), step
 
 
 @device_function
@@ -130,7 +130,7 @@ def _cells(work, item):
 @kernel
 def compute_cells(team, work):
     """Compute boxes and cell ranges of all primitives."""
-    parallel_for(team, 0, 0, -(-len(work.primitives) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.primitives) // ITEM_SIZE), work)
 
 
 def allocate_cells(
@@ -281,7 +281,7 @@ def _allocate_entries(table, item):
 @kernel
 def build_table(team, cells, primitives, body, orientation, table):
     """Build a hash table: clear, count, allocate, insert."""
-    blocks, buckets = -(-len(cells) // BLOCK), -(-len(table.count) // BLOCK)
+    blocks, buckets = -(-len(cells) // ITEM_SIZE), -(-len(table.count) // ITEM_SIZE)
     parallel_for(team, 0, 0, buckets, ClearTable(table))
     parallel_for(team, 1, 0, blocks, InsertPrimitives(cells, primitives, body, orientation, table, True))
     parallel_for(team, 2, 0, buckets, table)

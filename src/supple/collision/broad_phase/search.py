@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.collision.broad_phase.hash_grid import (
-    BLOCK,
     BOX_ENLARGEMENT,
+    ITEM_SIZE,
     NO_ORIENTATION,
     HashGrid,
     allocate_cells,
@@ -201,7 +201,7 @@ def _query_cells(s, item):
 @kernel
 def search_all(team, cells, search):
     """Compute cell ranges and query the grid."""
-    blocks = -(-len(search.query) // BLOCK)
+    blocks = -(-len(search.query) // ITEM_SIZE)
     parallel_for(team, 0, 0, blocks, cells)
     parallel_for(team, 1, 0, blocks, search)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import cross, dot, scale, sub
-from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
+from supple.collision.broad_phase.hash_grid import ITEM_SIZE, thread_range
 from supple.collision.geometry.primitives import point
 from supple.kernels import Runner, do, kernel, parallel_for
 
@@ -41,7 +41,7 @@ def _compute_normals(work, item):
 @kernel
 def compute_normals(team, work):
     """Compute all normals."""
-    parallel_for(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.triangles) // ITEM_SIZE), work)
 
 
 def normals_of(x: np.ndarray, triangles: np.ndarray, runner: Runner) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.collision.broad_phase.cached_broad_phase import Candidates, bound_approach
-from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
+from supple.collision.broad_phase.hash_grid import ITEM_SIZE, thread_range
 from supple.collision.broad_phase.positions import Points
 from supple.collision.geometry.closest_point import between, on_edges, on_triangle
 from supple.collision.geometry.primitives import point
@@ -106,7 +106,7 @@ def _measure_distances(work, item):
 @kernel
 def measure_all(team, work):
     """Compute the distances of all pairs."""
-    parallel_for(team, 0, 0, -(-len(work.stencils) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.stencils) // ITEM_SIZE), work)
 
 
 @kernel
