@@ -75,7 +75,7 @@ def gas_stiffness(assembly: Assembly) -> tuple[np.ndarray, np.ndarray]:
     return gradients, np.array([k for _, k in chambers])
 
 
-SHIFT = 1e-5
+DIAGONAL_SHIFT = 1e-5
 """Diagonal shift of the preconditioner, relative to the stiffness of each vertex. Without it, rounding of the
 rigid motions of free bodies in single precision makes the preconditioner indefinite."""
 
@@ -152,7 +152,7 @@ def shift_matrix(assembly: Assembly, kind: str) -> Blocks3x3:
     device, diagonal = assembly.problem.device, assembly.pattern.diagonal
     device.download(matrix.blocks)
     own = matrix.blocks[diagonal]
-    shift = SHIFT * np.trace(own, axis1=1, axis2=2)
+    shift = DIAGONAL_SHIFT * np.trace(own, axis1=1, axis2=2)
     matrix.blocks[diagonal] = own + shift[:, None, None] * np.eye(3)
     device.upload(matrix.blocks)
     return matrix

@@ -239,7 +239,7 @@ ITERATIVE_SOLVERS: dict[str, Callable[[Assembly, int], LinearSolver]] = {
 WOODBURY_TOLERANCE = 1e-4
 """Relative accuracy of the solutions combined in the Woodbury formula for sealed gas."""
 
-PATIENCE = 500
+FACTORIZATION_ITERATIONS = 500
 """Number of multilevel conjugate gradient iterations with about the cost of a factorization."""
 
 PARDISO_LIMIT, SUPERLU_LIMIT = 150_000, 30_000
@@ -251,7 +251,7 @@ class Automatic:
     solver."""
 
     def __init__(self, assembly: Assembly) -> None:
-        self._assembly, self._first = assembly, MultilevelGradients(assembly, PATIENCE)
+        self._assembly, self._first = assembly, MultilevelGradients(assembly, FACTORIZATION_ITERATIONS)
         self._other: LinearSolver | None = None
 
     @property

@@ -34,7 +34,7 @@ from supple.terms import Term, refresh_material
 if TYPE_CHECKING:
     from supple.problem import Problem
 
-VARIANTS: dict[str, Any] = {"exact": Tangent(0), "projected": Tangent(1), "bound": Bound(0)}
+HESSIAN_VARIANTS: dict[str, Any] = {"exact": Tangent(0), "projected": Tangent(1), "bound": Bound(0)}
 """Hessian variants: the exact Hessian, its element-wise positive semi-definite projection, and the bound used
 by sweeps. The bound has its own kernel, compiled on first use."""
 
@@ -197,7 +197,7 @@ class Assembly:
         for elements in self._elements:
             if isinstance(elements, ElementRows):
                 batches = elements.color_start, elements.start, elements.own, elements.rows, elements.slots
-                variant = VARIANTS["projected" if kind == AT_REST else kind]
+                variant = HESSIAN_VARIANTS["projected" if kind == AT_REST else kind]
                 p.device.run(add_elements, elements.colors, variant, *batches, u, data)
             else:
                 elements.add("bound" if kind == AT_REST else kind, u, data)

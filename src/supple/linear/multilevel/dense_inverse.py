@@ -14,7 +14,7 @@ from supple.kernels import device_function, do, item_number, kernel, lane_stride
 from supple.kernels.parallel.parallel_for import parallel_for_rows
 from supple.linear.multilevel.rigid_aggregates import PLANARITY_TOLERANCE
 
-SHIFT = 1e-9
+DIAGONAL_SHIFT = 1e-9
 """Diagonal shift of a coarse row relative to the summed stiffness of its vertices. It regularizes whole
 bodies without constraints, which move without resistance."""
 

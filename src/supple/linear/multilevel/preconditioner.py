@@ -19,7 +19,7 @@ from supple.linear.assembly.hessian import Assembly
 from supple.linear.block_matrix import Blocks3x3, Blocks6x6, add_padding_block
 from supple.linear.multilevel.aggregation import Levels, coarsen
 from supple.linear.multilevel.dense_inverse import (
-    SHIFT,
+    DIAGONAL_SHIFT,
     dense_phases,
     invert_blocks,
     invert_coarse,
@@ -39,7 +39,7 @@ from supple.linear.multilevel.v_cycle import (
 from supple.linear.multilevel_cg_kernels import allocate_vectors
 from supple.linear.vectors import round_numbers
 
-DEGREE = 3
+SMOOTHER_DEGREE = 3
 """Degree of the smoothing polynomials."""
 
 CORRECTION_SCALE = 1.5
@@ -60,7 +60,7 @@ class NotPositive(Exception):  # noqa: N818
     """Raised if a matrix is not positive definite: a diagonal block, or the matrix of the last level."""
 
 
-CONTRAST = 1e3
+MAX_FLOAT32_CONTRAST = 1e3
 """Largest ratio of vertex stiffnesses for V-cycles in float32; beyond it, rounding loses the small
 stiffnesses."""
 
@@ -73,7 +73,7 @@ class Multilevel:
     Args:
         assembly: Assembly of the Hessian.
         precision: Floating-point type of the V-cycles. By default float32 if there are no stiff ties and the
-            ratio of stiffnesses is at most CONTRAST, otherwise float64.
+            ratio of stiffnesses is at most MAX_FLOAT32_CONTRAST, otherwise float64.
     """
 
     def __init__(self, assembly: Assembly, precision: str | None = None) -> None:
@@ -86,11 +86,13 @@ class Multilevel:
             self.pattern, connections = self.basis.pattern, self.basis.connections(blocks)
             coarse = ~self.basis.follows
         own = connections[self.pattern.diagonal]
-        even = self.basis is None and own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
+        even = self.basis is None and own.max(initial=0) <= MAX_FLOAT32_CONTRAST * own.min(initial=np.inf)
         self.dtype = np.dtype(precision or ("float32" if even else "float64"))
         self.levels = coarsen(self.pattern, connections, coarse)
         self.memory = Memory(self, self.levels)
-        self.shift = SHIFT * self.levels.sums(own if self.basis is not None else assembly.rest_stiffness)
+        self.shift = DIAGONAL_SHIFT * self.levels.sums(
+            own if self.basis is not None else assembly.rest_stiffness
+        )
 
     def update_materials(self, assembly: Assembly) -> bool:
         """Adopt changed material parameters and keep the existing levels.
@@ -99,10 +101,10 @@ class Multilevel:
             False if the levels do not fit the new parameters and must be rebuilt.
         """
         own = assembly.rest_stiffness
-        even = own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
+        even = own.max(initial=0) <= MAX_FLOAT32_CONTRAST * own.min(initial=np.inf)
         if self.basis is not None or (self.dtype == np.float32 and not even):
             return False
-        self.shift = SHIFT * self.levels.sums(own)
+        self.shift = DIAGONAL_SHIFT * self.levels.sums(own)
         return True
 
     @property
@@ -163,7 +165,9 @@ class Memory:
             *(zeros(rows, 8, dtype=dtype) for _ in range(4)),
         )  # fmt: skip
         shape = levels.start, levels.child_start, levels.child, zeros(n, n, dtype=dtype)
-        self.cycle = Cycle(fine, coarse, *shape, np.ones(len(levels.start)), DEGREE, CORRECTION_SCALE)
+        self.cycle = Cycle(
+            fine, coarse, *shape, np.ones(len(levels.start)), SMOOTHER_DEGREE, CORRECTION_SCALE
+        )
         self.products = Products(
             pattern.indices, levels.start, levels.indptr, levels.indices, levels.mirror,
             levels.source_start, levels.source, levels.source_row,
@@ -203,7 +207,7 @@ class Preconditioner:
             where, scratch = (levels.start[-2], hierarchy.shift), (memory.squares, memory.pivot, good)
             run(invert_dense, dense_phases(len(dense) // 6), exact, *where, *scratch, dense)
         self.cycle = self._round_cycle(memory, A)
-        self.phases = 1 + cycle_phases(count, DEGREE, len(dense) > 0)
+        self.phases = 1 + cycle_phases(count, SMOOTHER_DEGREE, len(dense) > 0)
         run(raise_powers, POWER_PHASES, self.cycle, *memory.squared)
 
     def _round_cycle(self, memory: Memory, A: np.ndarray) -> Cycle:

@@ -22,7 +22,7 @@ from supple.problem import Device
 DIAGONAL_SHIFT = 1e-9
 """Fraction of the diagonal that is added to it, since L is singular for unconstrained bodies."""
 
-DEGREE, OVERCORRECTION = 3, 1.5
+SMOOTHER_DEGREE, OVERCORRECTION = 3, 1.5
 """Degree of the smoother and over-correction factor of the coarse levels, as in `Multilevel`."""
 
 MAX_DENSE_ROWS = 400
@@ -66,7 +66,7 @@ class Laplace:
         fine = level(self._A, pattern.diagonal, levels.fine_parent)
         coarse = level(ScalarEntries(levels.indptr, levels.indices, blocks), levels.diagonal, levels.parent)
         shape = levels.start, levels.child_start, levels.child, _dense(levels, blocks)
-        return Cycle(fine, coarse, *shape, np.ones(len(levels.start)), DEGREE, OVERCORRECTION)
+        return Cycle(fine, coarse, *shape, np.ones(len(levels.start)), SMOOTHER_DEGREE, OVERCORRECTION)
 
     def solve(self, B: np.ndarray, accuracy: float, most: int = 100) -> np.ndarray:
         """Solve L Y = B approximately.
