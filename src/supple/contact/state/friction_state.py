@@ -121,12 +121,12 @@ def check_rows(vertices: int, name: str, values: Any) -> None:
 
 
 CONTACTS = "contacts"
-"""History variable of a `State`: (m, WIDTH) vertices, weights, keys and numbers of each contact; for
+"""History variable of a `State`: (m, ROW_LENGTH) vertices, weights, keys and numbers of each contact; for
 barriers, the rows of `BarrierFrictionState`."""
 
 CORNERS, KEYS = 6, 2
 """Numbers of vertices and keys per contact."""
-WIDTH = 2 * CORNERS + KEYS + NUMBERS
+ROW_LENGTH = 2 * CORNERS + KEYS + NUMBERS
 """Row length of a contact in the history variable."""
 
 FrictionalContacts = Any
@@ -266,7 +266,7 @@ def contacts_to_state(
 
 def no_contacts(capacity: int = 0, has_friction: bool = True) -> PenaltyContacts:
     """Empty contact term with a given capacity."""
-    return replace(_from_rows(np.empty((0, WIDTH))), capacity=capacity, has_friction=has_friction)
+    return replace(_from_rows(np.empty((0, ROW_LENGTH))), capacity=capacity, has_friction=has_friction)
 
 
 def contacts_from_state(history: Mapping[str, Any]) -> PenaltyContacts:
@@ -301,9 +301,9 @@ def check_contacts(model: Model, values: Any) -> None:
         check_rows(model.vertices, CONTACTS, values)
         return
     rows = to_floats(values)
-    is_valid = rows.ndim == 2 and rows.shape[1] == WIDTH and np.isfinite(rows).all()
+    is_valid = rows.ndim == 2 and rows.shape[1] == ROW_LENGTH and np.isfinite(rows).all()
     if not is_valid or not ((rows[:, :CORNERS] >= 0) & (rows[:, :CORNERS] < model.vertices)).all():
         raise ValueError(
-            f"{CONTACTS!r} of the state must be (m, {WIDTH}) finite numbers that begin with six vertex "
+            f"{CONTACTS!r} of the state must be (m, {ROW_LENGTH}) finite numbers that begin with six vertex "
             f"ids below {model.vertices:,}; got {format_value(values)}"
         )

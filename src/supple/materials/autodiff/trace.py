@@ -75,13 +75,15 @@ def trace_psi(cls: Any) -> Trace:
             f"psi of {cls.__name__} cannot be differentiated: {_as_sentence(error)} It may add, multiply, "
             "divide, take powers, use sqrt, log, exp, cosh and similar functions of math or numpy, abs, "
             "min and max, call functions that do the same, and choose by supple.where(condition, a, b) "
-            f"instead of `if`; {NUMBERS}"
+            f"instead of `if`; {ARGUMENTS_HINT}"
         ) from error
     except (AttributeError, NameError, ValueError, IndexError) as error:
-        raise TraceError(f"psi of {cls.__name__} cannot be read: {_as_sentence(error)} {NUMBERS}") from error
+        raise TraceError(
+            f"psi of {cls.__name__} cannot be read: {_as_sentence(error)} {ARGUMENTS_HINT}"
+        ) from error
 
 
-NUMBERS = "F is a tuple of nine numbers, row by row, and stretches are three"
+ARGUMENTS_HINT = "F is a tuple of nine numbers, row by row, and stretches are three"
 """Hint on the arguments of ψ in error messages."""
 
 

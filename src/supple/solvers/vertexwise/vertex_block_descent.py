@@ -22,13 +22,13 @@ class ExactTets(TetRows):
     __slots__ = ()
 
 
-EXACT: dict[Any, Any] = {TetRows: ExactTets}
+EXACT_COUNTERPARTS: dict[Any, Any] = {TetRows: ExactTets}
 """Exact counterpart of each packed element type."""
 
 
 def exact_blocks(terms: tuple) -> tuple[Any, ...]:
     """Replace the bounds of tetrahedra by exact blocks; other terms keep their bounds."""
-    return tuple(EXACT.get(type(rows), type(rows))(*rows) for rows in terms)
+    return tuple(EXACT_COUNTERPARTS.get(type(rows), type(rows))(*rows) for rows in terms)
 
 
 @force_with_safe_step.of(ExactTets)

@@ -17,7 +17,7 @@ from supple.support.input_files import InputFileError, read_text
 PAIRS = ("01", "02", "12", "03", "13", "23", "04", "14", "24")
 """Pairs of strains of the two-dimensional splines, in kernel order."""
 
-VARIABLE = "SUPPLE_DATA"
+FABRIC_FOLDER_VARIABLE = "SUPPLE_DATA"
 """Environment variable with the folder of fabrics."""
 
 
@@ -96,14 +96,18 @@ def _fabric_path(file: str | Path) -> Path:
         if not given.exists():
             raise MissingFabricError(f"there is no file {given}")
         return given
-    folder = os.environ.get(VARIABLE)
+    folder = os.environ.get(FABRIC_FOLDER_VARIABLE)
     candidates = [Path(folder) / sub / f"{given}.json" for sub in ("", "hylc/materials")] if folder else []
     for candidate in candidates:
         if candidate.is_file():
             return candidate
-    where = f"in the folder {folder}" if folder else f"because the environment variable {VARIABLE} is not set"
+    where = (
+        f"in the folder {folder}"
+        if folder
+        else f"because the environment variable {FABRIC_FOLDER_VARIABLE} is not set"
+    )
     raise MissingFabricError(
-        f"there is no fabric {str(file)!r} {where}; give the path of its file, or set {VARIABLE} to the "
+        f"there is no fabric {str(file)!r} {where}; give the path of its file, or set {FABRIC_FOLDER_VARIABLE} to the "
         f"folder that contains {given}.json; HYLC's fabrics are published with Sperl et al. 2020, "
         "Homogenized Yarn-Level Cloth"
     )

@@ -198,7 +198,7 @@ class IsometricBending(Bending):
 
     def term(self, hinges: HingesOfMesh, positions: np.ndarray) -> Term:
         bent = np.abs(hinges.angles)
-        if len(bent) and bent.max() > FLAT:
+        if len(bent) and bent.max() > MAX_FLAT_ANGLE:
             raise ValueError(
                 "isometric bending needs sheets that are flat at rest, and triangles of this one meet at "
                 f"angles of up to {np.degrees(bent.max()):.3g} degrees; use HingeBending"
@@ -206,7 +206,7 @@ class IsometricBending(Bending):
         return IsometricHinges.of(hinges.vertices, hinges.mean(self.rigidity), hinges.corners, positions)
 
 
-FLAT = 1e-4
+MAX_FLAT_ANGLE = 1e-4
 """Largest dihedral angle of a flat sheet [rad], an allowance for the rounding of positions in files."""
 
 BENDINGS: dict[str, type[Bending]] = {
