@@ -130,8 +130,8 @@ def vector_at(records, k):
 
 
 @device_function
-def _store_vector(records, k, v, like):
-    store_record(records, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
+def _store_vector(records, k, v, sample):
+    store_record(records, k, (pack_like(v[0], sample), pack_like(v[1], sample), pack_like(v[2], sample)))
 
 
 @apply_operation.of(Detect)
@@ -269,34 +269,34 @@ def _split_path(operation, item, i):
 @device_function
 def _store_plane(operation, j, shape, d, n, i, k, X):
     u, planes = vector_at(operation.u, k), operation.planes
-    like = record_at(operation.u, k)[0]
+    sample = record_at(operation.u, k)[0]
     none = (0.0, 0.0, 0.0)
     if shape < 0 or i == operation.free.shape[0] - 1:
-        _store_vector(planes.normal[j], k, none, like)
-        _store_vector(planes.closest_point[j], k, none, like)
+        _store_vector(planes.normal[j], k, none, sample)
+        _store_vector(planes.closest_point[j], k, none, sample)
     else:
-        _store_vector(planes.normal[j], k, n, like)
-        _store_vector(planes.closest_point[j], k, sub(u, scale(d, n)), like)
-        store_friction(planes.friction, operation, j, shape, k, X, n, like)
+        _store_vector(planes.normal[j], k, n, sample)
+        _store_vector(planes.closest_point[j], k, sub(u, scale(d, n)), sample)
+        store_friction(planes.friction, operation, j, shape, k, X, n, sample)
 
 
 def store_friction(
-    friction: Any, operation: Any, j: int, shape: int, k: int, X: Any, n: Any, like: Any
+    friction: Any, operation: Any, j: int, shape: int, k: int, X: Any, n: Any, sample: Any
 ) -> None:
     """Write stick point and friction coefficient, if there is friction."""
 
 
 @overload_by_type(store_friction)
-def _store_friction(friction, operation, j, shape, k, X, n, like):
+def _store_friction(friction, operation, j, shape, k, X, n, sample):
     if len(friction) == 0:
-        return lambda friction, operation, j, shape, k, X, n, like: None
+        return lambda friction, operation, j, shape, k, X, n, sample: None
 
-    def store_anchor(friction, operation, j, shape, k, X, n, like):
+    def store_anchor(friction, operation, j, shape, k, X, n, sample):
         start = add(X, vector_at(operation.start, k))
         advected = advect(operation.shapes, shape, start)
         mu = coefficient(operation.sliding, operation.shapes, shape, start, sub(start, X), k, n)
-        _store_vector(friction.anchor[j], k, sub(advected, X), like)
-        _store_vector(friction.coefficient[j], k, (mu, 0.0, 0.0), like)
+        _store_vector(friction.anchor[j], k, sub(advected, X), sample)
+        _store_vector(friction.coefficient[j], k, (mu, 0.0, 0.0), sample)
 
     return store_anchor
 
