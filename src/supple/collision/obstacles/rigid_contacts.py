@@ -425,16 +425,16 @@ def solve_contact_forces(
     yields = np.einsum("cbij,cbdj->cbdi", inverse[bodies], J)  # J is 0 without a second body
     own = np.einsum("cbdi,cbdi->cd", J, yields)
     own[:, 1] = own[:, 2] = own[:, 1:].max(axis=1)
-    forces, free, before = np.zeros_like(gaps), steps.copy(), steps.copy()
-    _solve_contact_forces(steps, bodies, J, yields, own, gaps, friction, forces, free, before)
+    forces, free, previous_steps = np.zeros_like(gaps), steps.copy(), steps.copy()
+    _solve_contact_forces(steps, bodies, J, yields, own, gaps, friction, forces, free, previous_steps)
 
 
 @kernel
-def _solve_contact_forces(steps, bodies, J, yields, own, gaps, friction, forces, free, before):
+def _solve_contact_forces(steps, bodies, J, yields, own, gaps, friction, forces, free, previous_steps):
     for _ in range(MAX_SWEEPS):
         for k in range(len(steps)):
             for i in range(6):
-                before[k, i] = steps[k, i]
+                previous_steps[k, i] = steps[k, i]
         for c in range(len(gaps)):
             normal = max(0.0, forces[c, 0] - _slip(steps, bodies, J, gaps, c, 0) / own[c, 0])
             _apply_force(steps, bodies, yields, c, 0, normal - forces[c, 0])
@@ -447,17 +447,19 @@ def _solve_contact_forces(steps, bodies, J, yields, own, gaps, friction, forces,
                 _apply_force(steps, bodies, yields, c, 1, part * one - forces[c, 1])
                 _apply_force(steps, bodies, yields, c, 2, part * two - forces[c, 2])
                 forces[c, 1], forces[c, 2] = part * one, part * two
-        if _have_converged(steps, before, free, 0) and _have_converged(steps, before, free, 3):
+        if _have_converged(steps, previous_steps, free, 0) and _have_converged(
+            steps, previous_steps, free, 3
+        ):
             break
 
 
 @device_function
-def _have_converged(steps, before, free, first):
+def _have_converged(steps, previous_steps, free, first):
     """True if translations, or rotations, of all bodies have converged."""
     displacement, largest = 0.0, 0.0
     for k in range(len(steps)):
         for i in range(first, first + 3):
-            displacement = max(displacement, abs(steps[k, i] - before[k, i]))
+            displacement = max(displacement, abs(steps[k, i] - previous_steps[k, i]))
             largest = max(largest, max(abs(steps[k, i] - free[k, i]), abs(free[k, i])))
     return displacement <= CORRECTION_TOLERANCE * largest
 

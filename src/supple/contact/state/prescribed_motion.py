@@ -185,13 +185,13 @@ class PinMotion:
                 yield AdvanceCandidate(fraction, shared, must_complete)
         yield AdvanceCandidate(0.0, step, np.empty(0, int))
 
-    def advance(self, radii: np.ndarray, thickness: float, most: float) -> bool:
+    def advance(self, radii: np.ndarray, thickness: float, max_radius: float) -> bool:
         """Advance the pins within the step bounds.
 
         Args:
             radii: (n,) radii of the step bounds [m].
             thickness: Surface thickness [m], the scale below which pins count as blocked.
-            most: Largest radius without contacts [m].
+            max_radius: Largest radius without contacts [m].
 
         Returns:
             True if any pin moved.
@@ -213,7 +213,7 @@ class PinMotion:
         self.is_blocked = bool(too_far.any()) or (part < 1.0 and longest < STUCK_PIN_FRACTION * thickness)
         if self.is_blocked:
             return False
-        self.in_progress = part < 1.0 and longest >= MIN_PIN_FRACTION * most
+        self.in_progress = part < 1.0 and longest >= MIN_PIN_FRACTION * max_radius
         self.move(part)
         return longest > 0
 

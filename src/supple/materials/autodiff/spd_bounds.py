@@ -23,8 +23,8 @@ MIN_RELATIVE_STIFFNESS = 0.25
 def shift_to_positive(material, A, g):
     """Shift a vertex block to positive definiteness: A + τ I, a 9-tuple, τ = max(f - a, -2 a, 0).
 
-    a is the least eigenvalue of A (xx yy zz xy xz yz) and f = MIN_RELATIVE_STIFFNESS μ |g|² the smallest stiffness. Most
-    blocks need no shift; Sylvester's criterion detects them without a root.
+    a is the least eigenvalue of A (xx yy zz xy xz yz) and f = MIN_RELATIVE_STIFFNESS μ |g|² the smallest
+    stiffness. Most blocks need no shift; Sylvester's criterion detects them without a root.
     """
     floor = MIN_RELATIVE_STIFFNESS * shear_modulus(material) * dot(g, g)
     matrix = (A[0], A[3], A[4], A[3], A[1], A[5], A[4], A[5], A[2])

@@ -101,15 +101,11 @@ def _fabric_path(file: str | Path) -> Path:
     for candidate in candidates:
         if candidate.is_file():
             return candidate
-    where = (
-        f"in the folder {folder}"
-        if folder
-        else f"because the environment variable {FABRIC_FOLDER_VARIABLE} is not set"
-    )
+    where = f"in the folder {folder}" if folder else f"because {FABRIC_FOLDER_VARIABLE} is not set"
     raise MissingFabricError(
-        f"there is no fabric {str(file)!r} {where}; give the path of its file, or set {FABRIC_FOLDER_VARIABLE} to the "
-        f"folder that contains {given}.json; HYLC's fabrics are published with Sperl et al. 2020, "
-        "Homogenized Yarn-Level Cloth"
+        f"there is no fabric {str(file)!r} {where}; give the path of its file, or set the environment "
+        f"variable {FABRIC_FOLDER_VARIABLE} to the folder that contains {given}.json; HYLC's fabrics are "
+        "published with Sperl et al. 2020, Homogenized Yarn-Level Cloth"
     )
 
 
