@@ -215,7 +215,7 @@ def _correct_sides(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Correct distances and normals of points closer to another side of an obstacle.
 
-    Deep points get the distance and normal of the side at the start of the step.
+    Deep points receive the distance and normal of the side on which they started the step.
 
     Args:
         shapes: Obstacle shapes.

@@ -88,7 +88,7 @@ class FollowerSystem:
         return FollowerSolution(x, done)
 
     def _preconditioner(self) -> Preconditioner:
-        """That of H; with a shift beside free rigid motions."""
+        """Preconditioner of H, or of H with a diagonal shift if there are free rigid motions."""
         assembly = self._assembly
         for kind in ("exact", "projected", "bound"):
             try:
@@ -151,7 +151,7 @@ def gmres(
         iterations: Iteration limit.
 
     Returns:
-        x, the number of iterations, and what is left, |M (b - T x)| / |M b|.
+        x, the number of iterations, and the remaining residual |M (b - T x)| / |M b|.
     """
     x, r = np.zeros_like(b), M(b)
     first = size = _norm(r)

@@ -57,7 +57,7 @@ def own_moduli(cls: type[Material]) -> dict[str, float]:
 
 
 def split_moduli(cls: type[Material], given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate a pair of moduli that are no parameters of a law.
+    """Separate a pair of moduli that are not parameters of a law.
 
     Args:
         cls: Law.
@@ -68,7 +68,7 @@ def split_moduli(cls: type[Material], given: dict[str, Any]) -> tuple[dict[str, 
         arguments.
 
     Raises:
-        TypeError: The moduli are no accepted pair, or the law is not determined by a pair.
+        TypeError: The moduli are not an accepted pair, or the law is not determined by a pair.
     """
     given = resolve_aliases(cls.__name__, cls.parameters, given)
     declared = {p.name for p in cls.parameters}
@@ -124,7 +124,7 @@ def resolve_moduli(cls: type[Material], given: dict[str, Any]) -> dict[str, Any]
         given: Arguments of its constructor.
 
     Raises:
-        TypeError: A parameter is given twice, or the moduli are no accepted pair.
+        TypeError: A parameter is given twice, or the moduli are not an accepted pair.
         ValueError: A modulus is out of bounds.
     """
     pair, others = split_moduli(cls, given)

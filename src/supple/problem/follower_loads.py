@@ -80,7 +80,7 @@ class Gases:
         """Set every pressure to the predicted pressure after the next sweep.
 
         With steps D⁻¹ (r + δp g) of all vertices, g = ∂V/∂x, the volume becomes V + g · D⁻¹ (r + δp g).
-        A lagged pressure lets the volume oscillate if the gas is stiffer than the walls.
+        With a lagged pressure, the volume oscillates if the gas is stiffer than the walls.
         """
         problem = self._problem
         problem.balance()

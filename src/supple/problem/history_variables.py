@@ -45,7 +45,7 @@ Later frames continue from accelerations that do not balance the forces.
 PASSED = "passed"
 """Name of the time [s] of the first frame in which an obstacle and a body passed through each other, (1, 1).
 
-Nothing brings them back to their sides, so that later frames are wrong although their forces balance.
+They do not return to their sides, so later frames are wrong although their forces balance.
 """
 
 LASTING_FAULTS = UNSOLVED, PASSED

@@ -118,7 +118,7 @@ def group_drifts(problem: Problem, group: np.ndarray) -> np.ndarray:
 def joined_bodies(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Group bodies by the connectors between them.
 
-    Contacts do not count: those of the previous step are no part of a saved state, and a resumed motion must
+    Contacts do not count: those of the previous step are not part of a saved state, and a resumed motion must
     be bitwise identical.
 
     Returns:

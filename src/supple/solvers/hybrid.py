@@ -65,7 +65,7 @@ from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
 
 ACTIVE_SET_PATIENCE = 10
-"""`patience` of Newton steps with obstacles, larger than without because contacts come and go."""
+"""`patience` of Newton steps with obstacles, larger than without because contacts change."""
 
 BATCH_FACTOR = 4
 """Factor of `max_predicted_sweeps` for batches, whose members share the cost of a sweep."""

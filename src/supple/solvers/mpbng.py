@@ -117,7 +117,7 @@ class MPBNG(Solver):
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
-        """Start a run. Problems that cannot use layers get a PBNG run whose notes give the reason.
+        """Start a run. Problems that cannot use layers are solved by a PBNG run whose notes give the reason.
 
         Args:
             problem: Problem to solve.

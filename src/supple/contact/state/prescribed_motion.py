@@ -5,7 +5,7 @@ the same time parameter, as far as the step bounds allow. Pins that do not arriv
 continues from their present point of the motion, never straight to its end.
 
 A vertex cannot be projected out of a distant obstacle without leaving its step bound. A vertex pressed
-against others in every sweep gets so close that its bound shrinks to zero. An obstacle with a prescribed
+against others in every sweep comes so close that its bound shrinks to zero. An obstacle with a prescribed
 motion therefore advances at each contact update only as far as vertices can follow within their bounds.
 """
 

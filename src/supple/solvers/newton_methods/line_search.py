@@ -68,7 +68,7 @@ def backtrack(
     """Halve t until E(x(t)) ≤ E - c t slope [Armijo 1966].
 
     If the decrease is below the rounding error of the energy, a step is accepted when the residual decreases
-    or, at the first t, when `makes_progress` returns True. Infinite and NaN energies are no decrease.
+    or, at the first t, when `makes_progress` returns True. Infinite and NaN energies never decrease.
 
     Args:
         problem: Problem whose u moves.

@@ -83,7 +83,7 @@ class Direction(NamedTuple):
 
 
 def _constant(term: Term) -> bool:
-    """True if a term without a material has a constant Hessian, like ties; contacts come and go."""
+    """True if a term without a material has a constant Hessian, like ties; contacts change."""
     return term.ties and term.capacity is None
 
 

@@ -235,7 +235,7 @@ def _vertex_force(term, row, u, ui):
 def _energy(term, row, u, ui):
     """Penalty energy ½ k g² plus the energy of sticking springs, or the work of sliding.
 
-    The work of sliding is computed for the present normal force; it is no potential, because that force
+    The work of sliding is computed for the present normal force; it is not a potential, because that force
     changes.
     """
     _, g, normal_force, o, s = _response(term, row, u, ui)
