@@ -137,7 +137,7 @@ def symmetric_part(A):
 
 
 @device_function
-def full(m):
+def symmetric_matrix(m):
     """3×3 matrix of a symmetric one stored as xx yy zz xy xz yz."""
     return (m[0], m[3], m[4], m[3], m[1], m[5], m[4], m[5], m[2])
 

@@ -22,10 +22,10 @@ from supple.algebra.symmetric import (
     add_trace_multiple6,
     axpy6,
     dot6,
-    full,
     sandwich_form,
     select6,
     solve_spd6,
+    symmetric_matrix,
     symmetric_part,
 )
 from supple.kernels import all_lanes, device_function, inline_control, overload_by_type, rounding, where
@@ -100,7 +100,7 @@ def _displacement_energy(element, lam):
 
 @device_function
 def _free_displacement_energy(element, lam):
-    L = full(lam)
+    L = symmetric_matrix(lam)
     LG = matmul(L, element.G)
     square = 0.5 * contract(transpose(matmul(L, element.FtF)), LG)
     return square, symmetric_part(matmul(element.FtF, LG)), matmul(element.F, LG)
@@ -108,7 +108,7 @@ def _free_displacement_energy(element, lam):
 
 @device_function
 def _constrained_displacement_energy(element, lam):
-    X = matmul(element.F, full(lam))
+    X = matmul(element.F, symmetric_matrix(lam))
     change = deformation_from_forces(element, X)
     return 0.5 * contract(X, change), symmetric_part(matmul(transpose(element.F), change)), change
 
