@@ -225,14 +225,14 @@ class Term(Protocol):
             (n, 3) forces [N]; None for terms other than contacts.
         """
 
-    def bare(self) -> Bare:
+    def to_stored(self) -> StoredTerm:
         """Return the term without data derived from the rest positions, for storage."""
 
 
-class Bare(Protocol):
+class StoredTerm(Protocol):
     """A term in storage form."""
 
-    def at(self, rest: np.ndarray) -> Term:
+    def restore(self, rest: np.ndarray) -> Term:
         """Restore the term for rest positions (n, 3) [m]."""
 
 
@@ -286,10 +286,10 @@ class Elemental:
     def contact_forces(self, positions: np.ndarray, rest: np.ndarray) -> np.ndarray | None:
         return None
 
-    def bare(self) -> Self:
+    def to_stored(self) -> Self:
         return self
 
-    def at(self, rest: np.ndarray) -> Self:
+    def restore(self, rest: np.ndarray) -> Self:
         return self
 
 
