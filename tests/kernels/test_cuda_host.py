@@ -265,9 +265,7 @@ def test_unresponsive_device_is_reported(fake_device):  # noqa: F811
     mirror, (u, drift) = new_mirror(), records_of(3)
     displace(mirror, Arrivals(), u, drift)
     fake_device.failing = CUresult.CUDA_ERROR_LAUNCH_FAILED
-    sentence = (
-        r"the CUDA device stopped answering \(CUDA_ERROR_LAUNCH_FAILED\); nothing of this solve was kept"
-    )
+    sentence = r"the CUDA device failed \(CUDA_ERROR_LAUNCH_FAILED\), and the results of this solve are lost"
     for act in (synchronize, lambda: mirror.download(u), lambda: displace(mirror, Arrivals(), u, drift)):
         with pytest.raises(DeviceError, match=sentence):
             act()

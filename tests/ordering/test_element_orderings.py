@@ -240,5 +240,5 @@ def test_weights_are_ordered_by_corner():
 
 def test_clusters_need_a_size():
     tets, n = stencils(supple.block(1))
-    with pytest.raises(ValueError, match="size of at least 1, got 0"):
+    with pytest.raises(ValueError, match="size must be at least 1, got 0"):
         cluster_elements(tets, n, 0)

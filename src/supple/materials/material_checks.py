@@ -99,7 +99,8 @@ def _at_rest(cls: Any, one: Any, stress: float, strain: np.ndarray) -> list[str]
     scale = np.abs(strain).max()
     if cls.relaxed and stress > TOLERANCE * scale:
         problems.append(
-            f"its stress at rest is {stress:.3g} Pa instead of 0, so bodies would not keep their shape"
+            f"it is not free of stress at rest: the stress is {stress:.3g} Pa, so bodies would not keep "
+            "their shape"
         )
     if cls.relaxed and np.linalg.eigvalsh(strain)[0] < TOLERANCE * scale:
         problems.append("it is not stable at rest: the energy of some small strain is zero or negative")
