@@ -241,7 +241,7 @@ MISTAKES = {
     ),
     "acceleration without a kind": (
         PINNED + "[solver]\nmethod = 'pbng'\nacceleration = { window = 5 }",
-        "solver.acceleration: acceleration must contain its kind, as in { kind = 'anderson' }; got {'window': 5}",
+        "solver.acceleration: acceleration must contain its kind, as in { kind = 'anderson' }; got",
     ),
     "text for a flag": (
         PINNED + '[solver]\nmethod = "pbng"\ntied_groups = "no"',
