@@ -381,7 +381,7 @@ MISTAKES = {
 def test_broken_files_are_refused(what, tmp_path):
     path = tmp_path / "torn.json"
     path.write_text(json.dumps(broken(MISTAKES[what])))
-    with pytest.raises(FabricError, match=f"torn.json is not a fabric: .*{what}"):
+    with pytest.raises(FabricError, match=f"torn.json is not a fabric file: .*{what}"):
         supple.load_fabric(path)
 
 
