@@ -368,7 +368,7 @@ MISTAKES = {
     "strain scale must have 5 numbers, got 3": lambda d: d.update({"strain scale": [1, 1, 1]}),
     "strain scale must be positive": lambda d: d.update({"strain scale": [1, 1, 1, 0, 1]}),
     "'coeffs' must be a table": lambda d: d.update(coeffs=[1]),
-    "the 2D splines must be those of .* but 24 missing": lambda d: d["coeffs"]["2D"].pop(),
+    "the 2D splines must be .* but 24 missing": lambda d: d["coeffs"]["2D"].pop(),
     "p of 1D spline 1 must have 7 numbers, got 6": lambda d: d["coeffs"]["1D"][1]["p"].pop(),
     "t of 1D spline 0 must be at least two increasing knots": lambda d: d["coeffs"]["1D"][0]["t"].reverse(),
     "mu of 2D spline 01 must be finite": lambda d: d["coeffs"]["2D"][0].update(mu=[float("nan")] * 30),
