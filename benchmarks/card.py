@@ -63,17 +63,17 @@ LARGE: dict[str, Callable[[], supple.Scene]] = {"twist 2M": lambda: twisted_bloc
 
 def profile() -> dict[str, list[float]]:
     """Record seconds of every later launch, by kernel."""
-    from supple.kernels.cuda import synchronise
+    from supple.kernels.cuda import synchronize
     from supple.problem.cuda import Cuda
 
     times: dict[str, list[float]] = defaultdict(list)
     plain = Cuda._launch
 
     def launch(self: Cuda, kernel: Any, *args: Any) -> None:
-        synchronise()
+        synchronize()
         began = perf_counter()
         plain(self, kernel, *args)
-        synchronise()
+        synchronize()
         times[kernel.__name__].append(perf_counter() - began)
 
     Cuda._launch = launch  # type: ignore[method-assign]

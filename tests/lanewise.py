@@ -11,10 +11,10 @@ from supple.model.model import Model
 from supple.problem import Cpu, Problem
 
 
-def lanewise_problem(model: Model, precision: str, at_once: float | None = None) -> Problem:
+def lanewise_problem(model: Model, precision: str, concurrent_batches: float | None = None) -> Problem:
     """A problem on the CPU with kernels that process one lane at a time, as CUDA threads do."""
     device = Cpu(model.vertices + 1, np.dtype(precision), threads=1)
-    device.lanes, device.at_once = WARP, at_once
+    device.lanes, device.concurrent_batches = WARP, concurrent_batches
 
     def run(kernel: Callable, phases: int, *args: Any) -> None:
         run_lanewise(kernel, phases, np.zeros(1, np.int32), device.records, *args)

@@ -3,7 +3,7 @@
 from numba import njit
 
 from supple.algebra.svd import rotation_svd, symmetric_eigen
-from supple.algebra.symmetric import add_outer6, full, sandwich_form, solve_spd6, symmetric_part
+from supple.algebra.symmetric import add_outer6, sandwich_form, solve_spd6, symmetric_matrix, symmetric_part
 from supple.kernels import device_function, load, store
 
 
@@ -61,6 +61,6 @@ def solve_rows(C, K, t, s, b, H, x):
 @njit
 def symmetric_rows(A, out):
     for row in range(len(A)):
-        M = full(symmetric_part(load9(A, row)))
+        M = symmetric_matrix(symmetric_part(load9(A, row)))
         for k in range(9):
             store(out, row, k, M[k])

@@ -230,9 +230,9 @@ def test_every_solver_runs_in_its_declared_precisions(kind):
 @EACH_SOLVER
 def test_refusals_name_solvers_with_the_precision(kind):
     for precision in {"float32", "float64"} - {*kind.precisions}:
-        with pytest.raises(ValueError, match=f"{kind.name} knows .* only; '{precision}' is for pbng"):
+        with pytest.raises(ValueError, match=f"{kind.name} supports .* only; use pbng, .* for '{precision}'"):
             supple.equilibrium(scene(), solver=kind(), precision=precision)
-    with pytest.raises(ValueError, match=r"knows .* only; 'float16' is for"):
+    with pytest.raises(ValueError, match=r"supports .* only; use .* for 'float16'"):
         kind().check_support("cpu", "float16")
 
 

@@ -130,10 +130,10 @@ def test_unsupported_solver_is_reported_with_the_reason(tmp_path):
     named = supple("compare", scene, "--solver", "block_xpbd,pbng", *QUICK)
     assert named.exit_code == 1
     assert "block_xpbd  not run" in named.stdout
-    assert "block_xpbd was not run: block_xpbd needs a material that is a pair" in named.stdout
+    assert "block_xpbd was not run: block_xpbd needs a material whose energy is a pair" in named.stdout
     everything = supple_json("compare", scene, *QUICK, "--overwrite")
     assert [t["label"] for t in everything["trials"] if t["error"]] == ["block_xpbd"]
-    assert "StVK is none" in everything["trials"][list(SOLVERS).index("block_xpbd")]["error"]
+    assert "got StVK" in everything["trials"][list(SOLVERS).index("block_xpbd")]["error"]
 
 
 def test_no_plot_without_any_trial(tmp_path):

@@ -110,7 +110,7 @@ def test_all_solvers_agree_on_friction(name):
 
 
 def test_newton_refuses_friction_between_bodies():
-    with pytest.raises(ValueError, match="newton cannot treat friction between bodies"):
+    with pytest.raises(ValueError, match="newton does not support friction between bodies"):
         next(supple.simulate(on_slope(0.4), solver="newton", frames=1))
 
 

@@ -136,7 +136,7 @@ def test_mutually_blocking_pins_are_late_and_reported():
     scene.pin(high.where(lambda X: X[:, 1] < 1.2), supple.Translate((0, -0.5, 0), duration=0.05))
     *_, last = frames = list(supple.simulate(scene, solver=supple.PBNG(iterations=20), frames=8))
     assert last.report.contact.bodies.pin_lag > 0.3
-    assert any("s late: something is in the way" in note for note in last.report.notes)
+    assert any("s late: a contact blocks them" in note for note in last.report.notes)
     assert last.report.iterations == 20
     assert not any(intersects(scene, frame.positions) for frame in frames)
 
@@ -150,7 +150,7 @@ def test_state_with_late_pins_needs_a_barrier():
     with pytest.raises(ValueError, match="'pins' of the state must be finite and of shape"):
         next(supple.simulate(scene, frames=2, initial=wrong, first_frame=2, max_iterations=2))
     scene.contact = "weak"
-    with pytest.raises(ValueError, match="remembers 'pins'"):
+    with pytest.raises(ValueError, match="history variable 'pins'"):
         next(supple.simulate(scene, frames=2, initial=late, first_frame=2, max_iterations=2))
 
 

@@ -64,7 +64,7 @@ def test_angular_momentum_is_conserved():
 
 
 def test_bodies_too_distant_for_a_grid_are_refused():
-    with pytest.raises(ValueError, match="spacing, 1e-07 m, must be larger"):
+    with pytest.raises(ValueError, match="use a larger spacing than 1e-07 m"):
         interpolate(np.array([[0.0, 0, 0], [1e3, 1e3, 1e3]]), 1e-7)
 
 

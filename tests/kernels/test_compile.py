@@ -398,7 +398,9 @@ def test_kernels_writable_by_others_are_not_loaded(tmp_path, kernel_cache, share
     assert not mark.exists()
     folder_is_shared = not shared.endswith(".nbc")
     sentence = (
-        "The cache of compiled kernels is not used" if folder_is_shared else "Others could write to compiled"
+        "The cache of compiled kernels is not used"
+        if folder_is_shared
+        else "Other users could write to the compiled"
     )
     assert log.count("ompiled kernels") == log.count(sentence) == 1
     if folder_is_shared:

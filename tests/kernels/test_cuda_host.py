@@ -15,7 +15,7 @@ from problems import cantilever, material
 import supple
 from supple.kernels.devices import DeviceError, check_device
 from supple.kernels.simd.load_store import WARP
-from supple.problem.vertex_kernels import Displace, on_records
+from supple.problem.vertex_kernels import Displace, apply_to_vectors
 
 pytestmark = pytest.mark.usefixtures("fake_device")
 
@@ -137,7 +137,7 @@ def displace(mirror, arrivals, u, drift, batch_size=1, active=(0,), widest=None)
     records = len(u) // batch_size
     operations = (Displace(u, drift, 0),)
     state = batch_size, np.array(active, np.int32), records
-    launch(mirror, arrivals, on_records, 1, LOW_LATENCY, widest, *state, (records,), operations)
+    launch(mirror, arrivals, apply_to_vectors, 1, LOW_LATENCY, widest, *state, (records,), operations)
 
 
 def records_of(n, batch_size=1):
@@ -155,12 +155,12 @@ def test_kernel_runs_on_the_device_and_compiles_once(fake_device):  # noqa: F811
         displace(mirror, arrivals, u, drift)
         np.testing.assert_array_equal(u, 0)  # until it is pulled
         np.testing.assert_array_equal(pulled(mirror, u), times * drift)
-    assert fake_device.compiled == ["on_records"]
-    assert fake_device.launched == 3 * ["on_records"]
+    assert fake_device.compiled == ["apply_to_vectors"]
+    assert fake_device.launched == 3 * ["apply_to_vectors"]
     single = u.astype(np.float32), drift.astype(np.float32)
     displace(mirror, arrivals, *single)
     np.testing.assert_array_equal(pulled(mirror, single[0]), single[1])
-    assert fake_device.compiled == 2 * ["on_records"]
+    assert fake_device.compiled == 2 * ["apply_to_vectors"]
 
 
 def test_arrival_counters_survive_the_overflow_of_32_bits():
@@ -225,7 +225,7 @@ def test_kernels_are_cached_on_disk_for_other_processes(fake_device, tmp_path, m
     for module in ("supple.kernels.compile.disk_cache", "supple.kernels.cuda.launcher"):
         monkeypatch.setattr(f"{module}.cache_directory", lambda: tmp_path)
     assert launch_as_a_new_process() == (1, 0)
-    (file,) = tmp_path.glob("on_records.*.nbc")
+    (file,) = tmp_path.glob("apply_to_vectors.*.nbc")
     assert launch_as_a_new_process() == (1, 1)
     file.write_bytes(b"damaged")
     assert launch_as_a_new_process() == (2, 1)
@@ -260,15 +260,13 @@ def test_too_little_device_memory_is_refused(fake_device):  # noqa: F811
 
 
 def test_unresponsive_device_is_reported(fake_device):  # noqa: F811
-    from supple.kernels.cuda import Arrivals, synchronise
+    from supple.kernels.cuda import Arrivals, synchronize
 
     mirror, (u, drift) = new_mirror(), records_of(3)
     displace(mirror, Arrivals(), u, drift)
     fake_device.failing = CUresult.CUDA_ERROR_LAUNCH_FAILED
-    sentence = (
-        r"the CUDA device stopped answering \(CUDA_ERROR_LAUNCH_FAILED\); nothing of this solve was kept"
-    )
-    for act in (synchronise, lambda: mirror.download(u), lambda: displace(mirror, Arrivals(), u, drift)):
+    sentence = r"the CUDA device failed \(CUDA_ERROR_LAUNCH_FAILED\), and the results of this solve are lost"
+    for act in (synchronize, lambda: mirror.download(u), lambda: displace(mirror, Arrivals(), u, drift)):
         with pytest.raises(DeviceError, match=sentence):
             act()
     fake_device.failing = None

@@ -54,7 +54,7 @@ def test_indefinite_systems_are_detected(system):
 
 def test_automatic_choice_leaves_hard_systems_to_factorization(system, monkeypatch):
     assembly, H, b = system
-    monkeypatch.setattr(linear_solvers, "PATIENCE", 5)
+    monkeypatch.setattr(linear_solvers, "FACTORIZATION_ITERATIONS", 5)
     automatic = Automatic(assembly)
     automatic.solve(as_matrix(H), as_records(b), 1e-1)
     assert automatic.name == "multilevel CG"

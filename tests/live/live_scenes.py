@@ -60,7 +60,7 @@ def scene_file(folder: Path, text: str = BLOCK) -> supple.scene.SceneFile:
 
 class _Run:
     check_every, patience, colors, rejected = 1, 10, 0, 0
-    needs_monitoring = recovers = False
+    needs_monitoring = recovers_from_inversion = False
 
     def __init__(self, solver, problem):
         self.solver, self.problem, self.notes = solver, problem, []

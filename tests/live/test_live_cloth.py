@@ -60,7 +60,7 @@ def test_wind_equals_that_of_simulate(flag):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"precision": "float32"}, "fabrics need precision 'float64'"),
+        ({"precision": "float32"}, "fabrics need precision='float64'"),
         ({"materials": (supple.StVK(young=1e5, poisson=0.3),)}, "flag has the fabric twill"),
     ],
 )

@@ -246,13 +246,13 @@ def test_varying_activation_needs_no_new_kernel(uniform):
                 check(solver, activation)
             assert all(rows.material.fiber is a for rows, a in zip(problem.layout.terms, arrays, strict=True))
     assert compiled.seconds == 0
-    with pytest.raises(ValueError, match="which of them differ"):
+    with pytest.raises(ValueError, match="uniform in the same parameters"):
         problem.set_parameters(0, Fibers.example())
 
 
 @pytest.mark.parametrize("solver", ["xpbd", "bpxpbd", "fpxpbd", "gpbd", "block_xpbd"])
 def test_unsupported_methods_refuse_the_material(solver):
-    with pytest.raises(ValueError, match=rf"^{solver} .* Fibers .* pbng"):
+    with pytest.raises(ValueError, match=rf"^{solver} .* Fibers.* pbng"):
         supple.equilibrium(scene_of(varied()), solver=solver, max_iterations=1)
 
 
@@ -302,7 +302,7 @@ def test_results_and_frames_have_the_deformed_fibers(file, tmp_path):
 
 
 def test_material_names_are_unique():
-    with pytest.raises(ValueError, match="there is already a material 'corotated', Corotated"):
+    with pytest.raises(ValueError, match="the name 'corotated' belongs to the material Corotated"):
         supple.materials.register_material("corotated", Fibers)
     with pytest.raises(TypeError, match=r"subclass of supple\.materials\.Material"):
         supple.materials.register_material("mine", tuple)

@@ -121,7 +121,7 @@ def test_materials_with_rest_shapes_can_be_pickled():
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
-        (lambda: supple.materials.prestrained("stvk"), TypeError, "takes a material"),
+        (lambda: supple.materials.prestrained("stvk"), TypeError, "needs a material"),
         (
             lambda: supple.materials.prestrained(material("stvk"), -1.0),
             ValueError,

@@ -16,9 +16,9 @@ from problems import (
 from supple.materials import (
     MATERIALS,
     Isotropic,
-    confinement,
     evolving,
     hessian_bound,
+    inverse_square_safe_radius,
     psi,
     shear_modulus,
     step_limit,
@@ -340,7 +340,7 @@ def test_vertex_steps_within_the_confinement_are_safe(name):
     near = 0
     for F in deformations(40, seed=9):
         g = random.normal(size=3)
-        q = confinement(kind, flat(F), tuple(g))
+        q = inverse_square_safe_radius(kind, flat(F), tuple(g))
         if q > 1e20:  # nothing is known, and steps are looked at one by one
             continue
         near += 1

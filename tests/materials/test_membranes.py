@@ -187,7 +187,7 @@ def test_inconsistent_poisson_ratios_are_refused():
 @pytest.mark.parametrize("name", MEMBRANES)
 def test_solids_refuse_materials_of_sheets(name):
     mesh = supple.block(1)
-    with pytest.raises(ValueError, match="material of thin sheets"):
+    with pytest.raises(ValueError, match="material for thin sheets"):
         TetElasticity.from_mesh(mesh.points, mesh.tets, MEMBRANE_MATERIALS[name])
 
 
@@ -196,7 +196,7 @@ def test_directions_are_projected_into_the_sheet():
     tilted = BIAS_WEAVE.example(direction=(1, 0, 1))
     term = TriangleElasticity.from_mesh(points, triangles, tilted, 1e-3)
     np.testing.assert_allclose(term.material.direction, (1, 0, 0), atol=1e-15)
-    with pytest.raises(ValueError, match="right angles to triangle 0"):
+    with pytest.raises(ValueError, match="perpendicular to triangle 0"):
         TriangleElasticity.from_mesh(points, triangles, BIAS_WEAVE.example(direction=(0, 0, 1)), 1e-3)
 
 

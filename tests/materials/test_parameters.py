@@ -143,7 +143,7 @@ def test_wrong_values_of_each_kind_are_refused(given, sentence):
     [
         ({"name": "a b"}, "a plain word"),
         ({"kind": "vector"}, "kind of a must be one of scalar"),
-        ({"kind": "tensor", "above": 0}, "only scalars have bounds"),
+        ({"kind": "tensor", "above": 0}, "only scalar parameters can have bounds"),
         ({"above": 0, "example": -1}, "a must be positive"),
     ],
 )

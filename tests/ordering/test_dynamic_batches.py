@@ -136,21 +136,21 @@ def incidence_of(own, width, rows, n):
 
 
 @EACH_MODEL
-@pytest.mark.parametrize("at_once", [None, 4.0], ids=["packs", "shared lanes"])
+@pytest.mark.parametrize("concurrent_batches", [None, 4.0], ids=["packs", "shared lanes"])
 @pytest.mark.parametrize("runner", [HOST, Lanes()], ids=["threads", "lanes"])
-def test_moved_vertices_keep_their_incidences(name, at_once, runner):
+def test_moved_vertices_keep_their_incidences(name, concurrent_batches, runner):
     """Incidences equal those of a static batching, and return to the initial ones without dynamic
     stencils."""
-    model, lanes, dtype = MODELS[name], 32 if at_once else 8, np.dtype("float64")
+    model, lanes, dtype = MODELS[name], 32 if concurrent_batches else 8, np.dtype("float64")
     n, random = model.vertices, np.random.default_rng(0)
     terms = (*model.terms, springs(model, [], capacity=40))
-    layout = DynamicBatches(terms, model.free, dtype, lanes, at_once)
+    layout = DynamicBatches(terms, model.free, dtype, lanes, concurrent_batches)
     begun = [[a.copy() for a in row_arrays(rows)] for rows in layout.batches.terms[:-1]]
     for count in (12, 40, 1, 0):
         pairs = random.permutation(n)[: 2 * min(count, n // 2)].reshape(-1, 2)
         terms = (*model.terms, springs(model, pairs, capacity=40))
         layout.set_terms(terms).apply(runner)
-        rebuilt = batch_vertices(terms, model.free, dtype, lanes, at_once)
+        rebuilt = batch_vertices(terms, model.free, dtype, lanes, concurrent_batches)
         own, width = layout.batches.own, layout.batches.width
         ids = np.concatenate([own[b, 0, :w] for b, w in enumerate(width)])
         np.testing.assert_array_equal(np.sort(ids[ids < n]), np.flatnonzero(model.free))

@@ -123,7 +123,7 @@ def test_cells_of_a_block_need_eight_colors(cells):
 
 def test_cells_need_a_block_mesh():
     tets, n = stencils(supple.ball(resolution=3))
-    with pytest.raises(ValueError, match='"clusters" is for any'):
+    with pytest.raises(ValueError, match="use ordering='clusters'"):
         element_groups(tets, n, 1, cells=True)
 
 
@@ -240,5 +240,5 @@ def test_weights_are_ordered_by_corner():
 
 def test_clusters_need_a_size():
     tets, n = stencils(supple.block(1))
-    with pytest.raises(ValueError, match="size of at least 1, got 0"):
+    with pytest.raises(ValueError, match="size must be at least 1, got 0"):
         cluster_elements(tets, n, 0)

@@ -109,10 +109,10 @@ AT_ONCE = [None, 1, 3.5, 10**6]
 
 
 @EACH_MODEL
-@pytest.mark.parametrize("at_once", AT_ONCE)
-def test_lanes_share_vertices_by_batch_width(name, at_once):
+@pytest.mark.parametrize("concurrent_batches", AT_ONCE)
+def test_lanes_share_vertices_by_batch_width(name, concurrent_batches):
     model = MODELS[name]
-    batches = batch_vertices(model.terms, model.free, np.dtype("float32"), 32, at_once)
+    batches = batch_vertices(model.terms, model.free, np.dtype("float32"), 32, concurrent_batches)
     own, width = batches.own[:, 0], batches.width
     first = np.arange(32) < width[:, None]
     vertices = own[first]
@@ -125,19 +125,19 @@ def test_widths_follow_from_the_concurrency():
     for incidences in ([8], [32], [32, 3]):
         assert best_width(1000, incidences, 32, 1) == 32
         assert best_width(1000, incidences, 32, 10**6) == 32 // max(incidences)
-    widths = [best_width(4000, [32], 32, at_once) for at_once in (1, 100, 1000, 10**5)]
+    widths = [best_width(4000, [32], 32, concurrent_batches) for concurrent_batches in (1, 100, 1000, 10**5)]
     assert widths == sorted(widths, reverse=True)
     assert len(set(widths)) > 2
 
 
 @EACH_MODEL
-@pytest.mark.parametrize("at_once", AT_ONCE)
+@pytest.mark.parametrize("concurrent_batches", AT_ONCE)
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_every_incidence_appears_once(name, precision, at_once):
+def test_every_incidence_appears_once(name, precision, concurrent_batches):
     """Each free vertex of each tet visits it exactly once, and other lanes are idle."""
     model = MODELS[name]
-    lanes = None if at_once is None else 32
-    batches = batch_vertices(model.terms, model.free, np.dtype(precision), lanes, at_once)
+    lanes = None if concurrent_batches is None else 32
+    batches = batch_vertices(model.terms, model.free, np.dtype(precision), lanes, concurrent_batches)
     for term, rows in zip(model.terms, batches.terms, strict=True):
         if not hasattr(rows, "rest"):
             continue

@@ -189,7 +189,7 @@ MISTAKES = {
         + SOLID
         + SOLID.replace('"cube"', '"other"').replace("[2, 2, 2]", "[2, 2, 2], origin = [0.3, 0.3, 0.3]")
         + '[contact]\nmethod = "barrier"',
-        "contact: contact = 'barrier' must begin where nothing intersects or touches, but ",
+        "contact: contact = 'barrier' needs a start without intersections or touching surfaces, but ",
     ),
     "pressure in an open sheet": (
         SHEET + "[[pressure]]\npressure = 10",
@@ -241,7 +241,7 @@ MISTAKES = {
     ),
     "acceleration without a kind": (
         PINNED + "[solver]\nmethod = 'pbng'\nacceleration = { window = 5 }",
-        "solver.acceleration: acceleration names its kind, as in { kind = 'anderson' }; got {'window': 5}",
+        "solver.acceleration: acceleration must contain its kind, as in { kind = 'anderson' }; got",
     ),
     "text for a flag": (
         PINNED + '[solver]\nmethod = "pbng"\ntied_groups = "no"',
@@ -249,11 +249,11 @@ MISTAKES = {
     ),
     "idle option of another solver": (
         PINNED + '[solver]\nmethod = "gpbd"\nomega = 1.2',
-        'solver.omega: does nothing with sweep = "gauss_seidel"; it is for sweep = "jacobi"',
+        'solver.omega: has no effect with sweep = "gauss_seidel"; it needs sweep = "jacobi"',
     ),
     "idle option of all elements": (
         PINNED + '[solver]\nmethod = "xpbd"\ncluster_size = 4',
-        'solver.cluster_size: does nothing with ordering = "colors"; it is for ordering = "clusters"',
+        'solver.cluster_size: has no effect with ordering = "colors"; it needs ordering = "clusters"',
     ),
     "wrong tolerance": (
         PINNED + "[stop]\ntolerance = -1",

@@ -195,7 +195,7 @@ def test_bad_cables_are_refused(points, options, sentence):
 
 
 def test_pbd_refuses_cable_tension():
-    with pytest.raises(ValueError, match="pbd has no forces"):
+    with pytest.raises(ValueError, match="pbd does not support cables under tension"):
         supple.equilibrium(pressed(tension=1.0), solver="pbd", max_iterations=2)
 
 

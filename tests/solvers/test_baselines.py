@@ -36,7 +36,9 @@ def test_xpbd_without_compliance_ignores_the_stiffness():
 
 def test_hard_constraints_with_rest_stress_are_refused():
     problem = family.placed(bar(kind=supple.NeoHookean))
-    with pytest.raises(ValueError, match="those of NeoHookean do not at rest: it would collapse"):
+    with pytest.raises(
+        ValueError, match="those of NeoHookean are not zero at rest, so the body would collapse"
+    ):
         XPBD(compliant=False).begin(problem)
 
 
@@ -69,7 +71,7 @@ def test_geometric_constraints_are_for_tetrahedra():
     scene = supple.Scene(quasistatic=False)
     membrane = supple.materials.PlaneStressStVK(young=1e4, poisson=0.3)
     scene.add_cloth(supple.sheet(2, size=(1, 1)), membrane, density=0.1, thickness=1e-3)
-    with pytest.raises(ValueError, match="is for tetrahedra, not for"):
+    with pytest.raises(ValueError, match="supports tetrahedra, not"):
         PBD(constraints="shape").begin(family.placed(scene))
 
 
@@ -138,13 +140,13 @@ def test_fixed_number_of_linear_iterations_is_done():
 
 
 def test_iterations_of_direct_solvers_are_refused():
-    with pytest.raises(ValueError, match="linear_iterations is for linear_solver 'multilevel', 'cg'"):
+    with pytest.raises(ValueError, match="linear_iterations needs linear_solver 'multilevel', 'cg'"):
         Newton(linear_solver="direct", linear_iterations=5)
 
 
 def test_qr_of_a_large_system_is_refused():
     scene = twisted(material("corotated"), cells=13)
-    with pytest.raises(ValueError, match="'direct' finds the same solution of larger systems"):
+    with pytest.raises(ValueError, match="use 'direct' for larger systems"):
         supple.equilibrium(scene, solver=Newton(linear_solver="qr"), tolerance=1e-3)
 
 
@@ -165,8 +167,8 @@ def test_unmodified_exact_hessian_may_raise_the_energy():
         notes[rescue] = " ".join(solve(problem, solver, StopCriteria(max_iterations=1)).notes)
         changes[rescue] = problem.energy() - before
     assert changes[False] > 0 >= changes[True]
-    assert "gave 1 step along which the energy rises" in notes[False]
-    assert "the exact Hessian led to no lower energy 1 time" in notes[True]
+    assert "gave 1 step in directions of rising energy" in notes[False]
+    assert "the exact Hessian did not reduce the energy 1 time" in notes[True]
 
 
 def test_exact_hessian_without_line_search_is_unstable():
@@ -279,9 +281,9 @@ def test_full_residual_is_unstable_for_whole_bodies():
 def test_full_residuals_need_a_time_step():
     problem = family.placed(bar())
     problem.loads.set_forces_and_inertia(problem.loads.force, 0 * problem.loads.inertia)
-    with pytest.raises(ValueError, match="for one step of time"):
+    with pytest.raises(ValueError, match="single time steps of dynamic scenes"):
         XPBD(primal_residual="kept").begin(problem)
-    with pytest.raises(ValueError, match="compliant pairs"):
+    with pytest.raises(ValueError, match="needs compliant=True"):
         XPBD(primal_residual="kept", compliant=False)
     with pytest.raises(ValueError, match="primal_residual must be"):
         XPBD(primal_residual="whole")
@@ -313,8 +315,8 @@ def test_pair_with_rest_stress_is_noted():
         problem = family.placed(bar(kind=supple.NeoHookean, gravity=gravity))
         report = solve(problem, XPBD(), StopCriteria(max_iterations=200))
         errors.append(np.abs(problem.positions - truth.positions).max())
-        assert any("do not vanish at rest" in note for note in report.notes)
+        assert any("are not zero at rest" in note for note in report.notes)
     assert errors[0] == pytest.approx(errors[1], rel=0.5)
     few = solve(family.placed(bar(kind=supple.NeoHookean)), XPBD(), StopCriteria(max_iterations=1))
     other = solve(family.placed(bar()), XPBD(), StopCriteria(max_iterations=200))
-    assert not any("do not vanish" in note for note in few.notes + other.notes)
+    assert not any("are not zero at rest" in note for note in few.notes + other.notes)

@@ -59,7 +59,10 @@ def test_solvers_agree_lane_by_lane(solver, block):
 def test_shared_incidences_add_up():
     """Several lanes that share a vertex have together the sum over all incidences."""
     model = supple.scene.build_model(falling_block("corotated"))
-    shared, single = lanewise_problem(model, "float64", at_once=200), lanewise_problem(model, "float64")
+    shared, single = (
+        lanewise_problem(model, "float64", concurrent_batches=200),
+        lanewise_problem(model, "float64"),
+    )
     assert shared.loads.rows.width.max() < 32 == single.loads.rows.width.min()
     incidences = [sorted(incidences_of(problem)) for problem in (shared, single)]
     assert incidences[0] == incidences[1]

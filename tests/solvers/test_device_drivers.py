@@ -10,7 +10,7 @@ import supple
 from supple import Outcome
 from supple.config.backend import Backend
 from supple.problem import Problem
-from supple.problem.vertex_kernels import Displace, on_records
+from supple.problem.vertex_kernels import Displace, apply_to_vectors
 from supple.solve.batch_solve import make_problem
 from supple.solvers import SOLVERS
 
@@ -319,11 +319,11 @@ def test_exchanged_springs_on_a_device_equal_those_of_the_cpu(solver, batch_size
 def test_downloads_are_cached_until_a_kernel_runs(fake_device):  # noqa: F811
     problem = make_problem(cantilever(material("corotated")), True, Backend(device="cuda"))
     device, u = problem.device, problem.u
-    device.on_records(Displace(u, np.ones_like(u), 0))
+    device.apply_to_vectors(Displace(u, np.ones_like(u), 0))
     first, moved = problem.positions, fake_device.moved
     assert np.array_equal(problem.positions, first)
     assert fake_device.moved == moved, "no kernel ran since"
-    device.on_records(Displace(u, np.ones_like(u), 0))
+    device.apply_to_vectors(Displace(u, np.ones_like(u), 0))
     np.testing.assert_allclose(problem.positions, first + 1)
     array = problem.zeros(u.shape)
     device.assign(u, array)
@@ -335,7 +335,7 @@ def test_downloads_are_cached_until_a_kernel_runs(fake_device):  # noqa: F811
     for _ in range(20):  # arrays that are gone may leave their place to others
         records = problem.zeros((3, 4))
         device.download(records)
-        device.run(on_records, 1, (3,), (Displace(records, np.full((3, 4), 2.0, u.dtype), 0),))
+        device.run(apply_to_vectors, 1, (3,), (Displace(records, np.full((3, 4), 2.0, u.dtype), 0),))
         device.download(records)
         assert (records[:, :3] == 2).all()
         del records

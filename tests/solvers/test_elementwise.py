@@ -226,5 +226,7 @@ def test_massless_vertices_are_refused():
     model.mass[3] = 0
     problem = Problem(model, "float64")
     family.begin_time_step(problem, 0.01, model.rest, 0.0)
-    with pytest.raises(ValueError, match="xpbd divides by masses: every free vertex needs a positive one"):
+    with pytest.raises(
+        ValueError, match="xpbd divides by vertex masses, which must be positive for all free vertices"
+    ):
         XPBD().begin(problem)

@@ -138,5 +138,5 @@ def test_dynamic_stencils_refuse_batches():
     model = followed(sagging(), Ropes(None))
     problem = Problem(model, "float64")
     problem.device.batch_size = 2
-    with pytest.raises(ValueError, match="one copy of the state"):
+    with pytest.raises(ValueError, match="cannot be solved as a batch"):
         problem.begin_step(np.inf)

@@ -183,7 +183,7 @@ def test_mpbng_without_cloth_equals_pbng_with_a_note():
     result = supple.equilibrium(scene, solver=MPBNG(), tolerance=1e-4)
     plain = supple.equilibrium(scene, solver=PBNG(), tolerance=1e-4)
     np.testing.assert_array_equal(result.positions, plain.positions)
-    assert any("no cloth that is fine enough" in note for note in result.report.notes)
+    assert any("no cloth of the scene is fine enough" in note for note in result.report.notes)
 
 
 def test_observed_motions_are_unchanged():

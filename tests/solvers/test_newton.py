@@ -225,7 +225,7 @@ def test_factorizations_are_released():
 
 def test_newton_refuses_single_precision():
     with pytest.raises(
-        ValueError, match="newton knows precision='float64' only; 'float32' is for pbng, mpbng, hybrid, xpbd"
+        ValueError, match="newton supports precision='float64' only; use pbng, mpbng, hybrid, xpbd"
     ):
         supple.equilibrium(cantilever(material("corotated")), solver=Newton(), precision="float32")
 

@@ -122,7 +122,7 @@ def test_anderson_restores_its_state_when_the_energy_rises():
     problem.u[problem.loads.rows.own[0, 0, 0], 0] += 0.5
     assert run.observe(problem.balance())
     np.testing.assert_array_equal(problem.u, good)
-    assert run.notes() == ["Anderson acceleration started over 1 time because the energy rose"]
+    assert run.notes() == ["Anderson acceleration restarted 1 time because the energy rose"]
     run.advance(10)
     assert not run.observe(problem.balance())
 
@@ -375,7 +375,7 @@ def test_pinned_vertices_stay_at_their_targets():
         (lambda: PBNG("cheby"), "acceleration must be 'none', 'sor', .* or 'paper_chebyshev', got 'cheby'"),
         (lambda: PBNG(3), "acceleration must be 'none', 'sor', .* or 'paper_chebyshev', got 3"),
         (lambda: PBNG({"kind": "sor", "window": 3}), "'sor' has no option 'window'; known here: 'omega'"),
-        (lambda: PBNG({"window": 3}), "acceleration names its kind"),
+        (lambda: PBNG({"window": 3}), "acceleration must contain its kind"),
         (lambda: PBNG({"kind": "none", "window": 3}), "'none' has no option 'window'"),
         (lambda: Anderson(window=0), "window must be a whole number from 1 to 30, got 0"),
         (lambda: SOR(omega=2.0), "omega must lie between 0 and 2"),

@@ -94,6 +94,6 @@ def test_stagnation_is_reported_only_at_rest():
 def test_damping_of_pseudo_time_needs_dynamics():
     from supple.api.solver_syntax import parse_solver
 
-    with pytest.raises(ValueError, match="pseudo_damping does nothing with pseudo_time"):
+    with pytest.raises(ValueError, match="pseudo_damping has no effect with pseudo_time"):
         parse_solver("xpbd:pseudo_damping=0.1")
     assert parse_solver("xpbd:pseudo_time=dynamics:pseudo_damping=0.1").pseudo_damping == 0.1

@@ -245,10 +245,14 @@ def test_results_are_independent_of_threads():
 
 def test_invalid_exchanges_are_refused():
     model = MODELS["cantilever"]
-    with pytest.raises(ValueError, match="tetrahedra of a term without a capacity stay"):
+    with pytest.raises(
+        ValueError, match="tetrahedra cannot be replaced: their term was created without a capacity"
+    ):
         changing(model).refresh(0, model.terms[0])
-    with pytest.raises(ValueError, match="springs of 2 vertices can be exchanged for others of their kind"):
+    with pytest.raises(
+        ValueError, match="springs of 2 vertices can only be replaced by stencils of the same kind"
+    ):
         changing(model).refresh(1, model.terms[0])
     beyond = replace(springs(model, 1), vertices=np.array([[0, model.vertices]], np.int32))
-    with pytest.raises(ValueError, match=f"there are vertices 0 to {model.vertices - 1}"):
+    with pytest.raises(ValueError, match=f"must lie between 0 and {model.vertices - 1}"):
         changing(model).refresh(1, beyond)

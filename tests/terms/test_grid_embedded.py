@@ -155,5 +155,5 @@ def test_zeta_one_equals_xpbd():
 
 
 def test_methods_without_grid_support_are_refused():
-    with pytest.raises(ValueError, match=r"gpbd cannot treat tetrahedra that a grid carries.*bpxpbd"):
+    with pytest.raises(ValueError, match=r"gpbd does not support tetrahedra in grid contact.*bpxpbd"):
         supple.GPBD().begin(step_of(MATERIALS["corotated"]))

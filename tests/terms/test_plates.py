@@ -97,7 +97,7 @@ def test_rest_angles():
 
 def test_isometric_bending_is_for_flat_sheets():
     points, triangles = bent()
-    with pytest.raises(ValueError, match=r"flat at rest.*take HingeBending"):
+    with pytest.raises(ValueError, match=r"flat at rest.*use HingeBending"):
         bending_terms(IsometricBending(1.0), points, triangles, points)
 
 

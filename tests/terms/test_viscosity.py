@@ -201,7 +201,7 @@ def test_bad_input_is_refused(make, sentence):
 
 def test_pbd_refuses_viscosity():
     scene, *_ = oscillator(supple.Rayleigh(0.1))
-    with pytest.raises(ValueError, match="pbd has no viscosity"):
+    with pytest.raises(ValueError, match="pbd does not support viscosity"):
         list(supple.simulate(scene, solver="pbd", frames=1, max_iterations=2))
 
 

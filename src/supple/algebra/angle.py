@@ -4,7 +4,7 @@ import math
 
 from supple.kernels import device_function, rounding, where
 
-TINY = 1e-36
+MIN_DENOMINATOR = 1e-36
 """Offset that avoids 0/0, far below the resolution of single precision for lengths that occur."""
 
 
@@ -50,8 +50,8 @@ def _small_arctangent(t):
 @device_function
 def angle_of(y, x):
     """atan2(y, x) in [-π, π], 0 if both vanish. Computed as four times the arctangent of a quarter angle."""
-    size = 1.0 / (max(abs(x), abs(y)) + TINY)
+    size = 1.0 / (max(abs(x), abs(y)) + MIN_DENOMINATOR)
     x, y = size * x, size * y
-    half = y / (math.sqrt(x * x + y * y) + abs(x) + TINY)
+    half = y / (math.sqrt(x * x + y * y) + abs(x) + MIN_DENOMINATOR)
     near = 4.0 * _small_arctangent(half / (1.0 + math.sqrt(1.0 + half * half)))
     return where(x < 0.0, where(y < 0.0, -math.pi - near, math.pi - near), near)

@@ -9,7 +9,7 @@ from supple.algebra.isotropic_functions import Cubic, matrix_of
 from supple.algebra.matrix3 import cofactor, contract, det, matmul, solve_spd, transpose
 from supple.kernels import PackType, all_lanes, device_function, overload_by_type, rounding, where
 
-DEGENERATE = 4.0
+UNIQUE_ROTATION_THRESHOLD = 4.0
 """Threshold of (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) over |F|³, in units of √ε, below which R is treated as not unique. I₁,
 II and J determine R only up to an error of ε over the square of this ratio."""
 
@@ -95,7 +95,7 @@ def _largest_stretch_squared(I1, II, J):
 @device_function
 def _degenerate(I1, t):
     """Threshold of 2 (σ₁+σ₂)(σ₂+σ₃)(σ₃+σ₁) below which R is treated as not unique."""
-    return DEGENERATE * math.sqrt(rounding(I1)) * t * I1 + 1e-30
+    return UNIQUE_ROTATION_THRESHOLD * math.sqrt(rounding(I1)) * t * I1 + 1e-30
 
 
 @device_function

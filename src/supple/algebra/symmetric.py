@@ -118,7 +118,7 @@ def add_outer6(H, s, t):
 
 
 @device_function
-def along_and_across(s, n, t):
+def axial_and_isotropic(s, n, t):
     """s n nᵀ + t I as xx yy zz xy xz yz."""
     return (
         s * n[0] * n[0] + t,
@@ -137,7 +137,7 @@ def symmetric_part(A):
 
 
 @device_function
-def full(m):
+def symmetric_matrix(m):
     """3×3 matrix of a symmetric one stored as xx yy zz xy xz yz."""
     return (m[0], m[3], m[4], m[3], m[1], m[5], m[4], m[5], m[2])
 
@@ -149,7 +149,7 @@ def dot6(a, b):
 
 
 @device_function
-def along6(a, t, b):
+def axpy6(a, t, b):
     """a + t b for six-vectors."""
     return (
         a[0] + t * b[0],
@@ -175,7 +175,7 @@ def select6(condition, a, b):
 
 
 @device_function
-def lifted6(H, part):
+def add_trace_multiple6(H, part):
     """H + e I with e = part · tr H, for a lower triangle of 21 entries."""
     e = part * (H[0] + H[2] + H[5] + H[9] + H[14] + H[20]) + 1e-30
     return (

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
+from supple.collision.broad_phase.hash_grid import ITEM_SIZE, thread_range
 from supple.kernels import (
     Runner,
     atomic_add,
@@ -248,11 +248,11 @@ def _sink(numbers, begin, count, top):
 def sort_into_rows(team, starts, rows, ordered):
     """Sort pairs into CSR rows: prefix sum, scatter and sort in `PREFIX_SUM_PHASES` + 3 phases."""
     prefix_sum(team, 0, starts)
-    pairs = -(-len(ordered) // BLOCK)
+    pairs = -(-len(ordered) // ITEM_SIZE)
     parallel_for(team, PREFIX_SUM_PHASES, 0, pairs, rows)
     parallel_for(
         team, PREFIX_SUM_PHASES + 1, 0, pairs, RankRows(rows.start, rows.first, rows.second, ordered)
     )
     parallel_for(
-        team, PREFIX_SUM_PHASES + 2, 0, -(-(len(rows.start) - 1) // BLOCK), SortRows(rows.start, ordered)
+        team, PREFIX_SUM_PHASES + 2, 0, -(-(len(rows.start) - 1) // ITEM_SIZE), SortRows(rows.start, ordered)
     )

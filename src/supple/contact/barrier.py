@@ -343,9 +343,9 @@ class BarrierContact(IntersectionFreeTerm):
 def intersection_message(sentences: list[str]) -> str:
     """Error message for initial intersections."""
     return (
-        "contact = 'barrier' must begin where nothing intersects or touches, but "
-        f"{'; '.join(sentences)}. Move the bodies apart, have them pushed apart with "
-        "separate_initial = true, or take contact = 'weak'."
+        "contact = 'barrier' needs a start without intersections or touching surfaces, but "
+        f"{'; '.join(sentences)}. Move the bodies apart, set separate_initial = true, or use contact = "
+        "'weak'."
     )
 
 

@@ -148,9 +148,9 @@ def start_notes(
         gap = pairs.distance[between].min(initial=np.inf)
         if gap < thickness[one, other]:
             sentences.append(
-                f"{names[one]!r} and {names[other]!r} start {gap:.2g} m apart, nearer than "
-                f"{thickness[one, other]:.2g} m, the thickness of their contact: the barrier pushes them "
-                f"apart with up to {stored[between].sum():.2g} J; a larger gap or a smaller thickness avoids "
-                "that"
+                f"{names[one]!r} and {names[other]!r} start {gap:.2g} m apart, which is less than the "
+                f"thickness of their contact, {thickness[one, other]:.2g} m: the barrier pushes them "
+                f"apart with up to {stored[between].sum():.2g} J; use a larger gap or a smaller thickness "
+                "to avoid this"
             )
     return sentences

@@ -125,17 +125,17 @@ class FaceContact(DynamicTerm):
             x: (n, 3) positions [m].
             start: Positions (n, 3) [m] and shapes at the start of the step; None for zero slip.
         """
-        w, deepest, which = points.weights, points.deepest, points.shape
+        w, deepest, shape_ids = points.weights, points.deepest, points.shape
         points_on_faces = self._interpolate(points, deepest, x)
-        d, n = distances_of(shapes, which, points_on_faces)
+        d, n = distances_of(shapes, shape_ids, points_on_faces)
         moved = self._interpolate(points, w, x - model.rest)
         o = -moved
         if start is not None:
             start_points = self._interpolate(points, w, start[0])
-            o += self._interpolate(points, w, x) - advect_points(shapes, which, start_points)
+            o += self._interpolate(points, w, x) - advect_points(shapes, shape_ids, start_points)
             side = sides_of(points, start[0], self.triangles, start[1])
             d, n = _correct_sides(
-                shapes, which, points_on_faces, d, n, rotate_directions(shapes, which, side)
+                shapes, shape_ids, points_on_faces, d, n, rotate_directions(shapes, shape_ids, side)
             )
         o -= (n * o).sum(axis=1)[:, None] * n
         numbers = np.empty((len(d), NUMBERS))
@@ -207,7 +207,7 @@ def _softness(term: PenaltyContacts, vertices: np.ndarray, stiffness: np.ndarray
 
 def _correct_sides(
     shapes: Shapes,
-    which: np.ndarray,
+    shape_ids: np.ndarray,
     points_on_faces: np.ndarray,
     d: np.ndarray,
     n: np.ndarray,
@@ -215,11 +215,11 @@ def _correct_sides(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Correct distances and normals of points closer to another side of an obstacle.
 
-    Deep points get the distance and normal of the side at the start of the step.
+    Deep points receive the distance and normal of the side on which they started the step.
 
     Args:
         shapes: Obstacle shapes.
-        which: (m,) shape of each point.
+        shape_ids: (m,) shape of each point.
         points_on_faces: (m, 3) points [m].
         d: (m,) distances [m].
         n: (m, 3) normals.
@@ -229,16 +229,16 @@ def _correct_sides(
         Distances (m,) [m] and normals (m, 3).
     """
     past = np.flatnonzero((d < 0) & ((n * side).sum(axis=1) < MIN_NORMAL_COSINE))
-    closest = exit_points(shapes, which[past], points_on_faces[past], side[past])
-    normal = distances_of(shapes, which[past], closest)[1]
+    closest = exit_points(shapes, shape_ids[past], points_on_faces[past], side[past])
+    normal = distances_of(shapes, shape_ids[past], closest)[1]
     d, n = d.copy(), n.copy()
     d[past], n[past] = ((points_on_faces[past] - closest) * normal).sum(axis=1), normal
     return d, n
 
 
-def _sums(forces: np.ndarray, which: np.ndarray, count: int) -> np.ndarray:
+def _sums(forces: np.ndarray, shape_ids: np.ndarray, count: int) -> np.ndarray:
     """Sums (count, 3) of forces (m, 3) [N] by index."""
-    return np.stack([np.bincount(which, axis, count) for axis in forces.T], axis=1)
+    return np.stack([np.bincount(shape_ids, axis, count) for axis in forces.T], axis=1)
 
 
 def with_face_contact(model: Model, small: np.ndarray, edge: float) -> Model:

@@ -25,7 +25,7 @@ class ThicknessEffect(NamedTuple):
 def thickness_effect(
     problem: Problem, force: np.ndarray, gap: np.ndarray, approach: np.ndarray
 ) -> ThicknessEffect:
-    """Compute the effect of the thickness on contact forces.
+    """Estimate the shares of the contact force due to open gaps and to approach (docs/design/barrier.md).
 
     Args:
         problem: Problem at the end of a solve.

@@ -36,7 +36,7 @@ from supple.kernels import compilation
 from supple.meshes.measures import area_vectors
 from supple.model.model import Model, Step
 from supple.problem import Problem
-from supple.problem.history_variables import ACCELERATION, EARLIER
+from supple.problem.history_variables import ACCELERATION, PREVIOUS_STEP
 from supple.scene import Body
 from supple.solve.call_options import BackendOptions, resolve_backend, takes_options
 from supple.support.arguments import MAX_MAGNITUDE, check_vectors, comma_list, format_value, suggest_name
@@ -316,7 +316,7 @@ class Gradient:
                 "initial_positions and initial_velocities need a frame of a motion; this is the "
                 "gradient of an equilibrium."
             )
-        if self._step is not None and self._step.history.keys() & {ACCELERATION, EARLIER}:
+        if self._step is not None and self._step.history.keys() & {ACCELERATION, PREVIOUS_STEP}:
             raise ValueError(
                 "Derivatives with respect to the start of a step need integrator='backward_euler'."
             )

@@ -124,9 +124,9 @@ def embed_elements(
     ids = points.corners[corners].reshape(len(corners), -1)
     parts = (points.weights[corners][..., None] * term.gradients[:, :, None]).reshape(*ids.shape, 3)
     nodes, gradients = _merge_nodes(ids, parts)
-    carriage = NodeInterpolation(corners, term.gradients, points.corners, points.weights)
+    interpolation = NodeInterpolation(corners, term.gradients, points.corners, points.weights)
     return EmbeddedElasticity(
-        nodes, gradients, term.volume, material, term.deformations(displacements), carriage
+        nodes, gradients, term.volume, material, term.deformations(displacements), interpolation
     )
 
 

@@ -85,14 +85,14 @@ def interpolate(points: np.ndarray, spacing: float) -> Interpolation:
     size = cells.max(axis=0) - low + 2
     if float(np.prod(size.astype(float))) > MAX_CELLS:
         raise ValueError(
-            f"bodies are spread over {' x '.join(f'{s:.3g}' for s in size)} cells of the grid, which are too "
-            f"many to number; its spacing, {spacing:g} m, must be larger"
+            f"the bodies span {' x '.join(f'{s:.3g}' for s in size)} cells of the grid, which are too "
+            f"many to number; use a larger spacing than {spacing:g} m"
         )
     around = cells[:, None] + _CORNERS
     keys = np.ravel_multi_index(tuple(np.moveaxis(around - low, 2, 0)), tuple(size))
     numbers, corners = np.unique(keys, return_inverse=True)
     nodes = np.stack(np.unravel_index(numbers, tuple(size)), axis=1) + low
-    w, slope = _tents(t)
+    w, slope = _linear_weights(t)
     weights = w[..., 0] * w[..., 1] * w[..., 2]
     gradients = np.stack(
         [
@@ -107,8 +107,12 @@ def interpolate(points: np.ndarray, spacing: float) -> Interpolation:
     return Interpolation(positions, corners.reshape(-1, 8), weights, gradients / spacing, offsets)
 
 
-def _tents(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (n, 8, 3) along each axis and their slopes per cell, at points t (n, 3) in their cells."""
+def _linear_weights(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One-dimensional hat functions of the eight corners along each axis, and their derivatives (n, 8, 3).
+
+    Args:
+        t: (n, 3) cell coordinates from 0 to 1.
+    """
     is_upper = _CORNERS == 1
     return np.where(is_upper, t[:, None], 1 - t[:, None]), np.broadcast_to(
         np.where(is_upper, 1.0, -1.0), (len(t), 8, 3)

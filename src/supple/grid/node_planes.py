@@ -19,7 +19,7 @@ from supple.grid.interpolation import Interpolation
 
 
 class NodePlanes(Contacts):
-    """Contact planes of grid nodes in one step, fixed to the result `node_planes` of `planes_of_nodes`."""
+    """Contact planes of the grid nodes in one step, which stay those of `planes_of_nodes`."""
 
     def __init__(self, shapes: Shapes, node_planes: tuple[np.ndarray, ...], *parts: Any) -> None:
         super().__init__(*parts)
@@ -48,7 +48,7 @@ class NodePlanes(Contacts):
         self.detect()
 
     def _detect(self, free: np.ndarray) -> None:
-        self.device.on_records(*self.clamp())
+        self.device.apply_to_vectors(*self.clamp())
 
 
 def shapes_after(obstacles: Obstacles, begin: float, end: float) -> Shapes:

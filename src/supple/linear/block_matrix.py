@@ -30,7 +30,7 @@ from supple.kernels import (
 )
 
 
-class Threes(NamedTuple):
+class Blocks3x3(NamedTuple):
     """Block-sparse matrix of 3×3 blocks.
 
     Attributes:
@@ -44,7 +44,7 @@ class Threes(NamedTuple):
     blocks: Any
 
 
-class Sixes(NamedTuple):
+class Blocks6x6(NamedTuple):
     """Block-sparse matrix of 6×6 blocks (b, 36)."""
 
     indptr: Any
@@ -52,7 +52,7 @@ class Sixes(NamedTuple):
     blocks: Any
 
 
-class Ones(NamedTuple):
+class ScalarEntries(NamedTuple):
     """Sparse matrix of scalars (b,), applied to three right-hand sides at once."""
 
     indptr: Any
@@ -80,25 +80,25 @@ def reduce_row(A, at, v):
     """Reduce a pack over the cooperating threads of a row."""
 
 
-@vector_at.of(Ones)
-@vector_at.of(Threes)
+@vector_at.of(ScalarEntries)
+@vector_at.of(Blocks3x3)
 def _four(A, x, row):
     return vector_of_four(x, row)
 
 
-@vector_at.of(Sixes)
+@vector_at.of(Blocks6x6)
 def _eight(A, x, row):
     return vector_of_eight(x, row)
 
 
-@reduce_row.of(Ones)
-@reduce_row.of(Threes)
+@reduce_row.of(ScalarEntries)
+@reduce_row.of(Blocks3x3)
 def _sum_three(A, at, v):
     a, b, c = three_numbers(v)
     return pack_of_three(row_sum(at, a), row_sum(at, b), row_sum(at, c))
 
 
-@reduce_row.of(Sixes)
+@reduce_row.of(Blocks6x6)
 def _sum_six(A, at, v):
     a, b, c, d, e, f = six_numbers(v)
     return pack_of_six(
@@ -106,7 +106,7 @@ def _sum_six(A, at, v):
     )
 
 
-@product.of(Threes)
+@product.of(Blocks3x3)
 def _times_threes(A, at, x):
     indices, blocks = A.indices, A.blocks
     first, last, step = row_range(A.indptr, at)
@@ -119,7 +119,7 @@ def _times_threes(A, at, x):
     return pack_of_three(row_sum(at, three_sum(p)), row_sum(at, three_sum(q)), row_sum(at, three_sum(r)))
 
 
-@product.of(Sixes)
+@product.of(Blocks6x6)
 def _times_sixes(A, at, x):
     indices, blocks = A.indices, A.blocks
     first, last, step = row_range(A.indptr, at)
@@ -142,7 +142,7 @@ def _times_sixes(A, at, x):
     )
 
 
-@product.of(Ones)
+@product.of(ScalarEntries)
 def _times_ones(A, at, x):
     indices, blocks = A.indices, A.blocks
     first, last, step = row_range(A.indptr, at)
@@ -161,14 +161,14 @@ def _times_three(D, row, a, b, c):
     )
 
 
-@apply_inverse.of(Threes)
+@apply_inverse.of(Blocks3x3)
 def _apply_inverse_three(A, inverse, row, v):
     a, b, c = three_numbers(v)
     a, b, c = _times_three(inverse, row, a, b, c)
     return pack_of_three(a, b, c)
 
 
-@apply_inverse.of(Sixes)
+@apply_inverse.of(Blocks6x6)
 def _apply_inverse_six(A, inverse, row, v):
     i = 36 * row
     return pack_of_six(
@@ -181,7 +181,7 @@ def _apply_inverse_six(A, inverse, row, v):
     )
 
 
-@apply_inverse.of(Ones)
+@apply_inverse.of(ScalarEntries)
 def _apply_inverse_one(A, inverse, row, v):
     return number_at(inverse, row) * v
 
@@ -191,13 +191,13 @@ def squared(A, v):
     """|v|² of a pack."""
 
 
-@squared.of(Ones)
-@squared.of(Threes)
+@squared.of(ScalarEntries)
+@squared.of(Blocks3x3)
 def _squared_three(A, v):
     return three_sum(v * v)
 
 
-@squared.of(Sixes)
+@squared.of(Blocks6x6)
 def _squared_six(A, v):
     return six_sum(v * v)
 

@@ -88,7 +88,7 @@ class FollowerSystem:
         return FollowerSolution(x, done)
 
     def _preconditioner(self) -> Preconditioner:
-        """That of H; with a shift beside free rigid motions."""
+        """Preconditioner of H, or of H with a diagonal shift if there are free rigid motions."""
         assembly = self._assembly
         for kind in ("exact", "projected", "bound"):
             try:
@@ -129,7 +129,7 @@ def load_stiffness(assembly: Assembly) -> bsr_matrix:
 
 
 def _unconstrained_projector(assembly: Assembly) -> bsr_matrix | None:
-    """The projection (3 f, 3 f) onto directions that are not constrained; None if there are no others."""
+    """Projection (3 f, 3 f) onto the unconstrained directions; None if no direction is constrained."""
     model, free = assembly.problem.model, assembly.free
     if model.constraint_projection is None:
         return None
@@ -151,7 +151,7 @@ def gmres(
         iterations: Iteration limit.
 
     Returns:
-        x, the number of iterations, and what is left, |M (b - T x)| / |M b|.
+        x, the number of iterations, and the remaining residual |M (b - T x)| / |M b|.
     """
     x, r = np.zeros_like(b), M(b)
     first = size = _norm(r)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import bsr_matrix
 
-from supple.linear.block_matrix import Threes
+from supple.linear.block_matrix import Blocks3x3
 from supple.linear.multilevel.preconditioner import Multilevel, NotPositive, Preconditioner
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def gas_stiffness(assembly: Assembly) -> tuple[np.ndarray, np.ndarray]:
     return gradients, np.array([k for _, k in chambers])
 
 
-SHIFT = 1e-5
+DIAGONAL_SHIFT = 1e-5
 """Diagonal shift of the preconditioner, relative to the stiffness of each vertex. Without it, rounding of the
 rigid motions of free bodies in single precision makes the preconditioner indefinite."""
 
@@ -107,7 +107,7 @@ class GasSystem:
     """
 
     def __init__(
-        self, assembly: Assembly, matrix: Threes, without: Callable[[np.ndarray], np.ndarray] = lambda v: v
+        self, assembly: Assembly, matrix: Blocks3x3, without: Callable[[np.ndarray], np.ndarray] = lambda v: v
     ) -> None:
         """Assemble the system.
 
@@ -165,13 +165,13 @@ class GasSystem:
         raise NotPositive
 
 
-def shift_matrix(assembly: Assembly, kind: str) -> Threes:
+def shift_matrix(assembly: Assembly, kind: str) -> Blocks3x3:
     """Assemble a Hessian variant with shifted diagonal blocks."""
     matrix = assembly.matrix(kind)
     device, diagonal = assembly.problem.device, assembly.pattern.diagonal
     device.download(matrix.blocks)
     own = matrix.blocks[diagonal]
-    shift = SHIFT * np.trace(own, axis1=1, axis2=2)
+    shift = DIAGONAL_SHIFT * np.trace(own, axis1=1, axis2=2)
     matrix.blocks[diagonal] = own + shift[:, None, None] * np.eye(3)
     device.upload(matrix.blocks)
     return matrix

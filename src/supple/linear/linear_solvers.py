@@ -21,7 +21,7 @@ from scipy.sparse.linalg import bicgstab, splu
 
 from supple.linear.assembly.hessian import Assembly
 from supple.linear.block_jacobi_cg import conjugate_gradients, inverse_diagonal
-from supple.linear.block_matrix import Threes
+from supple.linear.block_matrix import Blocks3x3
 from supple.linear.gas_system import GasSystem, gas_stiffness
 from supple.linear.multilevel.preconditioner import Multilevel, NotPositive, as_records
 from supple.linear.multilevel_cg import solve
@@ -34,7 +34,7 @@ class LinearSolver(Protocol):
     def name(self) -> str:
         """Display name of the solver."""
 
-    def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve(self, H: Blocks3x3, b: np.ndarray, accuracy: float) -> np.ndarray:
         """Solve H x = b up to |H x - b| ≤ accuracy |b|, in a norm chosen by the solver.
 
         Args:
@@ -56,7 +56,7 @@ class HostSolver(ABC):
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
 
-    def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve(self, H: Blocks3x3, b: np.ndarray, accuracy: float) -> np.ndarray:
         matrix = self._assembly.to_host(H)
         self._assembly.problem.device.download(b)
         if not np.isfinite(matrix.data).all():  # libraries may crash otherwise
@@ -77,7 +77,7 @@ def _pardiso_prototype() -> Any:
 
 
 def _pardiso() -> Any:
-    """Create a Pardiso solver by a copy of the prototype."""
+    """Return a new Pardiso solver: a copy of the prototype, whose construction is slow."""
     solver = copy(_pardiso_prototype())
     solver.pt, solver.iparm = solver.pt.copy(), solver.iparm.copy()
     return solver
@@ -114,7 +114,7 @@ class MultilevelGradients:
         self._assembly, self._patience, self.slow = assembly, patience, False
         self._hierarchy = assembly.problem.get_shared("multilevel", lambda: Multilevel(assembly))
 
-    def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve(self, H: Blocks3x3, b: np.ndarray, accuracy: float) -> np.ndarray:
         M = self._hierarchy.at(H, self._assembly.positions)
         solution, _ = solve(H, b, M, accuracy, 0.0, self._patience)
         if solution.negative is not None:
@@ -239,7 +239,7 @@ ITERATIVE_SOLVERS: dict[str, Callable[[Assembly, int], LinearSolver]] = {
 WOODBURY_TOLERANCE = 1e-4
 """Relative accuracy of the solutions combined in the Woodbury formula for sealed gas."""
 
-PATIENCE = 500
+FACTORIZATION_ITERATIONS = 500
 """Number of multilevel conjugate gradient iterations with about the cost of a factorization."""
 
 PARDISO_LIMIT, SUPERLU_LIMIT = 150_000, 30_000
@@ -251,14 +251,14 @@ class Automatic:
     solver."""
 
     def __init__(self, assembly: Assembly) -> None:
-        self._assembly, self._first = assembly, MultilevelGradients(assembly, PATIENCE)
+        self._assembly, self._first = assembly, MultilevelGradients(assembly, FACTORIZATION_ITERATIONS)
         self._other: LinearSolver | None = None
 
     @property
     def name(self) -> str:
         return self._first.name + (f", then {self._other.name}" if self._other else "")
 
-    def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve(self, H: Blocks3x3, b: np.ndarray, accuracy: float) -> np.ndarray:
         if self._other is None:
             x = self._first.solve(H, b, accuracy)
             if not self._first.slow:
@@ -283,7 +283,7 @@ class GasGradients:
     def __init__(self, assembly: Assembly, patience: int = 5000) -> None:
         self._assembly, self._patience = assembly, patience
 
-    def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve(self, H: Blocks3x3, b: np.ndarray, accuracy: float) -> np.ndarray:
         self._assembly.problem.device.download(b)
         system = GasSystem(self._assembly, H)
         result = system.solve(b[:, :3].ravel(), accuracy, 0.0, self._patience, in_energy_norm=False)
@@ -303,7 +303,7 @@ class WithGas:
     def name(self) -> str:
         return f"{self._solver.name} with gas"
 
-    def solve(self, H: Threes, b: np.ndarray, accuracy: float) -> np.ndarray:
+    def solve(self, H: Blocks3x3, b: np.ndarray, accuracy: float) -> np.ndarray:
         assembly, accuracy = self._assembly, min(accuracy, WOODBURY_TOLERANCE)
         G, K = gas_stiffness(assembly)
         y, *Z = (self._solver.solve(H, r, accuracy)[:, :3].ravel() for r in (b, *map(as_records, G)))
@@ -382,8 +382,8 @@ def dense_qr(H: bsr_matrix, b: np.ndarray) -> np.ndarray:
     """Solve H x = b by H = Q R."""
     if len(b) > LARGEST_QR:
         raise ValueError(
-            f"linear_solver='qr' is for up to {LARGEST_QR:,} unknowns, and there are {len(b):,}; "
-            "'direct' finds the same solution of larger systems"
+            f"linear_solver='qr' supports up to {LARGEST_QR:,} unknowns, got {len(b):,}; use 'direct' for "
+            "larger systems"
         )
     Q, R = qr(H.toarray(), mode="economic")
     return solve_triangular(R, Q.T @ b)

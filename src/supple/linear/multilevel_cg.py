@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import bsr_matrix
 
-from supple.linear.block_matrix import Threes
+from supple.linear.block_matrix import Blocks3x3
 from supple.linear.multilevel.preconditioner import Preconditioner, as_matrix, as_records
 from supple.linear.multilevel_cg_kernels import (
     Coefficients,
@@ -75,7 +75,7 @@ def pcg(
 
 
 def solve(
-    H: Threes, b: np.ndarray, M: Preconditioner, eta: float, floor: float, max_iterations: int
+    H: Blocks3x3, b: np.ndarray, M: Preconditioner, eta: float, floor: float, max_iterations: int
 ) -> tuple[Solution, float]:
     """Solve H x = b like `pcg`, with H and padded vectors b (f, 4) in device memory; also returns b·x."""
     device, vectors = M.device, M.vectors
@@ -90,7 +90,7 @@ def solve(
     return Solution(M.moves(vectors.x), outcome.iterations, negative, outcome.coefficients), outcome.gain
 
 
-def curvature_along(H: Threes, p: np.ndarray, M: Preconditioner) -> float:
+def curvature_along(H: Blocks3x3, p: np.ndarray, M: Preconditioner) -> float:
     """Curvature p·Hp / |p|² [N/m] along padded vectors p (f, 4)."""
     scalars = np.zeros((1, 4))
     M.device.run(measure_curvature, 3, H, p, M.vectors.q, M.vectors.parts, scalars)
@@ -98,7 +98,7 @@ def curvature_along(H: Threes, p: np.ndarray, M: Preconditioner) -> float:
     return float(scalars[0, 1] / max(scalars[0, 2], 1e-300))
 
 
-def host_product(H: Threes, p: np.ndarray, M: Preconditioner) -> np.ndarray:
+def host_product(H: Blocks3x3, p: np.ndarray, M: Preconditioner) -> np.ndarray:
     """Compute H p (f, 3) for padded vectors p (f, 4) on the device and download it."""
     curvature_along(H, p, M)
     M.device.download(M.vectors.q)
@@ -123,7 +123,7 @@ eta; at least three out of four bodies satisfy it in any case."""
 
 
 def solve_per_body(
-    H: Threes,
+    H: Blocks3x3,
     b: np.ndarray,
     M: Preconditioner,
     eta: float,

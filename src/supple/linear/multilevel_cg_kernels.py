@@ -88,7 +88,7 @@ def iterate(
 
     Args:
         device: Device that runs the kernels.
-        A: Matrix of one of the block types of `block_rows`.
+        A: Block matrix, one of the types in `block_matrix`.
         cycle: V-cycle of the preconditioner M.
         vectors: Work vectors; r holds the right-hand side, x receives the solution.
         eta: Relative tolerance of √(r·Mr).
@@ -278,9 +278,10 @@ def _turn(work, row):
 
 
 @kernel
-def _iterate(team, A, cycle, vectors, scalars, target, most, phases):
-    """Run iterations begun to most - 1; stop at the target or if p·Ap is not positive. Iteration 0 only sets
-    p = M r.
+def _iterate(team, A, cycle, vectors, scalars, target, max_count, phases):
+    """Run iterations begun to max_count - 1; stop at the target or if p·Ap is not positive.
+
+    Iteration 0 only sets p = M r.
 
     figures[i] holds p·Ap, r·z and r·r of iteration i, and a flag for completion. Each iteration has its own
     row, so a lagging thread never reads values of a later iteration.
@@ -289,7 +290,7 @@ def _iterate(team, A, cycle, vectors, scalars, target, most, phases):
     z, rows, phase = fine.x, len(p), 0
     first, _, _ = chebyshev_start(cycle.radius[0])
     reference = target.reference
-    for i in range(target.begun, most):
+    for i in range(target.begun, max_count):
         alpha = beta = 0.0
         if i > 0:
             parallel_for_shared_rows(team, phase, 0, rows, Multiply(A, p, q))

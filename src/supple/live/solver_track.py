@@ -258,7 +258,7 @@ class Track:
         assert self._run is not None
         if not np.isfinite(self._problem.positions).all():
             raise DivergedError(f"{self.solver.name} diverged: positions became infinite.")
-        if not balance.finite and not self._run.recovers:
+        if not balance.finite and not self._run.recovers_from_inversion:
             raise DivergedError(f"{self.solver.name} failed: forces became infinite, {self._cause}.")
 
     @property

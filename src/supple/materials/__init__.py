@@ -12,9 +12,9 @@ from supple.materials.log_neo_hookean import LogNeoHookean
 from supple.materials.material import (
     Material,
     bound_coefficients,
-    confinement,
     constraint_pair,
     hessian_bound,
+    inverse_square_safe_radius,
     psi,
     shear_modulus,
     step_limit,
@@ -113,14 +113,18 @@ def register_material(name: str, kind: type[Material]) -> None:
         ValueError: The name is not an identifier, or belongs to another material.
     """
     if not (isinstance(kind, type) and issubclass(kind, Material)):
-        raise TypeError(f"a material is a subclass of supple.materials.Material, got {format_value(kind)}")
+        raise TypeError(
+            f"a material must be a subclass of supple.materials.Material, got {format_value(kind)}"
+        )
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(
             f"a material's name must be a plain word such as 'corotated', got {format_value(name)}"
         )
     known = MATERIALS | MEMBRANES
     if known.get(name, kind) is not kind:
-        raise ValueError(f"there is already a material {name!r}, {known[name].__name__}; names must differ")
+        raise ValueError(
+            f"the name {name!r} belongs to the material {known[name].__name__}; choose another name"
+        )
     (MEMBRANES if kind.thin else MATERIALS)[name] = kind
 
 
@@ -164,9 +168,9 @@ __all__ = [
     "WovenStVK",
     "Yeoh",
     "bound_coefficients",
-    "confinement",
     "constraint_pair",
     "hessian_bound",
+    "inverse_square_safe_radius",
     "preset",
     "presets",
     "prestrained",

@@ -13,7 +13,13 @@ from supple.algebra.matrix3 import (
     matvec,
 )
 from supple.materials.isotropic import Isotropic, stress_coefficients
-from supple.materials.material import bound_coefficients, confinement, psi, step_limit, stress_differential
+from supple.materials.material import (
+    bound_coefficients,
+    inverse_square_safe_radius,
+    psi,
+    step_limit,
+    stress_differential,
+)
 
 
 class LogNeoHookean(Isotropic):
@@ -67,8 +73,8 @@ def _bound_coefficients(material, F):
     return material.mu, abs(curvature)
 
 
-@confinement.of(LogNeoHookean)
-def _confinement(material, F, g):
+@inverse_square_safe_radius.of(LogNeoHookean)
+def _inverse_square_safe_radius(material, F, g):
     """J keeps at least a tenth of its value over r = 0.9 J / |cof F g|."""
     slope, margin = matvec(cofactor(F), g), 0.9 * det(F)
     return dot(slope, slope) / (margin * margin)

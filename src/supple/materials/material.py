@@ -257,7 +257,7 @@ class Material(tuple):
         """
         return {}
 
-    def flowed(self) -> np.ndarray | None:
+    def plastic_strains(self) -> np.ndarray | None:
         """Return the equivalent plastic strain of the elements.
 
         Returns:
@@ -423,7 +423,7 @@ def _hessian_bound(material, F, g, h):
 
 @generic
 def vertex_response(material, F, g):
-    """(P g, A(g, g), `confinement`) in one call, for materials with a dedicated bound for a single vertex.
+    """Response to one vertex in one call, for materials with a dedicated bound for a single vertex.
 
     Args:
         material: Material with uniform parameters.
@@ -431,7 +431,7 @@ def vertex_response(material, F, g):
         g: Shape gradient of the vertex [1/m], (3,).
 
     Returns:
-        Traction P g [N/m³], block A(g, g) [Pa/m²] and `confinement` [1/m²].
+        Traction P g [N/m³], block A(g, g) [Pa/m²] and `inverse_square_safe_radius` [1/m²].
     """
 
 
@@ -493,7 +493,7 @@ def constraint_pair(material, F):
 
 
 @generic
-def confinement(material, F, g):
+def inverse_square_safe_radius(material, F, g):
     """q = 1/r² [1/m²] of a radius r within which any vertex step keeps ψ(F + step gᵀ) finite.
 
     Steps within r need no `step_limit`. It is used for materials with a `barrier`; without an implementation,
@@ -509,6 +509,6 @@ def confinement(material, F, g):
     """
 
 
-@confinement.of(Material)
-def _confinement(material, F, g):
+@inverse_square_safe_radius.of(Material)
+def _inverse_square_safe_radius(material, F, g):
     return 0.0 * F[0] + 1e30

@@ -53,14 +53,14 @@ def _of_gradient(cls: Any, one: Any) -> list[str]:
     P = _values(stress, one, rest)
     C = np.array([_values(change, one, rest, _flat(unit)) for unit in np.eye(9)])
     if not (np.isfinite(P).all() and np.isfinite(C).all()):
-        return ["its energy density has no derivatives at rest, F = I; |F - I| or √(I1 - 3) are such"]
+        return ["its energy density has no derivatives at rest, F = I, as for example |F - I| or √(I1 - 3)"]
     strain = _symmetric_part(C)
     problems = _at_rest(cls, one, np.abs(P).max(), strain)
     scale = np.abs(C).max()
     if _changes(lambda F, Q: Q @ F, psi, one, scale):
-        problems.append("its energy density changes when the body turns as a whole: psi(Q F) is not psi(F)")
+        problems.append("its energy density is not invariant under rotations: psi(Q F) differs from psi(F)")
     if cls.isotropic and _changes(lambda F, Q: F @ Q, psi, one, scale):
-        problems.append("it says that it is isotropic, and is not the same in all directions")
+        problems.append("it is declared isotropic, but psi(F Q) differs from psi(F); set isotropic = False")
     return problems
 
 
@@ -79,7 +79,10 @@ def _of_stretches(cls: Any, one: Any) -> list[str]:
     orders = [uneven, uneven[::-1], (uneven[1], uneven[2], uneven[0])]
     energies = np.array([_values(psi, one, order)[0] for order in orders])
     if not np.ptp(energies) <= TOLERANCE * np.abs(A).max():
-        problems.append("its energy density is not symmetric: it changes when two stretches are exchanged")
+        problems.append(
+            "its energy density is not a symmetric function of the stretches: it changes when two of "
+            "them are exchanged"
+        )
     return problems
 
 
@@ -96,17 +99,18 @@ def _at_rest(cls: Any, one: Any, stress: float, strain: np.ndarray) -> list[str]
     scale = np.abs(strain).max()
     if cls.relaxed and stress > TOLERANCE * scale:
         problems.append(
-            f"it is not free of stress at rest: there are {stress:.3g} Pa; bodies would not keep their shape"
+            f"it is not free of stress at rest: the stress is {stress:.3g} Pa, so bodies would not keep "
+            "their shape"
         )
     if cls.relaxed and np.linalg.eigvalsh(strain)[0] < TOLERANCE * scale:
-        problems.append("it is not stable at rest: some small strain costs no energy, or less than none")
+        problems.append("it is not stable at rest: the energy of some small strain is zero or negative")
     if cls.isotropic and {"young", "poisson"} <= {p.name for p in cls.parameters}:
         expected = _hooke(one.young, one.poisson)
         if np.abs(strain - expected).max() > 1e-4 * np.abs(expected).max():
             E, nu = _moduli(strain)
             problems.append(
-                f"at rest it behaves as with E = {E:.4g} Pa and ν = {nu:.4g}, not as with its own "
-                f"E = {one.young:.4g} Pa and ν = {one.poisson:.4g}"
+                f"its moduli at rest are E = {E:.4g} Pa and ν = {nu:.4g}, which differ from its "
+                f"parameters E = {one.young:.4g} Pa and ν = {one.poisson:.4g}"
             )
     return problems
 

@@ -57,7 +57,7 @@ def own_moduli(cls: type[Material]) -> dict[str, float]:
 
 
 def split_moduli(cls: type[Material], given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate a pair of moduli that are no parameters of a law.
+    """Separate a pair of moduli that are not parameters of a law.
 
     Args:
         cls: Law.
@@ -68,7 +68,7 @@ def split_moduli(cls: type[Material], given: dict[str, Any]) -> tuple[dict[str, 
         arguments.
 
     Raises:
-        TypeError: The moduli are no accepted pair, or the law is not determined by a pair.
+        TypeError: The moduli are not an accepted pair, or the law is not determined by a pair.
     """
     given = resolve_aliases(cls.__name__, cls.parameters, given)
     declared = {p.name for p in cls.parameters}
@@ -111,8 +111,8 @@ def check_lame(mu: Any, lam: Any) -> None:
     """Check that the bulk modulus λ + 2/3 μ is positive, and λ within the limits of magnitudes."""
     if not np.all((np.asarray(lam) <= MAX_MAGNITUDE) & (3 * np.asarray(lam) > -2 * np.asarray(mu))):
         raise ValueError(
-            "Lamé parameters must satisfy mu > 0 and lam > -2/3 mu, and lam be at most "
-            f"{MAX_MAGNITUDE:g} Pa, got mu={format_value(mu)}, lam={format_value(lam)}"
+            f"Lamé parameters must satisfy mu > 0 and -2/3 mu < lam <= {MAX_MAGNITUDE:g} Pa, got "
+            f"mu={format_value(mu)}, lam={format_value(lam)}"
         )
 
 
@@ -124,7 +124,7 @@ def resolve_moduli(cls: type[Material], given: dict[str, Any]) -> dict[str, Any]
         given: Arguments of its constructor.
 
     Raises:
-        TypeError: A parameter is given twice, or the moduli are no accepted pair.
+        TypeError: A parameter is given twice, or the moduli are not an accepted pair.
         ValueError: A modulus is out of bounds.
     """
     pair, others = split_moduli(cls, given)
@@ -154,6 +154,6 @@ def spellings(cls: type[Material]) -> list[tuple[str, ...]]:
 def _not_determined(cls: type[Material], foreign: list[str]) -> str:
     names = ", ".join(p.name for p in cls.parameters if p.default is None)
     return (
-        f"{cls.__name__} has no parameter {' or '.join(map(repr, foreign))}; it takes {names}: its shear "
-        f"modulus at rest is {cls.shear_at_rest}"
+        f"{cls.__name__} has no parameter {' or '.join(map(repr, foreign))}; its parameters are {names}, "
+        f"and its shear modulus at rest is {cls.shear_at_rest}"
     )

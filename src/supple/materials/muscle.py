@@ -11,7 +11,7 @@ from supple.materials.moduli import POISSON, YOUNG
 from supple.materials.parameters import Parameter
 from supple.materials.volumetric import modulus
 
-SHORTEST = 1e-12
+MIN_SQUARED_STRETCH = 1e-12
 """Added to the squared fiber stretch, so that a collapsed fiber has a finite gradient."""
 
 
@@ -45,19 +45,19 @@ class Muscle(Material):
         POISSON,
         modulus("strength", "largest active stress of the fibers", "σ", 3e5),
         Parameter(
-            "optimal", "stretch at which fibers pull most", symbol="λₒ", above=0, default=1.0,
+            "optimal", "stretch of maximal active stress", symbol="λₒ", above=0, default=1.0,
             slider=(0.5, 2.0),
         ),
         Parameter("fiber", "direction of the fibers", kind="direction", example=(1.0, 0.0, 0.0)),
         Parameter(
-            "activation", "how much of their strength fibers use", symbol="α", at_least=0, at_most=1,
+            "activation", "active fraction of the fiber strength", symbol="α", at_least=0, at_most=1,
             default=0.0, slider=(0.0, 1.0),
         ),
     )  # fmt: skip
 
     def psi(self, F: Any) -> Any:
         d = matvec(F, self.fiber)
-        x = math.sqrt(dot(d, d) + SHORTEST) / self.optimal
+        x = math.sqrt(dot(d, d) + MIN_SQUARED_STRETCH) / self.optimal
         return self.corotated(F) + self.strength * (passive(x) + self.activation * active(x))
 
     def corotated(self, F: Any) -> Any:

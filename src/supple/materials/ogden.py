@@ -55,7 +55,7 @@ class Ogden(Material):
         moduli = [parameters[f"mu{k}"] for k in (1, 2, 3)]
         exponents = [parameters[f"alpha{k}"] for k in (1, 2, 3)]
         if any(np.any(np.asarray(alpha) == 0) for alpha in exponents):
-            raise ValueError("exponents alpha of an Ogden material must not be 0; mu = 0 leaves a term out")
+            raise ValueError("exponents alpha of an Ogden material must not be 0; use mu = 0 to omit a term")
         if not np.all(sum(np.multiply(mu, alpha) for mu, alpha in zip(moduli, exponents, strict=True)) > 0):
             raise ValueError(
                 "the shear modulus at rest of an Ogden material, half of mu1 alpha1 + mu2 alpha2 + mu3 "

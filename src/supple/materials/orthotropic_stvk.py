@@ -64,8 +64,9 @@ class OrthotropicStVK(Material):
         stable = (a * b > x * x) & (a * b * c - 2 * x * y * z - a * z * z - b * y * y - c * x * x > 0)
         if not np.all(stable):
             raise ValueError(
-                "poisson12, poisson13 and poisson23 are too large for these moduli: the material would gain "
-                "energy when it is squeezed; each poissonIJ² must be less than youngI/youngJ, or still less"
+                "poisson12, poisson13 and poisson23 are too large for these moduli, so that the "
+                "stiffness matrix is not positive definite (compression would release energy); each "
+                "poissonIJ² must be less than youngI/youngJ, and together they must be smaller still"
             )
         return parameters | {"second": _perpendicular(parameters["first"], parameters["second"])}
 
@@ -104,6 +105,6 @@ def _perpendicular(first: Any, second: Any) -> Any:
     across = q - np.sum(p * q, axis=-1, keepdims=True) * p
     length = np.linalg.norm(across, axis=-1, keepdims=True)
     if np.any(length < max(1e-6, MIN_MAGNITUDE)):
-        raise ValueError("second must not be along first: the two directions span a plane")
+        raise ValueError("second must not be parallel to first, because the two directions span a plane")
     across = across / length
     return tuple(across.tolist()) if across.ndim == 1 else across

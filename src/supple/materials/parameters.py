@@ -84,7 +84,7 @@ class Parameter:
             raise ValueError(f"kind of {self.name} must be one of {', '.join(SHAPES)}, got {self.kind!r}")
         bounded = any(b is not None for b in (self.above, self.at_least, self.below, self.at_most))
         if bounded and self.kind != "scalar":
-            raise ValueError(f"only scalars have bounds, and {self.name} is a {self.kind}")
+            raise ValueError(f"only scalar parameters can have bounds, and {self.name} is a {self.kind}")
         for name in ("default", "example"):
             value = getattr(self, name)
             if value is not None:
@@ -292,7 +292,7 @@ def resolve_aliases(called: str, declared: Iterable[Parameter], given: dict[str,
     for name, value in given.items():
         own = names.get(name, name)
         if own in values:
-            raise TypeError(f"{called} got {own} twice: {name!r} is another name of it")
+            raise TypeError(f"{called} got {own} twice: {name!r} is an alias of it")
         values[own] = value
     return values
 
@@ -304,9 +304,9 @@ def suggest_parameter(cls: type, name: str, names: list[str]) -> str:
         if annotation is not None:
             kind = getattr(annotation, "__name__", str(annotation))
             return (
-                f"it is annotated as {kind}, and parameters are supple.materials.Pa, float or "
-                "supple.materials.Direction; "
-                "several numbers are several parameters, and what never changes is a constant of the class"
+                f"its annotation is {kind}, but parameters are annotated as supple.materials.Pa, float or "
+                "supple.materials.Direction; use one parameter for each number, and a class constant "
+                "without annotation for a fixed value"
             )
     return suggest_name(name, names) if names else "it has none"
 
@@ -346,6 +346,7 @@ def element_count(values: Iterable[tuple[str, Any]]) -> int | None:
     if len({len(value) for _, value in named}) > 1:
         shapes = " and ".join(f"{name} has shape {value.shape}" for name, value in named)
         raise ValueError(
-            f"material parameters are the same for a whole body, or have one entry per tetrahedron; {shapes}"
+            "material parameters must be uniform or have one entry per tetrahedron, with equal counts; "
+            f"{shapes}"
         )
     return len(named[0][1]) if named else None

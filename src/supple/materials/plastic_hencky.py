@@ -27,10 +27,10 @@ HARDENING = Parameter(
     slider=(0.0, 1e6),
 )  # fmt: skip
 SHAPE = Parameter("plastic_shape", "shape at rest", symbol="Fₚ", kind="tensor", default=np.eye(3))
-UNFLOWED = Parameter(
+INVERSE_PLASTIC_DEFORMATION = Parameter(
     "unflowed", "inverse of the shape at rest", symbol="Fₚ⁻¹", kind="tensor", default=np.eye(3), evolves=True
 )
-FLOWED = Parameter(
+EQUIVALENT_PLASTIC_STRAIN = Parameter(
     "equivalent_plastic_strain",
     "accumulated plastic strain",
     symbol="ᾱ",
@@ -59,7 +59,7 @@ class YieldingHencky(Material):
 
     __slots__ = ()
 
-    parameters = stored = (MU, LAM, YIELD, HARDENING, FLOWED)
+    parameters = stored = (MU, LAM, YIELD, HARDENING, EQUIVALENT_PLASTIC_STRAIN)
 
     def psi(self, stretches: Any) -> Any:
         x, y, z = (math.log(stretch) for stretch in stretches)
@@ -97,8 +97,8 @@ class PlasticHencky(InelasticMaterial):
 
     __slots__ = ()
 
-    parameters = (YOUNG, POISSON, YIELD, HARDENING, SHAPE, FLOWED)
-    stored = (*YieldingHencky.stored, UNFLOWED)
+    parameters = (YOUNG, POISSON, YIELD, HARDENING, SHAPE, EQUIVALENT_PLASTIC_STRAIN)
+    stored = (*YieldingHencky.stored, INVERSE_PLASTIC_DEFORMATION)
     base = YieldingHencky
     barrier: ClassVar[bool] = True
     relaxed: ClassVar[bool] = True
@@ -120,7 +120,7 @@ class PlasticHencky(InelasticMaterial):
         """Plastic deformation Fₚ, a row-major 9-tuple, or (m, 9)."""
         return inverse(self.unflowed)
 
-    def flowed(self) -> np.ndarray | None:
+    def plastic_strains(self) -> np.ndarray | None:
         """Return the equivalent plastic strain ᾱ.
 
         Returns:

@@ -101,7 +101,7 @@ class PlasticStVK(Material):
         most = np.broadcast_to(self.max_plastic_strain, len(plastic))
         return {"plastic_strain": plastic * np.minimum(1, most / np.maximum(norm(plastic), most))[:, None]}
 
-    def flowed(self) -> np.ndarray | None:
+    def plastic_strains(self) -> np.ndarray | None:
         """Return the equivalent plastic strain √(2/3) |εₚ|.
 
         Returns:

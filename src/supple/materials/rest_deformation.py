@@ -20,9 +20,9 @@ from supple.kernels.compile.code_hash import UnknownError, identity
 from supple.materials.material import (
     Material,
     bound_coefficients,
-    confinement,
     constraint_pair,
     hessian_bound,
+    inverse_square_safe_radius,
     psi,
     shear_modulus,
     step_limit,
@@ -41,7 +41,7 @@ SWELLING = Parameter(
 REST_SHAPE = Parameter(
     "rest_deformation", "deformation at rest", symbol="F₀", kind="tensor", default=np.eye(3)
 )
-SHRUNK = Parameter("shrunk", "inverse of the shape at rest", symbol="F₀⁻¹", kind="tensor")
+INVERSE_REST_DEFORMATION = Parameter("shrunk", "inverse of the shape at rest", symbol="F₀⁻¹", kind="tensor")
 
 
 class InelasticMaterial(Material):
@@ -90,8 +90,8 @@ class Prestrained(InelasticMaterial):
         shrunk = np.asarray(self.shrunk, float).reshape(-1, 3, 3) / (1 + s.reshape(-1, 1, 1))
         return self.base_material.evolve(F @ shrunk, dt)
 
-    def flowed(self) -> np.ndarray | None:
-        return self.base_material.flowed()
+    def plastic_strains(self) -> np.ndarray | None:
+        return self.base_material.plastic_strains()
 
     def __reduce__(self) -> tuple:
         return _rebuild_prestrained, (self.base, tuple(self))
@@ -146,13 +146,14 @@ def prestrained(material: Any, swelling: Any = 0.0, rest_deformation: Any = None
         return replace(material, material=prestrained(material.material, swelling, rest_deformation))
     if not isinstance(material, Material):
         raise TypeError(
-            f"prestrained takes a material such as StVK(young=1e5, poisson=0.3), got {format_value(material)}"
+            f"prestrained needs a material such as StVK(young=1e5, poisson=0.3), got {format_value(material)}"
         )
     if isinstance(material, InelasticMaterial):
-        raise ValueError(f"{type(material).__name__} has a rest shape of its own already")
+        raise ValueError(f"{type(material).__name__} already has a rest deformation")
     if material.thin:
         raise ValueError(
-            f"{type(material).__name__} is a material of sheets, whose rest shape is `rest` of add_cloth"
+            f"{type(material).__name__} is a material for sheets; set their rest shape with "
+            "add_cloth(rest=...)"
         )
     shape = np.eye(3) if rest_deformation is None else rest_deformation
     return prestrained_class(type(material))(**material.given(), swelling=swelling, rest_deformation=shape)
@@ -172,7 +173,7 @@ def prestrained_class(kind: type[Material]) -> Any:
         "barrier": kind.barrier,
         "objective": kind.objective,
         "parameters": (*kind.parameters, SWELLING, REST_SHAPE),
-        "stored": (*kind.stored, SWELLING, SHRUNK),
+        "stored": (*kind.stored, SWELLING, INVERSE_REST_DEFORMATION),
     }
     stored = {p.name for p in kind.stored}
     members |= {p.name: _of_base(p.name) for p in kind.parameters if p.name not in stored}
@@ -294,10 +295,10 @@ def _step_limit(material, F, g, step):
     return step_limit(base_of(material), matmul(F, G), matvec(transpose(G), g), step)
 
 
-@confinement.of(InelasticMaterial)
-def _confinement(material, F, g):
+@inverse_square_safe_radius.of(InelasticMaterial)
+def _inverse_square_safe_radius(material, F, g):
     G = inverse_rest_deformation(material)
-    return confinement(base_of(material), matmul(F, G), matvec(transpose(G), g))
+    return inverse_square_safe_radius(base_of(material), matmul(F, G), matvec(transpose(G), g))
 
 
 def _constraint_pair(material: Any, F: Any) -> Any:

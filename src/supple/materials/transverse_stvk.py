@@ -51,8 +51,9 @@ class TransverseStVK(Material):
         margin = 1 - parameters["poisson_across"] - 2 * ratio * np.square(parameters["poisson_along"])
         if not np.all(margin > 0):
             raise ValueError(
-                "poisson_across + 2 poisson_along² young_across/young_along must be less than 1, else the "
-                f"material would gain energy when it is squeezed; it is {1 - np.min(margin):.4g}"
+                "poisson_across + 2 poisson_along² young_across/young_along must be less than 1, "
+                "otherwise the stiffness matrix is not positive definite (compression would release "
+                f"energy); got {1 - np.min(margin):.4g}"
             )
         return parameters
 

@@ -59,7 +59,7 @@ class ViscousBranch(Material):
         Parameter("shear_viscosity", "shear viscosity", "Pa s", "η", at_least=0, example=10.0),
         Parameter("second_viscosity", "second viscosity", "Pa s", "η'", example=0.0),
         Parameter("time", "relaxation time", "s", "τ", at_least=0, default=0.0),
-        Parameter("viscous_rate", "what a strain counts", "1/s", "r", at_least=0, default=0.0, evolves=True),
+        Parameter("viscous_rate", "viscosity factor", "1/s", "r", at_least=0, default=0.0, evolves=True),
         Parameter(
             "viscous_strain", "strain at the beginning of a step", symbol="A", kind="symmetric",
             default=np.zeros((3, 3)), evolves=True,

@@ -33,7 +33,7 @@ from supple.materials.parameters import Parameter
 from supple.materials.stvk import green_strain
 from supple.support.arguments import check_positive, format_value
 
-SYMMETRY = 1e-3
+MAX_ASYMMETRY = 1e-3
 """Largest relative asymmetry of given Poisson's ratios, an allowance for rounding of measured values."""
 
 
@@ -95,11 +95,12 @@ class WovenStVK(Material):
         weft, warp = parameters["young_weft"], parameters["young_warp"]
         nu, other = parameters["poisson_weft"], parameters["poisson_warp"]
         expected = np.asarray(nu * warp / weft)
-        off = np.abs(expected - other) > SYMMETRY * np.maximum(np.abs(expected), np.abs(other)) + 1e-12
+        off = np.abs(expected - other) > MAX_ASYMMETRY * np.maximum(np.abs(expected), np.abs(other)) + 1e-12
         if off.any():
             raise ValueError(
-                f"poisson_warp must be poisson_weft × young_warp/young_weft = {np.ravel(expected)[0]:.4g}, "
-                f"else pulling and pushing in a circle would make energy; got {format_value(other)}"
+                "poisson_warp must be poisson_weft × young_warp/young_weft = "
+                f"{np.ravel(expected)[0]:.4g}, otherwise the stiffness matrix is not symmetric (a load "
+                f"cycle would gain energy); got {format_value(other)}"
             )
         free = 1 - nu * (nu * warp / weft)
         if not np.all(free > 0):

@@ -116,10 +116,10 @@ class Model:
         Most of the omitted bytes are shape gradients.
         """
         state = {name: value for name, value in self.__dict__.items() if name != "cells"}
-        return state | {"terms": tuple(term.bare() for term in self.terms)}
+        return state | {"terms": tuple(term.to_stored() for term in self.terms)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        terms = tuple(bare.at(state["rest"]) for bare in state["terms"])
+        terms = tuple(stored.restore(state["rest"]) for stored in state["terms"])
         self.__dict__.update(state | {"terms": terms})
 
     def __repr__(self) -> str:

@@ -45,20 +45,20 @@ def batch_vertices(
     free: np.ndarray,
     dtype: np.dtype,
     lanes: int | None = None,
-    at_once: float | None = None,
+    concurrent_batches: float | None = None,
 ) -> VertexBatches:
     """Color the free vertices and group them into batches.
 
     Within a color, vertices are sorted by their number of incident stencils, rarer terms first, so that the
-    lanes of a batch have similar numbers of incidences. If `at_once` is given, several lanes may share the
-    incidences of a vertex; the lane count per vertex minimizes the time of each color.
+    lanes of a batch have similar numbers of incidences. If `concurrent_batches` is given, several lanes
+    may share the incidences of a vertex; the lane count per vertex minimizes the time of each color.
 
     Args:
         terms: Terms of the model.
         free: (n,) mask of the free vertices.
         dtype: Floating-point type of the packed data.
         lanes: Lanes per batch; by default those of a CPU pack.
-        at_once: Number of batches processed concurrently by the device.
+        concurrent_batches: Number of batches processed concurrently by the device.
     """
     n, lanes = len(free), lanes or lanes_of(dtype)
     stencils = [_unpadded_stencils(term) for term in terms]
@@ -72,7 +72,11 @@ def batch_vertices(
     own, widths, color_start = [], [], [0]
     for vertices in members:
         most = [int(valence[vertices].max(initial=0)) for valence in valences]
-        width = lanes if at_once is None else best_width(len(vertices), most, lanes, at_once)
+        width = (
+            lanes
+            if concurrent_batches is None
+            else best_width(len(vertices), most, lanes, concurrent_batches)
+        )
         table = np.full((-(-len(vertices) // width), width), n, np.int32)
         table.ravel()[: len(vertices)] = vertices
         own.append(np.tile(table, lanes // width))
@@ -87,18 +91,18 @@ def batch_vertices(
     return VertexBatches(all_own[:, None, :].copy(), all_widths, starts, rows, element)
 
 
-def best_width(vertices: int, max_incidences: list[int], lanes: int, at_once: float) -> int:
+def best_width(vertices: int, max_incidences: list[int], lanes: int, concurrent_batches: float) -> int:
     """Choose the number of vertices per batch with the least estimated time.
 
     Args:
         vertices: Number of vertices of the color.
         max_incidences: Largest number of incidences per vertex, for each term.
         lanes: Lanes per batch.
-        at_once: Number of batches processed concurrently.
+        concurrent_batches: Number of batches processed concurrently.
     """
 
     def cost(width: int) -> float:
-        rounds = np.ceil(-(-vertices // width) / at_once)
+        rounds = np.ceil(-(-vertices // width) / concurrent_batches)
         return float(rounds * (BATCH_OVERHEAD + sum(-(-count * width // lanes) for count in max_incidences)))
 
     return min((lanes >> k for k in range(lanes.bit_length())), key=cost)

@@ -194,7 +194,7 @@ def cluster_elements(stencils: np.ndarray, vertices: int, size: int) -> np.ndarr
         (clusters, size) element ids, padded with -1.
     """
     if size < 1:
-        raise ValueError(f"clusters need a size of at least 1, got {size}")
+        raise ValueError(f"the cluster size must be at least 1, got {size}")
     start, neighbor, shared = element_graph(stencils, vertices)
     cluster = np.full(len(stencils), -1, np.int64)
     members = np.full((len(stencils), size), -1, np.int64)

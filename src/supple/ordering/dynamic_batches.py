@@ -255,19 +255,21 @@ class DynamicBatches:
         free: np.ndarray,
         dtype: np.dtype,
         lanes: int,
-        at_once: float | None = None,
+        concurrent_batches: float | None = None,
         growth: int = 1,
     ) -> None:
         self.growth = growth
         self._dtype, self._lanes, self._n = np.dtype(dtype), lanes, len(free)
         static_terms = tuple(term for term in terms if not is_dynamic(term))
         dynamic_terms = [term for term in terms if is_dynamic(term)]
-        static = batch_vertices(static_terms, free, dtype, lanes, at_once)
+        static = batch_vertices(static_terms, free, dtype, lanes, concurrent_batches)
         self._first, self._first_colors = len(static.own), static.colors
         narrow = (
-            lanes if at_once is None else int(static.width.min(initial=max(1, lanes // MIN_SHARED_LANES)))
+            lanes
+            if concurrent_batches is None
+            else int(static.width.min(initial=max(1, lanes // MIN_SHARED_LANES)))
         )
-        self._max_unshared = None if at_once is None else MAX_UNSHARED
+        self._max_unshared = None if concurrent_batches is None else MAX_UNSHARED
         expected = min(int(free.sum()), sum(_max_incidences(term) for term in dynamic_terms) // 4)
         spare = growth * (1 + static.colors + -(-expected // narrow))
         self.own = np.concatenate([static.own, np.full((spare, 1, lanes), self._n, np.int32)])

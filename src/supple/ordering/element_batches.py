@@ -190,8 +190,8 @@ def cell_groups(stencils: np.ndarray) -> np.ndarray:
             if np.all((np.diff(corners, axis=1) > 0).sum(axis=1) == 7):
                 return np.arange(len(stencils)).reshape(-1, size)
     raise ValueError(
-        'ordering "cells" is for meshes whose tetrahedra come five or six to a cell, cell by cell, as '
-        'supple.block and supple.block make them; "clusters" is for any'
+        "ordering='cells' needs a mesh from supple.block (5 or 6 tetrahedra per cell, listed cell by "
+        "cell); use ordering='clusters'"
     )
 
 

@@ -92,20 +92,20 @@ class SlotTable:
         element[: start[-1]] = -1
         _list_incidences(stencils, self.current_slot, start, locations, element, slot)
 
-    def update_vertex_ids(self, own: np.ndarray, before: np.ndarray, empty_id: int) -> np.ndarray:
+    def update_vertex_ids(self, own: np.ndarray, previous_overflow: np.ndarray, empty_id: int) -> np.ndarray:
         """Update the vertex ids `own` (batches, 1, lanes) after moves.
 
         Args:
             own: Vertex ids to update.
-            before: Previous `overflow`.
+            previous_overflow: Previous `overflow`.
             empty_id: Vertex id of empty slots.
 
         Returns:
             (k, 3) batch, lane and vertex of each changed entry.
         """
-        lanes = self.lanes // np.concatenate([before[:, [2, 5]], self.overflow[:, [2, 5]]])
+        lanes = self.lanes // np.concatenate([previous_overflow[:, [2, 5]], self.overflow[:, [2, 5]]])
         changed = np.empty((int(lanes.sum()), 3), np.int32)
-        return changed[: _update_vertex_ids(own, before, self.overflow, empty_id, changed)].copy()
+        return changed[: _update_vertex_ids(own, previous_overflow, self.overflow, empty_id, changed)].copy()
 
 
 def as_ids(stencils: np.ndarray) -> np.ndarray:
@@ -187,10 +187,13 @@ def _write_vertex_ids(own, overflow, empty_id, to_default):
 
 
 @kernel
-def _update_vertex_ids(own, before, overflow, empty_id, changed):
+def _update_vertex_ids(own, previous_overflow, overflow, empty_id, changed):
     """Move vertices to their new slots; returns the number of changed entries."""
-    slot_count, count = _list_slots(own, overflow, changed, _list_slots(own, before, changed, 0)), 0
-    _write_vertex_ids(own, before, empty_id, True)
+    slot_count, count = (
+        _list_slots(own, overflow, changed, _list_slots(own, previous_overflow, changed, 0)),
+        0,
+    )
+    _write_vertex_ids(own, previous_overflow, empty_id, True)
     _write_vertex_ids(own, overflow, empty_id, False)
     for k in range(slot_count):
         batch, lane = changed[k, 0], changed[k, 1]

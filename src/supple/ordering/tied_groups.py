@@ -110,7 +110,7 @@ def batch_tied_groups(
     free: np.ndarray,
     dtype: np.dtype,
     lanes: int | None = None,
-    at_once: float | None = None,
+    concurrent_batches: float | None = None,
 ) -> TiedGroups | None:
     """Color the tied groups of a model and pack them into batches; groups of one color share no stencil.
 
@@ -121,7 +121,7 @@ def batch_tied_groups(
         free: (n,) mask of the free vertices.
         dtype: Floating-point type of the packed data.
         lanes: Lanes per batch; by default those of a CPU pack.
-        at_once: Number of batches processed concurrently by the device.
+        concurrent_batches: Number of batches processed concurrently by the device.
 
     Returns:
         Tied groups, or None if the model has none.
@@ -137,7 +137,11 @@ def batch_tied_groups(
 
     order = np.lexsort([-(groups >= 0).sum(axis=1), color])  # balances lanes
     sizes = np.bincount(color)
-    width = lanes if at_once is None else _width(terms, groups, n, int(sizes.max()), lanes, at_once)
+    width = (
+        lanes
+        if concurrent_batches is None
+        else _width(terms, groups, n, int(sizes.max()), lanes, concurrent_batches)
+    )
     color_start = np.concatenate([[0], np.cumsum(-(-sizes // width))]).astype(np.int64)
     slot = np.concatenate(
         [width * first + np.arange(size) for first, size in zip(color_start[:-1], sizes, strict=True)]
@@ -157,12 +161,16 @@ def batch_tied_groups(
     return TiedGroups(members, weight, widths, color_start, term_rows, own, share, element)
 
 
-def _width(terms: tuple[Term, ...], groups: np.ndarray, n: int, size: int, lanes: int, at_once: float) -> int:
+def _width(
+    terms: tuple[Term, ...], groups: np.ndarray, n: int, size: int, lanes: int, concurrent_batches: float
+) -> int:
     """Number of groups per batch for a color of `size` groups."""
     valences = (
         np.append(np.diff(incidence(term.vertices, n)[0]), 0) for term in terms
     )  # index -1 reads the 0
-    return best_width(size, [int(valence[groups].sum(axis=1).max()) for valence in valences], lanes, at_once)
+    return best_width(
+        size, [int(valence[groups].sum(axis=1).max()) for valence in valences], lanes, concurrent_batches
+    )
 
 
 def _group_incidences(

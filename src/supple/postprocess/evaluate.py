@@ -17,7 +17,7 @@ from supple.postprocess.evaluation import SCALAR_COLUMNS, Deformations, Evaluati
 from supple.postprocess.problem_cache import cached_problem
 from supple.problem import Problem
 from supple.problem.element_quantities import (
-    COUNT,
+    NUMBERS_PER_ELEMENT,
     FirstVertexForce,
     ScalarQuantities,
     StoredEnergy,
@@ -272,7 +272,9 @@ def _evaluate_term(problem: Problem, k: int, term: Term) -> Deformations | Sprin
         numbers = element_values(problem, k, FirstVertexForce)
         return SpringForces(term.vertices, numbers[:, 0], numbers[:, 1:])
     numbers = element_values(problem, k, TensorQuantities)
-    scalars, F, P = np.split(numbers, [COUNT[ScalarQuantities], COUNT[ScalarQuantities] + 9], axis=1)
+    scalars, F, P = np.split(
+        numbers, [NUMBERS_PER_ELEMENT[ScalarQuantities], NUMBERS_PER_ELEMENT[ScalarQuantities] + 9], axis=1
+    )
     linear = np.full(len(numbers), not getattr(term.material, "objective", True))
     volume = term.volume  # type: ignore[attr-defined]
     plastic_strain = (
@@ -297,7 +299,7 @@ def _plastic_strain(material: Any, F: np.ndarray) -> np.ndarray | None:
     """
     if getattr(material, "rate_independent", False):
         material = material._replace(**material.evolve(F, 0.0))
-    plastic_strain: np.ndarray | None = material.flowed()
+    plastic_strain: np.ndarray | None = material.plastic_strains()
     return plastic_strain
 
 
@@ -322,7 +324,7 @@ def _join_terms(parts: list[Deformations], cells: np.ndarray) -> dict[str, np.nd
         "element_energy": numbers.copy(),
         "deformation_gradient": matrices,
         "piola": matrices.copy(),
-        "scalars": np.full((len(cells), COUNT[ScalarQuantities]), np.nan),
+        "scalars": np.full((len(cells), NUMBERS_PER_ELEMENT[ScalarQuantities]), np.nan),
         "linear": np.zeros(len(cells), bool),
         "plastic_strain": numbers.copy(),
     }

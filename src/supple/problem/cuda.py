@@ -16,12 +16,12 @@ from supple.kernels.cuda import (
     launch,
     multiprocessors,
     require_device,
-    synchronise,
+    synchronize,
 )
 from supple.kernels.devices import same
 from supple.kernels.simd.load_store import WARP
 from supple.problem.device import counts_of
-from supple.problem.vertex_kernels import Clear, Prescribe, Steps, on_records
+from supple.problem.vertex_kernels import Clear, Prescribe, Steps, apply_to_vectors
 
 MAX_CONCURRENT_VERTICES = 48_000
 """Number of vertices below which all work items of a color run concurrently."""
@@ -47,7 +47,7 @@ class Cuda:
     is_remote: bool = True
     lanes: int = WARP
     threads: int = 1
-    at_once: float | None
+    concurrent_batches: float | None
 
     def __init__(self, records: int, batch_size: int = 1) -> None:
         self.card = require_device()
@@ -58,7 +58,7 @@ class Cuda:
         self._synchronized: dict[int, weakref.ref] = {}
         self._times, self._steps_per_launch = 0, 1
         self._shape = LOW_LATENCY if batch_size * (records - 1) < MAX_CONCURRENT_VERTICES else HIGH_THROUGHPUT
-        self.at_once = multiprocessors() * self._shape.threads / WARP / batch_size
+        self.concurrent_batches = multiprocessors() * self._shape.threads / WARP / batch_size
         self.batch_size, self.active = batch_size, np.arange(batch_size, dtype=np.int32)
 
     def clone(self, dtype: np.dtype, records: int | None = None) -> Cuda:
@@ -100,7 +100,7 @@ class Cuda:
                 2 * self._steps_per_launch, MAX_STEPS_PER_LAUNCH if self._shape is LOW_LATENCY else 1
             )
 
-    def on_records(self, *operations: Any) -> None:
+    def apply_to_vectors(self, *operations: Any) -> None:
         """Queue operations until results are needed; one launch then runs all."""
         again = (
             isinstance(operations[0], Prescribe)
@@ -122,7 +122,7 @@ class Cuda:
         self._steps_per_launch = 1
         operations, self._pending = self._pending, ()
         if operations:
-            self._launch(on_records, 1, None, self.active, counts_of(self, operations), operations)
+            self._launch(apply_to_vectors, 1, None, self.active, counts_of(self, operations), operations)
 
     def _launch(
         self, kernel: Callable, phases: int, widest: int | None, active: np.ndarray, *args: Any
@@ -133,7 +133,7 @@ class Cuda:
 
     def wait(self) -> None:
         self._flush()
-        synchronise()
+        synchronize()
 
     def download(self, array: np.ndarray, first: int = 0, last: int | None = None) -> None:
         self._flush()
@@ -173,7 +173,7 @@ class Cuda:
             self._mirror.clear(array)
             self._synchronized.pop(id(array), None)
         if self.batch_size == 1:  # even if just cleared: the first step then needs no kernel of its own
-            self.on_records(Clear(array))
+            self.apply_to_vectors(Clear(array))
 
     def duplicate(self, array: np.ndarray, first: int, last: int) -> Any:
         self._flush()

@@ -9,7 +9,7 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from supple.kernels import RECORD, Host, default_threads, lanes_of
-from supple.problem.vertex_kernels import ONCE, Clear, on_records
+from supple.problem.vertex_kernels import SINGLE_STEP, Clear, apply_to_vectors
 
 MIN_BATCHES_PER_THREAD = 16
 """Batches per color and thread below which synchronization costs more than a further thread gains."""
@@ -22,7 +22,7 @@ class Device(Protocol):
         name: "cpu" or "cuda".
         is_remote: True if kernels use other memory than the host.
         lanes: Vertices or elements per packed batch.
-        at_once: Number of packed batches that run concurrently; None if irrelevant.
+        concurrent_batches: Number of packed batches that run concurrently; None if irrelevant.
         batch_size: Batch size.
         active: Batch members on which kernels work.
         records: Padded vectors per batch member.
@@ -32,7 +32,7 @@ class Device(Protocol):
     name: str
     is_remote: bool
     lanes: int
-    at_once: float | None
+    concurrent_batches: float | None
     batch_size: int
     active: np.ndarray
     records: int
@@ -68,7 +68,7 @@ class Device(Protocol):
             widest: Largest number of work items in a phase.
         """
 
-    def on_records(self, *operations: Any) -> None:
+    def apply_to_vectors(self, *operations: Any) -> None:
         """Apply operations to all padded vectors, in order."""
 
     def wait(self) -> None:
@@ -117,7 +117,7 @@ class Cpu(Host):
     """CPU threads of this machine, for batch size 1."""
 
     name: str = "cpu"
-    at_once: float | None = None
+    concurrent_batches: float | None = None
     batch_size: int = 1
 
     def __init__(self, records: int, dtype: np.dtype, threads: int | None = None) -> None:
@@ -133,16 +133,16 @@ class Cpu(Host):
 
     def set_batch_size(self, batch_size: int) -> None:
         if batch_size != 1:
-            raise ValueError(f"the CPU works on one copy of the state at a time, not {batch_size}")
+            raise ValueError(f"the CPU solves one batch member at a time; got a batch size of {batch_size}")
 
     def upload_all(self, value: Any) -> None:
         """No effect: the arrays are in host memory."""
 
     def step(self, kernel: Callable, phases: int, *args: Any, widest: int | None = None) -> None:
-        self.run(kernel, phases, ONCE, *args)
+        self.run(kernel, phases, SINGLE_STEP, *args)
 
-    def on_records(self, *operations: Any) -> None:
-        self.run(on_records, 1, counts_of(self, operations), operations)
+    def apply_to_vectors(self, *operations: Any) -> None:
+        self.run(apply_to_vectors, 1, counts_of(self, operations), operations)
 
     def wait(self) -> None:
         """No effect: kernels are synchronous."""

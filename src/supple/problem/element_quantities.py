@@ -51,7 +51,12 @@ class FirstVertexForce(NamedTuple):
     term: Any
 
 
-COUNT: dict[Any, int] = {StoredEnergy: 1, ScalarQuantities: 10, TensorQuantities: 28, FirstVertexForce: 4}
+NUMBERS_PER_ELEMENT: dict[Any, int] = {
+    StoredEnergy: 1,
+    ScalarQuantities: 10,
+    TensorQuantities: 28,
+    FirstVertexForce: 4,
+}
 """Number of values of each quantity."""
 
 
@@ -168,9 +173,9 @@ def element_values(problem: Problem, term: int, quantity: Any) -> np.ndarray:
         (m, values) float64.
     """
     elements, count = problem.layout.elements[term], len(problem.model.terms[term].vertices)
-    shape = 1, len(elements.own), COUNT[quantity], problem.device.lanes
+    shape = 1, len(elements.own), NUMBERS_PER_ELEMENT[quantity], problem.device.lanes
     name = f"{quantity.__name__} of the elements of term {term}"
     values = problem.get_shared(name, lambda: problem.zeros(shape))
     problem.device.run(evaluate_numbers, 1, quantity(elements.rows), elements.own, problem.u, values)
     problem.device.download(values)
-    return np.moveaxis(values[0], 1, 2).reshape(-1, COUNT[quantity])[:count].astype(float)
+    return np.moveaxis(values[0], 1, 2).reshape(-1, NUMBERS_PER_ELEMENT[quantity])[:count].astype(float)

@@ -76,11 +76,11 @@ class Gases:
             self.sync()
             yield 1
 
-    def anticipate(self) -> None:
+    def predict_pressures(self) -> None:
         """Set every pressure to the predicted pressure after the next sweep.
 
         With steps D⁻¹ (r + δp g) of all vertices, g = ∂V/∂x, the volume becomes V + g · D⁻¹ (r + δp g).
-        A lagged pressure lets the volume oscillate if the gas is stiffer than the walls.
+        With a lagged pressure, the volume oscillates if the gas is stiffer than the walls.
         """
         problem = self._problem
         problem.balance()
@@ -124,7 +124,7 @@ class FollowerLoads:
     Attributes:
         indices: Indices of their terms in the model.
         time: Time [s] at which ramps are evaluated.
-        fraction: Part of all follower loads that acts; below 1 in the load steps of a solver.
+        fraction: Fraction of all follower loads that acts; below 1 in the load steps of a solver.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -157,7 +157,7 @@ class FollowerLoads:
         problem.layout.set_force(index, term.force)  # type: ignore[attr-defined]
 
     def copy_from(self, other: FollowerLoads) -> None:
-        """Take the held forces and the time of another problem of the same terms."""
+        """Copy the held forces and the time from another problem with the same terms."""
         self.time, self.fraction = other.time, other.fraction
         for index in self.indices:
             self.set_term(index, other._problem.model.terms[index])
@@ -172,7 +172,7 @@ class FollowerLoads:
 
     @property
     def magnitude(self) -> float:
-        """Norm of all forces that follow [N] at the present positions, at the whole load."""
+        """Norm of all follower loads [N] at the present positions and full load factor."""
         x = self._problem.positions
         forces = [load.forces(x, self.time) for load in self._loads.values()]
         return math.sqrt(sum(float(np.square(force).sum()) for force in forces))

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 RIGID = "rigid"
 """Name of the history of rigid bodies: (k, 18) center, axes, velocity and spin of each."""
 
-ACCELERATION, EARLIER, AFFINE = "acceleration", "earlier", "affine"
+ACCELERATION, PREVIOUS_STEP, AFFINE = "acceleration", "earlier", "affine"
 """Names of the history of integrators and of grids.
 
-ACCELERATION (n, 3) [m/s²] for second-order rules; EARLIER (n, 7) displacements [m] and velocities [m/s] of
-the previous step and its size [s]; AFFINE (n, 9) velocity gradients of grids [1/s].
+ACCELERATION (n, 3) [m/s²] for second-order rules; PREVIOUS_STEP (n, 7) displacements [m] and
+velocities [m/s] of the previous step and its size [s]; AFFINE (n, 9) velocity gradients of grids [1/s].
 """
 
-PINS = "pins"
+LATE_PIN_TIME = "pins"
 """Name of the motion time [s] at which late pinned vertices are under intersection-free contact, (1, 1)."""
 
 UNSOLVED = "unsolved"
@@ -45,13 +45,13 @@ Later frames continue from accelerations that do not balance the forces.
 PASSED = "passed"
 """Name of the time [s] of the first frame in which an obstacle and a body passed through each other, (1, 1).
 
-Nothing brings them back to their sides, so that later frames are wrong although their forces balance.
+They do not return to their sides, so later frames are wrong although their forces balance.
 """
 
-MARKS = UNSOLVED, PASSED
+LASTING_FAULTS = UNSOLVED, PASSED
 """Names of the times of frames whose faults remain in all later ones."""
 
-MOTION = {ACCELERATION: 3, EARLIER: 7, AFFINE: 9}
+MOTION = {ACCELERATION: 3, PREVIOUS_STEP: 7, AFFINE: 9}
 """Number of values per vertex of each."""
 
 
@@ -86,7 +86,7 @@ def check_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndar
         if name in MOTION:
             _check_rows(name, (model.vertices, MOTION[name]), values)
             continue
-        if name in MARKS:
+        if name in LASTING_FAULTS:
             _check_rows(name, (1, 1), values)
             continue
         if has_friction and name == CONTACTS:
@@ -95,12 +95,15 @@ def check_history(model: Model, history: Mapping[str, Any]) -> dict[str, np.ndar
         if name == RIGID and model.obstacles is not None and model.obstacles.rigid:
             _check_rows(RIGID, (len(model.obstacles.rigid), 18), values)
             continue
-        if name == PINS and any(term.intersection_free for term in model.terms):
-            _check_rows(PINS, (1, 1), values)
+        if name == LATE_PIN_TIME and any(term.intersection_free for term in model.terms):
+            _check_rows(LATE_PIN_TIME, (1, 1), values)
             continue
         if name not in parameters:
             available = ", ".join(parameters) or "none"
-            raise ValueError(f"the state remembers {name!r} of elements; this scene has {available}")
+            raise ValueError(
+                f"the state contains the history variable {name!r}, which this scene does not have (it "
+                f"has: {available}); was it saved from another scene?"
+            )
         k, parameter = parameters[name]
         shape = np.shape(getattr(model.terms[k].material, parameter))
         numbers = to_floats(values)
@@ -146,7 +149,7 @@ class HistoryVariables:
         )  # barriers need positions
         shared = [contacts_to_state(terms[k], x, friction.get(k)) for k in self._frictional_terms] or [{}]
         if self._problem.trust_region and self._problem.trust_region.pins.late_time is not None:
-            shared[0][PINS] = np.array([[self._problem.trust_region.pins.late_time]])
+            shared[0][LATE_PIN_TIME] = np.array([[self._problem.trust_region.pins.late_time]])
         if self._problem.contacts.rigid:
             shared[0][RIGID] = self._problem.contacts.rigid_states
         return [
@@ -171,11 +174,11 @@ class HistoryVariables:
         A different integrator would use it as if no time had passed. The mark of a passage remains;
         second-order rules also keep that of an unconverged step.
         """
-        names = {name, *MARKS} if name in (ACCELERATION, EARLIER) else {name, PASSED}
+        names = {name, *LASTING_FAULTS} if name in (ACCELERATION, PREVIOUS_STEP) else {name, PASSED}
         self.set_motions([{k: v for k, v in motion.items() if k in names} for motion in self.motions()])
 
     def marked_times(self, mark: str) -> list[float | None]:
-        """Time [s] of the first frame with a mark of `MARKS`, per batch member, or None."""
+        """Time [s] of the first frame with a mark of `LASTING_FAULTS`, per batch member, or None."""
         return [float(m[mark][0, 0]) if mark in m else None for m in self.motions()]
 
     def mark(self, mark: str, members: Sequence[int], time: float) -> None:
@@ -187,14 +190,14 @@ class HistoryVariables:
         """Restore history variables of each batch member; missing ones keep scene values."""
         self.set_motions(
             [
-                {name: restored[name] for name in (*MOTION, *MARKS) if name in restored}
+                {name: restored[name] for name in (*MOTION, *LASTING_FAULTS) if name in restored}
                 for restored in variables
             ]
         )
         if self._problem.contacts.rigid and RIGID in variables[0]:
             self._problem.contacts.rigid_states = variables[0][RIGID]
         self._problem.trust_region.pins.late_time = (
-            float(variables[0][PINS][0, 0]) if PINS in variables[0] else None
+            float(variables[0][LATE_PIN_TIME][0, 0]) if LATE_PIN_TIME in variables[0] else None
         )
         self._restore_contacts(variables[0])
         if self._parameters:

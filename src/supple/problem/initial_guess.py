@@ -6,9 +6,9 @@
 
 Bodies that connectors join form one group. With weak contact between bodies, so do bodies whose boxes are
 within an edge of each other. The internal forces of a group sum to zero, so a group without pins, connectors
-to fixed points or obstacles in its way accelerates as a whole by its external forces F, where k = m/τ² is its
-inertia. Sweeps converge slowly for a common translation, which this initial guess already contains. A group
-at rest on a support starts at û, since Δt² g would push it into the support.
+to fixed points or obstacles in its way accelerates as a whole by ΣF/Σk, with its external forces F and k =
+m/τ². Sweeps converge slowly for a common translation, which this initial guess already contains. A group at
+rest on a support starts at û, the position without any force, since Δt² g would push it into the support.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def predict_fall(problem: Problem, guess: str, time: float) -> None:
     for number, (_, own) in enumerate(problem.model.body_vertices):
         records[:, own, :3] = drifts[:, number, None]
     states = problem.states
-    problem.device.on_records(
+    problem.device.apply_to_vectors(
         Displace(states.u, records.reshape(-1, RECORD), int(len(drifts) > 1)), states.dirichlet_operation
     )
 
@@ -118,7 +118,7 @@ def group_drifts(problem: Problem, group: np.ndarray) -> np.ndarray:
 def joined_bodies(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Group bodies by the connectors between them.
 
-    Contacts do not count: those of the previous step are no part of a saved state, and a resumed motion must
+    Contacts do not count: those of the previous step are not part of a saved state, and a resumed motion must
     be bitwise identical.
 
     Returns:

@@ -66,7 +66,7 @@ class Layout:
     def lay_out(self, growth: int = 1) -> None:
         """Pack all terms; `growth` multiplies the estimated capacity for dynamic stencils."""
         model, device, terms = self.model, self.device, self.model.terms
-        size = self.dtype, device.lanes, device.at_once
+        size = self.dtype, device.lanes, device.concurrent_batches
         self.dynamic_batches: DynamicBatches | None = None
         if any(is_dynamic(term) for term in terms):
             self.dynamic_batches = DynamicBatches(terms, model.free, *size, growth=growth)
@@ -170,8 +170,8 @@ class Layout:
         """Replace a dynamic term; `pack_stencils` packs its stencils."""
         if self.varied:
             raise ValueError(
-                f"{term.name} that come and go must be the same for all, and here copies of the state have "
-                "materials of their own; solve them one after the other"
+                f"{term.name} with a capacity must be the same for all batch members, and these have "
+                "different materials; solve them one after the other"
             )
         self.model = with_term(self.model, index, term)
         self._colored = {key: batches for key, batches in self._colored.items() if key[0] != index}
@@ -239,7 +239,9 @@ class Layout:
     @cached_property
     def _links(self) -> TiedGroups | None:
         device = self.device
-        return batch_tied_groups(self.model.terms, self.model.free, self.dtype, device.lanes, device.at_once)
+        return batch_tied_groups(
+            self.model.terms, self.model.free, self.dtype, device.lanes, device.concurrent_batches
+        )
 
     def links(self) -> TiedGroups | None:
         """Groups of vertices tied by weak constraints, packed with the materials in use."""
@@ -276,17 +278,20 @@ def refresh(problem: Problem, index: int, term: Term) -> None:
 
 def _check(model: Model, old: Term, term: Term) -> None:
     if not is_dynamic(old):
-        raise ValueError(f"{old.name} of a term without a capacity stay; give it one when the model is made")
+        raise ValueError(
+            f"{old.name} cannot be replaced: their term was created without a capacity; create it with "
+            "capacity="
+        )
     corners, ids = old.vertices.shape[1], term.vertices
     if type(term) is not type(old) or ids.shape[1] != corners:
         raise ValueError(
-            f"{old.name} of {pluralize(corners, 'vertex', 'vertices')} can be exchanged for others of their "
-            f"kind only, not for {term.name} of {ids.shape[1]}"
+            f"{old.name} of {pluralize(corners, 'vertex', 'vertices')} can only be replaced by stencils "
+            f"of the same kind, got {term.name} of {ids.shape[1]}"
         )
     if ids.size and not (ids.min() >= 0 and ids.max() < model.vertices):
         raise ValueError(
-            f"there are vertices 0 to {model.vertices - 1}, and {term.name} between others: "
-            f"{ids.min()} to {ids.max()}"
+            f"vertex ids of {term.name} must lie between 0 and {model.vertices - 1}, got {ids.min()} to "
+            f"{ids.max()}"
         )
 
 

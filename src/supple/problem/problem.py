@@ -205,8 +205,8 @@ class Problem:
         old: Any = terms[term]
         if not have_same_kernels(old.material, material):
             raise ValueError(
-                f"the parameters of {old.name} can get other values; which of them differ from element to "
-                f"element, and the kind of material, stay as they are, {old.material!r}; got {material!r}"
+                f"a new material of {old.name} must be of the same class, and uniform in the same "
+                f"parameters, as {old.material!r}; got {material!r}"
             )
         terms[term] = replace(old, material=material)
         self.model = replace(self.model, terms=tuple(terms))

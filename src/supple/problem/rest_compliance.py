@@ -11,7 +11,7 @@ import numpy as np
 
 from supple.kernels import RECORD, kernel, member_of, number_at, vector_offset
 from supple.problem.reductions import STATISTICS, Cuts
-from supple.problem.vertex_kernels import act, for_each
+from supple.problem.vertex_kernels import apply_operation, for_each
 
 if TYPE_CHECKING:
     from supple.problem.problem import Problem
@@ -38,7 +38,7 @@ class ComputeCompliance(NamedTuple):
     softness: Any
 
 
-@act.of(ComputeCompliance)
+@apply_operation.of(ComputeCompliance)
 def _compute_compliance(work, item, i):
     trace = 1.0 * number_at(work.sizes, RECORD * (i + vector_offset(item)) + 1)  # 1.0 makes it float64
     rest = trace - 3.0 * work.before[i] if work.free[i] != 0 else 0.0

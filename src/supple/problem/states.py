@@ -153,12 +153,12 @@ class States:
             dt: Step size [s].
             damping: Fraction of the velocities that is lost.
         """
-        self.device.on_records(UpdateVelocity(self.u, last, self.velocity, float(dt), 1.0 - damping))
+        self.device.apply_to_vectors(UpdateVelocity(self.u, last, self.velocity, float(dt), 1.0 - damping))
         self._in_motion = False
 
     def pin(self, positions: np.ndarray) -> None:
         """Move the pinned vertices to positions (k, 3) or (batch, k, 3) [m]."""
-        self.device.on_records(self.set_targets(positions))
+        self.device.apply_to_vectors(self.set_targets(positions))
 
     def predict(self, dt: float, damping: float, pinned: np.ndarray) -> None:
         """Begin a backward Euler step: v = (1 - damping) Δu/Δt and u = û = uₙ + Δt v.
@@ -173,14 +173,14 @@ class States:
         """
         keep = 1.0 - damping if self._in_motion else -1.0
         prediction = Predict(self.u, self.last, self.velocity, self.anchor, float(dt), keep)
-        self.device.on_records(prediction, self.set_targets(pinned))
+        self.device.apply_to_vectors(prediction, self.set_targets(pinned))
         self._in_motion = True
 
     def set_prediction(self, anchor: np.ndarray) -> None:
         """Set û and u of a step that has begun to (batch, n, 3) [m], except for pinned vertices."""
         self._set(self.anchor, anchor)
         self._set(self.u, anchor)
-        self.device.on_records(self._prescribe)
+        self.device.apply_to_vectors(self._prescribe)
 
     @property
     def dirichlet_operation(self) -> Prescribe:

@@ -28,28 +28,28 @@ from supple.kernels import (
 
 
 @generic
-def act(operation, item, i):
+def apply_operation(operation, item, i):
     """Apply an operation to the i-th vector of the batch member of a work item."""
 
 
-def act_on(operations: tuple, counts: tuple, item: Any, i: int) -> None:
+def apply_operations(operations: tuple, counts: tuple, item: Any, i: int) -> None:
     """Apply operations in order to the i-th vector; operations with fewer vectors are skipped."""
 
 
-@overload_by_type(act_on)
-def _act_on(operations, counts, item, i):
+@overload_by_type(apply_operations)
+def _apply_operations(operations, counts, item, i):
     if len(operations) == 0:
         return lambda operations, counts, item, i: None
 
     def first_then_rest(operations, counts, item, i):
         if i < counts[0]:
-            act(operations[0], item, i)
-        act_on(operations[1:], counts[1:], item, i)
+            apply_operation(operations[0], item, i)
+        apply_operations(operations[1:], counts[1:], item, i)
 
     return first_then_rest
 
 
-class Acts(NamedTuple):
+class VectorOperations(NamedTuple):
     """Operations on blocks of vectors.
 
     Attributes:
@@ -63,13 +63,13 @@ class Acts(NamedTuple):
     size: Any
 
 
-@do.of(Acts)
-def _act_on_block(acts, block):
+@do.of(VectorOperations)
+def _apply_to_block(work, block):
     first, step = lane_stride(block)
-    start = item_number(block) * acts.size
-    i, end = start + first, min(max(acts.counts), start + acts.size)
+    start = item_number(block) * work.size
+    i, end = start + first, min(max(work.counts), start + work.size)
     while i < end:
-        act_on(acts.operations, acts.counts, block, i)
+        apply_operations(work.operations, work.counts, block, i)
         i += step
 
 
@@ -77,11 +77,11 @@ def _act_on_block(acts, block):
 def for_each(team, phase, counts, operations):
     """Apply operations to all vectors in one phase; `counts` are their vector numbers."""
     size = records_at_once(team)
-    parallel_for(team, phase, 0, -(-max(counts) // size), Acts(operations, counts, size))
+    parallel_for(team, phase, 0, -(-max(counts) // size), VectorOperations(operations, counts, size))
 
 
 @kernel
-def on_records(team, counts, operations):
+def apply_to_vectors(team, counts, operations):
     for_each(team, 0, counts, operations)
 
 
@@ -99,7 +99,7 @@ class Steps(NamedTuple):
     operations: Any
 
 
-ONCE = Steps(1, (), ())
+SINGLE_STEP = Steps(1, (), ())
 
 
 def begin_step(steps: Steps, team: Any, phase: int) -> int:
@@ -133,7 +133,7 @@ class Predict(NamedTuple):
     keep: Any
 
 
-@act.of(Predict)
+@apply_operation.of(Predict)
 def _predict(operation, item, i):
     o, k = operation, i + vector_offset(item)
     x, before, v = record_at(o.u, k), record_at(o.last, k), record_at(o.velocity, k)
@@ -161,7 +161,7 @@ def _velocity_component(o, k):
     return o.keep * (1.0 * number_at(o.u, k) - 1.0 * number_at(o.last, k)) / o.dt
 
 
-@act.of(UpdateVelocity)
+@apply_operation.of(UpdateVelocity)
 def _update_velocity(operation, item, i):
     o, k = operation, i + vector_offset(item)
     like, first = record_at(o.u, k)[0], RECORD * k
@@ -177,7 +177,7 @@ class Displace(NamedTuple):
     per_member: Any
 
 
-@act.of(Displace)
+@apply_operation.of(Displace)
 def _displace(operation, item, i):
     k = i + vector_offset(item)
     drift = record_at(operation.drift, k if operation.per_member else i)
@@ -190,7 +190,7 @@ class Clear(NamedTuple):
     memory: Any
 
 
-@act.of(Clear)
+@apply_operation.of(Clear)
 def _clear(operation, item, i):
     zero = pack_like(0.0, record_at(operation.memory, i)[0])
     store_record(operation.memory, i, (zero, zero, zero))
@@ -216,7 +216,7 @@ class Prescribe(NamedTuple):
     normals: Any = ()
 
 
-@act.of(Prescribe)
+@apply_operation.of(Prescribe)
 def _prescribe(operation, item, i):
     slot = operation.slot[i]
     if slot >= 0:
@@ -250,7 +250,7 @@ class MoveAlongLine(NamedTuple):
     y: Any
 
 
-@act.of(MoveAlongLine)
+@apply_operation.of(MoveAlongLine)
 def _move_along_line(operation, item, i):
     o, k = operation, i + vector_offset(item)
     line = add(record_at(o.start, k), scale(o.t, record_at(o.d, k)))

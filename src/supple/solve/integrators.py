@@ -32,7 +32,7 @@ import numpy as np
 
 from supple.model.model import Model
 from supple.problem import Problem
-from supple.problem.history_variables import ACCELERATION, EARLIER, evolving_parameters
+from supple.problem.history_variables import ACCELERATION, PREVIOUS_STEP, evolving_parameters
 from supple.problem.initial_guess import predict_fall
 from supple.problem.material_update import change_materials
 
@@ -86,7 +86,7 @@ class Rule(ABC):
 class BDF2(Rule):
     """BDF2, with previous displacements, velocities and step length as history variables."""
 
-    history_name, inertia = EARLIER, 2 / 3
+    history_name, inertia = PREVIOUS_STEP, 2 / 3
 
     def matches_step(self, past: np.ndarray, dt: float) -> bool:
         return bool((np.abs(past[:, 6] - dt) <= 1e-9 * dt).all())

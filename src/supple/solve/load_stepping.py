@@ -104,7 +104,7 @@ class LoadStepping:
             if self._reached > 0:
                 self._problem.history.flow()
             self._apply(self._problem, float(target))
-            if self._solver.recovers or self._problem.balance().finite:
+            if self._solver.recovers_from_inversion or self._problem.balance().finite:
                 return target
             self._restore_accepted()
             self._stride /= 2

@@ -216,9 +216,9 @@ def is_recovering(problem: Problem, run: Run) -> bool:
 
     Forces are infinite in inverted elements of materials with a barrier.
     """
-    if run.recovers:
+    if run.recovers_from_inversion:
         problem.device.download(problem.u)
-    return run.recovers and bool(np.isfinite(problem.u[:-1]).all())
+    return run.recovers_from_inversion and bool(np.isfinite(problem.u[:-1]).all())
 
 
 def check_intersections(outcome: Outcome, contact: ContactReport | None) -> Outcome:

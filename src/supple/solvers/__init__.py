@@ -75,14 +75,18 @@ def register_solver(kind: type[Solver]) -> None:
         ValueError: The name is not an identifier, or another solver has it.
     """
     if not (isinstance(kind, type) and issubclass(kind, Solver)):
-        raise TypeError(f"a solver is a subclass of supple.solvers.Solver, got {format_value(kind)}")
+        raise TypeError(f"a solver must be a subclass of supple.solvers.Solver, got {format_value(kind)}")
     name = getattr(kind, "name", None)
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"a solver's name must be a plain word such as 'pbng', got {format_value(name)}")
     if name.casefold() in ALIASES:
-        raise ValueError(f"{name!r} is another name of {ALIASES[name.casefold()][0]}; names must differ")
+        raise ValueError(
+            f"the name {name!r} is an alias of {ALIASES[name.casefold()][0]}; choose another name"
+        )
     if SOLVERS.get(name, kind) is not kind:
-        raise ValueError(f"there is already a solver {name!r}, {SOLVERS[name].__name__}; names must differ")
+        raise ValueError(
+            f"the name {name!r} belongs to the solver {SOLVERS[name].__name__}; choose another name"
+        )
     SOLVERS[name] = kind
 
 

@@ -36,7 +36,7 @@ class Solver(ABC):
 
     Such iterations are slow, and after a few of them only rounding errors remain.
     """
-    recovers: ClassVar[bool] = False
+    recovers_from_inversion: ClassVar[bool] = False
     """True if the method can start from inverted elements of barrier materials."""
     any_term: ClassVar[bool] = True
     """True if the method treats any term by its forces; otherwise terms need a projection, see `projects`."""
@@ -118,7 +118,7 @@ class Solver(ABC):
             if request not in own:
                 able = [k.name for k in SOLVERS.values() if request in getattr(k, f"{name}s")]
                 only = " or ".join(f"{name}={value!r}" for value in own)
-                raise ValueError(f"{self.name} knows {only} only; {request!r} is for {', '.join(able)}")
+                raise ValueError(f"{self.name} supports {only} only; use {', '.join(able)} for {request!r}")
 
 
 def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, str]:
@@ -133,7 +133,7 @@ def idle_options(kind: type[Solver], options: Mapping[str, Any]) -> dict[str, st
     for name, (other, value) in kind.only_with.items():
         chosen = options.get(other, defaults[other])
         if name in options and chosen != value:
-            idle[name] = f'does nothing with {other} = "{chosen}"; it is for {other} = "{value}"'
+            idle[name] = f'has no effect with {other} = "{chosen}"; it needs {other} = "{value}"'
     return idle
 
 
@@ -154,7 +154,7 @@ class Run(ABC):
         return 0
 
     @property
-    def recovers(self) -> bool:
+    def recovers_from_inversion(self) -> bool:
         """True if the run can continue from inverted elements of barrier materials."""
         return False
 

@@ -50,7 +50,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from supple.algebra.matrix3 import matmul
-from supple.algebra.symmetric import full
+from supple.algebra.symmetric import symmetric_matrix
 from supple.kernels import device_function, each, where
 from supple.materials import bound_coefficients
 from supple.solvers.elementwise.gather import (
@@ -143,7 +143,7 @@ def solve_element(projection, row, x, W, g, V, material, d):
     x_unfolded = unfold(rows, material, x, W, g, N)
     F = measure(rows, x_unfolded, g)  # F and g represent S
     Lam = local_minimum(material, F, W, g, V, d, N, projection.options.newton_steps)
-    delta_d = times_weights(W, free_corners(N, matvec_each(matmul(F, full(Lam)), g)))
+    delta_d = times_weights(W, free_corners(N, matvec_each(matmul(F, symmetric_matrix(Lam)), g)))
     return plus(x_unfolded, times(-1.0, x)), delta_d
 
 
@@ -239,7 +239,7 @@ class GPBD(ElementOptions):
 
     name: ClassVar[str] = "gpbd"
     history_size: ClassVar[int] = 12
-    recovers: ClassVar[bool] = True
+    recovers_from_inversion: ClassVar[bool] = True
 
     newton_steps: int = 1
     sweep: Literal["gauss_seidel", "jacobi"] = "gauss_seidel"
@@ -275,5 +275,5 @@ def _elastic(method: GPBD, term: Term, elements: WeightedElements) -> list:
 def _single_constraints(method: GPBD, term: Term, elements: WeightedElements) -> list:
     """Create the projection of elements with one constraint."""
     if method.sweep == "jacobi":
-        raise ValueError(f"gpbd with sweep='jacobi' cannot treat {term.name}; sweep='gauss_seidel' can")
+        raise ValueError(f"gpbd with sweep='jacobi' does not support {term.name}; use sweep='gauss_seidel'")
     return [GPBDSingleProjection(elements, new_memory(elements, 3 * elements.weights.shape[1]))]

@@ -11,7 +11,7 @@
              t ← 1, less for large rotations; halved to Armijo's rule along a path that rotates elements
                                                             NewtonPCG._search_along
              t short: step with H⁺, then 10 sweeps, each kept if E falls
-                                                            NewtonPCG._rescue
+                                                            NewtonPCG._fallback_step
              also descend along ±p                          NewtonPCG._descend_along_curvature
     instead  obstacles: active-set steps                    ActiveSetNewton.step (active_set.py)
              follower loads without contact                 FollowerNewton.step (follower_newton.py)
@@ -65,7 +65,7 @@ from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
 
 ACTIVE_SET_PATIENCE = 10
-"""`patience` of Newton steps with obstacles, larger than without because contacts come and go."""
+"""`patience` of Newton steps with obstacles, larger than without because contacts change."""
 
 OBSTACLE_FACTOR = 4
 """Factor of `max_predicted_sweeps` with obstacles, beside which Newton steps are often rejected."""
@@ -307,7 +307,7 @@ class HybridRun(Run):
         return np.full(self.problem.batch_size, self._fixed_load_updates > MAX_FIXED_LOAD_UPDATES)
 
     @property
-    def recovers(self) -> bool:
+    def recovers_from_inversion(self) -> bool:
         return self._untangling.open
 
     @property

@@ -117,7 +117,7 @@ class MPBNG(Solver):
         check_iterations(self.iterations)
 
     def begin(self, problem: Problem) -> Run:
-        """Start a run. Problems that cannot use layers get a PBNG run whose notes give the reason.
+        """Start a run. Problems that cannot use layers are solved by a PBNG run whose notes give the reason.
 
         Args:
             problem: Problem to solve.
@@ -149,14 +149,14 @@ def build_multiresolution(problem: Problem, options: MPBNG) -> Multiresolution |
     Layers are cached on the problem while its terms stay the same.
     """
     if problem.contacts or any(term.capacity is not None for term in problem.model.terms):
-        return "no layers, which know neither obstacles nor stencils that come and go: sweeps of pbng"
+        return "mpbng ran as pbng: coarse layers do not support obstacles or changing contacts"
     began = perf_counter()
     layers: Layers | None = problem.get_shared(
         f"at most {options.layers} layers",
         lambda: build_layers(problem.model, options.layers, problem.device.threads),
     )
     if layers is None:
-        return "no layers, since there is no cloth that is fine enough for them: sweeps of pbng"
+        return "mpbng ran as pbng: no cloth of the scene is fine enough for coarse layers"
     cache: list[Multiresolution] = problem.get_shared(
         f"{options.coupling} layers, {options.layers} at most, by {options.binding_factor}", list
     )
@@ -243,8 +243,9 @@ class MPBNGRun(Run):
         hierarchy = self.multiresolution.layers
         counts = [f"{count:,}" for count in hierarchy.counts]
         notes = [
-            f"layers of {', '.join(counts[:-1])} and {counts[-1]} vertices, bound at "
-            f"{len(hierarchy.binding.vertices):,} places, set up in {self.multiresolution.seconds:.2f} s",
+            f"layers of {', '.join(counts[:-1])} and {counts[-1]} vertices, coupled by "
+            f"{len(hierarchy.binding.vertices):,} weak constraints, set up in "
+            f"{self.multiresolution.seconds:.2f} s",
             f"{pluralize(self._iteration, 'iteration')} with layers",
         ]
         return notes + (self._pbng_run.notes(member) if self._pbng_run else [])

@@ -107,8 +107,8 @@ class Newton(Solver):
             check_integer("linear_iterations", self.linear_iterations)
             if self.linear_solver not in ITERATIVE_SOLVERS:
                 raise ValueError(
-                    f"linear_iterations is for linear_solver {comma_list(ITERATIVE_SOLVERS)}, "
-                    f"got {self.linear_solver!r}"
+                    f"linear_iterations needs linear_solver {comma_list(ITERATIVE_SOLVERS)}, got "
+                    f"{self.linear_solver!r}"
                 )
         check_iterations(self.iterations)
 
@@ -260,8 +260,8 @@ class NewtonRun(Run):
             problem.contacts.refuse(f"{options.name} on a device", "hybrid", "pbng", "xpbd")
         if problem.dynamic_terms.has_body_friction:
             raise ValueError(
-                f"{options.name} cannot treat friction between bodies, whose forces are no derivatives of an "
-                "energy; hybrid, pbng, xpbd can"
+                f"{options.name} does not support friction between bodies, because its forces are not "
+                "derivatives of an energy; use hybrid, pbng or xpbd"
             )
 
     def is_moving(self, member: int) -> bool:
@@ -276,12 +276,12 @@ class NewtonRun(Run):
         notes = [f"linear solver: {(self._subproblem_run or self).linear.name}"]
         if self._uphill_steps:
             notes.append(
-                f"the Hessian gave {pluralize(self._uphill_steps, 'step')} along which the energy rises; "
-                "rescue=True takes its positive part there"
+                f"the Hessian gave {pluralize(self._uphill_steps, 'step')} in directions of rising "
+                "energy; rescue=True uses its positive semidefinite projection there"
             )
         if self._exact_failures:
             notes.append(
-                f"the exact Hessian led to no lower energy {pluralize(self._exact_failures, 'time')}; "
-                "a safer one was used there"
+                f"the exact Hessian did not reduce the energy {pluralize(self._exact_failures, 'time')}; "
+                "a positive semidefinite one was used there"
             )
         return notes

@@ -33,7 +33,7 @@ def changed_options(solver: Solver) -> dict[str, Any]:
 def typed_options(solver: Solver) -> dict[str, Any]:
     """Return the non-default options of a solver and its parts as one flat dictionary.
 
-    This is the command line form, without the names of the parts themselves.
+    Example: {"omega": 1.5} for `PBNG(acceleration=SOR(omega=1.5))`; the class of the part is not included.
     """
     typed: dict[str, Any] = {}
     for name in solver.parts:

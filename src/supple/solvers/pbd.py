@@ -144,7 +144,7 @@ class PBD(ElementOptions):
     """
 
     name: ClassVar[str] = "pbd"
-    recovers: ClassVar[bool] = True
+    recovers_from_inversion: ClassVar[bool] = True
 
     constraints: Literal["energy", "distance", "shape"] = "energy"
     stiffness: float = 1.0
@@ -166,14 +166,14 @@ def _elastic(method: PBD, term: Term, elements: WeightedElements) -> list:
     """Create the projection of elements of a material: energy, distances or shape."""
     if term.material.dissipates:
         raise ValueError(
-            "pbd has no viscosity: it would bring every change of shape to nothing; pbng and newton have it"
+            "pbd does not support viscosity, which would become a rigid constraint; use pbng or newton"
         )
     if method.constraints == "energy":
         return [EnergyProjection(elements, options=(method.stiffness,))]
     if not term.fills:
         raise ValueError(
-            f"pbd with constraints={method.constraints!r} is for tetrahedra, not for {term.name}; "
-            "constraints='energy' is for both"
+            f"pbd with constraints={method.constraints!r} supports tetrahedra, not {term.name}; use "
+            "constraints='energy'"
         )
     kind = DistanceProjection if method.constraints == "distance" else ShapeProjection
     return [kind(elements, options=(method.stiffness,))]
@@ -189,7 +189,8 @@ def _single_constraints(method: PBD, term: Term, elements: WeightedElements) -> 
 def _tension(method: PBD, term: Term, elements: WeightedElements) -> list:
     """Reject cables under tension, whose forces have no constraint."""
     raise ValueError(
-        "pbd has no forces: a cable under tension would shrink to nothing; give it a length, or take xpbd"
+        "pbd does not support cables under tension, because it has no forces; give the cable a length, "
+        "or use xpbd"
     )
 
 

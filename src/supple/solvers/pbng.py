@@ -155,11 +155,11 @@ def _update_vertices(update, item):
     terms, vertices, u = update.terms, update.vertices, update.u
     batch = split_lanes(item, vertices.width)
     ui = gather(u, vertices.own, batch, 0)
-    f, A, _, confinement = net_force(terms, vertices, batch, u, update.anchor, ui)
+    f, A, _, inverse_square_safe_radius = net_force(terms, vertices, batch, u, update.anchor, ui)
     N = constrained_at(vertices.constrained, batch)  # projection onto constrained directions
     # ω Δuᵢ = ω Aᵢ⁻¹ (fᵢ + rᵢ), rᵢ = 0 without obstacles [eq. 30]
     step = solve_with_contact(vertices.contact, vertices.own, batch, N, A, f, ui, update.omega)
-    t = shared_lane_min(batch, limit_step(terms, batch, u, ui, step, confinement))
+    t = shared_lane_min(batch, limit_step(terms, batch, u, ui, step, inverse_square_safe_radius))
     move(vertices, batch, u, ui, add(ui, scale(t, step)), update.rejected)  # [eq. 28]
     update_deformations(terms, vertices.own, batch, u, ui)  # F of grid-embedded elements
 
@@ -231,7 +231,7 @@ class PBNGRun(Run):
             self._update_stencils()
         if self.problem.gases:
             for _ in range(count):
-                self.problem.gases.anticipate()
+                self.problem.gases.predict_pressures()
                 self._run_sweeps(1)
         else:
             self._run_sweeps(count)
@@ -273,10 +273,10 @@ class PBNGRun(Run):
         colors, acceleration = p.layout.batch_colors, self.acceleration.prepare_sweeps(count)
         terms = p.layout.terms if self.options.hessian == "bound" else exact_blocks(p.layout.terms)
         update = VertexUpdate(terms, p.loads.rows, p.u, p.states.anchor, self.omega, self._rejected)
-        mirrors = self.acceleration.mirrors
+        copies_of_u = self.acceleration.copies_of_u
         bounds, clamps = (
             color_bounds(colors, 0),
-            (*p.contacts.clamp(*mirrors), *p.trust_region.clamp(*mirrors)),
+            (*p.contacts.clamp(*copies_of_u), *p.trust_region.clamp(*copies_of_u)),
         )
         deforms = p.layout.deforms(p.u)
         sweep = Sweep(
@@ -290,7 +290,7 @@ class PBNGRun(Run):
         p, self._sweeps_since_detection = self.problem, 0
         p.contacts.detect()
         p.trust_region.restore_bounds()
-        for records in self.acceleration.mirrors:
+        for records in self.acceleration.copies_of_u:
             p.device.assign(records, p.u)
 
     def start_at(self, balances: Balances) -> None:

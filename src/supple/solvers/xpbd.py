@@ -149,9 +149,9 @@ class XPBDPair(PairProjection):
         if sweeps <= MAX_SWEEPS_WITHOUT_REMARK or vanishes_at_rest(kind):
             return ""
         return (
-            f"the constraints of {kind.__name__} do not vanish at rest: iterated to their end, here with "
-            f"{sweeps} sweeps, steps are wrong by more than small loads move anything; shorter steps of few "
-            "sweeps, pbng and fpxpbd are not"
+            f"the constraints of {kind.__name__} are not zero at rest: with many sweeps per step, here "
+            f"{sweeps}, the error exceeds the effect of small loads; use shorter steps of few sweeps, or "
+            "pbng or fpxpbd"
         )
 
 
@@ -312,7 +312,7 @@ class XPBD(ElementOptions):
         check_flag("compliant", self.compliant)
         check_choice("primal_residual", self.primal_residual, ("omitted", "kept"))
         if self.primal_residual == "kept" and (not self.compliant or self.constraints == "root"):
-            raise ValueError("xpbd with primal_residual='kept' is for compliant pairs of constraints")
+            raise ValueError("primal_residual='kept' needs compliant=True and constraints='auto' or 'pair'")
 
     def begin(self, problem: Problem) -> ElementRun:
         if self.primal_residual == "omitted":
@@ -340,8 +340,8 @@ def _elastic(method: XPBD, term: Term, elements: WeightedElements) -> list:
     kind: Any = type(term.material)
     if not method.compliant and not vanishes_at_rest(kind):
         raise ValueError(
-            f"xpbd with compliant=False makes constraints vanish, and those of {kind.__name__} "
-            "do not at rest: it would collapse; Corotated's do, or any material's with constraints='root'"
+            f"compliant=False drives all constraints to zero, but those of {kind.__name__} are not zero "
+            "at rest, so the body would collapse; use Corotated, or constraints='root'"
         )
     return [XPBDPairProjection(elements, new_memory(elements, 2), (float(method.compliant),))]
 
@@ -377,8 +377,8 @@ def require_pair(method: str, material: Any) -> None:
         pairs = (cls.__name__ for cls in constraint_pair.classes() if cls in MATERIALS.values())
         known = ", ".join(sorted(pairs))
         raise ValueError(
-            f"{method} needs a material that is a pair of constraints ({known}), "
-            f"and {type(material).__name__} is none; fpxpbd, gpbd and pbng take any material"
+            f"{method} needs a material whose energy is a pair of constraints ({known}), got "
+            f"{type(material).__name__}; fpxpbd, gpbd and pbng support every material"
         )
 
 

@@ -14,7 +14,7 @@ from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.kernels import device_function, load, unroll
 from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
 from supple.terms.base.term import others_first
-from supple.terms.spring import SHORTEST
+from supple.terms.spring import MIN_SQUARED_LENGTH
 
 MAX_POINTS = 12
 """Largest number of points of a cable of given length; each point interacts with all others."""
@@ -145,7 +145,7 @@ class Cable(Constraint):
 
 def _segment(edge: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """ℓ (m,), n (m, 3) and (I - n nᵀ)/ℓ (m, 3, 3) of edges (m, 3)."""
-    length = np.sqrt((edge**2).sum(axis=1) + SHORTEST)
+    length = np.sqrt((edge**2).sum(axis=1) + MIN_SQUARED_LENGTH)
     n = edge / length[:, None]
     return length, n, (np.eye(3) - np.einsum("ei,ej->eij", n, n)) / length[:, None, None]
 
@@ -153,7 +153,7 @@ def _segment(edge: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @constraint.of(TensionRows)
 def _tension(rows, row, r):
     """κ = 1/(ℓ C), as C ∇²C ≤ I/ℓ."""
-    length = math.sqrt(dot(r[0], r[0]) + SHORTEST)
+    length = math.sqrt(dot(r[0], r[0]) + MIN_SQUARED_LENGTH)
     C = math.sqrt(2.0 * length)
     return C, (scale(1.0 / (length * C), r[0]),), 1.0 / (length * C)
 
@@ -161,20 +161,20 @@ def _tension(rows, row, r):
 @device_function
 def _length(weight, a, b):
     d = sub(b, a)
-    return weight * math.sqrt(dot(d, d) + SHORTEST)
+    return weight * math.sqrt(dot(d, d) + MIN_SQUARED_LENGTH)
 
 
 @device_function
 def _bend(weight, a, b):
     d = sub(b, a)
-    return weight / math.sqrt(dot(d, d) + SHORTEST)
+    return weight / math.sqrt(dot(d, d) + MIN_SQUARED_LENGTH)
 
 
 @device_function
 def _direction(weight, a, b):
     """Unit vector from a to b, 0 for pairs without a segment."""
     d = sub(b, a)
-    return scale(weight / math.sqrt(dot(d, d) + SHORTEST), d)
+    return scale(weight / math.sqrt(dot(d, d) + MIN_SQUARED_LENGTH), d)
 
 
 @device_function

@@ -47,8 +47,8 @@ from supple.terms.base.term import (
     Elements,
     Incidence,
     NodeInterpolation,
-    confined_force,
     energy,
+    force_with_safe_step,
     inversion,
     step_fraction,
     vertex_force,
@@ -108,7 +108,7 @@ class EmbeddedElasticity(Elastic):
     start: np.ndarray
     interpolation: NodeInterpolation
 
-    name: ClassVar[str] = "tetrahedra that a grid carries"
+    name: ClassVar[str] = "tetrahedra in grid contact"
 
     @property
     def node_interpolation(self) -> NodeInterpolation:
@@ -208,17 +208,17 @@ def _deform_all(works, team, phase):
     return first_then_rest
 
 
-def update_deformations(terms: Any, own: Any, batch: Any, u: Any, before: Any) -> None:
-    """Update the table of F after a batch of nodes has moved from `before` to its displacements in u."""
+def update_deformations(terms: Any, own: Any, batch: Any, u: Any, previous_u: Any) -> None:
+    """Update the table of F after a batch of nodes has moved from `previous_u` to its displacements in u."""
 
 
 @overload_by_type(update_deformations)
-def _update_deformations(terms, own, batch, u, before):
+def _update_deformations(terms, own, batch, u, previous_u):
     if not any(getattr(rows, "instance_class", None) is NodeRows for rows in terms):
-        return lambda terms, own, batch, u, before: None
+        return lambda terms, own, batch, u, previous_u: None
 
-    def update(terms, own, batch, u, before):
-        step = sub(gather(u, own, batch, 0), before)
+    def update(terms, own, batch, u, previous_u):
+        step = sub(gather(u, own, batch, 0), previous_u)
         share = 1.0 if is_leader(batch) else 0.0  # surely read by its writer only
         (x,) = shared_lane_sum(batch, (share * step[0],))
         (y,) = shared_lane_sum(batch, (share * step[1],))
@@ -252,11 +252,11 @@ def _choose_update(terms, batch, step):
 
 @vertex_force.of(NodeRows)
 def _vertex_force(rows, row, u, ui):
-    f, A, _ = confined_force(rows, row, u, ui)
+    f, A, _ = force_with_safe_step(rows, row, u, ui)
     return f, A
 
 
-@confined_force.of(NodeRows)
+@force_with_safe_step.of(NodeRows)
 def _confined_force(rows, row, u, ui):
     """f = -V P G,  A = V hessian_bound(F, G, G)."""
     F = deformation_at(rows, row, u, ui)

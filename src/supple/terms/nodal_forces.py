@@ -27,7 +27,7 @@ class NodalForces(Elemental):
     force: np.ndarray
     capacity: int | None = None
 
-    name: ClassVar[str] = "following tractions"
+    name: ClassVar[str] = "follower tractions"
     material: ClassVar[None] = None
     loads: ClassVar[bool] = True
     family: ClassVar[str] = "load"

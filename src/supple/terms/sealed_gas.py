@@ -2,7 +2,7 @@
 
 With γ = 1, W = p₀ (V - V₀) - P₀ V₀ ln(V/V₀); else W = p₀ (V - V₀) - P₀ V₀ (1 - (V₀/V)^(γ-1))/(γ - 1). W is
 convex in V. Forces are p ∂V/∂x. The Hessian has -p ∂²V/∂x², as that of `Pressure`, and γ P/V ∂V/∂x ∂V/∂xᵀ,
-which is of rank one and couples all vertices. Below `SMALLEST` V₀, W continues as its second-order
+which is of rank one and couples all vertices. Below `MIN_VOLUME_RATIO` V₀, W continues as its second-order
 Taylor polynomial, so that inverted walls are pushed apart again.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from supple.terms.pressure import Pressure
 
-SMALLEST = 1e-3
+MIN_VOLUME_RATIO = 1e-3
 """Volume, relative to V₀, below which W is quadratic."""
 
 
@@ -55,16 +55,16 @@ class SealedGas(Pressure):
 
     def pressure_at(self, volume: float) -> float:
         """Return p(V) [Pa]."""
-        least = max(volume, SMALLEST * self.volume)
+        least = max(volume, MIN_VOLUME_RATIO * self.volume)
         return self._absolute(least) - self.ambient + self._stiffness(least) * (least - volume)
 
     def stiffness_at(self, volume: float) -> float:
         """Return -dp/dV = γ P/V [Pa/m³]."""
-        return self._stiffness(max(volume, SMALLEST * self.volume))
+        return self._stiffness(max(volume, MIN_VOLUME_RATIO * self.volume))
 
     def work_at(self, volume: float) -> float:
         """Return W(V) [J], which is 0 at V₀."""
-        least = max(volume, SMALLEST * self.volume)
+        least = max(volume, MIN_VOLUME_RATIO * self.volume)
         log, missing = math.log1p((least - self.volume) / self.volume), volume - least
         power = self.exponent - 1
         work = log if power == 0 else -math.expm1(-power * log) / power

@@ -12,7 +12,7 @@ from supple.algebra.matrix3 import dot, scale
 from supple.kernels import load
 from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
 
-SHORTEST = 1e-20
+MIN_SQUARED_LENGTH = 1e-20
 """Added to squared lengths [m²], because a spring of zero length has no direction."""
 
 
@@ -92,7 +92,7 @@ def _of_corners(
         rest: (m,) rest lengths [m].
         sign: (k,) sign of each corner in the edge vector.
     """
-    length = np.sqrt((edge**2).sum(axis=1) + SHORTEST)
+    length = np.sqrt((edge**2).sum(axis=1) + MIN_SQUARED_LENGTH)
     n = edge / length[:, None]
     across = (np.eye(3) - np.einsum("ei,ej->eij", n, n)) / length[:, None, None]
     return (
@@ -104,5 +104,5 @@ def _of_corners(
 
 @constraint.of(SpringRows)
 def _constraint(rows, row, r):
-    length = math.sqrt(dot(r[0], r[0]) + SHORTEST)
+    length = math.sqrt(dot(r[0], r[0]) + MIN_SQUARED_LENGTH)
     return length - load(rows.rest, row, 0), (scale(1.0 / length, r[0]),), 1.0 / length

@@ -47,8 +47,8 @@ class TetElasticity(Elastic):
         moved = displacements[self.vertices]
         return np.eye(3) + np.einsum("eai,eaj->eij", moved - moved[:, :1], self.gradients)
 
-    def bare(self) -> Any:
-        return BareTets(self.vertices, self.material) if type(self) is TetElasticity else self
+    def to_stored(self) -> Any:
+        return StoredTets(self.vertices, self.material) if type(self) is TetElasticity else self
 
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """Kᵃᵇᵢₖ = V Σ Cᵢⱼₖₗ gᵃⱼ gᵇₗ with C = ∂²ψ/∂F∂F, its semi-definite projection, or its bound."""
@@ -58,13 +58,13 @@ class TetElasticity(Elastic):
         return blocks
 
 
-class BareTets(NamedTuple):
+class StoredTets(NamedTuple):
     """Tetrahedra without their shape gradients and volumes."""
 
     vertices: np.ndarray
     material: Any
 
-    def at(self, rest: np.ndarray) -> TetElasticity:
+    def restore(self, rest: np.ndarray) -> TetElasticity:
         return TetElasticity.from_mesh(rest, *self)
 
 
@@ -72,8 +72,8 @@ def refuse_sheets(material: Any) -> None:
     """Raise a ValueError for sheet materials."""
     if material.thin:
         raise ValueError(
-            f"{type(material).__name__} is a material of thin sheets, which has no thickness of its own; a "
-            "solid needs another, such as StVK or NeoHookean"
+            f"{type(material).__name__} is a material for thin sheets; use another for solids, such as "
+            "StVK or NeoHookean"
         )
 
 

@@ -229,7 +229,7 @@ def body_neighbors(
     return box, start, others
 
 
-MARGINS = 0.25, 0.5, 1.0
+SEARCH_MARGINS = 0.25, 0.5, 1.0
 """Smallest, initial and largest search margin in mean edge lengths."""
 
 MIN_QUERIES, MAX_QUERIES = 3, 12
@@ -325,7 +325,9 @@ class Candidates:
         query, other = self._primitives(kind)
         capacity = 0 if cached is None else 2 * len(cached.one)
         is_partial = (
-            cached is not None and not outdated.all() and cached.radius < radius + 2 * MARGINS[1] * s.edge
+            cached is not None
+            and not outdated.all()
+            and cached.radius < radius + 2 * SEARCH_MARGINS[1] * s.edge
         )
         wide = cached.radius if cached and is_partial else radius + self._next_margin(which) * s.edge
         new = find_pairs(
@@ -379,7 +381,7 @@ class Candidates:
 
     def _next_margin(self, which: tuple[str, bool]) -> float:
         """Next search margin: doubled after few queries, halved after many; constant within bodies."""
-        least, margin, most = MARGINS
+        least, margin, most = SEARCH_MARGINS
         if which in self._margin and not which[1]:
             query_count, margin = self._query_counts[which], self._margin[which]
             margin = min(most, 2 * margin) if query_count < MIN_QUERIES else margin

@@ -30,7 +30,7 @@ from supple.kernels import (
 if TYPE_CHECKING:
     from supple.collision.broad_phase.positions import Points
 
-BLOCK = 32
+ITEM_SIZE = 32
 """Primitives, pairs or buckets per work item: one for each lane of a GPU warp."""
 
 MAX_MEAN_CELLS = 32
@@ -80,8 +80,8 @@ class Cells(NamedTuple):
 def thread_range(count, item):
     """(first, last, step): index range of this thread among `count` items."""
     first, step = lane_stride(item)
-    start = item_number(item) * BLOCK
-    return start + first, min(count, start + BLOCK), step
+    start = item_number(item) * ITEM_SIZE
+    return start + first, min(count, start + ITEM_SIZE), step
 
 
 @device_function
@@ -104,10 +104,9 @@ def _is_searched(work, m):
 
 
 @device_function
-def cell_of(at):
-    """Round down to an integer."""
-    integer = int(at)
-    return integer - 1 if at < integer else integer
+def floor_to_int(x):
+    integer = int(x)
+    return integer - 1 if x < integer else integer
 
 
 @do.of(Cells)
@@ -119,8 +118,8 @@ def _cells(work, item):
         for axis in range(3):
             low, high = ends(work.x, work.primitives, m, axis)
             work.box[m, axis], work.box[m, 3 + axis] = low, high
-            lower = cell_of((low - work.margin) / work.size)
-            upper = cell_of((high + work.margin) / work.size) if is_searched else lower - 1
+            lower = floor_to_int((low - work.margin) / work.size)
+            upper = floor_to_int((high + work.margin) / work.size) if is_searched else lower - 1
             work.cells[m, axis], work.cells[m, 3 + axis] = lower, upper
             product *= upper - lower + 1.0
         cell_count += int(min(product, MAX_CELLS))
@@ -131,7 +130,7 @@ def _cells(work, item):
 @kernel
 def compute_cells(team, work):
     """Compute boxes and cell ranges of all primitives."""
-    parallel_for(team, 0, 0, -(-len(work.primitives) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.primitives) // ITEM_SIZE), work)
 
 
 def allocate_cells(
@@ -200,8 +199,12 @@ def cells_around(grid, p, radius):
     """First and last cell with primitives within a radius of a point."""
     reach, size = (1.0 + BOX_ENLARGEMENT) * radius, grid.size
     x, y, z = p
-    low = cell_of((x - reach) / size), cell_of((y - reach) / size), cell_of((z - reach) / size)
-    return low, (cell_of((x + reach) / size), cell_of((y + reach) / size), cell_of((z + reach) / size))
+    low = floor_to_int((x - reach) / size), floor_to_int((y - reach) / size), floor_to_int((z - reach) / size)
+    return low, (
+        floor_to_int((x + reach) / size),
+        floor_to_int((y + reach) / size),
+        floor_to_int((z + reach) / size),
+    )
 
 
 class ClearTable(NamedTuple):
@@ -278,7 +281,7 @@ def _allocate_entries(table, item):
 @kernel
 def build_table(team, cells, primitives, body, orientation, table):
     """Build a hash table: clear, count, allocate, insert."""
-    blocks, buckets = -(-len(cells) // BLOCK), -(-len(table.count) // BLOCK)
+    blocks, buckets = -(-len(cells) // ITEM_SIZE), -(-len(table.count) // ITEM_SIZE)
     parallel_for(team, 0, 0, buckets, ClearTable(table))
     parallel_for(team, 1, 0, blocks, InsertPrimitives(cells, primitives, body, orientation, table, True))
     parallel_for(team, 2, 0, buckets, table)
@@ -332,7 +335,8 @@ def build_grid(
     x, most = points
     if not math.isfinite(most):
         raise ValueError(
-            "contacts cannot be found, since some vertices are nowhere: their positions are no numbers"
+            "contact search failed: vertex positions are infinite or NaN, because the solve diverged; "
+            "use smaller steps or loads"
         )
     size = max(size, MIN_CELL_SIZE * (most + size), 1e-300)
     while True:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
+from supple.collision.broad_phase.hash_grid import ITEM_SIZE, thread_range
 from supple.kernels import RECORD, Runner, do, kernel, number_at, parallel_for
 
 
@@ -56,7 +56,7 @@ def _displace(work, item):
 @kernel
 def displace_all(team, work):
     """Compute all positions."""
-    parallel_for(team, 0, 0, -(-len(work.x) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.x) // ITEM_SIZE), work)
 
 
 def _max_magnitude(numbers: np.ndarray) -> float:

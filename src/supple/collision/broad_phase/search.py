@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.collision.broad_phase.hash_grid import (
-    BLOCK,
     BOX_ENLARGEMENT,
+    ITEM_SIZE,
     NO_ORIENTATION,
     HashGrid,
     allocate_cells,
     bucket_of,
     build_grid,
-    cell_of,
+    floor_to_int,
     key_of,
     thread_range,
 )
@@ -114,14 +114,14 @@ def _own_cells(s, m):
     """First and last cell that a primitive overlaps with the search radius of its own body."""
     box, r, size = s.query_box, s.own_radius, s.size
     low = (
-        cell_of((box[m, 0] - r) / size),
-        cell_of((box[m, 1] - r) / size),
-        cell_of((box[m, 2] - r) / size),
+        floor_to_int((box[m, 0] - r) / size),
+        floor_to_int((box[m, 1] - r) / size),
+        floor_to_int((box[m, 2] - r) / size),
     )
     return low, (
-        cell_of((box[m, 3] + r) / size),
-        cell_of((box[m, 4] + r) / size),
-        cell_of((box[m, 5] + r) / size),
+        floor_to_int((box[m, 3] + r) / size),
+        floor_to_int((box[m, 4] + r) / size),
+        floor_to_int((box[m, 5] + r) / size),
     )
 
 
@@ -201,7 +201,7 @@ def _query_cells(s, item):
 @kernel
 def search_all(team, cells, search):
     """Compute cell ranges and query the grid."""
-    blocks = -(-len(search.query) // BLOCK)
+    blocks = -(-len(search.query) // ITEM_SIZE)
     parallel_for(team, 0, 0, blocks, cells)
     parallel_for(team, 1, 0, blocks, search)
 

@@ -30,7 +30,7 @@ def _length(v):
 
 
 @device_function
-def _time_of_impact(x, step, stencil, crossing, least, limit):
+def _time_of_impact(x, step, stencil, crossing, min_separation, limit):
     """Time of impact of a pair, at most `limit`."""
     a, b, c, d = point(x, stencil[0]), point(x, stencil[1]), point(x, stencil[2]), point(x, stencil[3])
     p, q = point(step, stencil[0]), point(step, stencil[1])
@@ -41,7 +41,7 @@ def _time_of_impact(x, step, stencil, crossing, least, limit):
         speed = max(_length(p), _length(q)) + max(_length(r), _length(s))
     else:
         speed = _length(p) + max(_length(q), max(_length(r), _length(s)))
-    gap = pair_distance(a, b, c, d, crossing) - least
+    gap = pair_distance(a, b, c, d, crossing) - min_separation
     if gap <= 0.0 and speed > 0.0:
         return 0.0
     if speed * limit <= (1.0 - REMAINING_FRACTION) * gap or speed == 0.0:
@@ -56,7 +56,7 @@ def _time_of_impact(x, step, stencil, crossing, least, limit):
                 add(a, scale(next_time, p)), add(b, scale(next_time, q)),
                 add(c, scale(next_time, r)), add(d, scale(next_time, s)), crossing,
             )
-            - least
+            - min_separation
         )  # fmt: skip
         if gap < end:
             break
@@ -65,21 +65,21 @@ def _time_of_impact(x, step, stencil, crossing, least, limit):
 
 
 @kernel
-def _earliest(x, step, stencils, crossing, least, limit):
+def _earliest(x, step, stencils, crossing, min_separation, limit):
     """Earliest time of impact of all pairs, at most `limit`."""
     for m in range(len(stencils)):
-        limit = _time_of_impact(x, step, stencils[m], crossing[m], least[m], limit)
+        limit = _time_of_impact(x, step, stencils[m], crossing[m], min_separation[m], limit)
     return limit
 
 
 @kernel
-def _times(x, step, stencils, crossing, least, times):
+def _times(x, step, stencils, crossing, min_separation, times):
     for m in range(len(stencils)):
-        times[m] = _time_of_impact(x, step, stencils[m], crossing[m], least[m], 1.0)
+        times[m] = _time_of_impact(x, step, stencils[m], crossing[m], min_separation[m], 1.0)
 
 
 def earliest_impact(
-    x: np.ndarray, step: np.ndarray, pairs: ProximityPairs, least: np.ndarray, limit: float = 1.0
+    x: np.ndarray, step: np.ndarray, pairs: ProximityPairs, min_separation: np.ndarray, limit: float = 1.0
 ) -> float:
     """Earliest time of impact of all pairs.
 
@@ -89,7 +89,7 @@ def earliest_impact(
         x: (n, 3) initial positions [m].
         step: (n, 3) steps [m].
         pairs: Proximity pairs.
-        least: (m,) minimum separation of each pair [m].
+        min_separation: (m,) minimum separation of each pair [m].
         limit: Upper limit.
 
     Returns:
@@ -97,11 +97,11 @@ def earliest_impact(
     """
     arrays = (np.ascontiguousarray(array, float) for array in (x, step))
     stencils = np.ascontiguousarray(pairs.vertices, np.int64)
-    return float(_earliest(*arrays, stencils, pairs.crossing, least, limit))
+    return float(_earliest(*arrays, stencils, pairs.crossing, min_separation, limit))
 
 
 def impact_times(
-    corners: np.ndarray, steps: np.ndarray, crossing: np.ndarray, least: np.ndarray
+    corners: np.ndarray, steps: np.ndarray, crossing: np.ndarray, min_separation: np.ndarray
 ) -> np.ndarray:
     """Time of impact of each pair, independent of all others.
 
@@ -109,12 +109,12 @@ def impact_times(
         corners: (m, 4, 3) initial corners [m].
         steps: (m, 4, 3) steps [m].
         crossing: (m,) True for edge-edge pairs.
-        least: (m,) minimum separation of each pair [m].
+        min_separation: (m,) minimum separation of each pair [m].
 
     Returns:
         (m,) fractions of the step.
     """
     x, step = (np.ascontiguousarray(array.reshape(-1, 3), float) for array in (corners, steps))
     times = np.ones(len(corners))
-    _times(x, step, np.arange(len(x)).reshape(-1, 4), crossing, least, times)
+    _times(x, step, np.arange(len(x)).reshape(-1, 4), crossing, min_separation, times)
     return times

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import cross, dot, scale, sub
-from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
+from supple.collision.broad_phase.hash_grid import ITEM_SIZE, thread_range
 from supple.collision.geometry.primitives import point
 from supple.kernels import Runner, do, kernel, parallel_for
 
@@ -41,7 +41,7 @@ def _compute_normals(work, item):
 @kernel
 def compute_normals(team, work):
     """Compute all normals."""
-    parallel_for(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.triangles) // ITEM_SIZE), work)
 
 
 def normals_of(x: np.ndarray, triangles: np.ndarray, runner: Runner) -> np.ndarray:
@@ -64,7 +64,12 @@ class TriangleIncidence(NamedTuple):
 
     @staticmethod
     def of(primitives: np.ndarray, count: int) -> TriangleIncidence:
-        """Incidence of `count` primitives from the primitives (3, t) of each triangle."""
+        """List the triangles that contain each vertex or edge.
+
+        Args:
+            primitives: (3, t) ids of the vertices, or edges, of each triangle.
+            count: Number of vertices or edges.
+        """
         order = np.argsort(primitives.ravel(), kind="stable")
         start = np.concatenate([[0], np.cumsum(np.bincount(primitives.ravel(), minlength=count))])
         return TriangleIncidence(start, order % primitives.shape[1])

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.collision.broad_phase.broad_phase import BroadPhase
-from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
+from supple.collision.broad_phase.hash_grid import ITEM_SIZE, thread_range
 from supple.collision.broad_phase.positions import Points
 from supple.collision.geometry.normals import TriangleIncidence, areas, length, normals_of
 from supple.collision.narrow_phase.face_face import TriangleContacts, allocate_polygons, collide_triangles
@@ -314,14 +314,14 @@ def _compact_contacts(work, item):
 @kernel
 def count_active(team, work, starts):
     """Count active contacts and compute their output indices."""
-    parallel_for(team, 0, 0, -(-len(work.count) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.count) // ITEM_SIZE), work)
     prefix_sum(team, 1, starts)
 
 
 @kernel
 def compact_active(team, work):
     """Copy active contacts to compact arrays."""
-    parallel_for(team, 0, 0, -(-len(work.count) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.count) // ITEM_SIZE), work)
 
 
 def compact_contacts(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale, sub
-from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
+from supple.collision.broad_phase.hash_grid import ITEM_SIZE, thread_range
 from supple.collision.geometry.primitives import OPPOSITION_COSINES, point
 from supple.collision.narrow_phase.vertex_edge import store_contact
 from supple.kernels import Runner, device_function, do, kernel, parallel_for
@@ -225,7 +225,7 @@ def _collide_triangle_pair(g, contacts, m, a, b, n, area):
 @kernel
 def collide_triangles(team, work):
     """Compute the contacts of all triangle pairs."""
-    parallel_for(team, 0, 0, -(-len(work.one) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.one) // ITEM_SIZE), work)
 
 
 def allocate_polygons(count: int, runner: Runner) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale, sub
-from supple.collision.broad_phase.hash_grid import BLOCK, bucket_of, cells_around, key_of, thread_range
+from supple.collision.broad_phase.hash_grid import ITEM_SIZE, bucket_of, cells_around, key_of, thread_range
 from supple.collision.geometry.closest_point import on_triangle
 from supple.collision.geometry.primitives import point
 from supple.kernels import Runner, device_function, do, kernel, parallel_for
@@ -106,7 +106,7 @@ def _separation_distances(work, item):
 @kernel
 def measure_separations(team, work):
     """Compute the distances of all contact points."""
-    parallel_for(team, 0, 0, -(-2 * len(work.stencils) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-2 * len(work.stencils) // ITEM_SIZE), work)
 
 
 def shortest_direction_weights(

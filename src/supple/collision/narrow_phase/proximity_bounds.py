@@ -14,7 +14,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.collision.broad_phase.cached_broad_phase import Candidates, bound_approach
-from supple.collision.broad_phase.hash_grid import BLOCK, thread_range
+from supple.collision.broad_phase.hash_grid import ITEM_SIZE, thread_range
 from supple.collision.broad_phase.positions import Points
 from supple.collision.geometry.closest_point import between, on_edges, on_triangle
 from supple.collision.geometry.primitives import point
@@ -106,16 +106,16 @@ def _measure_distances(work, item):
 @kernel
 def measure_all(team, work):
     """Compute the distances of all pairs."""
-    parallel_for(team, 0, 0, -(-len(work.stencils) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.stencils) // ITEM_SIZE), work)
 
 
 @kernel
-def _min_distances(stencils, distance, least):
+def _min_distances(stencils, distance, min_distance):
     """Minimum distance over the pairs of each vertex."""
     for m in range(len(stencils)):
         for k in range(4):
             i = stencils[m, k]
-            least[i] = min(least[i], distance[m])
+            min_distance[i] = min(min_distance[i], distance[m])
 
 
 def proximity_pairs(
@@ -185,10 +185,10 @@ def displacement_bounds(surfaces: Surfaces, pairs: ProximityPairs, radius: float
     Returns:
         (n,) radii [m]; `UNLIMITED_RADIUS` for interior vertices.
     """
-    least = np.full(len(surfaces.rest), UNLIMITED_RADIUS)
-    least[surfaces.vertices[:, 0]] = radius
-    _min_distances(pairs.vertices, pairs.distance, least)
-    return SAFE_FRACTION * least
+    min_distance = np.full(len(surfaces.rest), UNLIMITED_RADIUS)
+    min_distance[surfaces.vertices[:, 0]] = radius
+    _min_distances(pairs.vertices, pairs.distance, min_distance)
+    return SAFE_FRACTION * min_distance
 
 
 class Neighbors(NamedTuple):
@@ -208,19 +208,21 @@ class Neighbors(NamedTuple):
     radius: float
     x: np.ndarray
 
-    def at(self, x: np.ndarray, least: float, runner: Runner = HOST) -> Neighbors | None:
+    def at(self, x: np.ndarray, min_radius: float, runner: Runner = HOST) -> Neighbors | None:
         """Update the distances of the pairs for new positions, without a new search.
 
         Args:
             x: (n, 3) positions [m].
-            least: Smallest admissible radius of completeness [m].
+            min_radius: Smallest admissible radius of completeness [m].
             runner: Device of the computation.
 
         Returns:
-            Pairs at x, complete within the radius less the approach of bodies; None if that is below `least`.
+            Pairs at x, complete within the radius less the approach of bodies; None below `min_radius`.
         """
-        remaining = self.radius - bound_approach(self.surfaces, self.x, x, self.radius, self.radius - least)
-        if remaining < least:
+        remaining = self.radius - bound_approach(
+            self.surfaces, self.x, x, self.radius, self.radius - min_radius
+        )
+        if remaining < min_radius:
             return None
         pairs = self.pairs._replace(distance=distances_at(x, self.pairs, runner))
         return Neighbors(self.surfaces, pairs, self.reach, remaining, x)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale, sub
-from supple.collision.broad_phase.hash_grid import BLOCK, NO_BODY, thread_range
+from supple.collision.broad_phase.hash_grid import ITEM_SIZE, NO_BODY, thread_range
 from supple.collision.geometry.closest_point import on_edges, on_triangle
 from supple.collision.geometry.primitives import NO_CONTACT_DISTANCE, point
 from supple.kernels import Runner, device_function, do, kernel, parallel_for
@@ -288,11 +288,11 @@ def _collide_edge_pair(work, m):
 @kernel
 def collide_vertices(team, closest_points, work):
     """Compute all vertex-triangle contacts."""
-    parallel_for(team, 0, 0, -(-len(work.one) // BLOCK), closest_points)
-    parallel_for(team, 1, 0, -(-len(work.one) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.one) // ITEM_SIZE), closest_points)
+    parallel_for(team, 1, 0, -(-len(work.one) // ITEM_SIZE), work)
 
 
 @kernel
 def collide_edges(team, work):
     """Compute all edge-edge contacts."""
-    parallel_for(team, 0, 0, -(-len(work.one) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.one) // ITEM_SIZE), work)

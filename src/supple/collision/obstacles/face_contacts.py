@@ -20,7 +20,7 @@ from supple.kernels import (
     parallel_for,
 )
 
-BLOCK = 64
+TRIANGLES_PER_ITEM = 64
 """Triangles per work item."""
 
 DOUBLINGS, BISECTIONS = 8, 32
@@ -75,8 +75,8 @@ def _vertex(work, m, j):
 @do.of(DeepestPoints)
 def _find_deepest(work, item):
     first, step = lane_stride(item)
-    start = item_number(item) * BLOCK
-    for m in range(start + first, min(len(work.triangles), start + BLOCK), step):
+    start = item_number(item) * TRIANGLES_PER_ITEM
+    for m in range(start + first, min(len(work.triangles), start + TRIANGLES_PER_ITEM), step):
         a, b, c = _vertex(work, m, 0), _vertex(work, m, 1), _vertex(work, m, 2)
         for k in range(len(work.small)):
             if work.small[k] != 0:
@@ -97,7 +97,7 @@ def _append_point(work, m, k, at):
 @kernel
 def find_inside(team, work):
     """Find the deepest points of all triangles."""
-    parallel_for(team, 0, 0, -(-len(work.triangles) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.triangles) // TRIANGLES_PER_ITEM), work)
 
 
 class PairPoints(NamedTuple):
@@ -122,8 +122,8 @@ class PairPoints(NamedTuple):
 @do.of(PairPoints)
 def _find_pair_points(work, item):
     first, step = lane_stride(item)
-    start = item_number(item) * BLOCK
-    for p in range(start + first, min(len(work.triangle), start + BLOCK), step):
+    start = item_number(item) * TRIANGLES_PER_ITEM
+    for p in range(start + first, min(len(work.triangle), start + TRIANGLES_PER_ITEM), step):
         m = work.triangle[p]
         a, b, c = _vertex(work, m, 0), _vertex(work, m, 1), _vertex(work, m, 2)
         at = deepest(work.shapes, work.shape[p], a, b, c, MAX_DISTANCE, DEPTH_STEPS)
@@ -134,7 +134,7 @@ def _find_pair_points(work, item):
 @kernel
 def find_between(team, work):
     """Find the closest or deepest points of all pairs."""
-    parallel_for(team, 0, 0, -(-len(work.triangle) // BLOCK), work)
+    parallel_for(team, 0, 0, -(-len(work.triangle) // TRIANGLES_PER_ITEM), work)
 
 
 class FacePoints(NamedTuple):
@@ -230,20 +230,20 @@ def points_inside(
     return FacePoints.none().merge(FacePoints.at(triangle, shape, weights))
 
 
-def distances_of(shapes: Shapes, which: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def distances_of(shapes: Shapes, shape_ids: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Signed distance of each point from its own shape.
 
     Args:
         shapes: Obstacle shapes.
-        which: (m,) shape of each point.
+        shape_ids: (m,) shape of each point.
         points: (m, 3) points [m].
 
     Returns:
         Distances (m,) [m] and their gradients (m, 3).
     """
     d, n = np.empty(len(points)), np.empty((len(points), 3))
-    for k in np.unique(which):
-        own = which == k
+    for k in np.unique(shape_ids):
+        own = shape_ids == k
         d[own], n[own], _ = distances_to(Shapes(shapes.rows[k : k + 1], shapes.values), points[own])
     return d, n
 
@@ -269,34 +269,36 @@ def sides_of(points: FacePoints, x: np.ndarray, triangles: np.ndarray, shapes: S
     return distances_of(shapes, shape, closest_points)[1][of_pair.ravel()]
 
 
-def exit_points(shapes: Shapes, which: np.ndarray, points: np.ndarray, directions: np.ndarray) -> np.ndarray:
+def exit_points(
+    shapes: Shapes, shape_ids: np.ndarray, points: np.ndarray, directions: np.ndarray
+) -> np.ndarray:
     """Exit points from shapes along given directions.
 
     Args:
         shapes: Obstacle shapes.
-        which: (m,) shape of each point.
+        shape_ids: (m,) shape of each point.
         points: (m, 3) points inside [m].
         directions: (m, 3) unit directions.
 
     Returns:
         (m, 3) surface points [m].
     """
-    low, high = np.zeros(len(points)), np.abs(distances_of(shapes, which, points)[0])
+    low, high = np.zeros(len(points)), np.abs(distances_of(shapes, shape_ids, points)[0])
     for _ in range(DOUBLINGS + BISECTIONS):
-        inside = distances_of(shapes, which, points + high[:, None] * directions)[0] < 0
+        inside = distances_of(shapes, shape_ids, points + high[:, None] * directions)[0] < 0
         low, high = np.where(inside, high, low), np.where(inside, 2 * high, high)
         middle = 0.5 * (low + high)
-        within = distances_of(shapes, which, points + middle[:, None] * directions)[0] < 0
+        within = distances_of(shapes, shape_ids, points + middle[:, None] * directions)[0] < 0
         low, high = np.where(within & ~inside, middle, low), np.where(within | inside, high, middle)
     return points + high[:, None] * directions
 
 
-def rotate_directions(shapes: Shapes, which: np.ndarray, directions: np.ndarray) -> np.ndarray:
+def rotate_directions(shapes: Shapes, shape_ids: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """(m, 3) directions rotated with their shapes from start to end of the step."""
-    turns = shapes.rows[which, STEP : STEP + 9].reshape(-1, 3, 3)
+    turns = shapes.rows[shape_ids, STEP : STEP + 9].reshape(-1, 3, 3)
     return np.asarray(np.einsum("mij,mj->mi", turns, directions))
 
 
-def advect_points(shapes: Shapes, which: np.ndarray, points: np.ndarray) -> np.ndarray:
+def advect_points(shapes: Shapes, shape_ids: np.ndarray, points: np.ndarray) -> np.ndarray:
     """(m, 3) points advected by their shapes from start to end of the step [m]."""
-    return rotate_directions(shapes, which, points) + shapes.rows[which, STEP + 9 : STEP + 12]
+    return rotate_directions(shapes, shape_ids, points) + shapes.rows[shape_ids, STEP + 9 : STEP + 12]

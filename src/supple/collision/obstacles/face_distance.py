@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.collision.obstacles.mesh_distance import REGION_LENGTH, SLACK
+from supple.collision.obstacles.mesh_distance import BOX_DISTANCE_ERROR, REGION_LENGTH
 from supple.collision.obstacles.signed_distance import (
     BOX,
     CAPSULE,
@@ -61,7 +61,7 @@ class Deepest(NamedTuple):
 
 
 @device_function
-def bulges(shapes, k):
+def can_be_deepest_inside_face(shapes, k):
     """True if the k-th shape can be deeper inside a triangle than at the corners."""
     return shapes.rows[k, SIDE] > 0.0 and shapes.rows[k, KIND] != PLANE
 
@@ -137,7 +137,7 @@ def bound_distance(shapes, k, a, b, c):
             return outside, outside - radius
     d, n = distance(shapes, k, m)
     if mesh:
-        return d, d - SLACK * outside - radius
+        return d, d - BOX_DISTANCE_ERROR * outside - radius
     return d, max(d - radius, d + min(min(dot(n, p), dot(n, q)), dot(n, r)))
 
 

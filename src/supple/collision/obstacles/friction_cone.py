@@ -60,14 +60,14 @@ def _project_frictional(at, r):
     return add(scale(normal_force, at.normal), scale(_limit_factor(at.mu * normal_force, t), t))
 
 
-def solve_contact(at: Any, A: Any, f: Any, before: Any) -> Any:
+def solve_contact(at: Any, A: Any, f: Any, previous_force: Any) -> Any:
     """Contact force of one plane on vertices with local stiffness A.
 
     Args:
         at: `PlaneContact` of the vertices.
         A: Stiffness [N/m], symmetric as xx yy zz xy xz yz; displacement is A⁻¹ (f + r).
         f: Force without this plane [N].
-        before: Last force of the plane [N], for the warm start.
+        previous_force: Last force of the plane [N], for the warm start.
 
     Returns:
         Force r [N] that satisfies the contact law at the new positions.
@@ -75,10 +75,10 @@ def solve_contact(at: Any, A: Any, f: Any, before: Any) -> Any:
 
 
 @overload_by_type(solve_contact)
-def _solve_contact(at, A, f, before):
+def _solve_contact(at, A, f, previous_force):
     if is_empty(at[PlaneContact._fields.index("mu")]):
-        return lambda at, A, f, before: _frictionless_force(at, A, f)
-    return lambda at, A, f, before: _frictional_force(at, A, f, before)
+        return lambda at, A, f, previous_force: _frictionless_force(at, A, f)
+    return lambda at, A, f, previous_force: _frictional_force(at, A, f, previous_force)
 
 
 @device_function
@@ -109,7 +109,7 @@ def _inverse(A):
 
 
 @device_function
-def _frictional_force(at, A, f, before):
+def _frictional_force(at, A, f, previous_force):
     """Contact force with friction, by alternation of normal and tangential force.
 
     λ closes the gap; t = C(t - o/w) with the largest eigenvalue w of the tangential compliance. Both updates
@@ -117,7 +117,7 @@ def _frictional_force(at, A, f, before):
     stiffness in lanes without a vertex overflow.
     """
     n, s, trace = at.normal, solve_spd(A, f), A[0] + A[1] + A[2]
-    A, before = _scale_block(A, trace), scale(1.0 / trace, before)
+    A, previous_force = _scale_block(A, trace), scale(1.0 / trace, previous_force)
     W, det = _inverse(A)
     Wn = symmetric_matvec(W, n)
     compliance = dot(n, Wn)
@@ -127,8 +127,8 @@ def _frictional_force(at, A, f, before):
     square = max(half * half - dot(n, symmetric_matvec(A, n)) / det, 0.0 * half)
     stiff, hard = one / (half + math.sqrt(square)), one / where(is_movable, compliance, one)
     slip = sub(at.error, scale(at.gap, n))
-    normal_force = max(dot(n, before), 0.0 * compliance)
-    friction_force = sub(before, scale(dot(n, before), n))
+    normal_force = max(dot(n, previous_force), 0.0 * compliance)
+    friction_force = sub(previous_force, scale(dot(n, previous_force), n))
     for _ in range(FRICTION_ITERATIONS):
         Wt = symmetric_matvec(W, friction_force)
         normal_force = max(-hard * (at.gap + dot(n, s) + dot(n, Wt)), 0.0 * compliance)
@@ -200,9 +200,12 @@ def _is_contact_free(planes, own, batch, N, ui, k, f):
     """True for most vertices: no plane exerted a force last, and none does against f + k (g n + o)."""
     none = 0.0 * f[0] >= 0.0
     for j in range(len(planes.normal)):
-        before, at = gather(planes.force[j], own, batch, 0), plane_contact(planes, j, own, batch, N, ui)
+        previous_force, at = (
+            gather(planes.force[j], own, batch, 0),
+            plane_contact(planes, j, own, batch, N, ui),
+        )
         gap = min(at.gap, dot(at.normal, at.error))  # they differ along constrained directions
-        none = none & (dot(before, before) <= 0.0) & (k * gap + dot(at.normal, f) >= 0.0)
+        none = none & (dot(previous_force, previous_force) <= 0.0) & (k * gap + dot(at.normal, f) >= 0.0)
     return all_lanes(none)
 
 
@@ -214,12 +217,12 @@ def _step_with_planes(planes, own, batch, N, A, f, ui):
     r = _last_forces(planes, own, batch, 0.0 * ui[0])
     for _ in range(_plane_iterations(planes)):
         for j in range(len(planes.normal)):
-            before = gather(planes.force[j], own, batch, 0)
+            previous_force = gather(planes.force[j], own, batch, 0)
             now = solve_contact(
-                plane_contact(planes, j, own, batch, N, ui), A, add(f, sub(r, before)), before
+                plane_contact(planes, j, own, batch, N, ui), A, add(f, sub(r, previous_force)), previous_force
             )
             scatter(planes.force[j], own, batch, 0, now)  # threads that share a vertex also write
-            r = add(sub(r, before), now)
+            r = add(sub(r, previous_force), now)
     return solve_spd(A, add(f, r))
 
 
@@ -265,8 +268,8 @@ def _plane_reactions(planes, own, batch, N, A, ui, f, s):
         scatter(planes.reaction[j], own, batch, 0, gather(planes.force[j], own, batch, 0))
     for _ in range(2 * _plane_iterations(planes)):
         for j in range(len(planes.normal)):
-            before = gather(planes.reaction[j], own, batch, 0)
-            at, rest = plane_contact(planes, j, own, batch, N, ui), sub(r, before)
+            previous_force = gather(planes.reaction[j], own, batch, 0)
+            at, rest = plane_contact(planes, j, own, batch, N, ui), sub(r, previous_force)
             now = project_to_cone(at, scale(-1.0, add(add(f, rest), scale(k, at.error))))
             scatter(planes.reaction[j], own, batch, 0, now)
             r = add(rest, now)

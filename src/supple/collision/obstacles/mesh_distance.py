@@ -36,7 +36,7 @@ CORNERS, NORMALS = 9, 21
 """Numbers per triangle, in two blocks: the corners a, b, c [m] of all triangles; then the pseudonormals of
 their seven features: 0 the face; 1, 2, 3 the edges ab, bc, ca; 4, 5, 6 the corners a, b, c."""
 
-SLACK = 0.1
+BOX_DISTANCE_ERROR = 0.1
 """Relative error of distances outside the bounding box, in units of the distance from the box. Triangles
 closer by less may be skipped. Inside and on the box, distances are exact."""
 
@@ -120,7 +120,7 @@ def closest_triangle(values, first, x, y, z):
     boxes, triangles = boxes_at(first), triangles_at(values, first)
     node, level, pending = 1, 0, 0
     outside = squared_distance_of_box(values, boxes + BOX, x, y, z)
-    slack = SLACK * math.sqrt(outside)
+    slack = BOX_DISTANCE_ERROR * math.sqrt(outside)
     best, limit, closest, feature = MAX_SQUARED_DISTANCE, MAX_SQUARED_DISTANCE, 0, 0
     while True:
         deeper = False

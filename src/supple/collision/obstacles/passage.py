@@ -21,7 +21,7 @@ of the thickness; and maximum number of steps, after which a path counts as free
 
 CONTACT_DEPTH = 0.1
 """Depth of a starting point in contact, relative to half of the thickness. Paths from deeper points do not
-count: nothing tells on which side they began."""
+count, because their side at the start is undefined."""
 
 
 @device_function

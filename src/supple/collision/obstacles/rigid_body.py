@@ -130,7 +130,7 @@ class BodyContacts(NamedTuple):
     vertices: np.ndarray
 
     def coupling(self, center: np.ndarray) -> Coupling:
-        """Constrained directions of the vertices for a body with a given center (3,) [m]."""
+        """Return the coupling of the contact vertices to the motions of the body about `center` (3,) [m]."""
         contact_forces = self.contact_forces
         projections = np.einsum("kdi,kdj->kij", contact_forces.directions, contact_forces.directions)
         return Coupling(
@@ -233,8 +233,8 @@ class RigidMotion:
         b = self.body
         if not np.isfinite(self.numbers).all():
             raise ValueError(
-                "position, velocity or spin of a rigid body is infinite or NaN: go back to an earlier state; "
-                "smaller steps or forces may help"
+                "position, velocity or spin of a rigid body is infinite or NaN; return to an earlier "
+                "state, and use smaller steps or forces"
             )
         self._dt, self._start, self._start_axes = dt, self.center.copy(), self.axes.copy()
         self._inertia = self.axes.T @ np.diag(b.inertia) @ self.axes

@@ -38,7 +38,7 @@ from supple.collision.obstacles.signed_distance import (
 )
 from supple.kernels import device_function, kernel
 
-SLACK = 0.02
+EDGE_TOLERANCE = 0.02
 """Tolerance relative to the shortest half edge: distance of an edge from the extreme, and of a direction from
 the best separation. Boxes in nearly flat contact then have several contact points."""
 
@@ -103,7 +103,7 @@ def crossing_edges(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.ndar
         Contact point [m], gap [m] and unit normal toward the first box.
     """
     a, b = block_of(one), block_of(other)
-    slack = SLACK * min(a.halves.min(), b.halves.min())
+    slack = EDGE_TOLERANCE * min(a.halves.min(), b.halves.min())
     cross = np.cross(a.axes[:, None], b.axes[None])
     length = np.linalg.norm(cross, axis=2)
     crossing = cross[length > MIN_CROSS_PRODUCT] / length[length > MIN_CROSS_PRODUCT][:, None]
@@ -135,7 +135,7 @@ def _crossings(
                 yield 0.5 * (p + s * d + q + t * e), float(n @ w), n
 
 
-FACE_SLACK = 1e-3
+FACE_TOLERANCE = 1e-3
 """Advantage in separation, relative to the shortest half edge, that edges need over faces."""
 
 
@@ -151,7 +151,7 @@ def box_contact_points(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[np.
     """
     a, b = block_of(one), block_of(other)
     of_faces, of_edges = separations(a, b)
-    slack = FACE_SLACK * min(a.halves.min(), b.halves.min())
+    slack = FACE_TOLERANCE * min(a.halves.min(), b.halves.min())
     if of_edges.max(initial=-np.inf) > of_faces.max() + slack:
         yield from crossing_edges(one, other)
         return
@@ -425,16 +425,16 @@ def solve_contact_forces(
     yields = np.einsum("cbij,cbdj->cbdi", inverse[bodies], J)  # J is 0 without a second body
     own = np.einsum("cbdi,cbdi->cd", J, yields)
     own[:, 1] = own[:, 2] = own[:, 1:].max(axis=1)
-    forces, free, before = np.zeros_like(gaps), steps.copy(), steps.copy()
-    _solve_contact_forces(steps, bodies, J, yields, own, gaps, friction, forces, free, before)
+    forces, free, previous_steps = np.zeros_like(gaps), steps.copy(), steps.copy()
+    _solve_contact_forces(steps, bodies, J, yields, own, gaps, friction, forces, free, previous_steps)
 
 
 @kernel
-def _solve_contact_forces(steps, bodies, J, yields, own, gaps, friction, forces, free, before):
+def _solve_contact_forces(steps, bodies, J, yields, own, gaps, friction, forces, free, previous_steps):
     for _ in range(MAX_SWEEPS):
         for k in range(len(steps)):
             for i in range(6):
-                before[k, i] = steps[k, i]
+                previous_steps[k, i] = steps[k, i]
         for c in range(len(gaps)):
             normal = max(0.0, forces[c, 0] - _slip(steps, bodies, J, gaps, c, 0) / own[c, 0])
             _apply_force(steps, bodies, yields, c, 0, normal - forces[c, 0])
@@ -447,17 +447,19 @@ def _solve_contact_forces(steps, bodies, J, yields, own, gaps, friction, forces,
                 _apply_force(steps, bodies, yields, c, 1, part * one - forces[c, 1])
                 _apply_force(steps, bodies, yields, c, 2, part * two - forces[c, 2])
                 forces[c, 1], forces[c, 2] = part * one, part * two
-        if _have_converged(steps, before, free, 0) and _have_converged(steps, before, free, 3):
+        if _have_converged(steps, previous_steps, free, 0) and _have_converged(
+            steps, previous_steps, free, 3
+        ):
             break
 
 
 @device_function
-def _have_converged(steps, before, free, first):
+def _have_converged(steps, previous_steps, free, first):
     """True if translations, or rotations, of all bodies have converged."""
     displacement, largest = 0.0, 0.0
     for k in range(len(steps)):
         for i in range(first, first + 3):
-            displacement = max(displacement, abs(steps[k, i] - before[k, i]))
+            displacement = max(displacement, abs(steps[k, i] - previous_steps[k, i]))
             largest = max(largest, max(abs(steps[k, i] - free[k, i]), abs(free[k, i])))
     return displacement <= CORRECTION_TOLERANCE * largest
 

@@ -77,13 +77,13 @@ class BodyContactReport:
         sentences = []
         if self.gap_share is not None and self.gap_share >= MIN_REPORTED_SHARE:
             sentences.append(
-                f"{100 * self.gap_share:.2g} % of the contact force is due to gaps that the thickness keeps "
-                f"open (mean {self.mean_gap:.2e} m)"
+                f"{100 * self.gap_share:.2g} % of the contact force comes from gaps that the thickness "
+                f"keeps open (mean {self.mean_gap:.2e} m)"
             )
         if self.approach_share is not None and self.approach_share >= MIN_REPORTED_SHARE:
             sentences.append(
-                f"the contact force is {100 * self.approach_share:.2g} % smaller because surfaces yield "
-                f"within the thickness (mean {self.mean_approach:.2e} m)"
+                f"the contact force is {100 * self.approach_share:.2g} % smaller because surfaces "
+                f"approach each other within the thickness (mean {self.mean_approach:.2e} m)"
             )
         return sentences
 
@@ -128,8 +128,8 @@ class VertexPassage:
         """Sentence for the user, with remedies."""
         return (
             f"{pluralize(self.count, 'vertex', 'vertices')} of {self.body!r} passed through obstacle "
-            f"{self.obstacle!r}: something else pushed them through it; shorter steps, a thicker obstacle, "
-            "or contact = 'barrier' would keep them on their side"
+            f"{self.obstacle!r}, because another contact or a constraint pushed them; use shorter steps, "
+            "a thicker obstacle, or contact = 'barrier'"
         )
 
 
@@ -206,9 +206,9 @@ class IntersectedFace:
     def sentence(self, obstacle: str) -> str:
         """Sentence for the user, with remedies."""
         return (
-            f"obstacle {obstacle!r} is {self.penetration:.2g} m deep in a face of {self.body!r} with edges "
-            f"of {self.edge:.2g} m: edges below {self.resolving_edge:.2g} m would feel it, or make the "
-            "obstacle a body, and contact = 'barrier'"
+            f"obstacle {obstacle!r} is {self.penetration:.2g} m deep in a face of {self.body!r} with "
+            f"edges of {self.edge:.2g} m; use edges below {self.resolving_edge:.2g} m, or replace the "
+            "obstacle by a body with contact = 'barrier'"
         )
 
 
@@ -228,8 +228,8 @@ class PinnedOverlap:
         """Sentence for the user, with remedies."""
         return (
             f"the rigid body {obstacle!r} is {self.penetration:.2g} m deep in a pinned part of "
-            f"{self.body!r}: pinned vertices do not push rigid bodies; pin only vertices that it cannot "
-            "reach, or put an obstacle there"
+            f"{self.body!r}, and pinned vertices do not push rigid bodies; pin only vertices out of its "
+            "reach, or add an obstacle there"
         )
 
 

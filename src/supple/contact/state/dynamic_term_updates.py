@@ -165,7 +165,8 @@ class DynamicTerms:
     def _update(self, beginning: bool) -> bool:
         if self._problem.batch_size > 1:
             raise ValueError(
-                "stencils that follow the vertices, and rigid bodies, need one copy of the state"
+                "scenes with contact between bodies or with rigid bodies cannot be solved as a batch; "
+                "omit batch_size, or solve the variations one after the other"
             )
         self.beginning = beginning
         changed = not beginning and self._correct_rigid_bodies()

@@ -28,7 +28,7 @@ from supple.collision import distance
 from supple.collision.obstacles.face_distance import (
     DEPTH_STEPS,
     bound_distance,
-    bulges,
+    can_be_deepest_inside_face,
     deepest,
     longest,
     thicknesses,
@@ -39,7 +39,7 @@ from supple.contact.state.contact_report import FacePenetration, IntersectedFace
 from supple.contact.state.obstacle_kernels import vector_at
 from supple.kernels import atomic_add, device_function, kernel, member_of, vector_offset
 from supple.model.model import Model
-from supple.problem.vertex_kernels import act, for_each
+from supple.problem.vertex_kernels import apply_operation, for_each
 
 if TYPE_CHECKING:
     from supple.contact.state.obstacle_contact import Contacts
@@ -122,14 +122,14 @@ def _nearest(shapes, k, a, b, c):
     return min(min(p, q), r), ignored_inside
 
 
-@act.of(Faces)
+@apply_operation.of(Faces)
 def _measure_face(faces, item, i):
     at = member_of(item) * len(faces.triangles) + i
     a, b, c = _corner(faces, item, i, 0), _corner(faces, item, i, 1), _corner(faces, item, i, 2)
     edge = longest(a.x, b.x, c.x)
     worst, shape, through = 0.0, -1, 0.0
     for k in range(len(faces.shapes.rows)):
-        if bulges(faces.shapes, k):
+        if can_be_deepest_inside_face(faces.shapes, k):
             depth, passed = _depth(faces, k, a, b, c, edge)
             if passed > through or (passed == through and depth > worst):
                 worst, shape, through = depth, k, passed

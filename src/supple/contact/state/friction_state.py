@@ -21,7 +21,6 @@ import numpy as np
 from supple.collision.narrow_phase.contact_pairs import ContactPairs
 from supple.collision.narrow_phase.proximity_bounds import ProximityPairs
 from supple.support.arguments import format_value, to_floats
-from supple.support.text import pluralize
 from supple.terms import Barriers, PenaltyContacts
 from supple.terms.contact.barrier_friction import FrictionData
 from supple.terms.contact.penalty import NUMBERS, STIFFNESS
@@ -116,18 +115,18 @@ def check_rows(vertices: int, name: str, values: Any) -> None:
     is_valid = rows.ndim == 2 and rows.shape[1] == BARRIER_NUMBERS and np.isfinite(rows).all()
     if not is_valid or not ((rows[:, :STRETCH] >= 0) & (rows[:, :STRETCH] < vertices)).all():
         raise ValueError(
-            f"{name!r} of the state must be (m, {BARRIER_NUMBERS}) finite numbers, the first four of each "
-            f"row vertices of {pluralize(vertices, 'vertex', 'vertices')}; got {format_value(values)}"
+            f"{name!r} of the state must be (m, {BARRIER_NUMBERS}) finite numbers that begin with four "
+            f"vertex ids below {vertices:,}; got {format_value(values)}"
         )
 
 
 CONTACTS = "contacts"
-"""History variable of a `State`: (m, WIDTH) vertices, weights, keys and numbers of each contact; for
+"""History variable of a `State`: (m, ROW_LENGTH) vertices, weights, keys and numbers of each contact; for
 barriers, the rows of `BarrierFrictionState`."""
 
 CORNERS, KEYS = 6, 2
 """Numbers of vertices and keys per contact."""
-WIDTH = 2 * CORNERS + KEYS + NUMBERS
+ROW_LENGTH = 2 * CORNERS + KEYS + NUMBERS
 """Row length of a contact in the history variable."""
 
 FrictionalContacts = Any
@@ -267,7 +266,7 @@ def contacts_to_state(
 
 def no_contacts(capacity: int = 0, has_friction: bool = True) -> PenaltyContacts:
     """Empty contact term with a given capacity."""
-    return replace(_from_rows(np.empty((0, WIDTH))), capacity=capacity, has_friction=has_friction)
+    return replace(_from_rows(np.empty((0, ROW_LENGTH))), capacity=capacity, has_friction=has_friction)
 
 
 def contacts_from_state(history: Mapping[str, Any]) -> PenaltyContacts:
@@ -302,9 +301,9 @@ def check_contacts(model: Model, values: Any) -> None:
         check_rows(model.vertices, CONTACTS, values)
         return
     rows = to_floats(values)
-    is_valid = rows.ndim == 2 and rows.shape[1] == WIDTH and np.isfinite(rows).all()
+    is_valid = rows.ndim == 2 and rows.shape[1] == ROW_LENGTH and np.isfinite(rows).all()
     if not is_valid or not ((rows[:, :CORNERS] >= 0) & (rows[:, :CORNERS] < model.vertices)).all():
         raise ValueError(
-            f"{CONTACTS!r} of the state must be (m, {WIDTH}) finite numbers, the first six of each row "
-            f"vertices of {pluralize(model.vertices, 'vertex', 'vertices')}; got {format_value(values)}"
+            f"{CONTACTS!r} of the state must be (m, {ROW_LENGTH}) finite numbers that begin with six vertex "
+            f"ids below {model.vertices:,}; got {format_value(values)}"
         )

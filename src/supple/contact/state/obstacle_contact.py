@@ -112,8 +112,8 @@ class Contacts:
         """
         if self.obstacles is not None:
             raise ValueError(
-                f"{method} cannot keep bodies out of obstacles yet, and the scene has "
-                f"{self.obstacles.names[0]!r}; {', '.join(others)} can"
+                f"{method} does not support obstacles, and the scene has {self.obstacles.names[0]!r}; use "
+                f"{' or '.join(others)}"
             )
 
     def resize(self) -> None:
@@ -134,15 +134,15 @@ class Contacts:
         self.face_search: FacePenetrationSearch | None = None
         self.paths.resize()
 
-    def clamp(self, *mirrors: np.ndarray) -> tuple[Clamp, ...]:
+    def clamp(self, *copies_of_u: np.ndarray) -> tuple[Clamp, ...]:
         """Operations for `clamp_all` that project u out of obstacles.
 
         Args:
-            mirrors: Arrays that receive a copy of u.
+            copies_of_u: Arrays that receive a copy of u.
         """
         if not self.planes:
             return ()
-        return (Clamp(self.states.u, self._free, self.planes, self._stick_distance, mirrors),)
+        return (Clamp(self.states.u, self._free, self.planes, self._stick_distance, copies_of_u),)
 
     @property
     def _depends_on_sliding(self) -> bool:
@@ -196,9 +196,9 @@ class Contacts:
         if self.obstacles is None:
             return
         # a restarted motion lacks the forces of the last step, and must give identical results
-        self.device.on_records(ClearShapes(self.which))
+        self.device.apply_to_vectors(ClearShapes(self.which))
         if self._keeps_start:
-            self.device.on_records(RecordStart(self.states.u, self.start))
+            self.device.apply_to_vectors(RecordStart(self.states.u, self.start))
         self._damping = damping
         now = self.obstacles.poses(time).copy()
         in_contact = [_has_contact(self, motion) for motion in self.rigid] if np.isfinite(dt) else []
@@ -231,10 +231,10 @@ class Contacts:
         if self.obstacles is None:
             return
         end = self.shapes.rows[:, POSE : POSE + 12].copy()
-        move = self.paths.share_motion(len(self._waypoints), self._free) if self._back else ()
+        move = self.paths.split_motion(len(self._waypoints), self._free) if self._back else ()
         for number, (frames, time) in enumerate((*self._waypoints, (end, self._time))):
             if number and move:
-                self.device.on_records(*move)
+                self.device.apply_to_vectors(*move)
             self.shapes.rows[:, POSE : POSE + 12] = frames
             self.device.upload(self.shapes.rows)
             if self._waypoints and self.obstacles.values_at is not None:
@@ -267,8 +267,8 @@ class Contacts:
             return
         if len(set(times)) > 1:
             raise ValueError(
-                "obstacles are where they are at one time for all variations that are solved together; solve "
-                "those of different times one after the other"
+                "obstacles have one position per batch, and the variations are at different times; solve "
+                "variations of different times one after the other"
             )
         self.shapes.rows[:] = self.obstacles.shapes(0.0).rows
         self._time = 0.0
@@ -389,7 +389,7 @@ class Contacts:
         self.device.upload(self.shapes.values)
         self._back = 0.0
         if self.obstacles.has_friction:
-            self.device.on_records(RecordStart(self.states.u, self.start))
+            self.device.apply_to_vectors(RecordStart(self.states.u, self.start))
         self.paths.begin()
         self._detect(np.zeros_like(self._free))
 
@@ -404,7 +404,7 @@ class Contacts:
         )
         arguments = self.shapes, self.planes, self.which, self._stick_distance, sliding
         detection = Detect(self.states.u, self.rest, free, self.start, *arguments)
-        self.paths.detect(lambda paths: self.device.on_records(detection._replace(paths=paths)))
+        self.paths.detect(lambda paths: self.device.apply_to_vectors(detection._replace(paths=paths)))
 
 
 def rigid_motions(obstacles: Obstacles) -> list[RigidMotion]:
@@ -460,7 +460,7 @@ def _displace(contacts: Contacts, moves: np.ndarray) -> None:
     records = np.zeros((len(moves) + 1, RECORD), contacts.dtype)
     records[:-1, :3] = moves
     states = contacts.states
-    contacts.device.on_records(Displace(states.u, records, 0), states.dirichlet_operation)
+    contacts.device.apply_to_vectors(Displace(states.u, records, 0), states.dirichlet_operation)
 
 
 def _has_contact(contacts: Contacts, motion: RigidMotion) -> bool:

@@ -24,7 +24,7 @@ from supple.kernels import (
     vector_offset,
     where,
 )
-from supple.problem.vertex_kernels import act, for_each
+from supple.problem.vertex_kernels import apply_operation, for_each
 
 NO_THICKNESS = 1e300
 """Thickness [m] of shapes without another side: finite, since GPU kernels need not support infinity."""
@@ -37,7 +37,7 @@ class RecordStart(NamedTuple):
     start: Any
 
 
-@act.of(RecordStart)
+@apply_operation.of(RecordStart)
 def _record_start(operation, item, i):
     k = i + vector_offset(item)
     store_record(operation.start, k, record_at(operation.u, k))
@@ -49,7 +49,7 @@ class ClearShapes(NamedTuple):
     which: Any
 
 
-@act.of(ClearShapes)
+@apply_operation.of(ClearShapes)
 def _clear_shapes(operation, item, i):
     k = i + vector_offset(item)
     for j in range(operation.which.shape[1]):
@@ -85,17 +85,17 @@ class Detect(NamedTuple):
 
 
 class Sliding(NamedTuple):
-    """Sliding in the previous step, in which vertices moved by back (û - start).
+    """Data to decide whether a vertex slid in the previous step.
 
     Attributes:
         anchor: Padded vectors of û, the inertial target.
-        back: Factor on û - start.
-        still: Relative motion below which a vertex did not slide [m].
+        motion_factor: Ratio of the motion in the previous step to û - start.
+        max_sticking_motion: Relative motion below which a vertex did not slide [m].
     """
 
     anchor: Any
-    back: Any
-    still: Any
+    motion_factor: Any
+    max_sticking_motion: Any
 
 
 class Paths(NamedTuple):
@@ -130,11 +130,11 @@ def vector_at(records, k):
 
 
 @device_function
-def _store_vector(records, k, v, like):
-    store_record(records, k, (pack_like(v[0], like), pack_like(v[1], like), pack_like(v[2], like)))
+def _store_vector(records, k, v, sample):
+    store_record(records, k, (pack_like(v[0], sample), pack_like(v[1], sample), pack_like(v[2], sample)))
 
 
-@act.of(Detect)
+@apply_operation.of(Detect)
 def _detect(operation, item, i):
     o, k = operation, i + vector_offset(item)
     X = vector_at(o.rest, i)
@@ -255,7 +255,7 @@ class SplitPath(NamedTuple):
     step: Any
 
 
-@act.of(SplitPath)
+@apply_operation.of(SplitPath)
 def _split_path(operation, item, i):
     o, k = operation, i + vector_offset(item)
     x, start = record_at(o.u, k), record_at(o.start, k)
@@ -269,34 +269,34 @@ def _split_path(operation, item, i):
 @device_function
 def _store_plane(operation, j, shape, d, n, i, k, X):
     u, planes = vector_at(operation.u, k), operation.planes
-    like = record_at(operation.u, k)[0]
+    sample = record_at(operation.u, k)[0]
     none = (0.0, 0.0, 0.0)
     if shape < 0 or i == operation.free.shape[0] - 1:
-        _store_vector(planes.normal[j], k, none, like)
-        _store_vector(planes.closest_point[j], k, none, like)
+        _store_vector(planes.normal[j], k, none, sample)
+        _store_vector(planes.closest_point[j], k, none, sample)
     else:
-        _store_vector(planes.normal[j], k, n, like)
-        _store_vector(planes.closest_point[j], k, sub(u, scale(d, n)), like)
-        store_friction(planes.friction, operation, j, shape, k, X, n, like)
+        _store_vector(planes.normal[j], k, n, sample)
+        _store_vector(planes.closest_point[j], k, sub(u, scale(d, n)), sample)
+        store_friction(planes.friction, operation, j, shape, k, X, n, sample)
 
 
 def store_friction(
-    friction: Any, operation: Any, j: int, shape: int, k: int, X: Any, n: Any, like: Any
+    friction: Any, operation: Any, j: int, shape: int, k: int, X: Any, n: Any, sample: Any
 ) -> None:
     """Write stick point and friction coefficient, if there is friction."""
 
 
 @overload_by_type(store_friction)
-def _store_friction(friction, operation, j, shape, k, X, n, like):
+def _store_friction(friction, operation, j, shape, k, X, n, sample):
     if len(friction) == 0:
-        return lambda friction, operation, j, shape, k, X, n, like: None
+        return lambda friction, operation, j, shape, k, X, n, sample: None
 
-    def store_anchor(friction, operation, j, shape, k, X, n, like):
+    def store_anchor(friction, operation, j, shape, k, X, n, sample):
         start = add(X, vector_at(operation.start, k))
         advected = advect(operation.shapes, shape, start)
         mu = coefficient(operation.sliding, operation.shapes, shape, start, sub(start, X), k, n)
-        _store_vector(friction.anchor[j], k, sub(advected, X), like)
-        _store_vector(friction.coefficient[j], k, (mu, 0.0, 0.0), like)
+        _store_vector(friction.anchor[j], k, sub(advected, X), sample)
+        _store_vector(friction.coefficient[j], k, (mu, 0.0, 0.0), sample)
 
     return store_anchor
 
@@ -311,9 +311,9 @@ def _coefficient(sliding, shapes, shape, start, u, k, n):
         return lambda sliding, shapes, shape, start, u, k, n: shapes.rows[shape, FRICTION]
 
     def by_sliding(sliding, shapes, shape, start, u, k, n):
-        moved = scale(sliding.back, sub(vector_at(sliding.anchor, k), u))
+        moved = scale(sliding.motion_factor, sub(vector_at(sliding.anchor, k), u))
         slid = across(n, sub(start, advect_previous(shapes, shape, sub(start, moved))))
-        if dot(slid, slid) > sliding.still * sliding.still:
+        if dot(slid, slid) > sliding.max_sticking_motion * sliding.max_sticking_motion:
             return shapes.rows[shape, KINETIC]
         return shapes.rows[shape, FRICTION]
 
@@ -357,35 +357,35 @@ class Clamp(NamedTuple):
         free: (n + 1,) 1 for vertices to be projected, otherwise 0.
         planes: Contact planes.
         stick_distance: Slip and gap below which a vertex is moved to its stick point [m].
-        mirrors: Arrays that receive a copy of u.
+        copies_of_u: Arrays that receive a copy of u.
     """
 
     u: Any
     free: Any
     planes: Any
     stick_distance: Any
-    mirrors: Any
+    copies_of_u: Any
 
 
-@act.of(Clamp)
+@apply_operation.of(Clamp)
 def _clamp_record(operation, item, i):
     o, k = operation, i + vector_offset(item)
     clamp(o.planes, o.u, k, pack_like(o.free[i], record_at(o.u, k)[0]), o.stick_distance)
-    copy_to_mirrors(o.mirrors, o.u, k)
+    copy_to_all(o.copies_of_u, o.u, k)
 
 
-def copy_to_mirrors(mirrors: tuple, u: Any, k: int) -> None:
+def copy_to_all(copies_of_u: tuple, u: Any, k: int) -> None:
     """Copy the k-th vector of u to other arrays."""
 
 
-@overload_by_type(copy_to_mirrors)
-def _copy_to_mirrors(mirrors, u, k):
-    if len(mirrors) == 0:
-        return lambda mirrors, u, k: None
+@overload_by_type(copy_to_all)
+def _copy_to_all(copies_of_u, u, k):
+    if len(copies_of_u) == 0:
+        return lambda copies_of_u, u, k: None
 
-    def first_then_rest(mirrors, u, k):
-        store_record(mirrors[0], k, record_at(u, k))
-        copy_to_mirrors(mirrors[1:], u, k)
+    def first_then_rest(copies_of_u, u, k):
+        store_record(copies_of_u[0], k, record_at(u, k))
+        copy_to_all(copies_of_u[1:], u, k)
 
     return first_then_rest
 
@@ -408,7 +408,7 @@ class ProjectOntoPlane(NamedTuple):
     memory: Any
 
 
-@act.of(ProjectOntoPlane)
+@apply_operation.of(ProjectOntoPlane)
 def _project_onto_plane(operation, item, i):
     o, k = operation, i + vector_offset(item)
     W = o.weights[i]
@@ -428,7 +428,7 @@ class ApplyStoredForces(NamedTuple):
     memory: Any
 
 
-@act.of(ApplyStoredForces)
+@apply_operation.of(ApplyStoredForces)
 def _apply_stored_forces(operation, item, i):
     o, k = operation, i + vector_offset(item)
     store_record(o.u, k, add(record_at(o.u, k), scale(o.weights[i], record_at(o.memory, k))))
@@ -456,12 +456,12 @@ def _clamp_all(clamps, team, phase, count):
     if len(clamps) == 0:
         return lambda clamps, team, phase, count: phase
 
-    def do_one(clamps, team, phase, count):
+    def clamp_one(clamps, team, phase, count):
         for_each(team, phase, (count,), clamps)
         return phase + 1
 
-    def do_two(clamps, team, phase, count):
+    def clamp_both(clamps, team, phase, count):
         for_each(team, phase, (count, count), clamps)
         return phase + 1
 
-    return do_one if len(clamps) == 1 else do_two
+    return clamp_one if len(clamps) == 1 else clamp_both

@@ -34,7 +34,7 @@ from supple.kernels import (
     warp_sum,
 )
 from supple.problem.reductions import Cuts, cut
-from supple.problem.vertex_kernels import act, for_each
+from supple.problem.vertex_kernels import apply_operation, for_each
 
 if TYPE_CHECKING:
     from supple.contact.state.obstacle_contact import Contacts
@@ -74,7 +74,7 @@ class FindNearest(NamedTuple):
     obstacle: Any
 
 
-@act.of(FindNearest)
+@apply_operation.of(FindNearest)
 def _find_nearest(seen, item, i):
     k = i + vector_offset(item)
     X, u = vector_at(seen.rest, i), vector_at(seen.u, k)

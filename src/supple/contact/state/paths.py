@@ -90,7 +90,7 @@ class VertexPaths:
         """Begin the paths of all vertices at the present u and the present poses."""
         self._begun = True
         if self._paths:
-            self._device.on_records(RecordStart(self._states.u, self._paths.last))
+            self._device.apply_to_vectors(RecordStart(self._states.u, self._paths.last))
             self._store_frames(self._paths)
 
     def _store_frames(self, paths: Paths) -> None:
@@ -118,21 +118,21 @@ class VertexPaths:
         if moved.any():
             self._store_frames(paths)
 
-    def share_motion(self, waypoints: int, free: np.ndarray) -> tuple[Displace, ...]:
-        """Move vertices back to their share of the motion up to the first of the waypoints.
+    def split_motion(self, waypoints: int, free: np.ndarray) -> tuple[Displace, ...]:
+        """Split the motion of the vertices evenly over the waypoints, and move them back to the first one.
 
         Args:
             waypoints: Number of waypoints before the end of the step.
             free: (n + 1,) 1 for vertices that move, otherwise 0.
 
         Returns:
-            Operation that moves them on by the same share; () for none.
+            Operation that advances them to the next waypoint; () without waypoints.
         """
         if not (waypoints and self._paths):
             return ()
         step = np.zeros_like(self._paths.last)
         share = SplitPath(self._states.u, self._paths.last, free, 1 / (waypoints + 1), step)
-        self._device.on_records(share)
+        self._device.apply_to_vectors(share)
         return (Displace(self._states.u, step, 1),)
 
     def clear_passages(self) -> None:

@@ -5,7 +5,7 @@ the same time parameter, as far as the step bounds allow. Pins that do not arriv
 continues from their present point of the motion, never straight to its end.
 
 A vertex cannot be projected out of a distant obstacle without leaving its step bound. A vertex pressed
-against others in every sweep gets so close that its bound shrinks to zero. An obstacle with a prescribed
+against others in every sweep comes so close that its bound shrinks to zero. An obstacle with a prescribed
 motion therefore advances at each contact update only as far as vertices can follow within their bounds.
 """
 
@@ -185,13 +185,13 @@ class PinMotion:
                 yield AdvanceCandidate(fraction, shared, must_complete)
         yield AdvanceCandidate(0.0, step, np.empty(0, int))
 
-    def advance(self, radii: np.ndarray, thickness: float, most: float) -> bool:
+    def advance(self, radii: np.ndarray, thickness: float, max_radius: float) -> bool:
         """Advance the pins within the step bounds.
 
         Args:
             radii: (n,) radii of the step bounds [m].
             thickness: Surface thickness [m], the scale below which pins count as blocked.
-            most: Largest radius without contacts [m].
+            max_radius: Largest radius without contacts [m].
 
         Returns:
             True if any pin moved.
@@ -213,7 +213,7 @@ class PinMotion:
         self.is_blocked = bool(too_far.any()) or (part < 1.0 and longest < STUCK_PIN_FRACTION * thickness)
         if self.is_blocked:
             return False
-        self.in_progress = part < 1.0 and longest >= MIN_PIN_FRACTION * most
+        self.in_progress = part < 1.0 and longest >= MIN_PIN_FRACTION * max_radius
         self.move(part)
         return longest > 0
 
@@ -221,9 +221,9 @@ class PinMotion:
         """Report notes about pins short of their targets."""
         if self.has_arrived:
             return []
-        why = "something is in the way" if self.is_blocked else "more iterations would take them there"
+        why = "a contact blocks them" if self.is_blocked else "more iterations are needed"
         late = "" if self.late_time is None else f", {self._time - self.late_time:.3g} s late"
-        return [f"pinned vertices are still {self.lag:.3g} m from where they are to be{late}: {why}"]
+        return [f"pinned vertices are {self.lag:.3g} m from their targets{late}: {why}"]
 
 
 def _lengths(vectors: np.ndarray) -> np.ndarray:

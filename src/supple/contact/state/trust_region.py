@@ -14,7 +14,7 @@ import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
 from supple.contact.state.obstacle_contact import Contacts
-from supple.contact.state.obstacle_kernels import copy_to_mirrors
+from supple.contact.state.obstacle_kernels import copy_to_all
 from supple.contact.state.prescribed_motion import ObstacleMotion, PinMotion
 from supple.kernels import (
     RECORD,
@@ -29,7 +29,7 @@ from supple.kernels import (
 from supple.model.model import Conditions, Model
 from supple.problem.device import Device
 from supple.problem.states import States
-from supple.problem.vertex_kernels import act
+from supple.problem.vertex_kernels import apply_operation
 
 
 class StepBounds(NamedTuple):
@@ -74,22 +74,22 @@ class ClampToBounds(NamedTuple):
     Attributes:
         u: Displacements.
         step_bounds: Step bounds.
-        mirrors: Arrays that receive a copy of u.
+        copies_of_u: Arrays that receive a copy of u.
     """
 
     u: Any
     step_bounds: Any
-    mirrors: Any
+    copies_of_u: Any
 
 
-@act.of(ClampToBounds)
+@apply_operation.of(ClampToBounds)
 def _clamp_operation(operation, item, i):
     o, k = operation, i + vector_offset(item)
     x = _project_to_ball(
         record_at(o.u, k), record_at(o.step_bounds.center, k), record_at(o.step_bounds.radius, k)[0]
     )
     store_record(o.u, k, x)
-    copy_to_mirrors(o.mirrors, o.u, k)
+    copy_to_all(o.copies_of_u, o.u, k)
 
 
 RADIUS_ROUNDINGS = 8
@@ -146,15 +146,15 @@ class TrustRegion:
     def restore_bounds(self) -> None:
         """Project u onto the step bounds after an update without bounds."""
         if self:
-            self.device.on_records(*self.clamp())
+            self.device.apply_to_vectors(*self.clamp())
 
-    def clamp(self, *mirrors: np.ndarray) -> tuple[ClampToBounds, ...]:
+    def clamp(self, *copies_of_u: np.ndarray) -> tuple[ClampToBounds, ...]:
         """Operations that project u onto the step bounds.
 
         Args:
-            mirrors: Arrays that receive a copy of u.
+            copies_of_u: Arrays that receive a copy of u.
         """
-        return (ClampToBounds(self.states.u, self.step_bounds, mirrors),) if self._is_required else ()
+        return (ClampToBounds(self.states.u, self.step_bounds, copies_of_u),) if self._is_required else ()
 
     def set_bounds(self, radius: np.ndarray) -> None:
         """Set bounds with radii (n,) [m] around the present positions."""

@@ -81,7 +81,9 @@ def cache_obstacle() -> str | None:
     folder = cache_directory()
     try:
         make_private_folder(folder)
-        danger = next(filter(None, map(_danger, (folder.parents[1], folder.parent, folder))), None)
+        danger = next(
+            filter(None, map(_untrusted_owner_message, (folder.parents[1], folder.parent, folder))), None
+        )
     except OSError:
         return f"{folder} cannot be written"
     if danger is not None:
@@ -103,29 +105,29 @@ def make_private_folder(folder: Path) -> None:
         raise NotADirectoryError(folder)
 
 
-def _danger(folder: Path) -> str | None:
+def _untrusted_owner_message(folder: Path) -> str | None:
     """Sentence about other users who could put programs into a folder, or None."""
     state = folder.stat()
     if is_private(state):
         return None
-    who = (
+    risk = (
         f"another user (uid {state.st_uid}) owns {folder}"
-        if state.st_uid not in _trusted()
+        if state.st_uid not in _trusted_user_ids()
         else f"others can write to {folder} (mode {stat.S_IMODE(state.st_mode):o})"
     )
     return (
-        f"{who} and could put programs there that would be run. Delete it, or set XDG_CACHE_HOME to a folder "
-        "that only you can write to."
+        f"{risk} and could place programs there that would be executed. Delete the folder, or set "
+        "XDG_CACHE_HOME to a folder that only you can write to."
     )
 
 
 def is_private(state: os.stat_result) -> bool:
     """True if the user, or root, owns a file or folder and no other user can write to it."""
     shared = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return not hasattr(os, "geteuid") or (state.st_uid in _trusted() and not shared)
+    return not hasattr(os, "geteuid") or (state.st_uid in _trusted_user_ids() and not shared)
 
 
-def _trusted() -> tuple[int, int]:
+def _trusted_user_ids() -> tuple[int, int]:
     return 0, os.geteuid()
 
 
@@ -260,7 +262,8 @@ def _read(path: Path, cache: Any, signature: Any, context: Any) -> Any:
             state = os.fstat(file.fileno())
             if not is_private(state):
                 _warn_once(
-                    f"Others could write to compiled kernels in {path.parent}, which are compiled again."
+                    f"Other users could write to the compiled kernels in {path.parent}, so kernels are "
+                    "compiled again."
                 )
                 return None
             content = file.read()
@@ -271,7 +274,7 @@ def _read(path: Path, cache: Any, signature: Any, context: Any) -> Any:
         data = _Unpickler(io.BytesIO(content), _foreign_classes(signature)).load()
         compiled = cache._impl.rebuild(context, data)
     except Exception as error:  # damaged or foreign files raise arbitrary errors
-        log.info("%s cannot be read (%s) and is compiled again", path, error)
+        log.info("%s cannot be read (%s); the kernel is compiled again", path, error)
         return None
     with suppress(OSError):
         os.utime(path)  # marks it as used

@@ -42,7 +42,7 @@ numba_config: Any = config
 
 _OPTIONS: dict[str, Any] = {"fastmath": set(FAST_FLAGS), "error_model": "numpy"}
 INLINED: Any = {"forceinline": True, **_OPTIONS}
-UNCOUNTED: Any = {"_nrt": False}
+NO_REFERENCE_COUNTING: Any = {"_nrt": False}
 """Numba option without reference counting. Kernels do not own arrays, and reference counting for every array
 in every tuple would dominate compile times."""
 
@@ -83,7 +83,7 @@ def inline_control(function: Callable) -> Any:
 def _inlined_dispatcher(
     function: Callable, options: dict[str, Any], compiler: type = DeviceFunctionCompiler
 ) -> Any:
-    dispatcher = njit(pipeline_class=compiler, **options, **UNCOUNTED)(function)
+    dispatcher = njit(pipeline_class=compiler, **options, **NO_REFERENCE_COUNTING)(function)
     if _is_compiled(dispatcher):
         dispatcher.__class__ = _InlinedFunction
     return dispatcher
@@ -98,7 +98,7 @@ def register_overload(
 ) -> None:
     """Register `choose`, which returns the implementation of a function by argument type, for all targets."""
     overload(function, jit_options=options, strict=strict)(choose)
-    options = {"pipeline_class": compiler, **options, **UNCOUNTED}
+    options = {"pipeline_class": compiler, **options, **NO_REFERENCE_COUNTING}
     overload(function, jit_options=options, strict=strict, target="cpu")(choose)
 
 
@@ -240,7 +240,7 @@ def _overload_base_of(derived):
 
 def kernel(function: Callable) -> Any:
     """Decorate a kernel: compiled, cached on disk, releases the interpreter lock, allocates no arrays."""
-    return _kernel(function, UNCOUNTED)
+    return _kernel(function, NO_REFERENCE_COUNTING)
 
 
 def allocating_kernel(function: Callable) -> Any:

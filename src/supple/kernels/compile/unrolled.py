@@ -50,9 +50,10 @@ def _at(item: str, index: int) -> str:
 def unroll(
     arguments: str, body: Callable[[int], str], *using: Callable, over: str, count: Count = len
 ) -> Any:
-    """Build a function whose expression depends on the number of members of `over`.
+    """Build a function with a separate expression for every length of its argument `over`.
 
-    Kernels determine the number from the type of `over`, Python from its value.
+    Kernels contain no loop over its members. They determine the length from the type of `over`, Python from
+    its value.
 
     Args:
         arguments: Argument names of the function.

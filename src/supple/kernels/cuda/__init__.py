@@ -11,7 +11,7 @@ from supple.kernels.cuda.device_memory import (
     multiprocessors,
     release_memory,
     require_device,
-    synchronise,
+    synchronize,
 )
 from supple.kernels.cuda.launcher import HIGH_THROUGHPUT, LOW_LATENCY, Arrivals, launch
 
@@ -25,5 +25,5 @@ __all__ = [
     "multiprocessors",
     "release_memory",
     "require_device",
-    "synchronise",
+    "synchronize",
 ]

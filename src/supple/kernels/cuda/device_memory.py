@@ -40,7 +40,7 @@ def multiprocessors() -> int:
     return int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
-def synchronise() -> None:
+def synchronize() -> None:
     """Wait for all operations started on the device."""
     check(driver.cuCtxSynchronize())
 
@@ -53,8 +53,8 @@ def _pool() -> Any:
     supported = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
     if not check(driver.cuDeviceGetAttribute(supported, card))[0]:
         raise DeviceError(
-            "this card or its driver has no memory pools, which device='cuda' needs; update the driver, or "
-            "use device='cpu'"
+            "this GPU or its driver has no memory pools, which device='cuda' needs; update the driver, "
+            "or use device='cpu'"
         )
     (pool,) = check(driver.cuDeviceGetDefaultMemPool(card))
     keep = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
@@ -89,7 +89,7 @@ def check(result: tuple) -> tuple:
     """
     if result[0] != driver.CUresult.CUDA_SUCCESS:
         raise DeviceError(
-            f"the CUDA device stopped answering ({result[0].name}); nothing of this solve was kept. Start a "
+            f"the CUDA device failed ({result[0].name}), and the results of this solve are lost. Start a "
             "new Python process, or use device='cpu'"
         )
     return result[1:]
@@ -119,8 +119,8 @@ class DeviceArray:
             if code == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
                 raise DeviceError(
                     f"the CUDA device has no room for another {self.nbytes / 2**20:,.0f} MiB "
-                    f"({free_memory() / 2**20:,.0f} MiB are free); use precision='float32', a smaller mesh, "
-                    "fewer equilibria at_once, or device='cpu'"
+                    f"({free_memory() / 2**20:,.0f} MiB are free); use precision='float32', a smaller "
+                    "mesh, a smaller batch_size, or device='cpu'"
                 )
             check((code,))
             self.pointer = int(pointer)

@@ -1,6 +1,7 @@
 """Thread teams: distribution of the work items of a phase over CPU threads or a CUDA grid.
 
-One loop, `each_item`, serves both. Results do not depend on the assignment of items to threads.
+`parallel_for` (parallel_for.py) uses the same loop for both. Results do not depend on the assignment of items
+to threads.
 """
 
 from __future__ import annotations

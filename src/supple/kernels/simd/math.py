@@ -15,7 +15,7 @@ from numba.core import cgutils
 
 LN2 = 0.6931471805599453
 """ln 2 in float64."""
-BEYOND = 2.3190468138462996e-17
+LN2_REMAINDER = 2.3190468138462996e-17
 """Remainder log 2 - LN2."""
 
 
@@ -35,7 +35,7 @@ class _Format:
         self.least = float(np.log(np.finfo(self.number).tiny))
         coarse = 2.0 ** (10 if bits == 32 else 20)
         first = round(LN2 * coarse) / coarse
-        self.ln2 = first, LN2 - first + BEYOND
+        self.ln2 = first, LN2 - first + LN2_REMAINDER
         self.cube_root = int((4 / 3 * self.bias - 0.067) * 2.0**mantissa)
         self.cube_terms = 2 if bits == 32 else 3
 

@@ -162,24 +162,24 @@ def arrange_blocks(problem: Problem, index: int, slots: np.ndarray, blocks: int)
     return TermBlocks(problem, index, host_elements(problem, index), make_row_sums(weights))
 
 
-def point_pairs(carriage: NodeInterpolation) -> tuple[np.ndarray, np.ndarray]:
+def point_pairs(interpolation: NodeInterpolation) -> tuple[np.ndarray, np.ndarray]:
     """List the pairs of embedded points that share an element.
 
     Returns:
         pairs (e, 2) of points p ≤ q, including p = q, and the pair index (m, 4, 4) of each pair of element
         corners.
     """
-    corners, points = carriage.corners.astype(np.int64), len(carriage.nodes)
+    corners, points = interpolation.corners.astype(np.int64), len(interpolation.nodes)
     low = np.minimum(corners[:, :, None], corners[:, None])
     high = np.maximum(corners[:, :, None], corners[:, None])
     keys, which = np.unique(low * points + high, return_inverse=True)
     return np.stack(np.divmod(keys, points), axis=1), which.reshape(low.shape)
 
 
-def embedded_stencils(carriage: NodeInterpolation) -> np.ndarray:
+def embedded_stencils(interpolation: NodeInterpolation) -> np.ndarray:
     """(e, 16) nodes of both points of each pair: the stencils of the node Hessian."""
-    pairs, _ = point_pairs(carriage)
-    return carriage.nodes[pairs].reshape(len(pairs), -1)
+    pairs, _ = point_pairs(interpolation)
+    return interpolation.nodes[pairs].reshape(len(pairs), -1)
 
 
 class EmbeddedBlocks:
@@ -195,13 +195,13 @@ class EmbeddedBlocks:
             blocks: Number of matrix blocks.
         """
         self._problem, self._term = problem, problem.model.terms[index]
-        carriage = self._term.node_interpolation
-        assert carriage is not None
+        interpolation = self._term.node_interpolation
+        assert interpolation is not None
         self._elements = host_elements(problem, index)
-        pairs, which = point_pairs(carriage)
-        turned = carriage.corners[:, :, None] > carriage.corners[:, None]
+        pairs, which = point_pairs(interpolation)
+        turned = interpolation.corners[:, :, None] > interpolation.corners[:, None]
         self._in_pairs = _sums(which + len(pairs) * turned, np.ones(which.size), 2 * len(pairs))
-        w = carriage.weights[pairs]
+        w = interpolation.weights[pairs]
         weights = w[:, 0, :, None] * w[:, 1, None, :]
         forward, backward = (
             slots[:, :8, 8:],

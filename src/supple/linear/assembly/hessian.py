@@ -24,7 +24,7 @@ from supple.linear.assembly.element_blocks import (
     update_element_ids,
 )
 from supple.linear.assembly.sparsity import make_pattern
-from supple.linear.block_matrix import Threes
+from supple.linear.block_matrix import Blocks3x3
 from supple.linear.vectors import gather_free, locate, spread_free
 from supple.materials import LinearElastic
 from supple.problem.diagnostics import rest_stiffness_of
@@ -34,7 +34,7 @@ from supple.terms import Term, refresh_material
 if TYPE_CHECKING:
     from supple.problem import Problem
 
-VARIANTS: dict[str, Any] = {"exact": Tangent(0), "projected": Tangent(1), "bound": Bound(0)}
+HESSIAN_VARIANTS: dict[str, Any] = {"exact": Tangent(0), "projected": Tangent(1), "bound": Bound(0)}
 """Hessian variants: the exact Hessian, its element-wise positive semi-definite projection, and the bound used
 by sweeps. The bound has its own kernel, compiled on first use."""
 
@@ -72,10 +72,10 @@ class Assembly:
         self.normals = normal_records(model, np.dtype(float))
         self._matrix = self._memory()
 
-    def _memory(self) -> Threes:
+    def _memory(self) -> Blocks3x3:
         pattern, device = self.pattern, self.problem.device
         data = device.zeros((len(pattern.indices) + 1, 3, 3), self.precision)
-        return Threes(pattern.indptr, pattern.indices, data)
+        return Blocks3x3(pattern.indptr, pattern.indices, data)
 
     def update_materials(self) -> bool:
         """Update the material parameters to the current values of the problem.
@@ -168,12 +168,12 @@ class Assembly:
         """
         return self.to_host(self.matrix(kind))
 
-    def to_host(self, H: Threes) -> bsr_matrix:
+    def to_host(self, H: Blocks3x3) -> bsr_matrix:
         """Copy a device matrix to a SciPy matrix in host memory."""
         self.problem.device.download(H.blocks)
         return bsr_matrix((H.blocks[:-1].copy(), H.indices, H.indptr), shape=(self.size, self.size))
 
-    def matrix(self, kind: str, new_memory: bool = False) -> Threes:
+    def matrix(self, kind: str, new_memory: bool = False) -> Blocks3x3:
         """Assemble ∂²E/∂u² at the problem's u in device memory.
 
         Args:
@@ -197,7 +197,7 @@ class Assembly:
         for elements in self._elements:
             if isinstance(elements, ElementRows):
                 batches = elements.color_start, elements.start, elements.own, elements.rows, elements.slots
-                variant = VARIANTS["projected" if kind == AT_REST else kind]
+                variant = HESSIAN_VARIANTS["projected" if kind == AT_REST else kind]
                 p.device.run(add_elements, elements.colors, variant, *batches, u, data)
             else:
                 elements.add("bound" if kind == AT_REST else kind, u, data)

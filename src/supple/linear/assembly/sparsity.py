@@ -76,7 +76,10 @@ def make_pattern(stencils: list[np.ndarray], rows: int, threads: int) -> Pattern
     run(_count_columns, threads, *graph, indptr, counters_for(1))
     np.cumsum(indptr, out=indptr)
     if indptr[-1] >= 2**31:
-        raise MemoryError(f"the Hessian would have {indptr[-1]:,} blocks, and 2³¹ is the limit")
+        raise MemoryError(
+            f"the Hessian would have {indptr[-1]:,} blocks, and the limit is 2³¹; use a solver without a "
+            "matrix, such as pbng, or a coarser mesh"
+        )
     indices = np.empty(indptr[-1], np.int32)
     diagonal = np.empty(rows, np.int32)
     slots = np.full(block_start[-1], -1, np.int32)

@@ -10,7 +10,7 @@ from supple.kernels import gather
 from supple.linear.assembly.block_kernels import host_elements
 from supple.materials import stress, stress_differential
 from supple.problem.device import Cpu
-from supple.problem.element_quantities import COUNT, evaluate_numbers, numbers_of
+from supple.problem.element_quantities import NUMBERS_PER_ELEMENT, evaluate_numbers, numbers_of
 from supple.terms.base.elastic import (
     corner_vectors,
     corners,
@@ -39,7 +39,7 @@ class Differentials(NamedTuple):
     along: Any
 
 
-COUNT[Differentials] = 27
+NUMBERS_PER_ELEMENT[Differentials] = 27
 
 
 @numbers_of.of(Differentials)
@@ -74,7 +74,7 @@ def differentials(
     records[:-1, :3] = along
     problem.device.download(problem.u)
     host = Cpu(model.vertices + 1, problem.dtype, problem.device.threads)
-    values = host.zeros((1, len(elements.own), COUNT[Differentials], host.lanes), problem.dtype)
+    values = host.zeros((1, len(elements.own), NUMBERS_PER_ELEMENT[Differentials], host.lanes), problem.dtype)
     quantity = Differentials(rows, elements.own, records)
     host.run(evaluate_numbers, 1, quantity, elements.own, problem.u, values)
     numbers = np.moveaxis(values[0], 1, 2).reshape(-1, 3, 3, 3)[: len(model.terms[index].vertices)]

@@ -14,7 +14,7 @@ from supple.kernels import device_function, do, item_number, kernel, lane_stride
 from supple.kernels.parallel.parallel_for import parallel_for_rows
 from supple.linear.multilevel.rigid_aggregates import PLANARITY_TOLERANCE
 
-SHIFT = 1e-9
+DIAGONAL_SHIFT = 1e-9
 """Diagonal shift of a coarse row relative to the summed stiffness of its vertices. It regularizes whole
 bodies without constraints, which move without resistance."""
 
@@ -87,7 +87,7 @@ def invert_blocks(team, diagonal, A, part, out, good):
 
 
 @device_function
-def _brace(moment, weight, radius, row, stiffness, out, first):
+def _add_rotational_stiffness(moment, weight, radius, row, stiffness, out, first):
     """Add rotational stiffness to the 6×6 matrix at out.flat[first] about axes through nearly all vertices.
 
     The stiffness is proportional to N = (I + J/ε)⁻¹ with the inertia J = (tr(M) I - M)/(w ρ²). A rotation
@@ -131,7 +131,7 @@ def _invert_coarse(work, row):
     for c in range(6):
         out[first + 7 * c] += work.shift[row]
     stiffness = (A[k, 0] + A[k, 7] + A[k, 14]) / 3.0 + work.shift[row]
-    _brace(bodies.moment, bodies.weight, bodies.radius, row, stiffness, out, first)
+    _add_rotational_stiffness(bodies.moment, bodies.weight, bodies.radius, row, stiffness, out, first)
     if not sweep(out, first, 6):
         work.good[0] = 0
 
@@ -140,7 +140,7 @@ def _invert_coarse(work, row):
 def invert_coarse(team, diagonal, A, bodies, shift, out, good):
     """Compute the inverses of the diagonal blocks of coarse matrices, 36 numbers each.
 
-    Rotations that move no vertex are regularized by `_brace`.
+    Rotations that move no vertex are regularized by `_add_rotational_stiffness`.
     """
     parallel_for_rows(team, 0, 0, len(diagonal), InvertCoarse(diagonal, A, bodies, shift, out, good))
 

@@ -16,10 +16,10 @@ from scipy.sparse import bsr_matrix
 from supple.kernels import do, kernel, vector_of_four
 from supple.kernels.parallel.parallel_for import parallel_for_rows
 from supple.linear.assembly.hessian import Assembly
-from supple.linear.block_matrix import Sixes, Threes, add_padding_block
+from supple.linear.block_matrix import Blocks3x3, Blocks6x6, add_padding_block
 from supple.linear.multilevel.aggregation import Levels, coarsen
 from supple.linear.multilevel.dense_inverse import (
-    SHIFT,
+    DIAGONAL_SHIFT,
     dense_phases,
     invert_blocks,
     invert_coarse,
@@ -39,7 +39,7 @@ from supple.linear.multilevel.v_cycle import (
 from supple.linear.multilevel_cg_kernels import allocate_vectors
 from supple.linear.vectors import round_numbers
 
-DEGREE = 3
+SMOOTHER_DEGREE = 3
 """Degree of the smoothing polynomials."""
 
 CORRECTION_SCALE = 1.5
@@ -60,7 +60,7 @@ class NotPositive(Exception):  # noqa: N818
     """Raised if a matrix is not positive definite: a diagonal block, or the matrix of the last level."""
 
 
-CONTRAST = 1e3
+MAX_FLOAT32_CONTRAST = 1e3
 """Largest ratio of vertex stiffnesses for V-cycles in float32; beyond it, rounding loses the small
 stiffnesses."""
 
@@ -73,7 +73,7 @@ class Multilevel:
     Args:
         assembly: Assembly of the Hessian.
         precision: Floating-point type of the V-cycles. By default float32 if there are no stiff ties and the
-            ratio of stiffnesses is at most CONTRAST, otherwise float64.
+            ratio of stiffnesses is at most MAX_FLOAT32_CONTRAST, otherwise float64.
     """
 
     def __init__(self, assembly: Assembly, precision: str | None = None) -> None:
@@ -86,11 +86,13 @@ class Multilevel:
             self.pattern, connections = self.basis.pattern, self.basis.connections(blocks)
             coarse = ~self.basis.follows
         own = connections[self.pattern.diagonal]
-        even = self.basis is None and own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
+        even = self.basis is None and own.max(initial=0) <= MAX_FLOAT32_CONTRAST * own.min(initial=np.inf)
         self.dtype = np.dtype(precision or ("float32" if even else "float64"))
         self.levels = coarsen(self.pattern, connections, coarse)
         self.memory = Memory(self, self.levels)
-        self.shift = SHIFT * self.levels.sums(own if self.basis is not None else assembly.rest_stiffness)
+        self.shift = DIAGONAL_SHIFT * self.levels.sums(
+            own if self.basis is not None else assembly.rest_stiffness
+        )
 
     def update_materials(self, assembly: Assembly) -> bool:
         """Adopt changed material parameters and keep the existing levels.
@@ -99,10 +101,10 @@ class Multilevel:
             False if the levels do not fit the new parameters and must be rebuilt.
         """
         own = assembly.rest_stiffness
-        even = own.max(initial=0) <= CONTRAST * own.min(initial=np.inf)
+        even = own.max(initial=0) <= MAX_FLOAT32_CONTRAST * own.min(initial=np.inf)
         if self.basis is not None or (self.dtype == np.float32 and not even):
             return False
-        self.shift = SHIFT * self.levels.sums(own)
+        self.shift = DIAGONAL_SHIFT * self.levels.sums(own)
         return True
 
     @property
@@ -110,7 +112,7 @@ class Multilevel:
         """True if a preconditioner remains valid after its matrix is overwritten."""
         return self.basis is None and len(self.memory.fine_blocks) > 0
 
-    def at(self, H: bsr_matrix | Threes, positions: np.ndarray) -> Preconditioner:
+    def at(self, H: bsr_matrix | Blocks3x3, positions: np.ndarray) -> Preconditioner:
         """Build the preconditioner of a matrix. It reuses, and invalidates, the memory of the previous one.
 
         Args:
@@ -153,17 +155,19 @@ class Memory:
             np.zeros(0) if dtype == exact else zeros(len(pattern.indices) + 1, 3, 3, dtype=dtype)
         )
         fine = Level(
-            Threes(pattern.indptr, pattern.indices, self.fine_blocks), zeros(f, 9, dtype=dtype),
+            Blocks3x3(pattern.indptr, pattern.indices, self.fine_blocks), zeros(f, 9, dtype=dtype),
             levels.fine_parent, allocate(self.bodies.fine_offset), (),
             *(zeros(f, 4, dtype=dtype) for _ in range(4)),
         )  # fmt: skip
         coarse = Level(
-            Sixes(levels.indptr, levels.indices, allocate(self.blocks)), allocate(self.inverses),
+            Blocks6x6(levels.indptr, levels.indices, allocate(self.blocks)), allocate(self.inverses),
             levels.parent, allocate(self.bodies.offset), allocate(self.bodies.scale),
             *(zeros(rows, 8, dtype=dtype) for _ in range(4)),
         )  # fmt: skip
         shape = levels.start, levels.child_start, levels.child, zeros(n, n, dtype=dtype)
-        self.cycle = Cycle(fine, coarse, *shape, np.ones(len(levels.start)), DEGREE, CORRECTION_SCALE)
+        self.cycle = Cycle(
+            fine, coarse, *shape, np.ones(len(levels.start)), SMOOTHER_DEGREE, CORRECTION_SCALE
+        )
         self.products = Products(
             pattern.indices, levels.start, levels.indptr, levels.indices, levels.mirror,
             levels.source_start, levels.source, levels.source_row,
@@ -178,7 +182,7 @@ class Preconditioner:
         basis: Change of basis x = B y to the unknowns y of the V-cycle, or None.
     """
 
-    def __init__(self, hierarchy: Multilevel, H: Threes, positions: np.ndarray) -> None:
+    def __init__(self, hierarchy: Multilevel, H: Blocks3x3, positions: np.ndarray) -> None:
         self.device, self.basis, self.vectors = hierarchy.device, hierarchy.basis, hierarchy.memory.vectors
         self._source, self._matrix = H, H if self.basis is None else self.basis.matrix(H)
         self._build(hierarchy, positions)
@@ -199,11 +203,11 @@ class Preconditioner:
         run(invert_coarse, 1, levels.diagonal, memory.blocks, bodies, hierarchy.shift, memory.inverses, good)
         dense = memory.cycle.dense
         if len(dense):
-            exact = Sixes(levels.indptr, levels.indices, memory.blocks)
+            exact = Blocks6x6(levels.indptr, levels.indices, memory.blocks)
             where, scratch = (levels.start[-2], hierarchy.shift), (memory.squares, memory.pivot, good)
             run(invert_dense, dense_phases(len(dense) // 6), exact, *where, *scratch, dense)
         self.cycle = self._round_cycle(memory, A)
-        self.phases = 1 + cycle_phases(count, DEGREE, len(dense) > 0)
+        self.phases = 1 + cycle_phases(count, SMOOTHER_DEGREE, len(dense) > 0)
         run(raise_powers, POWER_PHASES, self.cycle, *memory.squared)
 
     def _round_cycle(self, memory: Memory, A: np.ndarray) -> Cycle:
@@ -229,7 +233,7 @@ class Preconditioner:
         self.cycle.radius[:] *= RADIUS_GROWTH
         self.device.upload(self.cycle.radius)
 
-    def in_basis(self, H: Threes) -> Threes:
+    def in_basis(self, H: Blocks3x3) -> Blocks3x3:
         """Compute Bᵀ H B in device memory."""
         if self.basis is None:
             return H
@@ -264,11 +268,11 @@ def as_records(vector: np.ndarray) -> np.ndarray:
     return records
 
 
-def as_matrix(H: bsr_matrix | Threes) -> Threes:
+def as_matrix(H: bsr_matrix | Blocks3x3) -> Blocks3x3:
     """Convert a SciPy matrix to 3×3 blocks with a padding block."""
-    if isinstance(H, Threes):
+    if isinstance(H, Blocks3x3):
         return H
-    return Threes(
+    return Blocks3x3(
         H.indptr.astype(np.int32), H.indices.astype(np.int32), add_padding_block(H.data.astype(float))
     )
 

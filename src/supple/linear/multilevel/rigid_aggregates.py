@@ -145,7 +145,10 @@ class Products(NamedTuple):
 
 
 class MultiplyColumn(NamedTuple):
-    """One of six columns of a block on or right of the diagonal; `fine`: the product of 3×3 blocks of A."""
+    """Work: one of the six columns of a coarse block Pᵀ A P in the upper triangle.
+
+    `fine` multiplies by the 3×3 blocks of A.
+    """
 
     fine: Any
     products: Any

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from supple.linear.assembly.sparsity import Pattern
-from supple.linear.block_matrix import Threes
+from supple.linear.block_matrix import Blocks3x3
 from supple.linear.vectors import SumRows, Sums, make_row_sums, sum_rows
 from supple.ordering import MIN_PIVOT_RATIO, TieEquations, eliminate_ties, tie_equations
 
@@ -45,11 +45,11 @@ class Basis:
             make_row_sums(self._blocks),
         )
 
-    def matrix(self, H: Threes) -> Threes:
+    def matrix(self, H: Blocks3x3) -> Blocks3x3:
         """Compute Bᵀ H B in device memory."""
         data = self._device.zeros((len(self.pattern.indices) + 1, 3, 3), np.dtype(float))
         self._sum(self._sums, H.blocks, 9, data)
-        return Threes(self.pattern.indptr, self.pattern.indices, data)
+        return Blocks3x3(self.pattern.indptr, self.pattern.indices, data)
 
     def connections(self, own: np.ndarray) -> np.ndarray:
         """Connection strength of each block of Bᵀ H B; zero for off-diagonal blocks of an offset row.

@@ -27,7 +27,15 @@ from supple.kernels import (
     warp_sum,
 )
 from supple.kernels.parallel.parallel_for import parallel_for_rows
-from supple.linear.block_matrix import Ones, Sixes, Threes, apply_inverse, product, reduce_row, vector_at
+from supple.linear.block_matrix import (
+    Blocks3x3,
+    Blocks6x6,
+    ScalarEntries,
+    apply_inverse,
+    product,
+    reduce_row,
+    vector_at,
+)
 
 SMOOTHED_SPECTRUM_RATIO = 8.0
 """Ratio of the largest eigenvalue to the smallest eigenvalue damped by the smoother."""
@@ -272,12 +280,12 @@ def restrict_row(A, level, i, r):
     """Contribution of row i of the residual r to its aggregate, as a pack."""
 
 
-@restrict_row.of(Ones)
+@restrict_row.of(ScalarEntries)
 def _restrict_one(A, level, i, r):
     return vector_at(A, r, i)
 
 
-@restrict_row.of(Threes)
+@restrict_row.of(Blocks3x3)
 def _restrict_three(A, level, i, r):
     """Pᵀ r, P = [I | -[o]×]."""
     o, a, b, c = level.offset, r[i, 0], r[i, 1], r[i, 2]
@@ -285,7 +293,7 @@ def _restrict_three(A, level, i, r):
     return pack_of_six(a, b, c, y * c - z * b, z * a - x * c, x * b - y * a)
 
 
-@restrict_row.of(Sixes)
+@restrict_row.of(Blocks6x6)
 def _restrict_six(A, level, i, r):
     """Tᵀ r, T = [[I, -[o]×], [0, s I]]."""
     o, s, a, b, c = level.offset, level.scale[i], r[i, 0], r[i, 1], r[i, 2]
@@ -300,12 +308,12 @@ def prolong_row(A, level, i, e, parent):
     """Motion of row i due to the motion e[parent] of its aggregate, as a pack."""
 
 
-@prolong_row.of(Ones)
+@prolong_row.of(ScalarEntries)
 def _prolong_one(A, level, i, e, parent):
     return vector_at(A, e, parent)
 
 
-@prolong_row.of(Threes)
+@prolong_row.of(Blocks3x3)
 def _prolong_three(A, level, i, e, k):
     o = level.offset
     return pack_of_three(
@@ -315,7 +323,7 @@ def _prolong_three(A, level, i, e, k):
     )
 
 
-@prolong_row.of(Sixes)
+@prolong_row.of(Blocks6x6)
 def _prolong_six(A, level, i, e, k):
     o, s = level.offset, level.scale[i]
     return pack_of_six(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from supple.algebra.rotation import DEGENERATE
+from supple.algebra.rotation import UNIQUE_ROTATION_THRESHOLD
 from supple.materials.autodiff.expression import FUNCTIONS, ROUNDING, Node, depending, reachable
 
 
@@ -40,7 +40,7 @@ def _stretch_slopes(t: Node) -> tuple[Node, ...]:
     Regularized to stay finite at a double root (see `algebra.rotation`).
     """
     graph, (I1, _, J) = t.graph, t.args
-    flat = DEGENERATE * graph.apply("sqrt", graph.input(ROUNDING)) * t * I1 + 1e-30
+    flat = UNIQUE_ROTATION_THRESHOLD * graph.apply("sqrt", graph.input(ROUNDING)) * t * I1 + 1e-30
     slope = graph.largest(4.0 * ((t * t - I1) * t - 2.0 * J), 4.0 * flat)
     inverse = graph.apply("inv", slope)
     return 2.0 * (t * t - I1) * inverse, 4.0 * inverse, 8.0 * t * inverse

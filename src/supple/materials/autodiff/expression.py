@@ -128,13 +128,19 @@ class Node:
         return self.graph.make("and", self, self.graph.node(other))
 
     def __bool__(self) -> bool:
-        raise TypeError("a number that is different in every element cannot decide an `if`")
+        raise TypeError(
+            "psi cannot branch with `if` on a value that differs between elements; use "
+            "supple.where(condition, a, b)"
+        )
 
     def __float__(self) -> float:
-        raise TypeError("a number that is different in every element is not a float")
+        raise TypeError(
+            "psi cannot convert a value that differs between elements to a float; use functions of math "
+            "or numpy"
+        )
 
     def __getitem__(self, index: Any) -> Node:
-        raise TypeError(f"a number has no parts, and [{index}] asks for one")
+        raise TypeError(f"a number cannot be indexed, got [{index}]")
 
 
 class Graph:
@@ -162,7 +168,7 @@ class Graph:
             return given
         if isinstance(given, (int, float)) or hasattr(given, "__float__"):
             return self.number(float(given))
-        raise TypeError(f"numbers were expected, got {format_value(given)}")
+        raise TypeError(f"expected a number, got {format_value(given)}")
 
     def apply(self, op: str, given: Any) -> Node:
         """Apply a function of one number."""

@@ -17,7 +17,7 @@ from supple.materials.autodiff.expression import ROUNDING, Node, depending
 from supple.materials.autodiff.forward_ad import AlongVertex, differential
 from supple.materials.autodiff.printer import compile_function
 from supple.materials.autodiff.spd_bounds import shift_to_positive
-from supple.materials.autodiff.step_radius import confinement
+from supple.materials.autodiff.step_radius import inverse_square_safe_radius
 from supple.materials.autodiff.trace import STRETCHES, Trace, TraceError, form_of, trace_psi
 from supple.materials.autodiff.vertex_block import along_vertex
 
@@ -115,19 +115,21 @@ def _along(cls: Any) -> AlongVertex:
     return AlongVertex(_inputs(trace, "F", 9), _inputs(trace, "g", 3))
 
 
-def _confinement(cls: Any) -> Node:
+def _inverse_square_safe_radius(cls: Any) -> Node:
     numbers = _positive_numbers(cls)
-    return confinement(numbers, _along(cls), signs_of(trace_of(cls).psi, cls.stored))
+    return inverse_square_safe_radius(numbers, _along(cls), signs_of(trace_of(cls).psi, cls.stored))
 
 
-def write_confinement(cls: Any) -> Callable:
-    return compile_function("confinement", "material, F, g", [_confinement(cls)], cls.__module__)
+def write_inverse_square_safe_radius(cls: Any) -> Callable:
+    return compile_function(
+        "inverse_square_safe_radius", "material, F, g", [_inverse_square_safe_radius(cls)], cls.__module__
+    )
 
 
 def write_vertex_response(cls: Any) -> Callable:
     """Generate (P g, A, q), with A the exact vertex block shifted to positive definiteness."""
     response = along_vertex(trace_of(cls).psi, _along(cls))
-    nodes = [*response.slope, *response.curvature, _confinement(cls)]
+    nodes = [*response.slope, *response.curvature, _inverse_square_safe_radius(cls)]
     exact = device_function(compile_function("exact", "material, F, g", nodes, cls.__module__))
     body = (
         "x = exact(material, F, g)\n"

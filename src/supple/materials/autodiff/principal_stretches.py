@@ -17,10 +17,10 @@ from supple.materials.autodiff.generate import _define, write_second
 from supple.materials.autodiff.generate import write_psi as write_density
 from supple.materials.autodiff.generate import write_stress as write_slopes
 from supple.materials.autodiff.spd_bounds import shift_to_positive
-from supple.materials.material import confinement
+from supple.materials.material import inverse_square_safe_radius
 from supple.materials.principal import principal_hessian
 
-CLOSE = 0.3
+EQUAL_STRETCH_TOLERANCE = 0.3
 """Threshold on the difference of two stretches, in units of ε^¼ of the sum of all stretches, below which
 difference quotients are replaced by derivatives."""
 
@@ -35,7 +35,10 @@ def difference_quotient(p, q, s, t, straight, size):
 @device_function
 def quotients(p, A, s):
     """(flips, twists) at stretches s, for slopes p and second derivatives A."""
-    size = CLOSE * math.sqrt(math.sqrt(rounding(s[0]))) * (abs(s[0]) + abs(s[1]) + abs(s[2])) + 1e-30
+    size = (
+        EQUAL_STRETCH_TOLERANCE * math.sqrt(math.sqrt(rounding(s[0]))) * (abs(s[0]) + abs(s[1]) + abs(s[2]))
+        + 1e-30
+    )
     xx, yy, zz, xy, xz, yz = A
     return (
         (
@@ -148,7 +151,7 @@ def write_vertex_response(cls: Any) -> Callable:
         "    p, a = slopes(material, s), matvec(transpose(W), g)\n"
         "    f = matvec(U, (p[0] * a[0], p[1] * a[1], p[2] * a[2]))\n"
         "    B = shift_to_positive(material, rotated_block(U, a, A, flip, twist), g)\n"
-        "    return f, B, confinement(material, F, g)"
+        "    return f, B, inverse_square_safe_radius(material, F, g)"
     )
     names = {
         "rotation_svd": rotation_svd,
@@ -156,7 +159,7 @@ def write_vertex_response(cls: Any) -> Callable:
         "slopes": _slopes(cls),
         "rotated_block": rotated_block,
         "shift_to_positive": shift_to_positive,
-        "confinement": confinement,
+        "inverse_square_safe_radius": inverse_square_safe_radius,
         "matvec": matvec,
         "transpose": transpose,
     }

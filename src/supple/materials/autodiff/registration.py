@@ -16,7 +16,7 @@ from supple.materials.autodiff.trace import form_of
 from supple.materials.material import (
     _traction,
     bound_coefficients,
-    confinement,
+    inverse_square_safe_radius,
     psi,
     shear_modulus,
     step_limit,
@@ -53,7 +53,7 @@ def derive(cls: Any) -> None:
     vertex_response.write(cls, generator.write_vertex_response)
     shear_modulus.write(cls, formulas.write_shear_modulus)
     step_limit.write(cls, formulas.write_step_limit)
-    confinement.write(cls, formulas.write_confinement)
+    inverse_square_safe_radius.write(cls, formulas.write_inverse_square_safe_radius)
     bound_coefficients.write(cls, _coefficients)
     if generator is formulas:
         tangent.write(cls, formulas.write_tangent)

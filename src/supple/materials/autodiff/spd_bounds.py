@@ -15,7 +15,7 @@ from supple.kernels import all_lanes, device_function, each, generic, total
 from supple.materials.material import shear_modulus
 from supple.materials.principal import principal_frame, principal_hessian
 
-FLOOR = 0.25
+MIN_RELATIVE_STIFFNESS = 0.25
 """Smallest vertex stiffness relative to μ |g|², the stiffness at rest."""
 
 
@@ -23,10 +23,10 @@ FLOOR = 0.25
 def shift_to_positive(material, A, g):
     """Shift a vertex block to positive definiteness: A + τ I, a 9-tuple, τ = max(f - a, -2 a, 0).
 
-    a is the least eigenvalue of A (xx yy zz xy xz yz) and f = FLOOR μ |g|² the smallest stiffness. Most
-    blocks need no shift; Sylvester's criterion detects them without a root.
+    a is the least eigenvalue of A (xx yy zz xy xz yz) and f = MIN_RELATIVE_STIFFNESS μ |g|² the smallest
+    stiffness. Most blocks need no shift; Sylvester's criterion detects them without a root.
     """
-    floor = FLOOR * shear_modulus(material) * dot(g, g)
+    floor = MIN_RELATIVE_STIFFNESS * shear_modulus(material) * dot(g, g)
     matrix = (A[0], A[3], A[4], A[3], A[1], A[5], A[4], A[5], A[2])
     x, y, z = A[0] - floor, A[1] - floor, A[2] - floor
     xy, xz, yz = y * z - A[5] * A[5], A[4] * A[5] - A[3] * z, A[3] * A[5] - A[4] * y

@@ -37,7 +37,7 @@ class UnknownSpanError(ValueError):
     """The change of a node cannot be bounded."""
 
 
-def confinement(numbers: Sequence[Node], along: AlongVertex, signs: dict[Node, int]) -> Node:
+def inverse_square_safe_radius(numbers: Sequence[Node], along: AlongVertex, signs: dict[Node, int]) -> Node:
     """1/r² [1/m²] of a radius r within which all numbers keep a tenth of their values."""
     graph = along.g[0].graph
     changes: dict[Node, float] = {}

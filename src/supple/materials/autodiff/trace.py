@@ -50,8 +50,8 @@ def form_of(density: Callable) -> tuple[str, ...]:
     if names in (("F",), (STRETCHES,)) or (names and set(names) <= set(INVARIANTS)):
         return names
     raise TraceError(
-        f"psi is a function of F, of stretches, or of some of I1, I2 and J, such as psi(self, I1, J); "
-        f"got psi(self{''.join(f', {name}' for name in names)})"
+        "psi must be a function of F, of stretches, or of some of I1, I2 and J, such as psi(self, I1, "
+        f"J); got psi(self{''.join(f', {name}' for name in names)})"
     )
 
 
@@ -73,15 +73,17 @@ def trace_psi(cls: Any) -> Trace:
     except TypeError as error:
         raise TraceError(
             f"psi of {cls.__name__} cannot be differentiated: {_as_sentence(error)} It may add, multiply, "
-            "divide, "
-            "take powers, sqrt, log, exp, cosh and the like of math or numpy, abs, min and max, call "
-            f"functions that do, and choose by supple.where(condition, a, b) instead of `if`; {NUMBERS}"
+            "divide, take powers, use sqrt, log, exp, cosh and similar functions of math or numpy, abs, "
+            "min and max, call functions that do the same, and choose by supple.where(condition, a, b) "
+            f"instead of `if`; {ARGUMENTS_HINT}"
         ) from error
     except (AttributeError, NameError, ValueError, IndexError) as error:
-        raise TraceError(f"psi of {cls.__name__} cannot be read: {_as_sentence(error)} {NUMBERS}") from error
+        raise TraceError(
+            f"psi of {cls.__name__} cannot be read: {_as_sentence(error)} {ARGUMENTS_HINT}"
+        ) from error
 
 
-NUMBERS = "F is a tuple of nine numbers, row by row, and stretches are three"
+ARGUMENTS_HINT = "F is a tuple of nine numbers, row by row, and stretches are three"
 """Hint on the arguments of ψ in error messages."""
 
 
@@ -239,4 +241,4 @@ def _fold_arguments(function: Callable, given: Any) -> Any:
 
 
 def _no_branches(condition: Any) -> Any:
-    raise TypeError("all_lanes decides an `if`")
+    raise TypeError("psi cannot branch with `if` on all_lanes; use supple.where(condition, a, b)")

@@ -42,7 +42,7 @@ def acceleration_of(given: Any) -> Acceleration | None:
     if isinstance(given, Mapping):
         return _from_table(given)
     if isinstance(given, type) and issubclass(given, Acceleration):
-        raise TypeError(f"an acceleration has its options in brackets: supple.{given.__name__}()")
+        raise TypeError(f"acceleration must be an instance, supple.{given.__name__}(), got the class")
     name = check_choice("acceleration", given, ("none", *ACCELERATIONS))
     return None if name == "none" else ACCELERATIONS[name]()
 
@@ -51,7 +51,7 @@ def _from_table(table: Mapping[str, Any]) -> Acceleration | None:
     options = dict(table)
     if "kind" not in options:
         raise ValueError(
-            f"acceleration names its kind, as in {{ kind = 'anderson' }}; got {format_value(table)}"
+            f"acceleration must contain its kind, as in {{ kind = 'anderson' }}; got {format_value(table)}"
         )
     kind = check_choice("the kind of acceleration", options.pop("kind"), ("none", *ACCELERATIONS))
     known = [] if kind == "none" else [option.name for option in fields(ACCELERATIONS[kind])]  # type: ignore[arg-type]

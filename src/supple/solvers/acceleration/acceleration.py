@@ -53,7 +53,7 @@ class AccelerationRun(ABC):
     """True if the run must observe the residual to stay stable."""
 
     @property
-    def mirrors(self) -> tuple[np.ndarray, ...]:
+    def copies_of_u(self) -> tuple[np.ndarray, ...]:
         """Padded vectors equal to u that must be updated whenever u changes outside of sweeps."""
         return ()
 

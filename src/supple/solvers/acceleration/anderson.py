@@ -106,7 +106,7 @@ class AndersonRun(AccelerationRun):
             return []
         times = pluralize(int(self.restarts[member]), "time")
         why = "residual" if self.problem.dynamic_terms.has_friction else "energy"
-        return [f"Anderson acceleration started over {times} because the {why} rose"]
+        return [f"Anderson acceleration restarted {times} because the {why} rose"]
 
     @property
     def safeguard(self) -> tuple[np.ndarray, ...] | None:
@@ -124,7 +124,7 @@ class AndersonRun(AccelerationRun):
         return bool(self.problem.trust_region) and self.problem.dynamic_terms.has_friction
 
     @property
-    def mirrors(self) -> tuple[np.ndarray, ...]:
+    def copies_of_u(self) -> tuple[np.ndarray, ...]:
         return (self._memory.x,)
 
     def prepare_sweeps(self, iterations: int) -> AndersonMemory:

@@ -28,7 +28,7 @@ from supple.solvers.acceleration.acceleration import accelerate
 SUM_BLOCKS = 128
 """Number of blocks of sums over all vertices, fixed so that the summation order never changes."""
 
-GROWTH = 2.0
+RESTART_GROWTH = 2.0
 """Growth of |f| between sweeps at which earlier sweeps are discarded. A choice, not a measurement."""
 
 REGULARIZATION = 1e-10
@@ -120,7 +120,7 @@ def _store_sweep(work, item):
 class Weigh(NamedTuple):
     """Compute c = (ΔFᵀΔF + ε I)⁻¹ ΔFᵀf over the latest differences by elimination.
 
-    If f has grown by `GROWTH`, c is 0 and earlier sweeps are discarded.
+    If f has grown by `RESTART_GROWTH`, c is 0 and earlier sweeps are discarded.
     """
 
     memory: Any
@@ -144,7 +144,7 @@ def _weigh(work, item):
         k += step
     sync_warp(item)
     before = _back(now, 1, columns)
-    if a.products[member, now, now] > GROWTH * GROWTH * a.products[member, before, before]:
+    if a.products[member, now, now] > RESTART_GROWTH * RESTART_GROWTH * a.products[member, before, before]:
         known = 0
     used = min(known, a.window[member])
     least = _assemble(a, member, now, used, first, step)

@@ -10,13 +10,13 @@ import numpy as np
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import RECORD, member_of, record_at, records, store_record, vector_offset
 from supple.problem import Balance, Problem
-from supple.problem.vertex_kernels import act, for_each
+from supple.problem.vertex_kernels import apply_operation, for_each
 from supple.solvers.acceleration.acceleration import Acceleration, AccelerationRun, accelerate
 from supple.support.arguments import check_integer, check_number
 from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
 
-GROWTH = 4.0
+RESTART_GROWTH = 4.0
 """Growth of the residual over its minimum at which the acceleration restarts. A choice."""
 
 WEIGHTS_AHEAD = 512
@@ -51,7 +51,7 @@ class Extrapolate(NamedTuple):
     u: Any
 
 
-@act.of(Extrapolate)
+@apply_operation.of(Extrapolate)
 def _extrapolate(operation, item, i):
     memory, u, k = operation.memory, operation.u, i + vector_offset(item)
     omega, gamma = memory.weights[member_of(item), operation.sweep], memory.gamma[member_of(item)]
@@ -125,8 +125,8 @@ class ChebyshevRun(AccelerationRun):
     """Chebyshev acceleration of one problem, with a safeguard for each batch member.
 
     The weights from sweep `first_iteration` on are ω₁ = 1, ω₂ = 2/(2 - ρ²), ωₗ₊₁ = 4/(4 - ρ² ωₗ). If the
-    residual is not finite or grows by `GROWTH`, u returns to its best state and the weights restart with ρ
-    further from 1. With ρ = 0, no acceleration, a finite residual may grow freely.
+    residual is not finite or grows by `RESTART_GROWTH`, u returns to its best state and the weights
+    restart with ρ further from 1. With ρ = 0, no acceleration, a finite residual may grow freely.
     """
 
     label = "Chebyshev"
@@ -151,7 +151,7 @@ class ChebyshevRun(AccelerationRun):
         if not self.restarts[member]:
             return []
         times = pluralize(int(self.restarts[member]), "time")
-        return [f"{self.label} acceleration started over {times} because the residual rose"]
+        return [f"{self.label} acceleration restarted {times} because the residual rose"]
 
     def prepare_sweeps(self, iterations: int) -> ChebyshevMemory:
         if self._used + iterations > self._weights.shape[1]:
@@ -182,7 +182,7 @@ class ChebyshevRun(AccelerationRun):
             self._best_residual[member] = balance.residual
             return False
         harmless = (
-            balance.residual < GROWTH * self._best_residual[member]
+            balance.residual < RESTART_GROWTH * self._best_residual[member]
             or self._sweep[member] <= self.first_iteration
         )
         if balance.finite and (harmless or self.rho[member] == 0):

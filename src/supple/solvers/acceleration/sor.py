@@ -63,7 +63,7 @@ class PaperSOR(Acceleration):
 class TwoStepRun(ChebyshevRun):
     """Chebyshev run with constant weight ω from the second sweep on.
 
-    If the residual grows by `GROWTH`, the weights restart with ω half as far from 1.
+    If the residual grows by `RESTART_GROWTH`, the weights restart with ω half as far from 1.
     """
 
     label = "SOR"

@@ -9,7 +9,7 @@ import numpy as np
 from supple.contact.state.obstacle_kernels import ApplyStoredForces, ProjectOntoPlane
 from supple.kernels import item_number, lane_range
 from supple.problem import Problem
-from supple.problem.vertex_kernels import act
+from supple.problem.vertex_kernels import apply_operation
 from supple.solvers.elementwise.projection import (
     VERTICES_PER_ROW,
     VertexRows,
@@ -63,7 +63,7 @@ def _project_contact(projection, row, u):
     first, step = lane_range(row, VERTICES_PER_ROW)
     start = item_number(row) * VERTICES_PER_ROW
     for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
-        act(projection.update_forces, row, projection.vertices[j])
+        apply_operation(projection.update_forces, row, projection.vertices[j])
 
 
 @apply_stored_forces.of(ContactProjection)
@@ -71,4 +71,4 @@ def _apply_contact_forces(projection, row, u):
     first, step = lane_range(row, VERTICES_PER_ROW)
     start = item_number(row) * VERTICES_PER_ROW
     for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
-        act(projection.apply_forces, row, projection.vertices[j])
+        apply_operation(projection.apply_forces, row, projection.vertices[j])

@@ -73,7 +73,8 @@ def full_residual_projection(term: Term, elements: WeightedElements) -> FullResi
     """Create the projection of tetrahedra; the run adds the vectors of g."""
     if not term.fills:
         raise ValueError(
-            "xpbd with primal_residual='kept' is for tetrahedra; primal_residual='omitted' is for all"
+            "xpbd with primal_residual='kept' supports tetrahedra only; use primal_residual='omitted' "
+            "for other elements"
         )
     return FullResidualProjection(elements, new_memory(elements, 2), ())
 
@@ -84,8 +85,8 @@ class FullResidualRun(ElementRun):
     def __init__(self, method: XPBD, problem: Problem) -> None:
         if problem.batch_size > 1 or not problem.loads.inertia.any():
             raise ValueError(
-                "xpbd with primal_residual='kept' is for one step of time at a time, of a dynamic scene; "
-                "primal_residual='omitted' is for equilibria and batches, too"
+                "xpbd with primal_residual='kept' supports single time steps of dynamic scenes only; use "
+                "primal_residual='omitted' for equilibria and batches"
             )
         self._primary = problem.zeros(problem.u.shape)
         super().__init__(method, problem)
@@ -108,7 +109,7 @@ class FullResidualRun(ElementRun):
         residuals = residual_vectors(self)
         if residuals is None:
             raise ValueError(
-                "xpbd with primal_residual='kept' knows elements and attachments only, no contact"
+                "xpbd with primal_residual='kept' does not support contact; use primal_residual='omitted'"
             )
         self._primary[: self.problem.model.vertices, :3] = np.where(
             np.isfinite(residuals[0]), residuals[0], 0.0

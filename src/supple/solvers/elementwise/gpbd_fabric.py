@@ -18,7 +18,7 @@ from typing import Any
 
 from supple.algebra.matrix3 import add, scale, select3
 from supple.algebra.matrix6 import add_to_diagonal, curvature, matvec, product, slacks
-from supple.algebra.symmetric import along6, dot6, lifted6, select6, solve_spd6
+from supple.algebra.symmetric import add_trace_multiple6, axpy6, dot6, select6, solve_spd6
 from supple.kernels import all_lanes, device_function, each, inline_control, load, unroll, where
 from supple.solvers.elementwise.gather import (
     constrained_corners,
@@ -177,7 +177,7 @@ def _backtrack(rows, row, x, W, S, K, work, area, m, q, step, scale):
     length = 0.0 * area + 1.0
     best, best_q = m, q
     for _ in range(MAX_BACKTRACKS):
-        trial = along6(m, length, step)
+        trial = axpy6(m, length, step)
         value = _objective(rows, row, x, W, S, K, work, area, trial)
         good = value <= q + ROUNDING_TOLERANCE * scale
         best, best_q = select6(good, trial, best), where(good, value, best_q)
@@ -204,7 +204,7 @@ def local_step(rows, row, x, W, d, N, newton_steps):
             M, density_at = _mixed(W, S, gradients), density(rows.fabric, strain)
         P = _positive(rows.fabric, density_at.second)
         r = _negative_gradient(work, matvec(m, K), area, matvec(density_at.first, M))
-        change = solve_spd6(lifted6(curvature(K, area, product(M, P), M), DIAGONAL_SHIFT), r)
+        change = solve_spd6(add_trace_multiple6(curvature(K, area, product(M, P), M), DIAGONAL_SHIFT), r)
         size, gain = abs(q) + dot6(r, change), dot6(r, change)
         m, q = _backtrack(rows, row, x, W, S, K, work, area, m, q, change, size)
         if all_lanes(gain <= CONVERGED_DECREASE * size):
@@ -256,6 +256,6 @@ def _join_border(rows, row, x):
 def _fabric(method: GPBD, term: Term, elements: WeightedElements) -> list[Any]:
     """Create the projection of triangles of data-driven cloth."""
     if method.sweep == "jacobi":
-        raise ValueError(f"gpbd with sweep='jacobi' cannot treat {term.name}; sweep='gauss_seidel' can")
+        raise ValueError(f"gpbd with sweep='jacobi' does not support {term.name}; use sweep='gauss_seidel'")
     memory = new_memory(elements, 3 * elements.weights.shape[1])
     return [FabricProjection(elements, memory, GreenOptions(method.newton_steps))]

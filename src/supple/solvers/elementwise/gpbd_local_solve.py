@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 from supple.algebra.matrix3 import cofactor, combine, contract, matmul, select9, transpose
 from supple.algebra.symmetric import (
     add_outer6,
-    along6,
+    add_trace_multiple6,
+    axpy6,
     dot6,
-    full,
-    lifted6,
     sandwich_form,
     select6,
     solve_spd6,
+    symmetric_matrix,
     symmetric_part,
 )
 from supple.kernels import all_lanes, device_function, inline_control, overload_by_type, rounding, where
@@ -100,7 +100,7 @@ def _displacement_energy(element, lam):
 
 @device_function
 def _free_displacement_energy(element, lam):
-    L = full(lam)
+    L = symmetric_matrix(lam)
     LG = matmul(L, element.G)
     square = 0.5 * contract(transpose(matmul(L, element.FtF)), LG)
     return square, symmetric_part(matmul(element.FtF, LG)), matmul(element.F, LG)
@@ -108,7 +108,7 @@ def _free_displacement_energy(element, lam):
 
 @device_function
 def _constrained_displacement_energy(element, lam):
-    X = matmul(element.F, full(lam))
+    X = matmul(element.F, symmetric_matrix(lam))
     change = deformation_from_forces(element, X)
     return 0.5 * contract(X, change), symmetric_part(matmul(transpose(element.F), change)), change
 
@@ -156,7 +156,7 @@ def _hessian_bound(element, V, a, b, F_new):
         symmetric_part(element.FtF),
         symmetric_part(combine(1.0, element.G, V * a, matmul(element.G, element.G))),
     )
-    return lifted6(add_outer6(H, V * b, t), DIAGONAL_SHIFT)
+    return add_trace_multiple6(add_outer6(H, V * b, t), DIAGONAL_SHIFT)
 
 
 @inline_control
@@ -169,7 +169,7 @@ def _backtrack(material, element, B, V, lam, F_new, q, step, scale):
     length = 0.0 * V + 1.0
     best, best_F, best_q = lam, F_new, q
     for _ in range(MAX_BACKTRACKS):
-        trial = along6(lam, length, step)
+        trial = axpy6(lam, length, step)
         value, F_trial = _objective(material, element, B, V, trial)
         good = value <= q + 8.0 * rounding(V) * scale
         best, best_F, best_q = (

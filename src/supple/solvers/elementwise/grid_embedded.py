@@ -206,7 +206,7 @@ def _make_blended(root: bool, elements: WeightedElements, zeta: Any) -> list:
 def _xpbd(method: XPBD, term: Term, elements: WeightedElements) -> list:
     """Create the projection of XPBD, as B-PXPBD with ζ = 1."""
     if not method.compliant:
-        raise ValueError("xpbd with compliant=False is for bodies that no grid carries")
+        raise ValueError("xpbd with compliant=False does not support contact='grid'")
     root = use_root(method.name, method.constraints, term.material)
     if root:
         require(method.name, term.material, shear_modulus)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supple.kernels import generic, item_number, lane_range
-from supple.problem.vertex_kernels import act
+from supple.problem.vertex_kernels import apply_operation
 
 
 class WeightedElements(NamedTuple):
@@ -103,7 +103,7 @@ def _restore_prescribed(projection, row, u):
     first, step = lane_range(row, VERTICES_PER_ROW)
     start = item_number(row) * VERTICES_PER_ROW
     for j in range(start + first, min(len(projection.vertices), start + VERTICES_PER_ROW), step):
-        act(projection.prescribe, row, projection.vertices[j])
+        apply_operation(projection.prescribe, row, projection.vertices[j])
 
 
 def collect_remarks(projections: tuple, sweeps: int) -> list[str]:
@@ -137,8 +137,7 @@ def maker_for(method: Any, term: Any, rows: Any) -> Maker:
     make = _maker(type(method), type(rows))
     if make is None:
         raise ValueError(
-            f"{method.name} cannot treat {term.name}: it has no projection for them; "
-            f"{', '.join(_capable_solvers(type(rows)))} can"
+            f"{method.name} does not support {term.name}; use {', '.join(_capable_solvers(type(rows)))}"
         )
     return make
 
@@ -152,8 +151,8 @@ def require(method: str, material: Any, *functions: Any) -> None:
     missing = [function.__name__ for function in functions if not function.has_implementation(type(material))]
     if missing:
         raise ValueError(
-            f"{method} needs {' and '.join(missing)} of a material, and {type(material).__name__} does not "
-            "have that; pbng and newton take any material"
+            f"{method} needs {' and '.join(missing)} of a material, which {type(material).__name__} does "
+            "not implement; use pbng or newton, which support every material"
         )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from supple.algebra.matrix3 import add, scale, sub
 from supple.kernels import record_at, store_record, vector_offset
 from supple.problem import Problem
-from supple.problem.vertex_kernels import act
+from supple.problem.vertex_kernels import apply_operation
 from supple.support.text import pluralize
 
 SNAPSHOT_INTERVAL, SNAPSHOTS = 25, 4
@@ -40,7 +40,7 @@ class PseudoMomentum(NamedTuple):
     keep: Any
 
 
-@act.of(PseudoMomentum)
+@apply_operation.of(PseudoMomentum)
 def _keep_velocity(operation, item, i):
     o, k = operation, i + vector_offset(item)
     x = record_at(o.u, k)
@@ -86,7 +86,7 @@ class RestDetector:
 
     def notes(self, method: Any, member: int = 0) -> list[str]:
         """Report sentences for a method with pseudo-time options."""
-        how = "as dynamics" if method.pseudo_time == "dynamics" else "each begun without velocity"
+        how = "as dynamics" if method.pseudo_time == "dynamics" else "each started with zero velocity"
         sweeps = pluralize(method.sweeps_per_step, "sweep")
         return [
             f"run in pseudo-time, steps of {method.pseudo_dt:g} s with {sweeps}, {how}",
@@ -98,13 +98,13 @@ class RestDetector:
             if method.keeps_forces:
                 return "pseudo-time has come to rest"
             return (
-                "pseudo-time has come to rest, where sweeps of a step that begins without forces lead; what "
-                f"is out of balance there becomes less with steps shorter than pseudo_dt={method.pseudo_dt:g}"
+                "pseudo-time has come to rest at the fixed point of its steps, whose residual decreases "
+                f"with steps shorter than pseudo_dt={method.pseudo_dt:g}"
             )
         watched = min(self.steps, SNAPSHOT_INTERVAL * SNAPSHOTS)
         return (
-            f"pseudo-time has not come to rest: in the last {watched} of {self.steps} steps vertices moved "
-            f"by {self.relative_motion(member):.1%} of the largest displacement; more iterations lead further"
+            f"pseudo-time has not come to rest: in the last {watched} of {self.steps} steps vertices "
+            f"moved by {self.relative_motion(member):.1%} of the largest displacement; use more iterations"
         )
 
     def _displacements(self) -> np.ndarray:

@@ -246,7 +246,7 @@ class ElementRun(Run):
         assert self.rest is not None
         self.rest.step()
         if self._momentum is not None:
-            self.problem.device.on_records(self._momentum)
+            self.problem.device.apply_to_vectors(self._momentum)
         if self.method.keeps_forces:
             self._resume_step()
         else:
@@ -284,14 +284,14 @@ class ElementRun(Run):
         if self.dynamic:
             states = self.problem.states
             self.problem.device.assign(states.u, states.anchor)
-            self.problem.device.on_records(states.dirichlet_operation)
+            self.problem.device.apply_to_vectors(states.dirichlet_operation)
         self._begin_step()
 
     def _add_external_displacement(self) -> None:
         """u += W f_ext."""
         p = self.problem
         displacement = external_displacement(self._prepared, p)
-        p.device.on_records(Displace(p.u, displacement, int(len(displacement) > p.model.vertices + 1)))
+        p.device.apply_to_vectors(Displace(p.u, displacement, int(len(displacement) > p.model.vertices + 1)))
 
     def sweep(self, projections: tuple, count: int) -> None:
         """Visit every element of the projections `count` times."""
@@ -319,8 +319,8 @@ class ElementRun(Run):
         return self._prepared.phases
 
     @property
-    def recovers(self) -> bool:
-        return self.method.recovers
+    def recovers_from_inversion(self) -> bool:
+        return self.method.recovers_from_inversion
 
     def is_moving(self, member: int) -> bool:
         return self.rest is not None and not self.rest.at_rest(member)
@@ -418,7 +418,10 @@ def weights_of(problem: Problem, method: str, pseudo_dt: float | None) -> np.nda
     stiffness = problem.loads.inertia if pseudo_dt is None else model.mass / pseudo_dt**2
     W = np.zeros(model.vertices + 1)
     if np.any(stiffness[model.free] <= 0):
-        raise ValueError(f"{method} divides by masses: every free vertex needs a positive one")
+        raise ValueError(
+            f"{method} divides by vertex masses, which must be positive for all free vertices; use a "
+            "positive density"
+        )
     W[:-1][model.free] = 1 / stiffness[model.free]
     return W
 

@@ -117,7 +117,7 @@ def active_set_step(problem: Problem, make_step: StepFactory) -> bool:
     if problem.trust_region:
         problem.dynamic_terms.limit_step(start)
         problem.dynamic_terms.set_step_bounds()
-    problem.device.on_records(*problem.contacts.clamp())
+    problem.device.apply_to_vectors(*problem.contacts.clamp())
     problem.contacts.detect()
     problem.trust_region.restore_bounds()
     if problem.balance().residual < before:
@@ -177,7 +177,7 @@ class ActiveSetNewton:
         return self._sweep_run is not None and self._sweep_run.observe(balance)
 
     def notes(self) -> list[str]:
-        notes = [f"{pluralize(self._steps, 'Newton step')} beside obstacles"]
+        notes = [f"{pluralize(self._steps, 'Newton step')} with an active set of obstacle contacts"]
         return (
             [*notes, f"{pluralize(self._sweep_steps, 'step')} made by sweeps"] if self._sweep_steps else notes
         )

@@ -122,7 +122,7 @@ class ErrorEstimate:
             f"({named}{worst.position_error_m:.2e} m, "
             f"{worst.of_displacement:.1e} of the displacement), {self.energy_error:.1e} J"
         )
-        return text if self.stable else f"{text}; not stable: in some direction the energy falls"
+        return text if self.stable else f"{text}; not stable: the energy falls in some direction"
 
 
 def prepare(problem: Problem) -> None:

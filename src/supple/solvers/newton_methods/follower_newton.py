@@ -103,7 +103,7 @@ class FollowerNewton:
         ]
         if self._load_steps:
             steps = pluralize(self._load_steps, "load step")
-            notes.append(f"tractions that follow their surface were applied in {steps}")
+            notes.append(f"follower tractions were applied in {steps}")
         return notes
 
     def step(self) -> None:
@@ -133,7 +133,7 @@ class FollowerNewton:
         problem = self.problem
         balance = problem.balance()
         if not balance.finite:
-            return self._retreat()
+            return self._return_to_last_equilibrium()
         if not balance.residual > 0:
             return self._finish_load_step()
         direction = self.linear.follower_direction(ACCURACY)
@@ -142,7 +142,7 @@ class FollowerNewton:
         close = float(np.abs(d).max(initial=0)) <= CLOSE_DISTANCE * self._size
         slow = self._last is not None and not length <= self._last
         if direction.projected or (not close and (slow or self._step_corrections >= MAX_STEP_CORRECTIONS)):
-            return self._retreat()
+            return self._return_to_last_equilibrium()
         t = self._go(direction.d)
         self._step_corrections += 1
         self._corrections += 1
@@ -168,7 +168,7 @@ class FollowerNewton:
             return
         inverted = int(self.problem.diagnostics.inversions()[0])
         if inverted > self._inverted + MAX_INVERTED * self.problem.model.elements:  # another equilibrium
-            return self._retreat()
+            return self._return_to_last_equilibrium()
         self._inverted = inverted
         if self._reached is not None:
             self._load_steps += 1
@@ -177,7 +177,7 @@ class FollowerNewton:
         self._target_fraction = min(1.0, self._reached + self._step)
         self._last, self._step_corrections = None, 0
 
-    def _retreat(self) -> None:
+    def _return_to_last_equilibrium(self) -> None:
         """Return to the last equilibrium and shorten the load step; without one, remove the load."""
         self.problem.device.assign(self.problem.u, self._last_equilibrium)
         self._last, self._step_corrections = None, 0

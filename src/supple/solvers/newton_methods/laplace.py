@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from supple.linear.assembly.sparsity import Pattern
-from supple.linear.block_matrix import Ones
+from supple.linear.block_matrix import ScalarEntries
 from supple.linear.multilevel.aggregation import Levels, coarsen
 from supple.linear.multilevel.spectral_radius import POWER_PHASES, raise_powers
 from supple.linear.multilevel.v_cycle import Cycle, Level
@@ -22,7 +22,7 @@ from supple.problem import Device
 DIAGONAL_SHIFT = 1e-9
 """Fraction of the diagonal that is added to it, since L is singular for unconstrained bodies."""
 
-DEGREE, OVERCORRECTION = 3, 1.5
+SMOOTHER_DEGREE, OVERCORRECTION = 3, 1.5
 """Degree of the smoother and over-correction factor of the coarse levels, as in `Multilevel`."""
 
 MAX_DENSE_ROWS = 400
@@ -50,7 +50,7 @@ class Laplace:
         )
         if levels is None:
             levels = coarsen(pattern, np.abs(L.data), np.ones(pattern.rows, bool))
-        self._A = Ones(pattern.indptr, pattern.indices, L.data)
+        self._A = ScalarEntries(pattern.indptr, pattern.indices, L.data)
         self._cycle = self._levels(levels, pattern)
         self._vectors = allocate_vectors(device, pattern.rows)
         squares = (device.zeros((2, n), np.dtype(float)) for n in (pattern.rows, levels.rows))
@@ -59,14 +59,14 @@ class Laplace:
     def _levels(self, levels: Levels, pattern: Pattern) -> Cycle:
         blocks = _products(levels, self._A.blocks)
 
-        def level(A: Ones, diagonal: np.ndarray, parent: np.ndarray) -> Level:
+        def level(A: ScalarEntries, diagonal: np.ndarray, parent: np.ndarray) -> Level:
             vectors = (self._device.zeros((len(parent), 4), np.dtype(float)) for _ in range(4))
             return Level(A, 1 / A.blocks[diagonal], parent, (), (), *vectors)
 
         fine = level(self._A, pattern.diagonal, levels.fine_parent)
-        coarse = level(Ones(levels.indptr, levels.indices, blocks), levels.diagonal, levels.parent)
+        coarse = level(ScalarEntries(levels.indptr, levels.indices, blocks), levels.diagonal, levels.parent)
         shape = levels.start, levels.child_start, levels.child, _dense(levels, blocks)
-        return Cycle(fine, coarse, *shape, np.ones(len(levels.start)), DEGREE, OVERCORRECTION)
+        return Cycle(fine, coarse, *shape, np.ones(len(levels.start)), SMOOTHER_DEGREE, OVERCORRECTION)
 
     def solve(self, B: np.ndarray, accuracy: float, most: int = 100) -> np.ndarray:
         """Solve L Y = B approximately.

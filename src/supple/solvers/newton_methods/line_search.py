@@ -68,7 +68,7 @@ def backtrack(
     """Halve t until E(x(t)) ≤ E - c t slope [Armijo 1966].
 
     If the decrease is below the rounding error of the energy, a step is accepted when the residual decreases
-    or, at the first t, when `makes_progress` returns True. Infinite and NaN energies are no decrease.
+    or, at the first t, when `makes_progress` returns True. Infinite and NaN energies never decrease.
 
     Args:
         problem: Problem whose u moves.
@@ -156,7 +156,7 @@ def straight_path(problem: Problem, d: np.ndarray) -> Callable[[float], None]:
     start, nothing = copy_u(problem), problem.zeros(problem.u.shape)
 
     def go(t: float) -> None:
-        problem.device.on_records(MoveAlongLine(problem.u, start, d, float(t), nothing))
+        problem.device.apply_to_vectors(MoveAlongLine(problem.u, start, d, float(t), nothing))
         problem.dynamic_terms.limit_step(start)
 
     return go

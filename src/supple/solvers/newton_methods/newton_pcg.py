@@ -9,7 +9,7 @@
                                                             `_gain_shrinks`
         E fell 1.4 to 4 times as predicted: t doubled       expand
     t below a tenth of the first: step of the positive part, then ten sweeps, each if E falls
-                                                            `_rescue`
+                                                            `_fallback_step`
     p: also descend along ±p                                `_descend_along_curvature`
 
 These lines are `NewtonPCG.step`. E, f and H are those of newton.py. The Newton direction Δu is `d` in the
@@ -110,7 +110,7 @@ class NewtonPCG:
         direction = self.linear.direction(accuracy, absolute_tolerance)
         reached, first_t = self._search_along(direction, start)
         if reached is None or reached.t < MIN_STEP_RATIO * first_t:
-            reached = self._rescue(direction, start_u, start, reached, accuracy, absolute_tolerance)
+            reached = self._fallback_step(direction, start_u, start, reached, accuracy, absolute_tolerance)
         if direction.negative_curvature is not None:
             reached = self._descend_along_curvature(direction.negative_curvature, start, reached)
         self._steps += 1
@@ -145,7 +145,7 @@ class NewtonPCG:
         next_direction = self.linear.direction(NEXT_ACCURACY, 0.0)
         return not next_direction.projected and 0 <= next_direction.slope < GAIN_RATIO * slope
 
-    def _rescue(
+    def _fallback_step(
         self, direction: Direction, start_u: np.ndarray, start: Start, reached: AcceptedStep | None,
         accuracy: float, absolute_tolerance: float,
     ) -> AcceptedStep | None:  # fmt: skip
@@ -218,7 +218,7 @@ class NewtonPCG:
         projected_solves = self.linear.projected_solves - self._counts_at_start[1]
         notes = [f"{pluralize(self._steps, 'Newton step')} with {pluralize(iterations, 'linear iteration')}"]
         if projected_solves:
-            notes.append(f"negative curvature was met in {pluralize(projected_solves, 'step')}")
+            notes.append(f"negative curvature was found in {pluralize(projected_solves, 'step')}")
         if self._rescues:
-            notes.append(f"{pluralize(self._rescues, 'step')} needed rescue by sweeps")
+            notes.append(f"{pluralize(self._rescues, 'step')} needed the projected Hessian or sweeps")
         return notes

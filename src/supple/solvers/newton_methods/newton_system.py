@@ -32,7 +32,7 @@ from supple.linear import (
     solve,
     solve_per_body,
 )
-from supple.linear.block_matrix import Threes
+from supple.linear.block_matrix import Blocks3x3
 from supple.linear.multilevel.preconditioner import as_records
 from supple.problem import Problem
 from supple.solvers.newton_methods.rigid_modes import RigidModes, deflated_cg
@@ -83,7 +83,7 @@ class Direction(NamedTuple):
 
 
 def _constant(term: Term) -> bool:
-    """True if a term without a material has a constant Hessian, like ties; contacts come and go."""
+    """True if a term without a material has a constant Hessian, like ties; contacts change."""
     return term.ties and term.capacity is None
 
 
@@ -204,7 +204,7 @@ class Linearization:
                 continue
         return None
 
-    def _exact_rigid_modes(self, exact: Threes) -> tuple[Matrix, RigidModes] | None:
+    def _exact_rigid_modes(self, exact: Blocks3x3) -> tuple[Matrix, RigidModes] | None:
         """Return the exact H and the free rigid motions under the net forces.
 
         None if there are no such motions, or if H is not finite.
@@ -262,7 +262,7 @@ class Linearization:
             return direction
         return direction._replace(negative_curvature=spread(as_records(p)), shares=shares)
 
-    def _curvature_fields(self, H: Threes, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:
+    def _curvature_fields(self, H: Blocks3x3, p: np.ndarray, M: Preconditioner) -> dict[str, Any]:
         """Return the fields of `Direction` for a direction p (f, 4) that ended conjugate gradients."""
         shares = np.zeros(self.problem.model.vertices)
         shares[self.free] = shares_along(M)
@@ -357,7 +357,7 @@ class Linearization:
         self.iterations += iterations
         return Direction(assembly.spread(as_records(x)), False, None, float(net @ x), None)
 
-    def _preconditioner(self, H: Threes, kind: str) -> Preconditioner:
+    def _preconditioner(self, H: Blocks3x3, kind: str) -> Preconditioner:
         """Return the preconditioner of H, or that of an earlier state while it is equally effective.
 
         In a sequence of solves that start close to their solutions, set-up takes as long as use.
@@ -369,7 +369,7 @@ class Linearization:
         return self._reused_preconditioner
 
     def _solve_system(
-        self, H: Threes, b: np.ndarray, M: Preconditioner, accuracy: float, absolute_tolerance: float
+        self, H: Blocks3x3, b: np.ndarray, M: Preconditioner, accuracy: float, absolute_tolerance: float
     ) -> tuple[Solution, float, np.ndarray]:
         """Return the solution x, b · x, and the remaining error of each component.
 
@@ -383,7 +383,7 @@ class Linearization:
         )
         return solution, float(np.vdot(b[:, :3], solution.x[:, :3])), errors
 
-    def _probe(self, H: Threes, M: Preconditioner) -> tuple[np.ndarray | None, np.ndarray]:
+    def _probe(self, H: Blocks3x3, M: Preconditioner) -> tuple[np.ndarray | None, np.ndarray]:
         """Search for a direction of negative curvature with a random right-hand side.
 
         Returns:

@@ -31,8 +31,8 @@ NEWTON_SWEEPS = 100
 """Approximate cost of the first Newton step in sweeps."""
 
 DEVICE_FACTOR = 4
-"""Factor on `Hybrid.max_predicted_sweeps` on a device, where a Newton step takes the time of so many times
-more sweeps."""
+"""Factor on `Hybrid.max_predicted_sweeps` on a device, where a Newton step costs four times as many
+sweeps."""
 
 
 class RateEstimate:

@@ -452,7 +452,7 @@ class Path:
         problem = self._maker.problem
         straight = not t * self.max_rotation > self._straight
         y = problem.zeros(self.start.shape) if straight else self._maker.bend(self, t)
-        problem.device.on_records(MoveAlongLine(problem.u, self.start, self.d, float(t), y))
+        problem.device.apply_to_vectors(MoveAlongLine(problem.u, self.start, self.d, float(t), y))
         problem.dynamic_terms.limit_step(self.start)
 
 

@@ -11,14 +11,16 @@ MAX_GROWTH = 10.0
 """Size or displacement of a body, relative to the scene, beyond which a solve is unbounded."""
 
 GROWTH_MESSAGE = (
-    f"bodies have grown to {MAX_GROWTH:g} times their size and keep growing: the work of the loads, such "
-    "as the pressure in a chamber, exceeds the elastic energy; less pressure, or a material that stiffens as "
-    "it stretches, such as gent or yeoh, has an equilibrium, and frames of a motion show where it is lost"
+    f"bodies have grown to {MAX_GROWTH:g} times their size and continue to grow: the work of the loads, "
+    "such as the pressure in a chamber, exceeds the elastic energy; reduce the pressure, or use a "
+    "material that stiffens under stretch, such as gent or yeoh; the frames of a motion show when the "
+    "equilibrium is lost"
 )
 
 DRIFT_MESSAGE = (
-    f"bodies have moved {MAX_GROWTH:g} times the size of the scene and keep moving: nothing holds them; a "
-    "body that only lies on others, without friction, may have no equilibrium: pin it, or simulate a motion"
+    f"bodies have moved {MAX_GROWTH:g} times the size of the scene and continue to move: nothing holds "
+    "them, and a body that only rests on others without friction may have no equilibrium; pin it, or "
+    "simulate a motion"
 )
 
 

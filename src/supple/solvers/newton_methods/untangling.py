@@ -61,18 +61,19 @@ class Untangling:
         start = self.problem.positions
         names = " and ".join(sorted({material_name(material) for material in self._barriers}))
         count = pluralize(inverted, "element")
-        began = f"{count} began inverted or flat, where the energy of {names} is infinite"
+        began = f"{count} inverted or flat at the start, where the energy of {names} is infinite"
         for poisson in POISSON_RATIOS:
             surrogate = self._surrogate(poisson)
             _descend(surrogate, make_step(surrogate))
             self.problem.positions = surrogate.positions
             if self._is_valid():
-                self.notes = [f"{began}; they were righted with stable_neo_hookean in its place"]
+                self.notes = [f"{began}; stable_neo_hookean in its place removed the inversions"]
                 return
         self.problem.positions = start
         self.notes = [
-            f"{began}; with stable_neo_hookean in its place and no loads some stay so, held by pins or "
-            "attachments: move these in steps (load_steps=), or give a start in which no element is inverted"
+            f"{began}; with stable_neo_hookean in its place and without loads, some stay inverted because "
+            "of pins or attachments; move these in steps (load_steps=), or give a start without inverted "
+            "elements"
         ]
 
     def _is_valid(self) -> bool:

@@ -18,7 +18,7 @@ from supple.ordering import VertexBatches, batch_vertices, color_bounds, widest_
 from supple.problem import Problem
 from supple.problem.force_kernels import Forces
 from supple.problem.loads import Loads, pad_vectors
-from supple.problem.vertex_kernels import act, on_records
+from supple.problem.vertex_kernels import apply_operation, apply_to_vectors
 from supple.solvers.acceleration.acceleration import NoMemory
 from supple.solvers.launch import run_iterations
 from supple.solvers.pbng import Sweep, VertexUpdate
@@ -28,14 +28,14 @@ from supple.terms import Term
 
 
 class CopyVectors(NamedTuple):
-    """Copy u = other[stands]: padded vectors of vertices that stand for others."""
+    """Copy padded vectors: u[i] = other[represents[i]]."""
 
     u: Any
     other: Any
     represents: Any
 
 
-@act.of(CopyVectors)
+@apply_operation.of(CopyVectors)
 def _copy_vectors(operation, item, i):
     store_record(operation.u, i, record_at(operation.other, operation.represents[i]))
 
@@ -47,14 +47,16 @@ def evaluate_forces(team, terms, vertices, u, anchor, net, sizes):
 
 
 class LayerVertices:
-    """Vertices of the cloth or of one layer: their range among all vertices, batches and loads."""
+    """Batches and loads of the cloth or of one layer, whose vertices are `vertex_range` of all vertices."""
 
     def __init__(
         self, problem: Problem, model: Model, terms: tuple[Term, ...], own: np.ndarray, vertex_range: slice
     ) -> None:
         device, dtype = problem.device, problem.dtype
         self.device, self.vertex_range = device, vertex_range
-        self.batches: VertexBatches = batch_vertices(terms, own, dtype, device.lanes, device.at_once)
+        self.batches: VertexBatches = batch_vertices(
+            terms, own, dtype, device.lanes, device.concurrent_batches
+        )
         self.loads = Loads(model, self.batches, dtype, device)
         self.rejected = device.zeros((1, *self.loads.rows.inertia.shape), dtype)
         self._local_index = np.minimum(
@@ -122,7 +124,7 @@ class Multiresolution(ABC):
     def _copy(self, operation: CopyVectors, but_last: bool = False) -> None:
         """Execute a copy operation on the device."""
         count = len(operation.represents) - but_last
-        self.problem.device.run(on_records, 1, (count,), (operation,))
+        self.problem.device.run(apply_to_vectors, 1, (count,), (operation,))
 
     @abstractmethod
     def iterate(self, coarse_sweeps: int, kappa: float) -> None:
@@ -180,7 +182,8 @@ class BoundLayers(Multiresolution):
     def _scale_by_kappa(self, kappa: float) -> None:
         """Scale the weak constraints of the cloth by κ.
 
-        If `divided`, scale those of all layers, and forces and inertia of χ₁, ..., χₙ.
+        With divided coupling, also scale the weak constraints, forces and inertia of the coarse layers
+        χ₁, ..., χₙ.
         """
         device, groups = self.problem.device, self.groups if self._divided else self.groups[:1]
         for group, full_stiffness in zip(groups, self._stiffness, strict=False):

@@ -12,7 +12,7 @@ from typing import Any
 from supple.algebra.matrix3 import matvec
 from supple.materials import stress_differential, traction
 from supple.terms.base.elastic import corners, force_volume, material_at, measure, shape_gradients
-from supple.terms.base.term import confined_force, vertex_force
+from supple.terms.base.term import force_with_safe_step, vertex_force
 from supple.terms.tet import TetRows
 
 
@@ -22,16 +22,16 @@ class ExactTets(TetRows):
     __slots__ = ()
 
 
-EXACT: dict[Any, Any] = {TetRows: ExactTets}
+EXACT_COUNTERPARTS: dict[Any, Any] = {TetRows: ExactTets}
 """Exact counterpart of each packed element type."""
 
 
 def exact_blocks(terms: tuple) -> tuple[Any, ...]:
     """Replace the bounds of tetrahedra by exact blocks; other terms keep their bounds."""
-    return tuple(EXACT.get(type(rows), type(rows))(*rows) for rows in terms)
+    return tuple(EXACT_COUNTERPARTS.get(type(rows), type(rows))(*rows) for rows in terms)
 
 
-@confined_force.of(ExactTets)
+@force_with_safe_step.of(ExactTets)
 def _confined_force(rows, row, u, ui):
     f, A = vertex_force(rows, row, u, ui)
     return f, A, 0.0 * f[0] + 1e30

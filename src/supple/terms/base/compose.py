@@ -22,7 +22,7 @@ from supple.kernels import (
     overload_by_type,
     row_address,
 )
-from supple.terms.base.term import confined_force, step_fraction, vertex_force
+from supple.terms.base.term import force_with_safe_step, step_fraction, vertex_force
 
 
 @device_function
@@ -128,7 +128,7 @@ def _force_at(term: Any, row: Any, u: Any, ui: Any) -> Any:
 @overload_by_type(_force_at)
 def _choose_force_at(term, row, u, ui):
     if _has_barrier(term):
-        return lambda term, row, u, ui: confined_force(term, row, u, ui)
+        return lambda term, row, u, ui: force_with_safe_step(term, row, u, ui)
 
     def finite_everywhere(term, row, u, ui):
         f, A = vertex_force(term, row, u, ui)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import dot, scale, sub
-from supple.algebra.symmetric import along_and_across
+from supple.algebra.symmetric import axial_and_isotropic
 from supple.kernels import device_function, each, gather, generic, load
 from supple.terms.base.elastic import minus_sum, other_count
 from supple.terms.base.term import Elemental, Elements, Incidence, energy, others_first, vertex_force
@@ -123,7 +123,7 @@ class Constraint(Elemental):
 
     def derivatives(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """C (m,), ∇C (m, k, 3) and ∇²C (m, k, k, 3, 3) for corners at x (m, k, 3) [m]."""
-        raise TypeError(f"{type(self).__name__} does not say what its derivatives are")
+        raise TypeError(f"{type(self).__name__} does not implement derivatives()")
 
 
 def positive_part(blocks: np.ndarray) -> np.ndarray:
@@ -206,7 +206,7 @@ def _vertex_force(rows, row, u, ui):
     C, others, curvature = _at_vertex(rows, row, u, ui)
     g, k = minus_sum(others), load(rows.stiffness, row, 0)
     across = k * max(C * curvature, MIN_RELATIVE_STIFFNESS * dot(g, g))
-    return scale(-k * C, g), along_and_across(k, g, across)
+    return scale(-k * C, g), axial_and_isotropic(k, g, across)
 
 
 @energy.of(ConstraintRows)

@@ -24,8 +24,8 @@ from supple.kernels import (
 )
 from supple.materials import (
     by_element,
-    confinement,
     hessian_bound,
+    inverse_square_safe_radius,
     psi,
     step_limit,
     traction,
@@ -36,8 +36,8 @@ from supple.terms.base.packed_parameters import load_material, pack_material
 from supple.terms.base.term import (
     Elemental,
     Incidence,
-    confined_force,
     energy,
+    force_with_safe_step,
     step_fraction,
     vertex_force,
 )
@@ -242,18 +242,18 @@ def _response(material, F, g):
         return lambda material, F, g: (
             traction(material, F, g),
             hessian_bound(material, F, g, g),
-            confinement(material, F, g),
+            inverse_square_safe_radius(material, F, g),
         )
     return lambda material, F, g: (traction(material, F, g), hessian_bound(material, F, g, g), 0.0 * F[0])
 
 
 @vertex_force.of(ElasticRows)
 def _vertex_force(rows, row, u, ui):
-    f, A, _ = confined_force(rows, row, u, ui)
+    f, A, _ = force_with_safe_step(rows, row, u, ui)
     return f, A
 
 
-@confined_force.of(ElasticRows)
+@force_with_safe_step.of(ElasticRows)
 def _confined_force(rows, row, u, ui):
     """f = -V P g,  A = V hessian_bound(F, g, g)."""
     g = shape_gradients(rows, row)

@@ -42,13 +42,13 @@ def project_tensors(tensors, counters):
     vectors = np.empty((1, 81, tensors.shape[2]))
     row = claim_chunk(counters, 0, len(tensors))
     while row >= 0:
-        _diagonalise(tensors, row, vectors)
+        _diagonalize(tensors, row, vectors)
         _recompose(tensors, row, vectors)
         row = claim_chunk(counters, 0, len(tensors))
 
 
 @device_function
-def _diagonalise(A, row, V):
+def _diagonalize(A, row, V):
     """Cyclic Jacobi rotations: A of a row becomes VᵀA V, diagonal, for the orthogonal V."""
     zero = 0.0 * load(A, row, 0)
     total = zero

@@ -172,7 +172,7 @@ class Term(Protocol):
 
     @property
     def has_friction(self) -> bool:
-        """True for contacts with friction, whose friction state `grip` updates from step to step."""
+        """True for frictional contacts, whose history `FrictionState` stores from step to step."""
 
     @property
     def node_interpolation(self) -> NodeInterpolation | None:
@@ -225,14 +225,14 @@ class Term(Protocol):
             (n, 3) forces [N]; None for terms other than contacts.
         """
 
-    def bare(self) -> Bare:
+    def to_stored(self) -> StoredTerm:
         """Return the term without data derived from the rest positions, for storage."""
 
 
-class Bare(Protocol):
+class StoredTerm(Protocol):
     """A term in storage form."""
 
-    def at(self, rest: np.ndarray) -> Term:
+    def restore(self, rest: np.ndarray) -> Term:
         """Restore the term for rest positions (n, 3) [m]."""
 
 
@@ -286,10 +286,10 @@ class Elemental:
     def contact_forces(self, positions: np.ndarray, rest: np.ndarray) -> np.ndarray | None:
         return None
 
-    def bare(self) -> Self:
+    def to_stored(self) -> Self:
         return self
 
-    def at(self, rest: np.ndarray) -> Self:
+    def restore(self, rest: np.ndarray) -> Self:
         return self
 
 
@@ -322,8 +322,8 @@ def vertex_force(term, row, u, ui):
 
 
 @generic
-def confined_force(term, row, u, ui):
-    """(f, A, q): `vertex_force` and the `confinement` q [1/m²] of the visiting vertices.
+def force_with_safe_step(term, row, u, ui):
+    """(f, A, q): `vertex_force` and the `inverse_square_safe_radius` q [1/m²] of the visiting vertices.
 
     For terms whose material may have a `barrier`.
     """

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, cross, dot, scale, select3, sub
-from supple.algebra.symmetric import along_and_across
+from supple.algebra.symmetric import axial_and_isotropic
 from supple.collision.geometry.closest_point import on_edges, on_triangle
 from supple.kernels import device_function, load, where
 from supple.terms.base.constraint import corner_vector, positive_part
@@ -37,7 +37,7 @@ PARALLEL_TOLERANCE = 1e-3
 POINT, CORNER, END = 0, 1, 2
 """Roles of a visiting vertex: vertex near a triangle, corner of the triangle, or end of an edge."""
 
-OTHERS = np.array(
+OTHER_CORNERS = np.array(
     [[[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]], [[1, 2, 3], [0, 2, 3], [3, 0, 1], [2, 0, 1]]]
 )
 """Other corners as seen from each, for vertex-triangle and edge-edge contacts. First comes the vertex, seen
@@ -70,7 +70,7 @@ class BarrierTables(NamedTuple):
         crossing: (m,) 1 for edge-edge contacts, otherwise 0.
         data: (m, 4) k [N/m], h [m], ε [m⁴] and 1/l [1/m].
         positions: (n, 3) positions of all vertices at zero displacement [m].
-        others: `OTHERS`.
+        others: `OTHER_CORNERS`.
         friction_data: `FrictionTables` or ().
     """
 
@@ -119,14 +119,16 @@ class Barriers(Elemental):
     def rows(self, incidence: Incidence, start: np.ndarray) -> BarrierRows:
         element, slot = incidence.element, incidence.slot
         edges = self.crossing[element].astype(int)
-        own, ids = incidence.corners(self.vertices, OTHERS[edges, slot])
+        own, ids = incidence.corners(self.vertices, OTHER_CORNERS[edges, slot])
         offsets = (self.positions[ids] - self.positions[own][:, None]).reshape(len(slot), 9)
         role = np.where(edges == 1, END, np.where(slot == 0, POINT, CORNER))
         data = [self.stiffness[element], self.reach[element], self.fading[element], 1 / self.lengths[element]]
         friction: Any = ()
         if self.friction_data is not None:
             behind = (edges == 1) & (slot > 1)
-            friction = incidence.pack(self.friction_data.rows(element, slot, OTHERS[edges, slot], behind))
+            friction = incidence.pack(
+                self.friction_data.rows(element, slot, OTHER_CORNERS[edges, slot], behind)
+            )
         return BarrierRows(
             start,
             incidence.pack_ids(ids),
@@ -142,7 +144,7 @@ class Barriers(Elemental):
             self.crossing.astype(np.int32),
             data.astype(dtype),
             self.positions,
-            OTHERS,
+            OTHER_CORNERS,
             () if self.friction_data is None else self.friction_data.tables(dtype),
         )
 
@@ -323,7 +325,7 @@ def _vertex_force(rows, row, u, ui):
     f = add(scale(geometry.fade * first * w, n), scale(b * geometry.slope, geometry.turn))
     rotation = b * geometry.square - first * abs(w) * math.sqrt(dot(geometry.turn, geometry.turn))
     across = k * (2.0 * geometry.slope * rotation - geometry.fade * first * load(rows.data, row, 3))
-    A = along_and_across(k * geometry.fade * second * w * w, n, across)
+    A = axial_and_isotropic(k * geometry.fade * second * w * w, n, across)
     return add_friction(rows.friction_data, row, geometry, n, -k * geometry.fade * first, scale(-k, f), A)
 
 

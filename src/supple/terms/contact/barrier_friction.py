@@ -284,7 +284,7 @@ def _balancing_force(corners, torque):
 def friction_energy(friction_data: Any, row: Any, at: Any, gap: Any, n: Any, normal_force: Any) -> Any:
     """Energy of sticking springs, or work of sliding at the present normal force [J]; 0 for ().
 
-    The latter is no potential, because the normal force changes.
+    The latter is not a potential, because the normal force changes.
     """
 
 

@@ -55,7 +55,7 @@ def barrier_hessians(
     fade = np.ones(len(active))
     for_edges = np.flatnonzero(edges)
     if len(for_edges):
-        m, slope, bend, turn, curvature = _fading(x[for_edges], eps[for_edges])
+        m, slope, bend, turn, curvature = _mollifier(x[for_edges], eps[for_edges])
         of_b = (first / d)[for_edges, None, None] * gradient[for_edges]
         own = m[:, None, None, None, None] * blocks[for_edges]
         both = _outer(turn, of_b) + _outer(of_b, turn)
@@ -98,7 +98,7 @@ def barrier_forces(
     gradient = first[:, None, None] * w[:, :, None] * normal[:, None]
     edges, fade = np.flatnonzero(crossing[active]), np.ones(len(active))
     if len(edges):
-        m, slope, _, turn, _ = _fading(x[edges], fading[active][edges])
+        m, slope, _, turn, _ = _mollifier(x[edges], fading[active][edges])
         gradient[edges] *= m[:, None, None]
         gradient[edges] += (b[edges] * slope)[:, None, None] * turn
         fade[edges] = m
@@ -162,8 +162,16 @@ def _parameters(w: np.ndarray, crossing: np.ndarray) -> np.ndarray:
     return alpha
 
 
-def _fading(x: np.ndarray, eps: np.ndarray) -> tuple[np.ndarray, ...]:
-    """m, m' and m'' (m,), ∇c (m, 4, 3) and ∇²c (m, 4, 4, 3, 3) of edges with corners x (m, 4, 3)."""
+def _mollifier(x: np.ndarray, eps: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Mollifier m(c) of edge pairs with m' and m'' (k,), and ∇c and ∇²c of c = |p × q|².
+
+    Args:
+        x: (k, 4, 3) ends of both edges, whose vectors are p and q [m].
+        eps: (k,) value of c from which m = 1 [m⁴].
+
+    Returns:
+        m, m', m'', ∇c (k, 4, 3) and ∇²c (k, 4, 4, 3, 3).
+    """
     p, q = x[:, 1] - x[:, 0], x[:, 3] - x[:, 2]
     N = np.cross(p, q)
     ratio = np.minimum((N**2).sum(axis=1) / eps, 1.0)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from supple.algebra.matrix3 import add, dot, scale, sub
-from supple.algebra.symmetric import along_and_across
+from supple.algebra.symmetric import axial_and_isotropic
 from supple.kernels import device_function, gather, kernel, load, where
 from supple.terms.base.term import Elemental, Elements, Incidence, energy, vertex_force, write_incidence
 
@@ -228,14 +228,14 @@ def _vertex_force(term, row, u, ui):
     n, _, normal_force, o, s = _response(term, row, u, ui)
     w = load(term.weights, row, 0)
     p, q = w * w * (load(term.numbers, row, STIFFNESS) - s), w * w * s
-    return scale(w, sub(scale(normal_force, n), scale(s, o))), along_and_across(p, n, q)
+    return scale(w, sub(scale(normal_force, n), scale(s, o))), axial_and_isotropic(p, n, q)
 
 
 @energy.of(PenaltyContactRows)
 def _energy(term, row, u, ui):
     """Penalty energy ½ k g² plus the energy of sticking springs, or the work of sliding.
 
-    The work of sliding is computed for the present normal force; it is no potential, because that force
+    The work of sliding is computed for the present normal force; it is not a potential, because that force
     changes.
     """
     _, g, normal_force, o, s = _response(term, row, u, ui)

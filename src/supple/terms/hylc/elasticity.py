@@ -17,7 +17,7 @@ from supple.terms.hylc.fabric import Fabric, FabricMembrane
 from supple.terms.hylc.strains import strain_derivatives, strains, vertex_strains
 from supple.terms.shells.bending import hinges_of
 
-OTHERS = np.array(
+OTHER_CORNERS = np.array(
     [[1, 2, 3, 4, 5], [2, 0, 4, 5, 3], [0, 1, 5, 3, 4], [0, 1, 2, 4, 5], [1, 2, 0, 5, 3], [2, 0, 1, 3, 4]]
 )
 """Other corners as seen from each, rotated so that a visiting triangle corner is corner 0, a visiting apex
@@ -132,12 +132,12 @@ class FabricElasticity(Elemental):
     def rows(self, incidence: Incidence, start: np.ndarray) -> FabricRows:
         if incidence.dtype != np.float64:
             raise ValueError(
-                "fabrics need precision 'float64', since curvatures are differences of nearly equal numbers; "
-                f"got {incidence.dtype.name!r}"
+                "fabrics need precision='float64', because curvatures are differences of nearly equal "
+                f"numbers; got {incidence.dtype.name!r}"
             )
         element, slot = incidence.element, incidence.slot
         order = ROTATED_CORNERS[slot]
-        own, ids = incidence.corners(self.vertices, OTHERS[slot])
+        own, ids = incidence.corners(self.vertices, OTHER_CORNERS[slot])
         offsets = self.positions[ids] - self.positions[own][:, None]
         gradients = np.take_along_axis(self.gradients[element], order[:, 1:, None], axis=1)
         rest = [
@@ -192,8 +192,9 @@ def rest_shapes(uv: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     twice = np.linalg.det(edges)
     if not (twice > 0).all():
         raise ValueError(
-            f"{int((~(twice > 0)).sum())} triangles are flat or upside down in the fabric, for example "
-            f"{int(np.flatnonzero(~(twice > 0))[0])}; their uv coordinates must be counter-clockwise [m]"
+            f"{int((~(twice > 0)).sum())} triangles have zero or negative area in the fabric, the first "
+            f"is triangle {int(np.flatnonzero(~(twice > 0))[0])}; their uv coordinates [m] must be "
+            "counter-clockwise"
         )
     others = np.linalg.inv(edges).transpose(0, 2, 1)
     return np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1), 0.5 * twice

@@ -69,7 +69,7 @@ def _bending_function(fabric, k, X, y):
 
 
 class Entry(NamedTuple):
-    """Entry of a matrix function: value, and first and second derivatives with respect to m, d and b."""
+    """Entry of a function of L = [[m + d, b], [b, m - d]]: value and derivatives by (m, d, b)."""
 
     value: Any
     first: Any

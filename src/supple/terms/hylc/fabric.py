@@ -17,7 +17,7 @@ from supple.support.input_files import InputFileError, read_text
 PAIRS = ("01", "02", "12", "03", "13", "23", "04", "14", "24")
 """Pairs of strains of the two-dimensional splines, in kernel order."""
 
-VARIABLE = "SUPPLE_DATA"
+FABRIC_FOLDER_VARIABLE = "SUPPLE_DATA"
 """Environment variable with the folder of fabrics."""
 
 
@@ -34,9 +34,7 @@ class FabricMembrane(Material):
 
     __slots__ = ()
     thin: ClassVar[bool] = True
-    parameters = (
-        Parameter("stiffness", "how many times as stiff as the fabric's file says", above=0, default=1.0),
-    )
+    parameters = (Parameter("stiffness", "stiffness relative to the fabric file", above=0, default=1.0),)
     stiffness: Any
 
 
@@ -89,7 +87,7 @@ def load_fabric(file: str | Path) -> Fabric:
     try:
         return fabric_of(data, path.stem)
     except FabricError as mistake:
-        raise FabricError(f"{path} is not a fabric: {mistake}") from None
+        raise FabricError(f"{path} is not a fabric file: {mistake}") from None
 
 
 def _fabric_path(file: str | Path) -> Path:
@@ -98,16 +96,16 @@ def _fabric_path(file: str | Path) -> Path:
         if not given.exists():
             raise MissingFabricError(f"there is no file {given}")
         return given
-    folder = os.environ.get(VARIABLE)
+    folder = os.environ.get(FABRIC_FOLDER_VARIABLE)
     candidates = [Path(folder) / sub / f"{given}.json" for sub in ("", "hylc/materials")] if folder else []
     for candidate in candidates:
         if candidate.is_file():
             return candidate
-    where = f"in the folder {folder}" if folder else f"since the variable {VARIABLE} names no folder"
+    where = f"in the folder {folder}" if folder else f"because {FABRIC_FOLDER_VARIABLE} is not set"
     raise MissingFabricError(
-        f"there is no fabric {str(file)!r} {where}; give the path of its file, or set {VARIABLE} to the "
-        f"folder that has {given}.json; HYLC's fabrics are published with Sperl et al. 2020, Homogenized "
-        "Yarn-Level Cloth"
+        f"there is no fabric {str(file)!r} {where}; give the path of its file, or set the environment "
+        f"variable {FABRIC_FOLDER_VARIABLE} to the folder that contains {given}.json; HYLC's fabrics are "
+        "published with Sperl et al. 2020, Homogenized Yarn-Level Cloth"
     )
 
 
@@ -191,7 +189,7 @@ def _refuse_missing(kind: str, splines: dict, required: tuple[str, ...]) -> None
     missing, unknown = [k for k in required if k not in splines], [k for k in splines if k not in required]
     if missing or unknown:
         raise FabricError(
-            f"the {kind} splines must be those of {', '.join(required)}, but "
+            f"the {kind} splines must be {', '.join(required)}, but "
             + " and ".join(
                 f"{', '.join(names)} {what}"
                 for names, what in ((missing, "missing"), (unknown, "unknown"))

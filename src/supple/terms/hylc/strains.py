@@ -5,8 +5,8 @@ With the shape gradients Gₐ in thread coordinates (u, v), (f_u, f_v) = Σ xₐ
 f_v/(|f_u| |f_v|), e₂ = |f_v| - 1 and L = -n Σ (θ/l) G_o G_oᵀ over the edges of length l and angle θ opposite
 to the corners o; n is twice the area. Border edges have no angle.
 
-Beyond CLOSING, θ grows to infinity for a closing fold (`regularize_angle`): at ±π it would jump, and ψ with
-it.
+Beyond MAX_UNCHANGED_ANGLE, θ grows to infinity for a closing fold (`regularize_angle`): at ±π it would
+jump, and ψ with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from supple.kernels import device_function, where
 from supple.terms.base.elastic import minus_sum
 from supple.terms.shells.dihedral import angle_derivatives, angles, cross_matrices, opening
 
-SHORTEST = 1e-30
+MIN_SQUARED_LENGTH = 1e-30
 """Lower bound of squared lengths in denominators [m²]."""
 
 HINGES = ((0, 1, 2, 3), (1, 2, 0, 4), (2, 0, 1, 5))
@@ -76,14 +76,14 @@ def vertex_strains(x, G, exists):
     """
     fu = _threads(x, G, 0)
     fv = _threads(x, G, 1)
-    a, b = math.sqrt(dot(fu, fu) + SHORTEST), math.sqrt(dot(fv, fv) + SHORTEST)
+    a, b = math.sqrt(dot(fu, fu) + MIN_SQUARED_LENGTH), math.sqrt(dot(fv, fv) + MIN_SQUARED_LENGTH)
     u, v = scale(1.0 / a, fu), scale(1.0 / b, fv)
     c = dot(u, v)
     p, q = scale(1.0 / a, sub(v, scale(c, u))), scale(1.0 / b, sub(u, scale(c, v)))
     e, o = sub(x[1], x[0]), sub(x[2], x[0])
     f = sub(x[2], x[1])
     N = cross(e, o)
-    n = math.sqrt(dot(N, N) + SHORTEST * SHORTEST)
+    n = math.sqrt(dot(N, N) + MIN_SQUARED_LENGTH * MIN_SQUARED_LENGTH)
     first = opening(e, o, sub(x[3], x[0]))
     second = opening(f, sub(x[0], x[1]), sub(x[4], x[1]))
     third = opening(sub(x[0], x[2]), sub(x[1], x[2]), sub(x[5], x[2]))
@@ -181,7 +181,7 @@ def strain_derivatives(x: np.ndarray, G: np.ndarray, exists: np.ndarray) -> tupl
 
 def _in_plane(x: np.ndarray, G: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
     fu, fv = np.moveaxis(np.einsum("eai,eak->eki", x[:, :3], G), 1, 0)
-    a, b = (np.maximum(np.linalg.norm(f, axis=1), SHORTEST)[:, None] for f in (fu, fv))
+    a, b = (np.maximum(np.linalg.norm(f, axis=1), MIN_SQUARED_LENGTH)[:, None] for f in (fu, fv))
     u, v = fu / a, fv / b
     c = (u * v).sum(axis=1, keepdims=True)
     p, q = (v - c * u) / a, (u - c * v) / b
@@ -241,7 +241,7 @@ def _product(f: tuple, g: tuple) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _inverse_length(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """1/l of hinge edges with derivatives with respect to their four corners."""
     e = x[:, 1] - x[:, 0]
-    l = np.maximum(np.linalg.norm(e, axis=1), SHORTEST)
+    l = np.maximum(np.linalg.norm(e, axis=1), MIN_SQUARED_LENGTH)
     first, second = np.zeros((len(x), 4, 3)), np.zeros((len(x), 4, 4, 3, 3))
     first[:, 0], first[:, 1] = (s * e / (l**3)[:, None] for s in (1, -1))
     unit = e / l[:, None]
@@ -256,7 +256,7 @@ def _twice_area(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """n with derivatives with respect to the six corners."""
     edges = [x[:, (a + 2) % 3] - x[:, (a + 1) % 3] for a in range(3)]
     N = np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0])
-    n = np.maximum(np.linalg.norm(N, axis=1), SHORTEST)
+    n = np.maximum(np.linalg.norm(N, axis=1), MIN_SQUARED_LENGTH)
     unit = N / n[:, None]
     first, second = np.zeros((len(x), 6, 3)), np.zeros((len(x), 6, 6, 3, 3))
     flat = (np.eye(3) - _outer(unit, unit)) / n[:, None, None]
@@ -274,12 +274,12 @@ def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.einsum("ei,ej->eij", a, b)
 
 
-CLOSING = math.radians(170)
+MAX_UNCHANGED_ANGLE = math.radians(170)
 """Angle [rad] up to which θ is unchanged."""
 
 
-CLOSING_RANGE = math.pi - CLOSING
-"""Range of the regularized angles, π - CLOSING [rad]."""
+CLOSING_RANGE = math.pi - MAX_UNCHANGED_ANGLE
+"""Range of the regularized angles, π - MAX_UNCHANGED_ANGLE [rad]."""
 
 
 MIN_REMAINDER = 1e-9
@@ -292,7 +292,7 @@ def regularize_angle(angle):
 
     An angle jumps from π to -π if two triangles pass through each other. The energy of a fabric differs on
     both sides, so it would jump, too, and cloth that is folded shut by its threads or by external forces
-    would have no equilibrium. With c = CLOSING and x = (|θ| - c)/(π - c), for |θ| > c
+    would have no equilibrium. With c = MAX_UNCHANGED_ANGLE and x = (|θ| - c)/(π - c), for |θ| > c
 
         θ  ←  ± (|θ| + π x³/(1 - x)),
 
@@ -300,7 +300,7 @@ def regularize_angle(angle):
     """
     size = abs(angle)
     zero = 0.0 * size
-    x = max(size - CLOSING, zero) * (1.0 / CLOSING_RANGE)
+    x = max(size - MAX_UNCHANGED_ANGLE, zero) * (1.0 / CLOSING_RANGE)
     y = 1.0 / max(1.0 - x, zero + MIN_REMAINDER)
     sign = where(angle < 0.0, zero - 1.0, zero + 1.0)
     return (
@@ -313,7 +313,7 @@ def regularize_angle(angle):
 def regularize_angles(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Regularized θ (m,) and its derivatives for angles (m,), on the host."""
     size, sign = np.abs(angle), np.where(angle < 0, -1.0, 1.0)
-    x = np.maximum(size - CLOSING, 0.0) / CLOSING_RANGE
+    x = np.maximum(size - MAX_UNCHANGED_ANGLE, 0.0) / CLOSING_RANGE
     y = 1.0 / np.maximum(1.0 - x, MIN_REMAINDER)
     return (
         sign * (size + np.pi * x**3 * y),

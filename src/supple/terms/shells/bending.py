@@ -198,15 +198,15 @@ class IsometricBending(Bending):
 
     def term(self, hinges: HingesOfMesh, positions: np.ndarray) -> Term:
         bent = np.abs(hinges.angles)
-        if len(bent) and bent.max() > FLAT:
+        if len(bent) and bent.max() > MAX_FLAT_ANGLE:
             raise ValueError(
-                f"isometric bending is for sheets that are flat at rest, and the triangles of this one meet "
-                f"at angles of up to {np.degrees(bent.max()):.3g} degrees; take HingeBending"
+                "isometric bending needs sheets that are flat at rest, and triangles of this one meet at "
+                f"angles of up to {np.degrees(bent.max()):.3g} degrees; use HingeBending"
             )
         return IsometricHinges.of(hinges.vertices, hinges.mean(self.rigidity), hinges.corners, positions)
 
 
-FLAT = 1e-4
+MAX_FLAT_ANGLE = 1e-4
 """Largest dihedral angle of a flat sheet [rad], an allowance for the rounding of positions in files."""
 
 BENDINGS: dict[str, type[Bending]] = {
@@ -275,7 +275,13 @@ def hinges_of(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     _, first, count = np.unique(key[order], return_index=True, return_counts=True)
     _refuse(count > 2, order[first], start, end, "more than two triangles: split the surface there")
     one, other = (order[first[count == 2] + k] for k in (0, 1))
-    _refuse(start[one] == start[other], one, start, end, "two triangles that face opposite ways: turn one")
+    _refuse(
+        start[one] == start[other],
+        one,
+        start,
+        end,
+        "two triangles of opposite orientation: reverse the vertex order of one",
+    )
     by_triangle = np.argsort(one, kind="stable")
     one, other = one[by_triangle], other[by_triangle]
     vertices = np.stack([start[one], end[one], apex[one], apex[other]], axis=1)
@@ -286,8 +292,8 @@ def _refuse(wrong: np.ndarray, halves: np.ndarray, start: np.ndarray, end: np.nd
     if wrong.any():
         k = halves[np.flatnonzero(wrong)[0]]
         raise ValueError(
-            f"{int(wrong.sum())} edges of the cloth belong to {what}, for example that between vertices "
-            f"{start[k]} and {end[k]}"
+            f"{int(wrong.sum())} edges of the cloth belong to {what}, for example the edge between "
+            f"vertices {start[k]} and {end[k]}"
         )
 
 

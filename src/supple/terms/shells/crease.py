@@ -22,7 +22,11 @@ from supple.terms.shells.dihedral import angle_derivatives, angles
 from supple.terms.shells.hinge import HingeRows, Hinges, as_constraint, hinge_opening
 
 YIELD = Parameter(
-    "yield_angle", "elastic angle [rad] from which a hinge flows", symbol="θ_yield", at_least=0, example=0.2
+    "yield_angle",
+    "elastic angle [rad] at which plastic flow begins",
+    symbol="θ_yield",
+    at_least=0,
+    example=0.2,
 )
 CREEP = Parameter("creep", "rate of flow", "1/s", "γ", at_least=0, example=10.0)
 MAX_ANGLE = Parameter(

@@ -16,7 +16,7 @@ import numpy as np
 from supple.algebra.matrix3 import add, cross, dot, scale
 from supple.kernels import device_function, rounding
 
-SMALLEST = 1e-100
+MIN_SQUARED_LENGTH = 1e-100
 """Lower bound of squared lengths in denominators [m²]."""
 
 
@@ -85,13 +85,13 @@ def angle_derivatives(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     gradient, hessian = np.zeros((len(x), 4, 3)), np.zeros((len(x), 4, 4, 3, 3))
     e = x[:, 1] - x[:, 0]
-    square = np.maximum((e**2).sum(axis=1), SMALLEST)[:, None]
+    square = np.maximum((e**2).sum(axis=1), MIN_SQUARED_LENGTH)[:, None]
     length = np.sqrt(square)
     for apex, sign in ((2, 1.0), (3, -1.0)):
         corners = [0, 1, apex]
         d = x[:, apex] - x[:, 0]
         N = sign * np.cross(e, d)
-        NN = np.maximum((N**2).sum(axis=1, keepdims=True), SMALLEST**2)
+        NN = np.maximum((N**2).sum(axis=1, keepdims=True), MIN_SQUARED_LENGTH**2)
         w, t = length * N / NN, np.einsum("ei,ei->e", d, e)[:, None] / square
         share = np.stack([1 - t, t, -np.ones_like(t)], axis=1)
         gradient[:, corners] += share * w[:, None]

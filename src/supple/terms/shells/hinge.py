@@ -13,7 +13,7 @@ from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
 from supple.terms.base.elastic import minus_sum
 from supple.terms.shells.dihedral import angle_derivatives, angles, opening
 
-OTHERS = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [1, 0, 2]])
+OTHER_CORNERS = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [1, 0, 2]])
 """Other corners as seen from each: b o p from a, a p o from b, a b p from o and b a o from p. By symmetry,
 both ends of the edge share one formula, and so do both apexes."""
 
@@ -36,7 +36,7 @@ class Hinges(Constraint):
 
     kind = HingeRows
     name: ClassVar[str] = "hinges"
-    others: ClassVar[np.ndarray] = OTHERS
+    others: ClassVar[np.ndarray] = OTHER_CORNERS
 
     @classmethod
     def of(

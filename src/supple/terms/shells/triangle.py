@@ -117,13 +117,13 @@ def check_membrane_material(material: Any) -> None:
     """Raise a ValueError for materials that membranes cannot use."""
     if not material.objective:
         raise ValueError(
-            f"a membrane turns as it bends, and {type(material).__name__} is for small rotations only; "
-            "take another material"
+            f"{type(material).__name__} is not rotation-invariant and cannot be the material of a "
+            "membrane; use another material, such as PlaneStressStVK"
         )
     if not is_membrane_material(type(material)):
         raise ValueError(
-            f"a membrane needs a material that is the same on both sides of it, and "
-            f"{type(material).__name__}, which has tensors, need not be; take another material"
+            f"{type(material).__name__} has tensor parameters, which need not be symmetric about the "
+            "plane of a membrane; use another material"
         )
 
 
@@ -139,8 +139,8 @@ def project_to_plane(material: Any, normals: np.ndarray) -> Any:
         length = np.linalg.norm(table, axis=1, keepdims=True)
         if length.min() < MIN_IN_PLANE:
             raise ValueError(
-                f"{parameter.name} of {type(material).__name__} must lie in the sheet, but it is at right "
-                f"angles to triangle {int(length.argmin())}; give one direction for each triangle"
+                f"{parameter.name} of {type(material).__name__} must lie in the sheet, but it is "
+                f"perpendicular to triangle {int(length.argmin())}; give one direction for each triangle"
             )
         table = table / length
         return tuple(table[0].tolist()) if np.ptp(table, axis=0).max() < 1e-12 else table
