@@ -17,10 +17,16 @@ TREES = {
     if path.stem != "internals"
 }
 
-TOP_LEVEL = {*supple.__all__, *supple.BY_NAME, *supple.NAMESPACES, *supple.DOORS, "__version__"}
+TOP_LEVEL = {
+    *supple.__all__,
+    *supple.NAMES_OUTSIDE_STAR_IMPORT,
+    *supple.NAMESPACES,
+    *supple.OPTIONAL_SUBMODULES,
+    "__version__",
+}
 """Public names of `supple` itself."""
 
-NAMESPACES = {"supple", *(f"supple.{name}" for name in (*supple.NAMESPACES, *supple.DOORS))}
+NAMESPACES = {"supple", *(f"supple.{name}" for name in (*supple.NAMESPACES, *supple.OPTIONAL_SUBMODULES))}
 """Public modules."""
 
 MAX_INTERNALS = 27

@@ -116,7 +116,7 @@ class MomentumBalance:
             if supported:
                 rigid, applied = _inverse_mass_norms(np.broadcast_to(np.eye(6), gram.shape), gram, wrenches)
                 other = _ratio(rigid, tolerance**0.5 * applied, floor)
-                resisted = ~free.any(axis=1).all(axis=1) & (applied > 0)
+                resisted = ~np.all(np.any(free, axis=1), axis=1) & (applied > 0)
                 ratio = np.where(resisted, np.maximum(ratio, other), ratio)
             ratio[self._touching(member)] = 0.0
         return float(np.nan_to_num(ratio, nan=0.0, posinf=np.inf).max(initial=0.0))
