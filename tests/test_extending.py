@@ -27,9 +27,9 @@ from supple.materials import (
 from supple.problem import Problem
 from supple.solve.batch_solve import solve
 from supple.solvers import SOLVERS
+from supple.solvers.elementwise.element_run import ElementOptions
 from supple.solvers.elementwise.gather import load_element, matvec_each, scatter_corners, shift_corners
 from supple.solvers.elementwise.projection import Projection, project, projects
-from supple.solvers.elementwise.run import ElementOptions
 from supple.terms.base.constraint import Constraint, ConstraintRows, constraint
 from supple.terms.base.elastic import ElasticRows, measure
 

@@ -11,7 +11,7 @@ import pytest
 
 import supple
 from supple.solvers import SOLVERS
-from supple.solvers.elementwise.run import ElementOptions
+from supple.solvers.elementwise.element_run import ElementOptions
 
 SPACES = (*supple.NAMESPACES, "data")
 """Namespaces with public names; `jax` and `torch` need libraries that may be absent."""

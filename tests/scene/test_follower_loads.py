@@ -6,7 +6,7 @@ from problems import face, rotations
 
 import supple
 from supple.scene import SceneError, build_model, load_scene
-from supple.scene.loads.follower_loads import FollowingTraction, frames
+from supple.scene.loads.follower_tractions import FollowingTraction, frames
 from supple.solvers import SOLVERS
 
 KIND = supple.StVK(young=1e5, poisson=0.3)

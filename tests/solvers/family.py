@@ -15,7 +15,7 @@ from supple import BPXPBD, FPXPBD, GPBD, PBD, XPBD, BlockXPBD
 from supple.materials import stress
 from supple.model.model import Model
 from supple.problem import Problem
-from supple.solvers.elementwise.run import ElementOptions, ElementRun
+from supple.solvers.elementwise.element_run import ElementOptions, ElementRun
 from supple.terms import WeakConstraints
 from supple_papers.common import begin_time_step, cube_of_six, elastic_energy, jacobians, volume
 

@@ -15,7 +15,7 @@ from supple.scene.bodies import cell_counts
 from supple.scene.constraints.pins import Pin, describe_directions
 from supple.scene.constraints.rigid_support import rigid_motions_left
 from supple.scene.contact_settings import contact_of, intersections, open_on_grid
-from supple.scene.loads.follower_loads import FollowingTraction
+from supple.scene.loads.follower_tractions import FollowingTraction
 from supple.scene.loads.forces import Load
 from supple.scene.loads.time_varying import VaryingParameter
 from supple.scene.regions import Portion

@@ -26,7 +26,7 @@ from supple.problem import Problem
 from supple.problem.history_variables import evolving_parameters
 from supple.problem.material_update import have_same_layout, materials_of
 from supple.scene.loads.cavities import GasUpdate
-from supple.scene.loads.follower_loads import FollowerForces
+from supple.scene.loads.follower_tractions import FollowerForces
 from supple.solve.batch_solve import make_device, solve
 from supple.solvers import default_solver
 from supple.solvers.newton_methods.active_set import STICK_FRACTION, active_set_problem

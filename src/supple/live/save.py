@@ -17,7 +17,7 @@ from supple.live.simulation import Simulation
 from supple.live.snapshot import Snapshot
 from supple.materials import Material, Prestrained, is_per_element, material_name
 from supple.scene import SceneFile
-from supple.scene.files.paths import resolve_path
+from supple.scene.files.file_paths import resolve_path
 from supple.solvers.options import changed_options
 
 Table = dict[str, Any]

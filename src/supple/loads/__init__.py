@@ -4,7 +4,7 @@ The code is in `scene/loads/`.
 """
 
 from supple.scene.loads.cavities import Cavity
-from supple.scene.loads.follower_loads import FollowingTraction
+from supple.scene.loads.follower_tractions import FollowingTraction
 from supple.scene.loads.forces import Inflation, Load, Wind
 from supple.scene.loads.ramps import Ramp
 

@@ -22,7 +22,7 @@ from supple.scene.constraints.springs import SpringSet
 from supple.scene.contact_settings import Contact, Method, contact_of
 from supple.scene.errors import SceneError
 from supple.scene.loads.cavities import Cavity
-from supple.scene.loads.follower_loads import FollowingTraction
+from supple.scene.loads.follower_tractions import FollowingTraction
 from supple.scene.loads.forces import Inflation, Load, Wind
 from supple.scene.loads.load_methods import LoadMethods
 from supple.scene.loads.ramps import AnyRamp, check_ramp

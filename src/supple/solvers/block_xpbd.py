@@ -1,8 +1,8 @@
 """XPBD with simultaneous solution of both constraints of an element [BNH: Ton-That et al. 2023, section 5]:
 
     x ← xₙ + Δt vₙ                                          Problem.begin_step (problem/problem.py)
-        + W f_ext,  λ₁, λ₂ ← 0                              ElementRun._begin_step (elementwise/run.py)
-    for each iteration, for each element, color by color    sweep_projections (elementwise/run.py)
+        + W f_ext,  λ₁, λ₂ ← 0                              ElementRun._begin_step (elementwise/element_run.py)
+    for each iteration, for each element, color by color    sweep_projections (elementwise/element_run.py)
         C₁, C₂, k₁, k₂, ∇C₁, ∇C₂ at x                       constraint_pair of the material, corner_gradients
         Δλ₁, Δλ₂ ← solution of A (Δλ₁, Δλ₂)ᵀ = b  [17-19]   `_project_block`
         λ₁ ← λ₁ + Δλ₁,  λ₂ ← λ₂ + Δλ₂
@@ -33,6 +33,7 @@ from typing import ClassVar
 
 from supple.kernels import load, store
 from supple.materials import constraint_pair
+from supple.solvers.elementwise.element_run import ElementOptions
 from supple.solvers.elementwise.gather import (
     corner_gradients,
     load_element,
@@ -41,7 +42,6 @@ from supple.solvers.elementwise.gather import (
     weighted_dot,
 )
 from supple.solvers.elementwise.projection import WeightedElements, new_memory, project, projects
-from supple.solvers.elementwise.run import ElementOptions
 from supple.solvers.xpbd import SingleProjection, XPBDPair, require_pair
 from supple.support.keywords import suggest_keywords
 from supple.terms import Term

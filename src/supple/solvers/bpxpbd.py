@@ -1,8 +1,8 @@
 """B-PXPBD, blended primal XPBD [PXPBD: Y. Chen et al. 2024, Algorithm 1]:
 
     x ← x̃ = xₙ + Δt vₙ                                      Problem.begin_step (problem/problem.py)
-            + W f_ext,  λ ← 0,  Δx_total ← 0                ElementRun._begin_step (elementwise/run.py)
-    for each iteration, for each constraint d               sweep_projections (elementwise/run.py)
+            + W f_ext,  λ ← 0,  Δx_total ← 0                ElementRun._begin_step (elementwise/element_run.py)
+    for each iteration, for each constraint d               sweep_projections (elementwise/element_run.py)
                                                             `_project_pair` (xpbd.py): both of an element
                                                             in turn, each by `update_constraint`
         ζ ← option, or a stable value                       `_update_blended`
@@ -50,6 +50,7 @@ from supple.solvers.elementwise.blend_factor import (
     zeta_of,
     zeta_option,
 )
+from supple.solvers.elementwise.element_run import ElementOptions
 from supple.solvers.elementwise.gather import (
     corner_gradients,
     corners_of,
@@ -70,7 +71,6 @@ from supple.solvers.elementwise.projection import (
     project,
     projects,
 )
-from supple.solvers.elementwise.run import ElementOptions
 from supple.solvers.xpbd import (
     PairProjection,
     check_constraints,

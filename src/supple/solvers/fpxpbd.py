@@ -1,8 +1,8 @@
 """FP-PXPBD, first-Piola primal XPBD for any energy [PXPBD: Y. Chen et al. 2024, Algorithm 2]:
 
     x ← x̃ = xₙ + Δt vₙ                                      Problem.begin_step (problem/problem.py)
-            + W f_ext,  P ← 0                               ElementRun._begin_step (elementwise/run.py)
-    for each iteration, for each element e                  sweep_projections (elementwise/run.py)
+            + W f_ext,  P ← 0                               ElementRun._begin_step (elementwise/element_run.py)
+    for each iteration, for each element e                  sweep_projections (elementwise/element_run.py)
         Γ ← Σ Wᵢ gᵢ gᵢᵀ                                     compliance_matrix (elementwise/gather.py)
         F̃ ← F + P V Γ: F without the element's own stress   `_project_piola`
         for each local step of Newton's method
@@ -62,6 +62,7 @@ from supple.algebra.matrix3 import (
 )
 from supple.kernels import inline_control, store
 from supple.materials import bound_coefficients, stress
+from supple.solvers.elementwise.element_run import ElementOptions
 from supple.solvers.elementwise.gather import (
     compliance_matrix,
     corner_gradients,
@@ -78,7 +79,6 @@ from supple.solvers.elementwise.projection import (
     projects,
     require,
 )
-from supple.solvers.elementwise.run import ElementOptions
 from supple.support.arguments import check_integer
 from supple.support.keywords import suggest_keywords
 from supple.terms import Term

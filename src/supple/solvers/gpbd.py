@@ -1,9 +1,9 @@
 """Generalized position-based dynamics for arbitrary energies [GPBD: Chaudhary et al. 2025, Algorithm 1]:
 
     x ← x⁻ + Δt v⁻                                          Problem.begin_step (problem/problem.py)
-        + W f_ext,  d ← 0 of all elements                   ElementRun._begin_step (elementwise/run.py)
-    for each iteration                                      ElementRun.advance (elementwise/run.py)
-        for each element, color by color                    sweep_projections (elementwise/run.py)
+        + W f_ext,  d ← 0 of all elements                   ElementRun._begin_step (elementwise/element_run.py)
+    for each iteration                                      ElementRun.advance (elementwise/element_run.py)
+        for each element, color by color                    sweep_projections (elementwise/element_run.py)
             x ← x unfolded, if inverted  [section 4.1]      unfold (elementwise/inversion_recovery.py)
             S ← ds/dx at x, s the Green strain              F and g in `solve_element`
             Δλ ← minimum of eq. 19                          local_minimum (elementwise/gpbd_local_solve.py)
@@ -53,6 +53,7 @@ from supple.algebra.matrix3 import matmul
 from supple.algebra.symmetric import symmetric_matrix
 from supple.kernels import device_function, each, where
 from supple.materials import bound_coefficients
+from supple.solvers.elementwise.element_run import ElementOptions
 from supple.solvers.elementwise.gather import (
     constrained_corners,
     corner_dot,
@@ -86,7 +87,6 @@ from supple.solvers.elementwise.projection import (
     projects,
     require,
 )
-from supple.solvers.elementwise.run import ElementOptions
 from supple.support.arguments import check_choice, check_integer, check_number
 from supple.support.keywords import suggest_keywords
 from supple.terms import Term

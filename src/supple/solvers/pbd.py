@@ -1,9 +1,9 @@
 """Position-based dynamics with C = E [PBCM: Bender et al. 2014, Algorithm 1, sections 3-4.2]:
 
     x ← xₙ + Δt vₙ  [lines 1, 2]                            Problem.begin_step (problem/problem.py)
-        + Δt² M⁻¹ f_ext  [1, 2]                             ElementRun._begin_step (elementwise/run.py)
-    for each iteration  [3]                                 ElementRun.advance (elementwise/run.py)
-        for each element, color by color  [4]               sweep_projections (elementwise/run.py)
+        + Δt² M⁻¹ f_ext  [1, 2]                             ElementRun._begin_step (elementwise/element_run.py)
+    for each iteration  [3]                                 ElementRun.advance (elementwise/element_run.py)
+        for each element, color by color  [4]               sweep_projections (elementwise/element_run.py)
             λ ← -E/Σ wⱼ |∂E/∂xⱼ|²  [5, eq. 3]               `multiplier`
             xᵢ ← xᵢ + wᵢ λ ∂E/∂xᵢ  [6, 7, eq. 2]             `_project_energy`
         contact with obstacles, our own                     ContactProjection
@@ -43,6 +43,7 @@ from typing import ClassVar, Literal
 
 from supple.kernels import device_function, where
 from supple.materials.clamping import clamped_energy
+from supple.solvers.elementwise.element_run import ElementOptions
 from supple.solvers.elementwise.gather import (
     corner_gradients,
     corners_of,
@@ -54,7 +55,6 @@ from supple.solvers.elementwise.gather import (
 )
 from supple.solvers.elementwise.geometric import DistanceProjection, ShapeProjection
 from supple.solvers.elementwise.projection import Projection, WeightedElements, project, projects
-from supple.solvers.elementwise.run import ElementOptions
 from supple.solvers.elementwise.weak_constraints import HardWeak
 from supple.support.arguments import check_choice, check_number
 from supple.support.keywords import suggest_keywords

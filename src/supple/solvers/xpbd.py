@@ -1,8 +1,8 @@
 """XPBD [Macklin et al. 2016] with continuum constraints [BNH: Ton-That et al. 2023, Algorithms 1 and 2]:
 
     x ← xₙ + Δt vₙ                                          Problem.begin_step (problem/problem.py)
-        + W f_ext,  λ ← 0                                   ElementRun._begin_step (elementwise/run.py)
-    for each iteration, for each element, color by color    sweep_projections (elementwise/run.py)
+        + W f_ext,  λ ← 0                                   ElementRun._begin_step (elementwise/element_run.py)
+    for each iteration, for each element, color by color    sweep_projections (elementwise/element_run.py)
         for each constraint C of the element                `_project_pair`; √(2 ψ): `_project_root`;
                                                             springs: `_project_single`
             C, modulus, ∇C at x                             constraint_pair of the material, corner_gradients
@@ -11,7 +11,7 @@
                 Δλ ← -(k C + λ)/(k ∇C W ∇Cᵀ + 1)            `multiplier_step`
                 λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ               `_solve_constraint`
     v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
-    equilibria: steps of pseudo-time until rest             ElementRun._next_step (elementwise/run.py)
+    equilibria: steps of pseudo-time until rest             ElementRun._next_step (elementwise/element_run.py)
         (XPBD-QS [PBNG section 6.1] is pseudo_time="dynamics")
 
 ψ = Σ modulus/2 C², with the modulus in [Pa] for dimensionless C, and k = V modulus = 1/α. Each constraint has
@@ -57,6 +57,7 @@ from supple.algebra.matrix3 import scale_matrix
 from supple.kernels import device_function, generic, load, store, where
 from supple.materials import MATERIALS, constraint_pair, psi, shear_modulus, stress
 from supple.problem import Problem
+from supple.solvers.elementwise.element_run import ElementOptions, ElementRun
 from supple.solvers.elementwise.gather import (
     corner_gradients,
     corners_of,
@@ -74,7 +75,6 @@ from supple.solvers.elementwise.projection import (
     projects,
     require,
 )
-from supple.solvers.elementwise.run import ElementOptions, ElementRun
 from supple.support.arguments import check_choice, check_flag
 from supple.support.keywords import suggest_keywords
 from supple.terms import Term

@@ -21,8 +21,8 @@ from supple.datasets.spec.parametric_scene import Source
 from supple.datasets.spec.spec_tables import DESCRIPTIVE_KEYS, SpecTable, VaryTable
 from supple.scene.error_collector import Mistakes, describe_in
 from supple.scene.errors import SceneError
+from supple.scene.files.file_paths import resolve_path
 from supple.scene.files.loader import read_toml
-from supple.scene.files.paths import resolve_path
 from supple.support.arguments import check_path, format_value, suggest_name
 
 Function = Callable[[int, np.random.Generator], Any]

@@ -22,7 +22,7 @@ from supple.datasets.errors import DatasetError
 from supple.datasets.spec.dataset_spec import Function, Spec
 from supple.datasets.spec.key_path import AXES
 from supple.datasets.spec.spec_tables import VaryTable
-from supple.scene.files.paths import resolve_path
+from supple.scene.files.file_paths import resolve_path
 from supple.support.arguments import comma_list, format_value
 from supple.support.input_files import InputFileError, check_regular, open_arrays, read_text
 from supple.support.memory import available_memory, format_bytes

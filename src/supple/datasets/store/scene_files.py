@@ -15,7 +15,7 @@ from typing import Any
 
 from supple.datasets.errors import DatasetError
 from supple.scene.errors import SceneError
-from supple.scene.files.paths import resolve_path
+from supple.scene.files.file_paths import resolve_path
 
 DISPLAY_KEYS = ("title", "name", "view", "output", "render")
 """Scene keys that do not affect the solution."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from supple.scene.bodies import Body, VertexSet
 from supple.scene.errors import SceneError
 from supple.scene.loads.cavities import ATMOSPHERE, Cavity, cavity
-from supple.scene.loads.follower_loads import FollowingTraction
+from supple.scene.loads.follower_tractions import FollowingTraction
 from supple.scene.loads.forces import (
     Inflation,
     Load,

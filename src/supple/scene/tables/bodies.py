@@ -9,7 +9,7 @@ from pydantic import Field, StrictStr, model_validator
 
 from supple import meshes
 from supple.materials import Material
-from supple.scene.files.paths import resolve_path
+from supple.scene.files.file_paths import resolve_path
 from supple.scene.tables.cloth import BendingChoice, ClothRegion, Rest, Surface
 from supple.scene.tables.materials import MaterialChoice
 from supple.scene.tables.meshes import Mesh, Render

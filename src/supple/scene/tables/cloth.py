@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, StrictBool, StrictStr, WithJsonSche
 from supple import meshes, terms
 from supple.meshes.generators.sheets import SHEETS
 from supple.scene import regions
-from supple.scene.files.paths import resolve_path
+from supple.scene.files.file_paths import resolve_path
 from supple.scene.tables.materials import MaterialChoice
 from supple.scene.tables.selections import Triangles
 from supple.scene.tables.table import (

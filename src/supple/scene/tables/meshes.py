@@ -11,7 +11,7 @@ from pydantic import Field, StrictBool, StrictStr, model_validator
 from supple import meshes
 from supple.meshes.generators.solids import SIZES
 from supple.scene import selections
-from supple.scene.files.paths import resolve_path
+from supple.scene.files.file_paths import resolve_path
 from supple.scene.tables.cloth import Surface
 from supple.scene.tables.selections import Box
 from supple.scene.tables.table import FILE, Choice, Count, Factors, Length, Point, Table

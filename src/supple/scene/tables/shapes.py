@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import Field, StrictBool, StrictStr
 
 from supple.meshes import load_surface
-from supple.scene.files.paths import resolve_path
+from supple.scene.files.file_paths import resolve_path
 from supple.scene.shapes.analytic_shapes import SHAPES, Shape
 from supple.scene.shapes.surface_shapes import SurfaceSequence, SurfaceShape
 from supple.scene.tables.table import Choice, Length, Number, Point, Table, Vector

@@ -21,6 +21,7 @@ import numpy as np
 
 from supple.kernels import load, store
 from supple.problem import Problem
+from supple.solvers.elementwise.element_run import ElementRun
 from supple.solvers.elementwise.gather import (
     corners_of,
     scatter_corners,
@@ -34,7 +35,6 @@ from supple.solvers.elementwise.multiplier_residuals import (
     residual_vectors,
 )
 from supple.solvers.elementwise.projection import WeightedElements, new_memory
-from supple.solvers.elementwise.run import ElementRun
 from supple.solvers.xpbd import XPBDPair, update_constraint
 from supple.terms import Term
 

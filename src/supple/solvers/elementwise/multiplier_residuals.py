@@ -36,7 +36,7 @@ from supple.solvers.xpbd import RootProjection, SingleProjection, XPBDPairProjec
 from supple.terms.base.elastic import measure
 
 if TYPE_CHECKING:
-    from supple.solvers.elementwise.run import ElementRun
+    from supple.solvers.elementwise.element_run import ElementRun
 
 
 class ResidualProjection(NamedTuple):

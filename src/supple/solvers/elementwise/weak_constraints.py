@@ -9,6 +9,7 @@ import math
 
 from supple.algebra.matrix3 import add, dot, scale, solve_spd, sub
 from supple.kernels import device_function, gather, load, scatter, store, where
+from supple.solvers.elementwise.element_run import ElementOptions
 from supple.solvers.elementwise.gather import free_corner, load_vector
 from supple.solvers.elementwise.projection import (
     Projection,
@@ -18,7 +19,6 @@ from supple.solvers.elementwise.projection import (
     project,
     projects,
 )
-from supple.solvers.elementwise.run import ElementOptions
 from supple.terms import Term
 from supple.terms.contact.penalty import FRICTION, MIN_SLIP, STIFFNESS, PenaltyContactRows, separation
 from supple.terms.weak_constraint import WeakRows, constraint_gap
