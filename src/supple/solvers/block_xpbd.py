@@ -1,7 +1,7 @@
 """XPBD with simultaneous solution of both constraints of an element [BNH: Ton-That et al. 2023, section 5]:
 
     x ← xₙ + Δt vₙ                                          Problem.begin_step (problem/problem.py)
-        + W f_ext,  λ₁, λ₂ ← 0                              ElementRun._begin_step (elementwise/element_run.py)
+        + W f_ext,  λ₁, λ₂ ← 0                              ElementRun._begin_step (element_run.py)
     for each iteration, for each element, color by color    sweep_projections (elementwise/element_run.py)
         C₁, C₂, k₁, k₂, ∇C₁, ∇C₂ at x                       constraint_pair of the material, corner_gradients
         Δλ₁, Δλ₂ ← solution of A (Δλ₁, Δλ₂)ᵀ = b  [17-19]   `_project_block`

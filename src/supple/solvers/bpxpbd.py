@@ -1,7 +1,7 @@
 """B-PXPBD, blended primal XPBD [PXPBD: Y. Chen et al. 2024, Algorithm 1]:
 
     x ← x̃ = xₙ + Δt vₙ                                      Problem.begin_step (problem/problem.py)
-            + W f_ext,  λ ← 0,  Δx_total ← 0                ElementRun._begin_step (elementwise/element_run.py)
+            + W f_ext,  λ ← 0,  Δx_total ← 0                ElementRun._begin_step (element_run.py)
     for each iteration, for each constraint d               sweep_projections (elementwise/element_run.py)
                                                             `_project_pair` (xpbd.py): both of an element
                                                             in turn, each by `update_constraint`

@@ -1,7 +1,7 @@
 """FP-PXPBD, first-Piola primal XPBD for any energy [PXPBD: Y. Chen et al. 2024, Algorithm 2]:
 
     x ← x̃ = xₙ + Δt vₙ                                      Problem.begin_step (problem/problem.py)
-            + W f_ext,  P ← 0                               ElementRun._begin_step (elementwise/element_run.py)
+            + W f_ext,  P ← 0                               ElementRun._begin_step (element_run.py)
     for each iteration, for each element e                  sweep_projections (elementwise/element_run.py)
         Γ ← Σ Wᵢ gᵢ gᵢᵀ                                     compliance_matrix (elementwise/gather.py)
         F̃ ← F + P V Γ: F without the element's own stress   `_project_piola`

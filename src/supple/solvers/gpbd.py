@@ -1,7 +1,7 @@
 """Generalized position-based dynamics for arbitrary energies [GPBD: Chaudhary et al. 2025, Algorithm 1]:
 
     x ← x⁻ + Δt v⁻                                          Problem.begin_step (problem/problem.py)
-        + W f_ext,  d ← 0 of all elements                   ElementRun._begin_step (elementwise/element_run.py)
+        + W f_ext,  d ← 0 of all elements                   ElementRun._begin_step (element_run.py)
     for each iteration                                      ElementRun.advance (elementwise/element_run.py)
         for each element, color by color                    sweep_projections (elementwise/element_run.py)
             x ← x unfolded, if inverted  [section 4.1]      unfold (elementwise/inversion_recovery.py)

@@ -1,7 +1,7 @@
 """Position-based dynamics with C = E [PBCM: Bender et al. 2014, Algorithm 1, sections 3-4.2]:
 
     x ← xₙ + Δt vₙ  [lines 1, 2]                            Problem.begin_step (problem/problem.py)
-        + Δt² M⁻¹ f_ext  [1, 2]                             ElementRun._begin_step (elementwise/element_run.py)
+        + Δt² M⁻¹ f_ext  [1, 2]                             ElementRun._begin_step (element_run.py)
     for each iteration  [3]                                 ElementRun.advance (elementwise/element_run.py)
         for each element, color by color  [4]               sweep_projections (elementwise/element_run.py)
             λ ← -E/Σ wⱼ |∂E/∂xⱼ|²  [5, eq. 3]               `multiplier`

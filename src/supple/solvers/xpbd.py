@@ -1,7 +1,7 @@
 """XPBD [Macklin et al. 2016] with continuum constraints [BNH: Ton-That et al. 2023, Algorithms 1 and 2]:
 
     x ← xₙ + Δt vₙ                                          Problem.begin_step (problem/problem.py)
-        + W f_ext,  λ ← 0                                   ElementRun._begin_step (elementwise/element_run.py)
+        + W f_ext,  λ ← 0                                   ElementRun._begin_step (element_run.py)
     for each iteration, for each element, color by color    sweep_projections (elementwise/element_run.py)
         for each constraint C of the element                `_project_pair`; √(2 ψ): `_project_root`;
                                                             springs: `_project_single`
