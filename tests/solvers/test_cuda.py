@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from batch_scenes import batch_and_single_solves, check_batch
 from cuda_device import cuda_device_name, needs_cuda_device
 from lanewise import lanewise_problem
 from problems import HAND_WRITTEN, membrane, net, plate
@@ -207,11 +208,9 @@ def test_equilibria_with_attachments_agree_and_repeat_bitwise():
 @pytest.mark.parametrize("at_once", [None, 2])
 @pytest.mark.parametrize("acceleration", ["chebyshev", "anderson"])
 def test_batches_agree_with_single_equilibria_and_repeat_bitwise(acceleration, at_once):
-    from test_equilibria import check
-
     solver = supple.PBNG(acceleration)
-    first, again = (check("cuda", solver, batch_size=at_once) for _ in range(2))
-    single = check("cpu", solver)
+    first, again = (check_batch("cuda", solver, batch_size=at_once) for _ in range(2))
+    single = check_batch("cpu", solver)
     for a, b, c in zip(first, again, single, strict=True):
         assert np.array_equal(a.positions, b.positions)
         assert abs(a.report.iterations - c.report.iterations) <= 10
@@ -221,8 +220,6 @@ def test_batches_agree_with_single_equilibria_and_repeat_bitwise(acceleration, a
 @needs_cuda_device
 @pytest.mark.parametrize("name", [name for name, kind in SOLVERS.items() if kind.batches and name != "pbng"])
 def test_batches_of_every_solver_agree_with_single_solves(name):
-    from test_equilibria import batch_and_single_solves
-
     for a, b in zip(*batch_and_single_solves(SOLVERS[name]()), strict=True):
         np.testing.assert_allclose(a.positions, b.positions, atol=1e-6 if name == "pbd" else 1e-9)
         assert a.report.energy == pytest.approx(b.report.energy, rel=1e-6)
