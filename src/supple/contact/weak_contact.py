@@ -19,7 +19,7 @@ import numpy as np
 
 from supple.collision.broad_phase.broad_phase import BroadPhase
 from supple.collision.broad_phase.positions import Points
-from supple.collision.ccd.intersections import find_crossings
+from supple.collision.ccd.intersections import any_pair_crosses, find_crossings
 from supple.collision.narrow_phase.contact_pairs import ContactPairs, Surfaces
 from supple.contact.state.contact_report import BodyContactReport
 from supple.contact.state.friction_state import (
@@ -152,11 +152,11 @@ class WeakContact(DynamicTerm):
         pushing = (distance < contacts.thickness) & (contacts.strength > MIN_STRENGTH)
         first, second = first[pushing], second[pushing]
         x = problem.positions
-        apart = ~self._overlapping_boxes(x)
-        apart[first, second] = apart[second, first] = True
-        if not apart.all():
+        pairs = self._overlapping_boxes(x)
+        pairs[first, second] = pairs[second, first] = False
+        if any_pair_crosses(self.surfaces, x, np.argwhere(np.triu(pairs)), problem.device):
             crossings = find_crossings(self.surfaces, x, problem.device)
-            depths = [max(each.depth, self.reach) for each in crossings if not apart[each.bodies]]
+            depths = [max(each.depth, self.reach) for each in crossings if pairs[each.bodies]]
             depth = max([depth, *depths])
         return max(0.0, depth)
 
@@ -164,8 +164,9 @@ class WeakContact(DynamicTerm):
         """(bodies, bodies) True for two solids whose bounding boxes overlap, at positions x (n, 3) [m]."""
         flat, body = self.surfaces.flat, self.surfaces.body
         low, high = np.full((len(flat), 3), np.inf), np.full((len(flat), 3), -np.inf)
-        np.minimum.at(low, body, x)
-        np.maximum.at(high, body, x)
+        present, start = np.unique(body[self.surfaces.own], return_index=True)
+        surface = x[self.surfaces.own]
+        low[present], high[present] = (bound.reduceat(surface, start) for bound in (np.minimum, np.maximum))
         overlap = (np.maximum(low[:, None], low[None]) < np.minimum(high[:, None], high[None])).all(axis=2)
         solid = ~(flat[:, None] | flat[None])
         return np.asarray(overlap & solid & ~np.eye(len(flat), dtype=bool))
