@@ -189,7 +189,7 @@ def test_custom_term_in_a_scene():
     np.testing.assert_allclose(lengths, 0.5, atol=1e-3)
     assert result.evaluate().terms[1].element_energy.sum() > 0
     scene.user_terms[:] = [lambda rest: Tethers(pairs + 27, np.ones(9), np.ones((9, 1)), rest)]
-    with pytest.raises(supple.SceneError, match="vertices 0 to 53, and tethers between"):
+    with pytest.raises(supple.SceneError, match="tethers must lie between 0 and 53"):
         supple.scene.build_model(scene)
     with pytest.raises(supple.SceneError, match="needs a function of the rest positions"):
         scene.add_term(3)

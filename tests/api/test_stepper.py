@@ -149,8 +149,8 @@ def test_frame_of_a_batch_member_is_complete(quasistatic):
 
 def test_repr_of_steppers_and_frames_is_one_line():
     sim = supple.Stepper(swinging(), DT, solver=PBNG(), batch_size=2, **LIMITS)
-    assert repr(sim.step()) == "<BatchFrame 1 at 0.02 s: 2 copies of 27 vertices, 2 fixed_iterations>"
-    assert repr(sim) == "<Stepper at 0.02 s after 1 step: 2 copies of 27 vertices, pbng>"
+    assert repr(sim.step()) == "<BatchFrame 1 at 0.02 s: 2 batch members of 27 vertices, 2 fixed_iterations>"
+    assert repr(sim) == "<Stepper at 0.02 s after 1 step: 2 batch members of 27 vertices, pbng>"
     assert repr(supple.Stepper(swinging())) == "<Stepper at 0 s after 0 steps: 27 vertices, hybrid>"
 
 
@@ -233,9 +233,9 @@ def test_step_after_a_failure_is_refused_until_reset(batch_size):
         (lambda sim, x: sim.step(forces=x > 0.5), "forces .* numbers per vertex; got"),
         (lambda sim, x: sim.step(forces=np.full_like(x, 1e300)), "up to 1e[+]300; the limit is 1e[+]30"),
         (lambda sim, x: sim.step(pins=np.full((9, 3), 1e300)), "up to 1e[+]300; the limit is 1e[+]12"),
-        (lambda sim, x: sim.step(forces={"body": (1, 0, 0)}), "Vertices of a body of the scene"),
+        (lambda sim, x: sim.step(forces={"body": (1, 0, 0)}), "needs vertices of a body of the scene"),
         (lambda sim, x: sim.step(pins=x), r"pins .* shape \(9, 3\), .* per pinned vertex; got"),
-        (lambda sim, x: sim.step(pins={sim.scene.bodies[0]: x}), "does not pin"),
+        (lambda sim, x: sim.step(pins={sim.scene.bodies[0]: x}), "not pinned in the scene"),
         (lambda sim, x: sim.reset(positions=x[1:]), "positions .* one row .* per vertex"),
         (lambda sim, x: sim.reset(positions=np.full_like(x, 1e300)), "positions .* the limit is 1e[+]12"),
         (lambda sim, x: sim.reset(velocities=x * np.inf), "velocities .* NaN or infinite"),

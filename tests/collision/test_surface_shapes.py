@@ -41,7 +41,7 @@ def test_open_and_inverted_surfaces_are_refused():
     closed = surface_of_ball(2)
     scene = supple.Scene()
     with pytest.raises(
-        supple.SceneError, match=r"An obstacle must be closed.*edges have a triangle on one side"
+        supple.SceneError, match=r"surface of an obstacle must be closed.*edges have a triangle on one side"
     ):
         scene.add_obstacle(supple.TriMesh(closed.points, closed.triangles[1:]))
     with pytest.raises(supple.SceneError, match="inside out"):

@@ -28,14 +28,14 @@ def test_batches_equal_single_solves(acceleration, at_once):
         assert a.report.iterations == b.report.iterations
         assert a.report.energy == pytest.approx(b.report.energy, rel=1e-9)
         assert a.report.relative_residual == pytest.approx(b.report.relative_residual, rel=1e-3)
-        assert any("solved together" in note for note in a.report.notes)
+        assert any("solved in a batch" in note for note in a.report.notes)
 
 
 @pytest.mark.parametrize("name", [name for name, kind in SOLVERS.items() if kind.batches and name != "pbng"])
 def test_all_batch_solvers_equal_single_solves(name):
     """Each batch member has separate loads, pins and materials."""
     batch, single = batch_and_single_solves(SOLVERS[name]())
-    assert any("solved together" in note for note in batch[0].report.notes)
+    assert any("solved in a batch" in note for note in batch[0].report.notes)
     for a, b in zip(batch, single, strict=True):
         assert np.abs(b.positions - b.model.rest).max() > 1e-4
         np.testing.assert_allclose(a.positions, b.positions, atol=1e-9)
@@ -87,13 +87,13 @@ def test_batches_beyond_memory_are_split(fake_device, monkeypatch):  # noqa: F81
     results = list(
         supple.equilibria(pair[0], variations(*pair), solver="pbng", position_tolerance=None, device="cuda")
     )
-    assert any("together with 4 others" in note for note in results[0].report.notes)
+    assert any("in a batch with 4 others" in note for note in results[0].report.notes)
     monkeypatch.setattr("supple.kernels.cuda.free_memory", lambda: 1)
     split = list(
         supple.equilibria(pair[0], variations(*pair), solver="pbng", position_tolerance=None, device="cuda")
     )
     for a, b in zip(results, split, strict=True):
-        assert any("together with 0 others" in note for note in b.report.notes)
+        assert any("in a batch with 0 others" in note for note in b.report.notes)
         assert np.array_equal(a.positions, b.positions)
 
 
@@ -271,7 +271,7 @@ def test_failed_stepper_member_does_not_affect_the_others():
     assert [report.outcome for report in frames.reports] == [Outcome.FIXED_ITERATIONS, Outcome.FAILED]
     np.testing.assert_allclose(frames.positions[0], calm[0], atol=1e-12)
     assert np.isfinite(frames.positions).all()
-    with pytest.raises(RuntimeError, match="copies 1 failed"):
+    with pytest.raises(RuntimeError, match="batch members 1 failed"):
         sim.step()
     sim.reset(members=[1])
     sim.step()
