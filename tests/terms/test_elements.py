@@ -173,7 +173,7 @@ gradients."""
 def test_every_method_finds_newtons_step(name, make):
     model, solver = make(), SOLVERS[name]()
     if name == "fpxpbd" and make in (net, hung_net, plate):
-        refusal = r"fpxpbd does not support (springs|hinges); use pbng, hybrid, newton, .*gpbd"
+        refusal = r"fpxpbd does not support (springs|hinges); use pbng, mpbng, hybrid, newton, .*gpbd"
         with pytest.raises(ValueError, match=refusal):
             stepped(model, solver, 1)
         return

@@ -159,7 +159,7 @@ def test_single_precision_is_accurate_at_all_sizes(size):
 
 MISTAKES = {
     "more than two triangles": [[0, 1, 2], [1, 0, 3], [0, 1, 4]],
-    "face opposite ways": [[0, 1, 2], [0, 1, 3]],
+    "two triangles of opposite orientation": [[0, 1, 2], [0, 1, 3]],
 }
 
 

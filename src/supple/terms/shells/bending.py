@@ -12,6 +12,7 @@ from supple.materials import Parameter
 from supple.materials.moduli import YOUNG
 from supple.support.arguments import check_flag, format_value, to_floats
 from supple.support.keywords import suggest_keywords
+from supple.support.text import pluralize
 from supple.terms.base.term import Term
 from supple.terms.shells.crease import Crease, Creases
 from supple.terms.shells.dihedral import angles
@@ -292,8 +293,8 @@ def _refuse(wrong: np.ndarray, halves: np.ndarray, start: np.ndarray, end: np.nd
     if wrong.any():
         k = halves[np.flatnonzero(wrong)[0]]
         raise ValueError(
-            f"{int(wrong.sum())} edges of the cloth belong to {what}, for example the edge between "
-            f"vertices {start[k]} and {end[k]}"
+            f"some edges of the cloth belong to {what} ({pluralize(int(wrong.sum()), 'edge')}), for example "
+            f"the one between vertices {start[k]} and {end[k]}"
         )
 
 
