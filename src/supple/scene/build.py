@@ -218,9 +218,10 @@ def check_scene(scene: Scene, quasistatic: bool | None = None) -> None:
     _refuse_contradictions(scene, prescribed)
     for inflation in scene.inflations:
         inflation.refuse_open(pinned)
-    refuse_inside(scene, pinned)
+    static = scene.quasistatic if quasistatic is None else check_flag("quasistatic", quasistatic)
+    refuse_inside(scene, pinned, np.inf if static else scene.frames * scene.dt)
     check_contact(scene)
-    if scene.quasistatic if quasistatic is None else check_flag("quasistatic", quasistatic):
+    if static:
         refuse_still(scene.winds)
         refuse_resting(scene)
         if contact_of(scene.contact).method == "grid":

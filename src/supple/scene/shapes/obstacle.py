@@ -252,12 +252,18 @@ MAX_INITIAL_DEPTH = 1e-6
 """Largest initial depth of a body in an obstacle, relative to the size of the body."""
 
 
-def refuse_inside(scene: Scene, pinned: np.ndarray) -> None:
-    """Refuse bodies that start inside an obstacle; pinned vertices may be inside."""
+def refuse_inside(scene: Scene, pinned: np.ndarray, end: float) -> None:
+    """Refuse bodies that start inside an obstacle, and motions that deform it; pinned vertices may be inside.
+
+    Args:
+        scene: Scene to check.
+        pinned: Pinned vertices of the scene.
+        end: Last time of the scene [s]; infinite for an equilibrium, which needs motions that end.
+    """
     obstacles = obstacles_of(scene)
     if obstacles is None:
         return
-    obstacles.poses(np.inf)  # raises an error for motions that deform
+    obstacles.poses(end)  # raises an error for motions that deform
     shapes: Shapes = obstacles.shapes(0.0)
     for body in scene.bodies:
         depth, _, which = distances_to(shapes, body.points)
