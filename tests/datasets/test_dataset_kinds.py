@@ -225,7 +225,7 @@ def test_wind_is_refused(tmp_path):
     file = tmp_path / "scene.toml"
     file.write_text(SCENE + "\n[[wind]]\nvelocity = [1.0, 0, 0]\n")
     vary = [{"path": "wind[0].velocity.x", "range": [0, 1]}]
-    with pytest.raises(SpecError, match="has no equilibrium"):
+    with pytest.raises(SpecError, match="not supported in equilibria"):
         load_spec(spec_of(tmp_path, scene=str(file), vary=vary))
 
 

@@ -74,7 +74,7 @@ def test_pairs_are_normalized_inputs_and_outputs(data):
     physical = both.denormalize(multiple_outputs)
     assert np.allclose(physical["positions"][0], data["positions"][int(both.ids[1])], atol=1e-6)
     for wrong in ([], [3], 3):
-        with pytest.raises((DatasetError, TypeError), match="output is"):
+        with pytest.raises((DatasetError, TypeError), match="output must be"):
             data.pairs(output=wrong)
     with pytest.raises(DatasetError, match="did you mean 'positions'"):
         data.pairs(output=["positons", "displacements"])

@@ -27,7 +27,7 @@ def test_sequences_have_a_surface_for_every_body_and_frame(results, suffix):
     folder = export_frames(results, suffix)[suffix]
     assert len(list(folder.iterdir())) == 2 * (FRAMES + 1)
     for index in range(FRAMES + 1):
-        assert b"metres, y is up" in (folder / f"ball_{index:04d}.{suffix}").read_bytes()[:150]
+        assert b"meters, y is up" in (folder / f"ball_{index:04d}.{suffix}").read_bytes()[:150]
         points, triangles = read_surface(folder / f"ball_{index:04d}.{suffix}")
         np.testing.assert_allclose(points, skin_points(index), atol=2e-7 * 5)
         np.testing.assert_array_equal(triangles, BALL.skin.triangles)
