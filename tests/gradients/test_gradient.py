@@ -339,7 +339,7 @@ def test_unstable_state_is_reported():
     gradient = supple.gradient(start, np.ones_like(straight))
     assert not gradient.report.stable
     assert gradient.report.curvature < 0
-    assert "not stable" in str(gradient.report)
+    assert "the equilibrium is unstable" in str(gradient.report)
     assert supple.gradient(supple.equilibrium(column(0.001)), np.ones_like(straight)).report.stable
 
 
@@ -396,7 +396,7 @@ def test_wrong_calls_are_refused():
     gradient = supple.gradient(result, np.ones((8, 3)))
     with pytest.raises(AttributeError, match="no parameter 'yung'"):
         gradient.body(body).yung  # noqa: B018
-    with pytest.raises(ValueError, match="takes a body"):
+    with pytest.raises(ValueError, match=r"body\(\) needs a body of the scene"):
         gradient.body("solid0")
     with pytest.raises(ValueError, match="need a frame of a motion"):
         gradient.initial_velocities  # noqa: B018
@@ -411,7 +411,7 @@ def test_start_of_a_second_order_step_is_refused(integrator):
     )
     gradient = supple.gradient(frame, np.ones((8, 3)))
     assert np.isfinite(gradient.gravity).all()
-    with pytest.raises(ValueError, match="backward Euler"):
+    with pytest.raises(ValueError, match="start of a step need integrator='backward_euler'"):
         gradient.initial_velocities  # noqa: B018
 
 
@@ -438,7 +438,7 @@ def test_plastic_flow_of_earlier_load_steps_is_refused(steps):
         return supple.equilibrium(scene, tolerance=1e-10, position_tolerance=None, load_steps=steps), body
 
     if steps > 1:
-        with pytest.raises(supple.gradients.NoGradientError, match="'bar' flowed in earlier load steps"):
+        with pytest.raises(supple.gradients.NoGradientError, match="'bar' yielded in earlier load steps"):
             supple.gradient(solved(1e4)[0], scale)
         return
     result, body = solved(1e4)

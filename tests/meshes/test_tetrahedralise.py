@@ -137,7 +137,7 @@ def test_volume_mismatch_is_warned_about(monkeypatch, cache, caplog):
         (sphere(), 0.0, "edge_length must be positive"),
         (sphere(), np.nan, "edge_length must be positive"),
         (sphere(), 1e-3, r"edge_length = 0\.001 m gives about .* million tetrahedra .* 2 × 2 × 2 m"),
-        (sphere().scaled(1000), 0.5, r"is 2000 × 2000 × 2000 m, .* Scale the surface"),
+        (sphere().scaled(1000), 0.5, r"is 2000 × 2000 × 2000 m; .* Scale the surface"),
         (sphere(), 2.0, r"edge_length = 2 m is too large .* 2 × 2 × 2 m: it may be 1\.73 m at most"),
         (sphere(), 1e9, r"0\.173 m, a twentieth, is usual"),
         (sphere().scaled(1e-9), 0.5, r"too large for a surface that is 2e-09 × 2e-09 × 2e-09 m"),

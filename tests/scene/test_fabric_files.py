@@ -76,7 +76,7 @@ WRONG = {
     "splines": (
         "linen",
         broken(coeffs={"const": 0, "1D": [], "2D": []}),
-        "the 1D splines must be those of 0",
+        "the 1D splines must be those of strains 0",
     ),
 }
 

@@ -111,7 +111,7 @@ def test_mistakes_are_reported():
     with pytest.raises(SceneError, match="following=True"):
         build_model(scene)
     result = supple.equilibrium(plate(-1.0)[0], solver="newton", tolerance=1e-6)
-    with pytest.raises(supple.gradients.NoGradientError, match="turn with their surface"):
+    with pytest.raises(supple.gradients.NoGradientError, match="tractions that follow their surface"):
         supple.gradient(result, result.positions)
 
 

@@ -46,7 +46,7 @@ def test_render_surface_may_have_a_separate_scale_and_position(write, tmp_path):
     [
         (
             SURFACE,
-            "solid[0].mesh: the environment variable SHAPES is not set; for '$SHAPES/cube.stl' set it to",
+            "solid[0].mesh: the environment variable SHAPES is not set; for '$SHAPES/cube.stl', set it to",
         ),
         (SURFACE, "solid[0].render: the environment variable SHAPES is not set"),
         (

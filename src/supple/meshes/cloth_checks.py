@@ -56,8 +56,8 @@ def _edges(mesh: TriMesh) -> Iterator[str]:
     inconsistent = edges.pairs[edges.inconsistent]
     if len(inconsistent) and edges.one_sided:
         yield (
-            "The surface has only one side, like a Möbius strip; cloth needs two. Cut it, so that "
-            "both ends have separate vertices, and sew these together with attach(..., within=...)."
+            "The surface has only one side, like a Möbius strip; cloth needs two. Cut it across, so "
+            "that both ends have separate vertices, and sew these together with attach(..., within=...)."
         )
     elif len(inconsistent):
         one, other = inconsistent[0]

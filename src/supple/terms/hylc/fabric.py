@@ -189,7 +189,7 @@ def _refuse_missing(kind: str, splines: dict, required: tuple[str, ...]) -> None
     missing, unknown = [k for k in required if k not in splines], [k for k in splines if k not in required]
     if missing or unknown:
         raise FabricError(
-            f"the {kind} splines must be {', '.join(required)}, but "
+            f"the {kind} splines must be those of strains {', '.join(required)}, but "
             + " and ".join(
                 f"{', '.join(names)} {what}"
                 for names, what in ((missing, "missing"), (unknown, "unknown"))
