@@ -46,7 +46,7 @@ def test_rows_without_their_files_are_skipped(monkeypatch, tmp_path):
     result = supple(*arguments)
     message = " ".join((result.stdout + result.stderr).split())
     assert result.exit_code == 1
-    assert "gpbd-fig4 is skipped: there is no fabric 'satin1' since the variable SUPPLE_DATA" in message
+    assert "gpbd-fig4 is skipped: there is no fabric 'satin1' because SUPPLE_DATA is not set" in message
     assert "1 of 2 rows skipped" in message
     assert "supple papers gpbd-fig4" in message
     assert "pbcm-fig2: agrees" in message

@@ -131,7 +131,7 @@ def test_invalid_numbers_are_refused(text):
 )
 def test_meaningless_settings_are_refused(tmp_path, wrong):
     settings = file_settings(scene_file(tmp_path))
-    with pytest.raises(ValueError, match=r"must|one solver"):
+    with pytest.raises(ValueError, match=r"must|one or two solvers, got 0"):
         replace(settings, **wrong)
 
 

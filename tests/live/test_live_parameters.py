@@ -46,7 +46,7 @@ def test_controls_match_the_declared_parameters(file):
     settings = folder.read(settings)
     assert settings.materials == (Fibers.example(fiber=(0, 1, 0), activation=0.25, shear=2e3),)
     for wrong, sentence in (
-        ("0, 1", "is 3 numbers"),
+        ("0, 1", "fiber must be 3 numbers, got '0, 1'"),
         ("0, 0, 0", "must not be zero"),
         ("up", "must be a number"),
     ):

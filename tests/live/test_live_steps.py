@@ -88,7 +88,7 @@ def test_abandoned_step_is_undone(tmp_path):
     for number in range(16):
         if number == 13:
             before = live.tracks[0].positions.copy(), live.time
-            assert not live.update(abandoned=on_the_way)
+            assert not live.update(is_abandoned=on_the_way)
             assert requests == [1, 1]
             np.testing.assert_array_equal(live.tracks[0].positions, before[0])
             assert (live.time, live.updates) == (before[1], 13)

@@ -232,7 +232,9 @@ def _numbers(text: str, parameter: Parameter) -> Any:
     values = [parse_number(word, parameter.description) for word in words]
     shape = SHAPES[parameter.kind]
     if len(values) != math.prod(shape):
-        raise ValueError(f"{parameter.description} must be {math.prod(shape)} numbers, got {text!r}")
+        raise ValueError(
+            f"{parameter.name} must be {math.prod(shape)} numbers, got {text!r}: {parameter.description}"
+        )
     return np.reshape(values, shape)
 
 

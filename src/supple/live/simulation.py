@@ -184,7 +184,7 @@ class Simulation:
             is_abandoned: Returns True to abandon a step of a motion, which leaves the state unchanged.
 
         Returns:
-            False if the step was is_abandoned.
+            False if the step was abandoned.
 
         Raises:
             DivergedError: A solver diverged; all have returned to the last valid state.

@@ -32,7 +32,7 @@ class DivergedError(ArithmeticError):
 
 
 class AbandonedError(Exception):
-    """Step is_abandoned for an urgent command."""
+    """Step abandoned for an urgent command."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +199,7 @@ class Track:
 
         Raises:
             DivergedError: The solve failed.
-            AbandonedError: The step was is_abandoned.
+            AbandonedError: The step was abandoned.
         """
         stepping, self._abandoned = self.prepare_steps(schedule, stop), is_abandoned
         stepping.origin, stepping.index = time, 0
