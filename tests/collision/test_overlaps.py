@@ -7,6 +7,7 @@ import pytest
 
 import supple
 from supple.collision.broad_phase.search import near
+from supple.collision.ccd.intersections import any_pair_crosses
 from supple.collision.geometry.normals import areas
 from supple.collision.narrow_phase.contact_pairs import Surfaces
 from supple.collision.narrow_phase.face_face import MAX_CORNERS, overlap
@@ -140,3 +141,19 @@ def test_closing_gap_converges_to_newtons_equilibrium(solver):
     assert reference.report.ok, reference.report
     assert result.report.ok, result.report
     np.testing.assert_allclose(result.positions, reference.positions, atol=1e-3)
+
+
+def test_only_the_given_pairs_of_bodies_are_searched_for_crossings():
+    """Cubes 0 and 1 intersect; 2 is inside the bounding box of both, but touches neither."""
+    origins = (0, 0, 0), (0.5, 0.4, 0.3), (0.52, 0.42, 0.32)
+    sides = 1.0, 1.0, 0.02
+    cubes = [supple.block(2, size=(s, s, s), origin=o) for o, s in zip(origins, sides, strict=True)]
+    n = [len(cube.points) for cube in cubes]
+    x = np.concatenate([cube.points for cube in cubes])
+    triangles = np.concatenate(
+        [cube.surface + start for cube, start in zip(cubes, np.cumsum([0, *n[:-1]]), strict=True)]
+    )
+    surfaces = Surfaces(triangles, np.repeat([0, 1, 2], n), x, 0.0, np.zeros(3, bool))
+    for pairs, crosses in (([[0, 1]], True), ([[1, 0]], True), ([[0, 2], [1, 2]], False)):
+        assert any_pair_crosses(surfaces, x, np.array(pairs)) == crosses
+    assert not any_pair_crosses(surfaces, x, np.zeros((0, 2), int))

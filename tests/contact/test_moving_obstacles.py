@@ -199,10 +199,11 @@ def test_live_page_shows_the_deforming_surface_at_its_time(tmp_path):
 
 
 def test_an_oscillating_obstacle_needs_a_time_step():
-    """Its motion has no end, so that it has no equilibrium."""
-    scene = supple.Scene(quasistatic=False, dt=0.05, frames=4)
-    block = supple.block(1, size=(0.1, 0.1, 0.1), origin=(0, 1, 0))
-    scene.add_solid(block, supple.NeoHookean(young=1e5, poisson=0.3))
+    """Its motion has no end, so that it has no equilibrium. A block floats beside the sphere, with corners
+    1.1 cm before its turning point, and is pushed."""
+    scene = supple.Scene(quasistatic=False, dt=0.05, frames=4, gravity=(0, 0, 0))
+    block = supple.block(1, size=(0.1, 0.1, 0.1), origin=(0.11, -0.05, -0.05))
+    scene.add_solid(block, supple.NeoHookean(young=1e5, poisson=0.3), density=1000)
 
     def shake(points, t):
         return points + np.array([0.05 * np.sin(10 * t), 0, 0])
@@ -210,6 +211,7 @@ def test_an_oscillating_obstacle_needs_a_time_step():
     scene.add_obstacle(supple.Sphere(center=(0, 0, 0), radius=0.1), motion=shake)
     *_, frame = supple.simulate(scene)
     assert frame.report.ok
+    assert (frame.positions - frame.model.rest)[:, 0].min() > 0.01
     np.testing.assert_allclose(frame.model.obstacles.poses(0.2)[0].ravel()[-3:], [0.05 * np.sin(2), 0, 0])
     with np.errstate(invalid="ignore"), pytest.raises(supple.SceneError, match="in the end"):
         supple.scene.build_model(scene, quasistatic=True)

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from scipy.sparse import bsr_matrix
 
 import supple
 from supple.linear import Assembly, add_gas_stiffness
+from supple.linear.gas_system import GasMatrix, with_gas
 from supple.problem import Problem
 from supple.scene import SceneError, build_model
 from supple.terms import SealedGas, volume_within
@@ -182,6 +184,17 @@ def test_error_estimate_is_accurate_where_the_gas_is_stiffest():
     assert exact.report.ok
     error = np.linalg.norm(result.positions - exact.positions, axis=1).max()
     assert error == pytest.approx(result.report.error_estimate.position_error_m, rel=0.5)
+
+
+def test_evacuated_chamber_adds_no_stiffness_to_the_preconditioner():
+    """A chamber with k = 0 leaves the preconditioner as it is; the other one adds its stiffness."""
+    rng = np.random.default_rng(0)
+    inverse, gradients, b = rng.uniform(1, 2, 12), rng.normal(size=(2, 12)), rng.normal(size=12)
+    k = np.array([0.0, 3.0])
+    matrix = GasMatrix(bsr_matrix(np.diag(1 / inverse), blocksize=(3, 3)), gradients, k)
+    preconditioned = with_gas(lambda r: inverse * r, matrix)(b)
+    np.testing.assert_allclose(preconditioned, np.linalg.solve(matrix.toarray(), b), rtol=1e-10)
+    assert np.isfinite(preconditioned).all()
 
 
 @pytest.mark.parametrize("solver", ["hybrid", "newton"])

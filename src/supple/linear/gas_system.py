@@ -180,15 +180,15 @@ def shift_matrix(assembly: Assembly, kind: str) -> Blocks3x3:
 def with_gas(M: Operator, matrix: GasMatrix) -> Operator:
     """Add the stiffness of the gas to a preconditioner M ≈ H⁻¹ of the walls.
 
-    By the Woodbury identity, (M⁻¹ + Σ k g gᵀ)⁻¹ = M - M G (diag(1/k) + Gᵀ M G)⁻¹ Gᵀ M with G = (g₁, g₂, ...).
+    By the Woodbury identity, (M⁻¹ + G Gᵀ)⁻¹ = M - M G (I + Gᵀ M G)⁻¹ Gᵀ M with G = (√k₁ g₁, √k₂ g₂, ...).
     Returns M itself if rounding makes the small matrix indefinite.
     """
-    moved = np.stack([M(g) for g in matrix.gradients])
-    small = matrix.gradients @ moved.T
-    small = 0.5 * (small + small.T) + np.diag(1.0 / matrix.stiffness)
+    G = np.sqrt(matrix.stiffness)[:, None] * matrix.gradients
+    moved = np.stack([M(g) for g in G])
+    small = G @ moved.T
     try:
-        factor = cho_factor(small)
-    except LinAlgError:
+        factor = cho_factor(0.5 * (small + small.T) + np.eye(len(G)))
+    except (LinAlgError, ValueError):  # not positive definite, or not finite
         return M
 
     def apply(r: np.ndarray) -> np.ndarray:

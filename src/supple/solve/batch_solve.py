@@ -302,7 +302,9 @@ class _BatchSolve:
         error_estimates |= {
             member: report.error_estimate for member, report in self.sequential_reports.items()
         }
-        energies, inverted = float64_energies(problem, run), self.diagnostics.inversions()
+        is_restored = latest is not self.latest
+        energies = self.diagnostics.energies() if is_restored else float64_energies(problem, run)
+        inverted = self.diagnostics.inversions()
         contact, rejected = make_contact_reports(problem, self.stop, self.evaluated), run.collect_rejected()
         norms = self.first.residual, latest.residual, latest.relative_residual
         first, residual, relative_residual = (values.tolist() for values in norms)

@@ -99,9 +99,12 @@ class ErrorControl:
                 self._members[member].last = unknown[member], error_estimate
 
     def accurate_members(self, balances: Mapping[int, Balance]) -> list[int]:
-        """Return batch members that are stable and within the distance tolerance."""
+        """Return batch members that are stable, within the distance tolerance, and balanced in momentum."""
         if self._position_tolerance is None:
             return list(balances)
+        tolerance = self._tolerance
+        if tolerance is not None and self._momentum.applies:
+            balances = {m: b for m, b in balances.items() if self.momentum_error(tolerance, b, m) <= 1}
         self._estimate_batch(balances)
         estimates = {member: self._estimate(balance, member) for member, balance in balances.items()}
         return [

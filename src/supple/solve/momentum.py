@@ -18,9 +18,13 @@ import numpy as np
 
 from supple.problem import Balance, Problem
 from supple.problem.initial_guess import joined_bodies, owners
+from supple.problem.states import vectors_of
 
 FREE_MOTION = 1e-6
 """A rigid motion is free if it moves supports by less than this fraction (squared) of the largest motion."""
+
+MIN_NET_LOAD = 1e-9
+"""Fraction of the magnitude of all loads above which the loads on a supported body have a net force."""
 
 FORCE_ROUNDINGS = 8
 """Multiple of the rounding of all forces below which a residual along rigid motions counts as zero."""
@@ -74,7 +78,8 @@ class MomentumBalance:
         tolerance of 1e-4, weight and inertia of a body balance to 1 %.
 
         Supported components are those with supports that resist a rigid motion. Their Φ are all rigid motions
-        of their free vertices, and the error is |Φᵀ r| / (√tolerance |Φᵀ f|), or 0 without loads.
+        of their free vertices. The error is 0 for loads that cancel, and for residuals below tolerance² times
+        all forces.
 
         Args:
             tolerance: Tolerance of the relative residual.
@@ -89,19 +94,21 @@ class MomentumBalance:
         """
         if not self.applies or balance.relative_residual == 0:
             return 0.0
-        p = problem or self._problem
-        u = p.states.vectors(p.u)[member].astype(float)
-        if not np.isfinite(u).all():
+        if not balance.finite:
             return np.inf
+        p = problem or self._problem
+        u, r, anchor = (
+            vectors_of(p.states, records, [member])[0].astype(float)
+            for records in (p.u, p.states.net, p.states.anchor)
+        )
         offset = self._scaled_offsets(p.model.rest + u)
         free = self._free_motions(offset)
         if not (supported or free.any()):
             return 0.0
         k = np.where(p.model.free, p.loads.inertia, 0.0)
         moving = (k > 0)[:, None]
-        r = p.states.vectors(p.states.net)[member].astype(float)
         f = p.loads.force if p.loads.force.ndim == 2 else p.loads.force[member]
-        inertial = k[:, None] * (p.states.vectors(p.states.anchor)[member].astype(float) - u)
+        inertial = k[:, None] * (anchor - u)
         e = np.linalg.norm(f, axis=1) + np.linalg.norm(inertial, axis=1)
         with np.errstate(all="ignore"):
             gram, vectors = self._gram(k, offset), (r, self._unconstrained(f))
@@ -115,8 +122,10 @@ class MomentumBalance:
             ratio = _ratio(rigid, tolerance**0.5 * applied + tolerance * magnitude, floor)
             if supported:
                 rigid, applied = _inverse_mass_norms(np.broadcast_to(np.eye(6), gram.shape), gram, wrenches)
-                other = _ratio(rigid, tolerance**0.5 * applied, floor)
-                resisted = ~np.all(np.any(free, axis=1), axis=1) & (applied > 0)
+                floor = np.maximum(floor, tolerance**2 * balance.scale / np.sqrt(mass))
+                other = _ratio(rigid, tolerance**0.5 * applied + tolerance * magnitude, floor)
+                has_net_load = applied > MIN_NET_LOAD * magnitude
+                resisted = ~np.all(np.any(free, axis=1), axis=1) & has_net_load
                 ratio = np.where(resisted, np.maximum(ratio, other), ratio)
             ratio[self._touching(member)] = 0.0
         return float(np.nan_to_num(ratio, nan=0.0, posinf=np.inf).max(initial=0.0))

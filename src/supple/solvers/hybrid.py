@@ -64,8 +64,8 @@ from supple.support.arguments import check_choice, check_integer, check_iteratio
 from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
 
-ACTIVE_SET_PATIENCE = 10
-"""`patience` of Newton steps with obstacles, larger than without because contacts change."""
+ACTIVE_SET_PATIENCE = 80
+"""`patience` of Newton steps with obstacles: longer than the longest pause between them."""
 
 OBSTACLE_FACTOR = 4
 """Factor of `max_predicted_sweeps` with obstacles, beside which Newton steps are often rejected."""

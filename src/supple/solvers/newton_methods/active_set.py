@@ -4,8 +4,8 @@ Each step solves a second problem without obstacles. There, vertices in contact 
 contact normals, sticking vertices are fully constrained, and friction on sliding vertices keeps its value
 from the start of the step. Then vertices are projected out of the obstacles and the active set is detected
 again. An unchanged active set means equilibrium. If the residual did not decrease, sweeps replace the step:
-they find an active set that is far away. After every further rejected step in a row, `Hybrid` runs twice as
-many sweeps, so that the linear systems of rejected steps never cost much more than the sweeps between them.
+they find an active set that is far away. `Hybrid` runs more sweeps after the second and later rejections in a
+row, so that the linear systems of rejected steps cost little more than the sweeps between them.
 """
 
 from __future__ import annotations
@@ -99,9 +99,10 @@ def _constrain(problem: Problem, model: Model, pinned: np.ndarray, constrained: 
 RECOVERY_SWEEPS = 10
 """Sweeps that replace a rejected step."""
 
-PAUSE_GROWTH = 4
-"""Growth of the pause after rejected Newton steps in a row. A Newton step takes as long as hundreds of sweeps
-of cloth, and where folds slide along obstacles one after the other is rejected."""
+PAUSES = 16, 64
+"""Number of steps made by sweeps after the first rejected Newton step, and after each further one in a row. A
+Newton step takes as long as hundreds of sweeps of cloth, and where folds slide along obstacles one after the
+other is rejected."""
 
 StepFactory = Callable[[Problem], Callable[[], None]]
 """Returns a step function for a problem without obstacles."""
@@ -152,7 +153,7 @@ class ActiveSetNewton:
         self._sweep_run: Run | None = None
 
     def step(self) -> None:
-        """Make a Newton step, or sweeps: after rejections in a row, the next 16, 64, 256 ... are sweeps."""
+        """Make a Newton step, or sweeps: after a rejection, the next `PAUSES` are sweeps."""
         self._steps += 1
         if self._pause:
             self._sweep()
@@ -162,8 +163,8 @@ class ActiveSetNewton:
             self._rejected = 0
             return
         self._sweep_steps += 1
+        self._pause = PAUSES[min(self._rejected, len(PAUSES) - 1)]
         self._rejected += 1
-        self._pause = PAUSE_GROWTH ** (self._rejected + 1)
 
     def _sweep(self) -> None:
         if self._sweep_run is None:
