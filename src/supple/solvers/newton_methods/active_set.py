@@ -4,8 +4,8 @@ Each step solves a second problem without obstacles. There, vertices in contact 
 contact normals, sticking vertices are fully constrained, and friction on sliding vertices keeps its value
 from the start of the step. Then vertices are projected out of the obstacles and the active set is detected
 again. An unchanged active set means equilibrium. If the residual did not decrease, sweeps replace the step:
-they find an active set that is far away. After every further rejected step in a row, `Hybrid` runs twice as
-many sweeps, so that the linear systems of rejected steps never cost much more than the sweeps between them.
+they find an active set that is far away. After rejected steps in a row, `Hybrid` runs 4 times as many sweeps
+each time, so that the linear systems of rejected steps never cost much more than the sweeps between them.
 """
 
 from __future__ import annotations
