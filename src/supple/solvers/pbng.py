@@ -45,8 +45,8 @@ scene. Its section 7.3 is `PaperSOR` and `PaperChebyshev`. Deviations, of which 
    hessian="exact" takes the exact blocks of vertex block descent (VBD), for tetrahedra only
    (vertexwise/vertex_block_descent.py); acceleration and tied groups remain.
 2. Section 7 prints no initial guess; that it is x̂ is inferred from Fig. 19 and 20 (eq. 22 prints f_ext with
-   a minus sign). "inertial" is x̂ for pinned bodies under gravity, and adds Δt² ΣF/Σm to û of others. The
-   default is "adaptive", which starts pinned bodies at û.
+   a minus sign). "inertial" starts pinned bodies at û + Δt² g and others at û + Δt² ΣF/Σm, both x̂ under
+   gravity alone. The default is "adaptive", which starts pinned bodies at û.
 3. Some materials have bounds of their own in place of eq. 32. Hinges and springs, C²k/2, add the multiple of
    I above to the rank-one eq. 37: C κ bounds C ∇²C, and 0.01 |∇C|² keeps steps finite.
 4. The contact force rᵢ, with Coulomb friction, lets the vertex end at an admissible position. Section 7.2
