@@ -7,6 +7,8 @@
         Δλ₁, Δλ₂ ← solution of A (Δλ₁, Δλ₂)ᵀ = b  [17-19]   `_project_block`
         λ₁ ← λ₁ + Δλ₁,  λ₂ ← λ₂ + Δλ₂
         x ← x + W (∇C₁ᵀ Δλ₁ + ∇C₂ᵀ Δλ₂)                     shift_corners (elementwise/gather.py)
+        contact with obstacles, our own                     `ContactProjection`
+                                                            (elementwise/contact_projection.py)
     v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
 This is eq. 19 with each row multiplied by its stiffness k, and b for its right side:
@@ -19,11 +21,12 @@ This is eq. 19 with each row multiplied by its stiffness k, and b for its right 
     λ^H, λ^D [eq. 19]                   Δt² λ₁, Δt² λ₂
     α^H, α^D                            1/k₁, 1/k₂
 
-k, W and the other letters are those of xpbd.py. The system is solved by Cramer's rule; the paper uses LU with
-pivoting. The paper's pair is neo-Hookean; that of Corotated [PXPBD eq. 5] is our own addition. Gradients are
-frozen as in xpbd.py, and so the error of pairs that do not vanish at rest remains; xpbd.py describes it.
-Clusters [Algorithms 3, 4]: ordering/clustering.py, ordering="clusters" of `ElementOptions`. Weak constraints
-and body contact: elementwise/weak_constraints.py.
+k, W and the other letters are those of xpbd.py, and so are single constraints, such as springs. The system is
+solved by Cramer's rule; the paper says that LU with partial pivoting can be used. Its pair is neo-Hookean;
+that of Corotated [PXPBD eq. 5] is our own addition. Gradients are frozen as in xpbd.py, and so the error of
+pairs that do not vanish at rest remains; xpbd.py describes it. Clusters [Algorithms 3, 4]:
+ordering/clustering.py, ordering="clusters" of `ElementOptions`. Weak constraints and body contact:
+elementwise/weak_constraints.py.
 """
 
 from __future__ import annotations

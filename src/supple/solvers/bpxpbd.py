@@ -12,6 +12,8 @@
         Δx ← ζ W ∇C Δλ̃ + (1 - ζ) Δx_fp  [eq. 21]
         x ← x + Δx  [3, eq. 19]
         Δx_total ← Δx_total + Δx  [5]
+        contact with obstacles, our own                     `ContactProjection`
+                                                            (elementwise/contact_projection.py)
     v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
 An update mixes XPBD's with a fixed-point update that restores x = x̃ + W Σ λ ∇C for the visited constraint.
@@ -25,10 +27,15 @@ Thus it also reduces the residual of the positions [eq. 11].
     ζ                                   zeta; by default the paper's ½, more in elements where ½ would be
                                         unstable (elementwise/blend_factor.py)
 
-Slips of the paper: x̃ below eq. 12 lacks a factor Δt of M⁻¹ f_ext. Algorithm 1 prints eq. 20 in step 3; eq. 19
-is meant. Eq. 22 corrects the visited constraint only, eq. 20 all that share its vertices. Step 4 precedes
-step 2: λ in Δx_fp is the new one, as in eq. 20. The λ in the denominator of eq. 16 is a slip. Section 3.3.1
-says to increase ζ against instability and to raise it against stagnation; the latter must be to lower it.
+Slips of the paper: x̃ below eq. 12 lacks a factor Δt of M⁻¹ f_ext, and the Hessians of eq. 13 a minus sign.
+Algorithm 1 prints eq. 20 in step 3; eq. 19 is meant. Eq. 22 corrects the visited constraint only, eq. 20 all
+that share its vertices. Step 4 precedes step 2: λ in Δx_fp is the new one, as in eq. 20. The λ in the
+denominator of eq. 16 is a slip. Section 3.3.1 says to increase ζ against instability and to raise it against
+stagnation; the latter must be to lower it.
+
+Our own additions are the stable ζ and blended updates of single constraints: springs, and √(2 ψ + 1e-12 μ) of
+materials without a pair, or of all with constraints="root" (`_project_blended_root`). The paper has √ψ for
+XPBD only, as an unstable example [section 5.3].
 
 Muscle [eq. 6-8]: materials/muscle.py. Residuals [eq. 11, 12]: elementwise/multiplier_residuals.py. Weak
 constraints and body contact: elementwise/weak_constraints.py. Grid-embedded elements [section 5.5]:

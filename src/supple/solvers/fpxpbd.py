@@ -10,20 +10,22 @@
             δF ← solution of δF + (H : δF) V Γ = -r  [3, eq. 34, 48, 49]
             P ← ∂ψ/∂F(F) + H : δF  [6, linearized as in eq. 30],  F ← F + δF
         x ← x - W V ΔP g  [2, 4, 5 in one]                  `_project_piola`
+        contact with obstacles, our own                     `ContactProjection`
+                                                            (elementwise/contact_projection.py)
     v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
 Each element stores its stress P in place of multipliers; ΔP is its change by the visit. The forces -V P g
-are linear in P, so x = x̃ - W Σ V P g [eq. 24] holds exactly at all times, for any energy. gᵢ is the shape
-gradient of corner i, and H is ∂²ψ/∂F² or its positive definite approximation [eq. 48].
+are linear in P, so x = x̃ - W Σ V P g [eq. 24] holds at all times, up to rounding, for any energy. gᵢ is the
+shape gradient of corner i. H is never ∂²ψ/∂F² itself, but its positive definite approximation [eq. 48, 52].
 
 `stress_step` is eq. 34 times M̂⁻¹ from the right, M̂ as below eq. 36: if all corners are free, Γ is Δt² M̂⁻¹,
 and the residual of eq. 35 is Gᵉ = (F - F̃) M̂ + Δt² V ∂ψ/∂F(F), so that
 
     δF M̂ + Δt² V (H : δF) = -Gᵉ   becomes   δF + (H : δF) V Γ = -r,  r = Gᵉ M̂⁻¹.
 
-With H = a I + b cof ⊗ cof [eq. 48; a, b of `bound_coefficients`, 2μ and λ in the paper] it follows that δF =
--(r + b s cof V Γ) Z, Z = (I + a V Γ)⁻¹, and s = cof : δF by Sherman-Morrison [eq. 49, which as printed lacks
-the factor λ Vᵉ Δt² of Wᵉ ⊗ Wᵉ].
+H is a I + b cof ⊗ cof with the `bound_coefficients` a, b of the material: 2μ and λ of Corotated [eq. 48], μ
+and λ + μ of NeoHookean [eq. 52 with λ + μ for λ]. It follows that δF = -(r + b s cof V Γ) Z, Z = (I + a V
+Γ)⁻¹, and s = cof : δF by Sherman-Morrison [eq. 49, which as printed lacks the factor λ Vᵉ Δt² of Wᵉ ⊗ Wᵉ].
 
 The translation bᵉ [eq. 33] of steps 2 and 4 is 0: with x = x̃ - W Σ V P g, the residual below eq. 31 is gᵉ =
 Δt² Bᵉ (∂ψ/∂F(F) - Pᵉ), whose sum over the corners is 0 as that of Bᵉ, and local steps keep the center of
@@ -38,10 +40,11 @@ holds to rounding.
     Zᵉ M̂                                Z
     Gᵉ M̂⁻¹                              r, `residual`
 
-Our own additions are local steps without a test of convergence and, in pseudo-time, the start of a step with
-the stresses of the previous one. Elements with one constraint, such as springs, have no stress and are
-refused. Muscle [eq. 6-8]: materials/muscle.py. Weak constraints and body contact:
-elementwise/weak_constraints.py. Grid-embedded elements [section 5.5]: elementwise/grid_embedded.py.
+A visit makes `newton_steps` local steps, by default one, without the test of convergence of Algorithm 2; the
+paper makes 1 to 5. In pseudo-time, a step starts with the stresses of the previous one, our own addition.
+Elements with one constraint, such as springs, have no stress and are refused. Muscle [eq. 6-8]:
+materials/muscle.py. Weak constraints and body contact: elementwise/weak_constraints.py. Grid-embedded
+elements [section 5.5]: elementwise/grid_embedded.py.
 """
 
 from __future__ import annotations

@@ -31,8 +31,9 @@ to backward Euler [section 3.2].
 HYLC cloth [section 4.2, eq. 22, 23]: elementwise/gpbd_fabric.py. Weak constraints and body contact:
 elementwise/weak_constraints.py. Deviations from the paper:
 
-- The paper runs Jacobi sweeps with over-relaxation; they are sweep="jacobi" with jacobi_weights="vertex"
-  (elementwise/jacobi.py). Barrier elements near inversion take the smaller share of "element".
+- Sweeps are Gauss-Seidel as printed in Algorithm 1. The paper runs Jacobi sweeps with over-relaxation; they
+  are sweep="jacobi" with jacobi_weights="vertex" (elementwise/jacobi.py), for which the default is "mass".
+  Barrier elements near inversion take the smaller share of "element".
 - Only materials with a barrier are unfolded and damped. In a Gauss-Seidel sweep, an inverted element takes
   the fraction `inversion_recovery.INVERSION_DAMPING` of its unfolding and of its Δd; section 4.1 takes all of
   them.
@@ -41,6 +42,8 @@ elementwise/weak_constraints.py. Deviations from the paper:
 - Newton's method with line search on eq. 19 makes `newton_steps` steps, by default one; the paper makes up to
   20 for neo-Hookean materials [section 5.3]. The Hessian of ψ is replaced by the positive definite a I + b
   cof ⊗ cof, a, b of `bound_coefficients` (elementwise/gpbd_local_solve.py).
+- The local 6×6 Hessian H of eq. 19 is shifted to H + 1e-6 tr(H) I, since pinned corners make H singular
+  (`DIAGONAL_SHIFT`).
 - Contact with obstacles has contact forces and friction.
 """
 

@@ -4,12 +4,12 @@
     phase 1  PBNG sweeps with Anderson acceleration         `HybridRun.advance`
              at every check, each 10 sweeps:
                  n ← log(ρ/tolerance)/rate                  RateEstimate.remaining (rate_estimate.py)
-                 n > max_predicted_sweeps: phase 2          `HybridRun.observe`
+                 n > n_max: phase 2                         `HybridRun.observe`
     phase 2  Newton steps, along which E never rises        NewtonPCG.step (newton_pcg.py)
              Δu ← PCG(H, f), multigrid as preconditioner    Linearization.direction (newton_system.py)
              negative curvature p: Δu ← PCG(H⁺, f)          Linearization.projected_direction
-             t ← 1, less for large rotations; halved to Armijo's rule along a path that rotates elements
-                                                            NewtonPCG._search_along
+             t ← 1, less for large rotations; halved to Armijo's rule along a path that rotates elements;
+                 doubled if E fell more than predicted      NewtonPCG._search_along
              t short: step with H⁺, then 10 sweeps, each kept if E falls
                                                             NewtonPCG._fallback_step
              also descend along ±p                          NewtonPCG._descend_along_curvature
@@ -24,9 +24,13 @@
              too little time for a Newton step: sweeps      TimeBudget (rate_estimate.py)
 
 These files are in newton_methods/. E, f and H are those of newton.py, and H⁺ is the sum of the positive
-semi-definite parts of the element matrices. E never rises, except by rounding. ρ is the relative residual;
-rate, its logarithmic decrease per sweep, is fitted to the last 4 checks. n is compared with 4 times
-max_predicted_sweeps on a device, and with 16 times for batches.
+semi-definite parts of the element matrices. ρ is the relative residual; rate, its logarithmic decrease per
+sweep, is fitted to the last 2 to 4 checks, for batches always to 4. n_max is max_predicted_sweeps, 4 times as
+large on a device or with obstacles (`OBSTACLE_FACTOR`), 16 times for batches.
+
+E never rises, except by rounding, in the Newton steps of `NewtonPCG`. Accelerated sweeps may raise it between
+two checks. Active-set steps are accepted by the residual, corrections under follower loads, which have no
+energy, by |Δu|.
 
 Sweeps hardly reduce long waves; these are the task of phase 2, a truncated Newton method [Dembo and Steihaug
 1983] with aggregation multigrid (linear/multilevel/). Unstable equilibria are left along negative curvature.
@@ -84,7 +88,8 @@ class Hybrid(Solver):
 
     Args:
         max_predicted_sweeps: Largest predicted number of remaining sweeps; beyond it, Newton steps begin.
-            Four times as large on a device, sixteen times for batches. 0 begins with Newton steps.
+            Four times as large on a device or with obstacles, sixteen times for batches. 0 begins with Newton
+            steps.
         max_rotation: Largest rotation of nearly all elements in one Newton step [rad].
         path: "rotation" follows rotating elements, "straight" follows the line.
         iterations: Sweeps and Newton steps per time step unless the call sets a limit.

@@ -1,18 +1,20 @@
-"""Multiresolution PBNG for cloth [PBNG: Y. Chen et al. 2024, section 8.2]:
+"""Multiresolution PBNG for cloth [PBNG: Y. Chen et al. 2024, section 8.2]. The paper's coupling is "divided":
 
     layers χ₀ ⊃ χ₁ ⊃ ... ⊃ χₙ, χ₀ the cloth                 build_layers (vertexwise/cloth_hierarchy.py)
-    1/(n + 1) of stiffness and mass for each layer          `stiffness_share` (vertexwise/multiresolution.py)
+    1/(n + 1) of membrane stiffness, mass and external forces for each layer
+                                                            `stiffness_share` (vertexwise/multiresolution.py)
     for l = 0, ..., k_max - 1                               `MPBNGRun.advance`
         κ ← √(1 - l²/r_des²),  r_des = k_max + r_pad        `_kappa`
-        k_c of all layers, mass of χ₁, ..., χₙ: times κ     BoundLayers._scale_by_kappa
+        k_c; mass and external forces of χ₁, ..., χₙ: times κ
+                                                            BoundLayers._scale_by_kappa
         several sweeps over the coarsest layer χₙ           BoundLayers.iterate
         one sweep over χₙ₋₁, ..., χ₀ in turn
             (in the paper simultaneously)
-    final sweeps over the cloth χ₀                          `_run_final_sweeps`
+    final sweeps over the undivided cloth χ₀                `_run_final_sweeps`
     PBNG sweeps to the tolerance, our own                   `MPBNGRun.advance`
 
-This is coupling="divided". The couplings "bound" and "carried" are our own (vertexwise/multiresolution.py
-has all of them). In "carried", the default, nothing is divided, and the body of the loop over l is
+The default is coupling="carried", our own: nothing is divided, there is no k_c, and the body of the loop over
+l is, after κ,
 
         for each layer, from fine to coarse                 CarriedLayers.iterate
             u of the layer ← u of the finer layer
@@ -29,18 +31,19 @@ has all of them). In "carried", the default, nothing is divided, and the body of
     r_pad                               pad
     "4-6 iterations" of the coarsest    coarse_sweeps
     "6-8 iterations" in the final pass  final_sweeps, once per step; the text allows each iteration, too
-    k_c                                 stiffness of `Layers.binding`, times binding_factor
+    k_c                                 stiffness of `Layers.binding`, times binding_factor, over n + 1 in
+                                        "divided"
 
 A sweep propagates corrections by a few vertices only, so fine cloth stays too long or too short until many
 sweeps are done. Sweeps over coarser layers of the cloth propagate them over long distances. The couplings
 differ in what κ multiplies:
 
-- "divided" is the paper's: κ multiplies k_c and the mass of χ₁, ..., χₙ, as printed, and their loads with it.
-  The iteration ends with 1/(n + 1) of the stiffness and mass of the cloth, which gives the right shape under
-  its own weight only.
-- "bound": the cloth keeps its full stiffness and mass, and the layers are additional. The energy is E + κ (E
-  of layers and bindings); in the end E remains. κ multiplies k_c at vertices of the cloth. All terms of a
-  layer vertex carry κ, which cancels in Aᵢ⁻¹ fᵢ.
+- "divided" is the paper's: κ multiplies k_c and the mass of χ₁, ..., χₙ, as printed, and their external
+  forces with it, so that they keep their weight. The loop ends with 1/(n + 1) of membrane stiffness, mass
+  and external forces, hence near the right shape if there are no terms that are not divided.
+- "bound", our own: the cloth keeps its full stiffness and mass, and the layers are additional. The energy is
+  E + κ (E of layers and bindings); in the end E remains. κ multiplies k_c at vertices of the cloth. All terms
+  of a layer vertex carry κ, which cancels in Aᵢ⁻¹ fᵢ.
 - "carried": vertices bound to a layer move with it, and the layer is loaded by the net forces of the finer
   one. κ multiplies the prolonged correction. As in a multigrid method [Brandt 1977], the layer does not move
   if the cloth is in equilibrium.
@@ -51,7 +54,9 @@ Further deviations:
 
 - A layer takes a subset of about a quarter of the vertices (meshes/coarsening.py); the paper remeshes, with
   about the same factor.
-- Layers are membranes without bending; "divided" leaves terms of bending undivided.
+- Coarse layers have the membranes of the cloth only: no bending, k_b = 0, and no other terms. Bending,
+  springs, weak constraints, pressure and solids act on χ₀ alone, undivided in "divided". External forces,
+  in contrast, are all divided: weight, point forces and wind.
 - The paper gives no k_c. `Layers.binding` has a quarter of the mean stiffness of the coarse vertices.
 - Problems with obstacles or contact get plain PBNG, as does cloth that is too coarse
   (`build_multiresolution`).

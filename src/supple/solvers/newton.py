@@ -11,13 +11,16 @@
             if f · Δu > 0:                                  `_move_along`
                 t ← 1, halved until E(u + t Δu)
                     ≤ E(u) - 1e-4 t f · Δu [Armijo 1966]    backtrack (newton_methods/line_search.py)
+                    or |f| falls, E alike up to rounding
+                    t < 1e-6: the next H
                 u ← u + t Δu; next step
 
 E: elastic, constraint and external energy plus ½ m/Δt² |u - û|². The candidates for H are `Newton.hessians`:
 exact; projected, the positive semi-definite part of every element [Teran et al. 2005]; and the bound of PBNG
 [PBNG: Y. Chen et al. 2024, eq. 32]. The bound is positive definite, so its steps lead downhill; it is not
 below the exact H in the block of one vertex, but may be below it as a whole. With `rescue=False` there is no
-safer H, and Δu is used even uphill; with line_search=False, too, it is accepted as computed.
+safer H, and Δu is used even uphill; with line_search=False, too, it is accepted as computed. Barrier contact
+shortens u + t Δu to a path without intersections before E is evaluated (straight_path).
 
 Obstacles: newton_methods/active_set.py. Follower loads: newton_methods/follower_newton.py, but only if all
 options except linear_solver have their defaults; otherwise these loads are fixed between updates.
@@ -27,7 +30,8 @@ line_search=False and
 
     Fig. 7                  linear_solver="cg", linear_iterations=7 (2 steps) or 10 (11 steps); the paper does
                             not specify H
-    Fig. 10, Table 4        linear_solver="gauss_seidel", linear_iterations=3 (2 steps) or 7 (6 steps)
+    Fig. 10, Table 4        linear_solver="gauss_seidel", linear_iterations=3 (2 steps) or 7 (6 steps); the
+                            paper's SOR, ω = 1.3, is not available: ω is 1
     Fig. 11                 rescue=False, linear_solver="qr", "bicgstab" or "gauss_seidel"
 """
 

@@ -6,7 +6,7 @@
         for each element, color by color  [4]               sweep_projections (elementwise/element_run.py)
             λ ← -E/Σ wⱼ |∂E/∂xⱼ|²  [5, eq. 3]               `multiplier`
             xᵢ ← xᵢ + wᵢ λ ∂E/∂xᵢ  [6, 7, eq. 2]             `_project_energy`
-        contact with obstacles, our own                     ContactProjection
+        contact with obstacles, our own                     `ContactProjection`
                                                             (elementwise/contact_projection.py)
     v ← (x - xₙ)/Δt, and damped  [10, 12]                   TimeLoop._set_velocities (solve/time_loop.py)
 
@@ -23,17 +23,22 @@ line 10 [11], so they do not enter v by differencing; here, contact in every swe
 
 E and ∂E/∂x are those of `clamped_energy`, the paper's inversion handling [section 4.2, Fig. 2]
 (materials/clamping.py). Our own additions are `stiffness`, the linear continuation of ψ below the clamp, and
-weak constraints. Two options are baselines of the paper: constraints="distance", distance constraints
-[section 3.2], here of the edges of tetrahedra; and constraints="shape", shape matching [section 6], here of
-single tetrahedra (elementwise/geometric.py). The PBD of PBNG's figures is xpbd with compliant=False.
+weak constraints. Viscous materials, which C = E would make rigid, and cables under tension are refused. The
+PBD of PBNG's figures is xpbd with compliant=False.
+
+Two options are baselines of the paper, here for tetrahedra only (elementwise/geometric.py).
+constraints="distance" keeps the lengths of edges [section 3.2]; the paper compares it on cloth [section 6],
+which is refused here. constraints="shape" is shape matching [section 6] of single tetrahedra; the paper takes
+the fast summation of Diziol et al.
 
 Plasticity [section 4.2]: materials/plastic_stvk.py. Cloth [section 4.3]: materials/woven_stvk.py,
 terms/shells/isometric_bending.py. Weak constraints and body contact: elementwise/weak_constraints.py.
 
-There is no compliance. The body becomes stiffer with more sweeps and shorter time steps, whatever its Young's
-modulus. In quasistatics, external forces lose their effect as sweeps are added [PBNG section 6.1]. Solids
-settle for ν up to about 1/3 only, see docs/design/constraint_family.md; use xpbd or pbng if Poisson's ratio
-matters.
+There is no compliance, and Young's modulus cancels: a factor of E changes λ ∂E/∂xᵢ of eq. 2 and 3 not at all.
+Fig. 5, right, shows strain that depends on Young's modulus, which eq. 3 cannot give. The body becomes stiffer
+with more sweeps and shorter time steps instead. In quasistatics, external forces lose their effect as sweeps
+are added [PBNG section 6.1]. Solids settle for ν up to about 1/3 only, see docs/design/constraint_family.md;
+use xpbd or pbng if Poisson's ratio matters.
 """
 
 from __future__ import annotations

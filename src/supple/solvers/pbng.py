@@ -8,10 +8,10 @@
             Δuᵢ ← Aᵢ⁻¹ (fᵢ + rᵢ)  [eq. 30]                  solve_with_contact
                                                             (collision/obstacles/friction_cone.py)
             uᵢ ← uᵢ + ω t Δuᵢ  [eq. 28]                     move (vertexwise/move.py)
-        the same for groups of tied vertices                sweep_groups (vertexwise/tied_group_moves.py)
+        the same for groups of tied vertices, our own       sweep_groups (vertexwise/tied_group_moves.py)
         acceleration  [section 7.3]                         accelerate (acceleration/acceleration.py)
         u out of obstacles, into the trust region           clamp_all (contact/state/obstacle_kernels.py)
-        contact planes every few sweeps (paper: per step)   `_detect_contacts`
+        contact planes every 10 sweeps (paper: per step)    `_detect_contacts`
     v ← (u - uₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
 
 u are displacements, x = X + u. E is the elastic, weak constraint and external energy plus the inertial term ½
@@ -29,21 +29,33 @@ constraint, so each sees the latest positions of its neighbors, as in a serial s
     C_c, K_c [eq. 18, 19]               constraint_gap, stiffness of terms/weak_constraint.py
     x̄_i, n_i [section 7.2]              Planes (collision/obstacles/contact_planes.py)
     ω, γ, ρ [section 7.3]               `PaperSOR`, `Chebyshev`; the ω of the box is that of `SOR`
+    Ψ^cm(F^mem), E^cm [eq. 35, 36]      h ψ(F), h E of `TriangleElasticity` with thickness h; ψ of Corotated,
+                                        or of PlaneStressCorotated with λ = E ν/(1 - ν²)
+    F^mem, J(F^mem) [eq. 36]            F = F^mem + n n₀ᵀ with the normals n, n₀; J = det F
+    λ/4 J² L^mem ⊗ L^mem [section 8.1]  λ cof F ⊗ cof F, the same matrix in the plane of the triangle
+    k_b θ_e²/2 [eq. 35]                 HingeBending(k_b, weighted=False, rest="flat"), θ in (-π, π]
+    ∂θ/∂x ⊗ ∂θ/∂x [eq. 37]              ∇C ∇Cᵀ + max(C κ, 0.01 |∇C|²) I of terms/base/constraint.py, C = θ
 
-Aᵢ bounds ∂²E/∂uᵢ² from above unless elements are inverted (`hessian_bound`, materials/material.py). Section 7
-prints no initial guess; that it is x̂ is inferred from Fig. 19 and 20 (eq. 22 prints f_ext with a minus sign).
-x̂ is initial_guess="inertial" here (gravity for pinned bodies, ΣF/Σm for others). The default is "adaptive",
-which starts pinned bodies at û.
+Aᵢ bounds ∂²E/∂uᵢ² from above unless elements are inverted (`hessian_bound`, materials/material.py).
 
-The paper's method is acceleration=None, tied_groups=False; its section 7.3 is `PaperSOR` and
-`PaperChebyshev`. Our own additions are Anderson acceleration, the default; `SOR`, which relaxes vertex steps;
-tied groups; t ≤ 1, which keeps the energy finite; and Coulomb friction with obstacles. ω is 1 except with
-`SOR`. hessian="exact" takes the exact blocks of vertex block descent (VBD), for tetrahedra only
-(vertexwise/vertex_block_descent.py); acceleration and tied groups remain.
+The paper's method is acceleration=None, tied_groups=False and, in time steps, initial_guess="inertial" of the
+scene. Its section 7.3 is `PaperSOR` and `PaperChebyshev`. Deviations, of which 3 to 5 always apply:
 
-The contact force rᵢ lets the vertex end at an admissible position. Section 7.2 instead projects penetrating
-vertices onto the surface once, before the step, and then Aᵢ⁻¹ fᵢ onto the tangent plane. Its fixed point has
-fᵢ ∥ Aᵢ n, not fᵢ ∥ n.
+1. The defaults are Anderson acceleration and tied groups. `SOR` relaxes vertex steps; otherwise, ω is 1.
+   hessian="exact" takes the exact blocks of vertex block descent (VBD), for tetrahedra only
+   (vertexwise/vertex_block_descent.py); acceleration and tied groups remain.
+2. Section 7 prints no initial guess; that it is x̂ is inferred from Fig. 19 and 20 (eq. 22 prints f_ext with
+   a minus sign). "inertial" starts pinned bodies at û + Δt² g and others at û + Δt² ΣF/Σm, both x̂ under
+   gravity alone. The default is "adaptive", which starts pinned bodies at û.
+3. Some materials have bounds of their own in place of eq. 32. Hinges and springs, C²k/2, add the multiple of
+   I above to the rank-one eq. 37: C κ bounds C ∇²C, and 0.01 |∇C|² keeps steps finite.
+4. The contact force rᵢ, with Coulomb friction, lets the vertex end at an admissible position. Section 7.2
+   instead projects penetrating vertices onto the surface once, before the step. If then Δuᵢ · n < 0, it
+   projects Δuᵢ = Aᵢ⁻¹ fᵢ onto the tangent plane. Its fixed point has fᵢ ∥ Aᵢ n, not fᵢ ∥ n.
+5. t ≤ 1 keeps the energy finite, and non-finite moves are discarded. Accelerations restart, in general from
+   their best state, when E or |f| has grown.
+6. Barrier contact keeps every vertex in its ball of a trust region, in which surfaces cannot intersect
+   (contact/state/trust_region.py).
 """
 
 from __future__ import annotations

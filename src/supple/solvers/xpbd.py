@@ -10,9 +10,12 @@
                                                             `_solve_constraint`; √(2 ψ), springs: directly
                 Δλ ← -(k C + λ)/(k ∇C W ∇Cᵀ + 1)            `multiplier_step`
                 λ ← λ + Δλ,  x ← x + W ∇Cᵀ Δλ               `_solve_constraint`
+        contact with obstacles, our own                     `ContactProjection`
+                                                            (elementwise/contact_projection.py)
     v ← (x - xₙ)/Δt                                         TimeLoop._set_velocities (solve/time_loop.py)
     equilibria: steps of pseudo-time until rest             ElementRun._next_step (elementwise/element_run.py)
-        (XPBD-QS [PBNG section 6.1] is pseudo_time="dynamics")
+        pseudo_time="flow", the default, our own: vₙ = 0 in every step
+        pseudo_time="dynamics": XPBD-QS [PBNG section 6.1]
 
 ψ = Σ modulus/2 C², with the modulus in [Pa] for dimensionless C, and k = V modulus = 1/α. Each constraint has
 a multiplier λ, such that λ ∇C is the force that it exerts; at convergence, λ = -k C [BNH eq. 4, PBNG eq. 23].
@@ -34,8 +37,10 @@ stagnates without g [PXPBD section 3.3].
     h = Δt/numSubSteps [Algorithm 1]    Δt: `simulate` divides steps into substeps
 
 Algorithm 1 makes one pass over the constraints per substep; further iterations are those of eq. 5. Algorithm
-2 orders all constraints by color; here, one visit updates both constraints of an element in turn. Our own
-additions are `MIN_MOBILITY`, for hard constraints only, and the remark on pairs that do not vanish at rest.
+2 orders all constraints by color; here, one visit updates both constraints of an element in turn. Materials
+without a pair, and all with constraints="root", take the single constraint √(2 ψ + 1e-12 μ) instead
+(`root_constraint`), √ψ in PXPBD section 5.3. Our own additions are `MIN_MOBILITY`, for hard constraints only,
+and the remark on pairs that do not vanish at rest.
 
 C may be nonzero in the undeformed body, as in the neo-Hookean pair: λ = -k C there, and the forces cancel
 only while both gradients keep their values. Frozen gradients then cause an error that is a fraction of the
@@ -201,7 +206,7 @@ def multiplier_step(C, k, lam, mobility, compliant):
     """Δλ = -(k C + λ)/(k Σ W|∇C|² + 1) [BNH Algorithm 1, GPBD eq. 11].
 
     λ is the papers' λ over Δt², so that λ ∇C is a force. Without compliance, k → ∞ gives -C/Σ W|∇C|², the
-    update of PBD [PBNG section 6.1]. (PBNG eq. 26 as printed has C in place of λ.)
+    update of PBD [PBNG section 6.1]. (PBNG eq. 26 prints -C + α/Δt² C for -(C + α/Δt² λ).)
     """
     denominator = k * mobility + compliant
     nonzero = denominator > 0.0
@@ -226,7 +231,7 @@ class RootProjection(Projection):
 def _project_root(projection, row, u):
     """Update the square-root energy constraint of any material.
 
-    PXPBD section 5.3 finds it unstable; here, with ψ raised by 1e-12 μ, it jitters.
+    PXPBD section 5.3 finds it unstable; here, with 2 ψ raised by 1e-12 μ, it jitters.
     """
     elements = projection.elements
     x, W, g, V, material = load_element(elements, row, u)

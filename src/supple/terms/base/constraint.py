@@ -105,7 +105,7 @@ class Constraint(Elemental):
     def hessian_blocks(self, elements: Elements, u: np.ndarray, kind: str, threads: int) -> np.ndarray:
         """k (∇C ∇Cᵀ + C ∇²C), its positive semi-definite projection, or a definite bound.
 
-        The bound adds LEAST_STIFFNESS in all directions to the projection.
+        The bound adds MIN_RELATIVE_STIFFNESS in all directions to the projection.
         """
         x = self.positions[self.vertices] + u[self.vertices, :3]
         C, gradient, curvature = self.derivatives(x)
