@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import bsr_matrix, coo_array, csc_matrix
 from scipy.sparse.linalg import splu
 
-from supple.linear.gas_system import GasMatrix, Matrix, add_gas_stiffness, shift_matrix, with_gas
+from supple.linear.gas_system import GasMatrix, Matrix, add_gas_stiffness, shift_matrix
 from supple.linear.multilevel.preconditioner import Multilevel, NotPositive, Preconditioner
 
 if TYPE_CHECKING:
@@ -73,7 +73,6 @@ class FollowerSystem:
         if not self._direct:
             most = min(iterations, MAX_GMRES_ITERATIONS) if factorizes else iterations
             M = self._M = self._M or self._preconditioner()
-            M = with_gas(M, T) if isinstance(T, GasMatrix) else M
             x, done, left = gmres(T, project(b), lambda v: project(M(v)), accuracy, most)
             if left <= accuracy:
                 return FollowerSolution(x, done)
