@@ -194,7 +194,6 @@ def test_evacuated_chamber_adds_no_stiffness_to_the_preconditioner():
     matrix = GasMatrix(bsr_matrix(np.diag(1 / inverse), blocksize=(3, 3)), gradients, k)
     preconditioned = with_gas(lambda r: inverse * r, matrix)(b)
     np.testing.assert_allclose(preconditioned, np.linalg.solve(matrix.toarray(), b), rtol=1e-10)
-    assert np.isfinite(preconditioned).all()
 
 
 @pytest.mark.parametrize("solver", ["hybrid", "newton"])

@@ -291,6 +291,8 @@ class _BatchSolve:
         ]
         for member in undone:
             self.device.assign(self.problem.u, self.checkpoint, member)
+        if undone and self.method.float64_problem is not None:
+            self.method.float64_problem.positions = self.problem.positions
         return self.diagnostics.balances() if undone else self.latest
 
     def reports(self) -> list[Report]:
@@ -302,9 +304,7 @@ class _BatchSolve:
         error_estimates |= {
             member: report.error_estimate for member, report in self.sequential_reports.items()
         }
-        is_restored = latest is not self.latest
-        energies = self.diagnostics.energies() if is_restored else float64_energies(problem, run)
-        inverted = self.diagnostics.inversions()
+        energies, inverted = float64_energies(problem, run), self.diagnostics.inversions()
         contact, rejected = make_contact_reports(problem, self.stop, self.evaluated), run.collect_rejected()
         norms = self.first.residual, latest.residual, latest.relative_residual
         first, residual, relative_residual = (values.tolist() for values in norms)

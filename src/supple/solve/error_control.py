@@ -100,11 +100,9 @@ class ErrorControl:
 
     def accurate_members(self, balances: Mapping[int, Balance]) -> list[int]:
         """Return batch members that are stable, within the distance tolerance, and balanced in momentum."""
+        balances = {member: b for member, b in balances.items() if self._momentum_excess(b, member) <= 1}
         if self._position_tolerance is None:
             return list(balances)
-        tolerance = self._tolerance
-        if tolerance is not None and self._momentum.applies:
-            balances = {m: b for m, b in balances.items() if self.momentum_error(tolerance, b, m) <= 1}
         self._estimate_batch(balances)
         estimates = {member: self._estimate(balance, member) for member, balance in balances.items()}
         return [
@@ -120,11 +118,10 @@ class ErrorControl:
         relative residual at which both may be satisfied.
         """
         own = self._members[member]
-        if self._tolerance is not None and self._momentum.applies:
-            excess = self.momentum_error(self._tolerance, balance, member)
-            if excess > 1:
-                self._tighten(balance, excess, member)
-                return False
+        excess = self._momentum_excess(balance, member)
+        if excess > 1:
+            self._tighten(balance, excess, member)
+            return False
         if self._position_tolerance is None:
             return True
         if balance.relative_residual > own.below or member in self._deferred:
@@ -135,6 +132,12 @@ class ErrorControl:
             return error_estimate.stable or not self._leaves_saddle(member)
         self._tighten(balance, position_error / self._position_tolerance, member)
         return False
+
+    def _momentum_excess(self, balance: Balance, member: int) -> float:
+        """Momentum error at the tolerance of the solve; 0 without a tolerance."""
+        if self._tolerance is None or not self._momentum.applies:
+            return 0.0
+        return self.momentum_error(self._tolerance, balance, member)
 
     def momentum_error(self, tolerance: float, balance: Balance, member: int = 0) -> float:
         """Momentum error of a state, just evaluated; see `MomentumBalance.error`."""
@@ -158,15 +161,16 @@ class ErrorControl:
         stagnated state can still be converged.
 
         Returns:
-            None at a saddle point that the method can leave; CONVERGED if relative residual and distance
-            satisfy their tolerances; otherwise the given outcome.
+            None at a saddle point that the method can leave; CONVERGED if relative residual, momentum and
+            distance satisfy their tolerances; otherwise the given outcome.
         """
         if outcome is None or self._position_tolerance is None:
             return outcome
+        balanced = self._tolerance is not None and balance.relative_residual <= self._tolerance
+        balanced = balanced and self._momentum_excess(balance, member) <= 1
         error_estimate = self._estimate(balance, member)
         if not error_estimate.stable and self._leaves_saddle(member):
             return None
-        balanced = self._tolerance is not None and balance.relative_residual <= self._tolerance
         return (
             Outcome.CONVERGED
             if balanced and error_estimate.position_error <= self._position_tolerance

@@ -24,7 +24,7 @@ FREE_MOTION = 1e-6
 """A rigid motion is free if it moves supports by less than this fraction (squared) of the largest motion."""
 
 MIN_NET_LOAD = 1e-9
-"""Fraction of the magnitude of all loads above which the loads on a supported body have a net force."""
+"""Fraction of the magnitude of loads and inertia above which a supported body has a net load."""
 
 FORCE_ROUNDINGS = 8
 """Multiple of the rounding of all forces below which a residual along rigid motions counts as zero."""
@@ -53,14 +53,23 @@ class MomentumBalance:
     @cached_property
     def _components(self) -> tuple[int, np.ndarray, np.ndarray]:
         """Number of components, component (n,) of each vertex, and mask (n,) of vertices tied to points."""
-        problem, model = self._problem, self._problem.model
-        group, _ = joined_bodies(problem)
+        return int(self._groups.max(initial=-1)) + 1, self._groups[owners(self._problem)], self._tied
+
+    @cached_property
+    def _groups(self) -> np.ndarray:
+        """(bodies,) component of each body."""
+        return joined_bodies(self._problem)[0]
+
+    @cached_property
+    def _tied(self) -> np.ndarray:
+        """(n,) True for vertices tied to points."""
+        model = self._problem.model
         fixed = np.zeros(model.vertices, bool)
         for term in model.terms:
             if term.ties and term.family != "contact":
                 stencils = np.asarray(term.vertices)[~term.translatable]
                 fixed[stencils[stencils >= 0]] = True
-        return int(group.max(initial=-1)) + 1, group[owners(problem)], fixed
+        return fixed
 
     def error(
         self,
@@ -78,8 +87,8 @@ class MomentumBalance:
         tolerance of 1e-4, weight and inertia of a body balance to 1 %.
 
         Supported components are those with supports that resist a rigid motion. Their Φ are all rigid motions
-        of their free vertices. The error is 0 for loads that cancel, and for residuals below tolerance² times
-        all forces.
+        of their free vertices, and the bound has a third term: tolerance² |s|, with the magnitudes s of all
+        forces. Loads that cancel give no error.
 
         Args:
             tolerance: Tolerance of the relative residual.
@@ -116,19 +125,27 @@ class MomentumBalance:
                 self._sums(np.where(moving, np.hstack([v, np.cross(offset, v)]), 0.0)) for v in vectors
             ]
             mass = self._sums(k[:, None])[:, 0]
-            floor = FORCE_ROUNDINGS * np.finfo(p.dtype).eps * balance.scale / np.sqrt(mass)
+            scale = self._scales(balance) / np.sqrt(mass)
+            floor = FORCE_ROUNDINGS * np.finfo(p.dtype).eps * scale
             magnitude = np.sqrt(self._sums(np.where(k > 0, e * e / k, 0.0)[:, None])[:, 0])
             rigid, applied = _inverse_mass_norms(free, gram, wrenches)
             ratio = _ratio(rigid, tolerance**0.5 * applied + tolerance * magnitude, floor)
             if supported:
                 rigid, applied = _inverse_mass_norms(np.broadcast_to(np.eye(6), gram.shape), gram, wrenches)
-                floor = np.maximum(floor, tolerance**2 * balance.scale / np.sqrt(mass))
-                other = _ratio(rigid, tolerance**0.5 * applied + tolerance * magnitude, floor)
+                allowed = tolerance**0.5 * applied + tolerance * magnitude + tolerance**2 * scale
+                other = _ratio(rigid, allowed, floor)
                 has_net_load = applied > MIN_NET_LOAD * magnitude
                 resisted = ~np.all(np.any(free, axis=1), axis=1) & has_net_load
                 ratio = np.where(resisted, np.maximum(ratio, other), ratio)
             ratio[self._touching(member)] = 0.0
         return float(np.nan_to_num(ratio, nan=0.0, posinf=np.inf).max(initial=0.0))
+
+    def _scales(self, balance: Balance) -> np.ndarray:
+        """(components,) norm of the magnitudes of all forces [N]."""
+        if not balance.bodies:
+            return np.full(self._components[0], balance.scale)
+        squares = np.array([body.scale**2 for body in balance.bodies])
+        return np.sqrt(np.bincount(self._groups, squares, minlength=self._components[0]))
 
     def _unconstrained(self, forces: np.ndarray) -> np.ndarray:
         """Forces (n, 3) without their parts along constrained directions."""

@@ -145,9 +145,7 @@ def check_termination(
     if stop.tolerance is not None and reached.relative_residual <= stop.tolerance:
         if problem.trust_region.is_blocked:
             return Outcome.STAGNATED
-        is_complete = problem.trust_region.has_arrived and problem.dynamic_terms.rigid_bodies_at_rest
-        is_complete = is_complete and rigid_relative_residual(problem.contacts) <= stop.tolerance
-        if is_complete and error_control.accepts(reached, member):
+        if _is_complete(problem, stop.tolerance) and error_control.accepts(reached, member):
             return round_outcome(problem, Outcome.CONVERGED, balance.relative_residual, stop.tolerance)
     if run.unbounded:
         return Outcome.UNBOUNDED
@@ -156,6 +154,12 @@ def check_termination(
     if iteration >= limit:
         return Outcome.MAX_ITERATIONS if stop.tolerance is not None else Outcome.FIXED_ITERATIONS
     return None
+
+
+def _is_complete(problem: Problem, tolerance: float) -> bool:
+    """True if prescribed motions have reached their targets and rigid bodies are in balance."""
+    arrived = problem.trust_region.has_arrived and problem.dynamic_terms.rigid_bodies_at_rest
+    return arrived and rigid_relative_residual(problem.contacts) <= tolerance
 
 
 def check_stagnation(
@@ -188,7 +192,9 @@ def check_stagnation(
         (problem.diagnostics, member) if float64_problem is None else (float64_problem.diagnostics, 0)
     )
     outcome = progress.outcome(diagnostics, number, reached, stop, run, iteration)
-    outcome = error_control.judge_outcome(outcome, reached, member)
+    judged = error_control.judge_outcome(outcome, reached, member)
+    is_final = judged is not Outcome.CONVERGED or _is_complete(problem, stop.tolerance or np.inf)
+    outcome = judged if is_final else outcome
     return outcome and round_outcome(problem, outcome, balance.relative_residual, stop.tolerance)
 
 

@@ -49,7 +49,7 @@ import numpy as np
 from supple.model.model import Model
 from supple.problem import Balance, Balances, Problem
 from supple.solvers.base import Run, Solver
-from supple.solvers.newton_methods.active_set import ActiveSetNewton
+from supple.solvers.newton_methods.active_set import PAUSES, ActiveSetNewton
 from supple.solvers.newton_methods.batched_newton import BatchedSweeps
 from supple.solvers.newton_methods.float64_problem import to_float64, write_back
 from supple.solvers.newton_methods.follower_newton import MAX_FIXED_LOAD_UPDATES, FollowerNewton
@@ -68,8 +68,9 @@ from supple.support.arguments import check_choice, check_integer, check_iteratio
 from supple.support.keywords import suggest_keywords
 from supple.support.text import pluralize
 
-ACTIVE_SET_PATIENCE = 80
-"""`patience` of Newton steps with obstacles: longer than the longest pause between them."""
+ACTIVE_SET_PATIENCE = max(PAUSES) + 16
+"""`patience` of Newton steps with obstacles: longer than the longest pause between them, during which sweeps
+may find a new active set without a lower residual."""
 
 OBSTACLE_FACTOR = 4
 """Factor of `max_predicted_sweeps` with obstacles, beside which Newton steps are often rejected."""
