@@ -8,8 +8,8 @@
     phase 2  Newton steps, along which E never rises        NewtonPCG.step (newton_pcg.py)
              Δu ← PCG(H, f), multigrid as preconditioner    Linearization.direction (newton_system.py)
              negative curvature p: Δu ← PCG(H⁺, f)          Linearization.projected_direction
-             t ← 1, less for large rotations; halved to Armijo's rule along a path that rotates elements;
-                 doubled if E fell more than predicted      NewtonPCG._search_along
+             t ← 1, less for large rotations; halved until Armijo's rule holds along a path that rotates
+                 elements; doubled if E fell more than predicted      NewtonPCG._search_along
              t short: step with H⁺, then 10 sweeps, each kept if E falls
                                                             NewtonPCG._fallback_step
              also descend along ±p                          NewtonPCG._descend_along_curvature
@@ -29,8 +29,8 @@ sweep, is fitted to the last 2 to 4 checks, for batches always to 4. n_max is ma
 large on a device or with obstacles (`OBSTACLE_FACTOR`), 16 times for batches.
 
 E never rises, except by rounding, in the Newton steps of `NewtonPCG`. Accelerated sweeps may raise it between
-two checks. Active-set steps are accepted by the residual, corrections under follower loads, which have no
-energy, by |Δu|.
+two checks. Active-set steps are accepted if the residual falls. Follower loads have no energy: their
+corrections are accepted if |Δu| falls.
 
 Sweeps hardly reduce long waves; these are the task of phase 2, a truncated Newton method [Dembo and Steihaug
 1983] with aggregation multigrid (linear/multilevel/). Unstable equilibria are left along negative curvature.

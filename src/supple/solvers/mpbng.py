@@ -39,8 +39,8 @@ sweeps are done. Sweeps over coarser layers of the cloth propagate them over lon
 differ in what κ multiplies:
 
 - "divided" is the paper's: κ multiplies k_c and the mass of χ₁, ..., χₙ, as printed, and their external
-  forces with it, so that they keep their weight. The loop ends with 1/(n + 1) of membrane stiffness, mass
-  and external forces, hence near the right shape if there are no terms that are not divided.
+  forces with it, so that gravity accelerates the layers as before. The loop ends with 1/(n + 1) of membrane
+  stiffness, mass and external forces, so that the shape is nearly right if all terms are divided.
 - "bound", our own: the cloth keeps its full stiffness and mass, and the layers are additional. The energy is
   E + κ (E of layers and bindings); in the end E remains. κ multiplies k_c at vertices of the cloth. All terms
   of a layer vertex carry κ, which cancels in Aᵢ⁻¹ fᵢ.
@@ -87,7 +87,7 @@ class MPBNG(Solver):
 
     Args:
         coupling: "carried", vertices bound to a layer move with it; "bound", layers pull at them; "divided",
-            the same with stiffness and mass divided between all layers [PBNG section 8.2].
+            the same with stiffness, mass and external forces divided between all layers [PBNG section 8.2].
         layers: Largest number n of coarse layers χ₁, ..., χₙ, without the cloth. None creates all that have
             enough vertices.
         cycle: Iterations k_max with layers in a step, followed by PBNG sweeps. If a call sets a number of

@@ -39,7 +39,7 @@ constraint, so each sees the latest positions of its neighbors, as in a serial s
 Aᵢ bounds ∂²E/∂uᵢ² from above unless elements are inverted (`hessian_bound`, materials/material.py).
 
 The paper's method is acceleration=None, tied_groups=False and, in time steps, initial_guess="inertial" of the
-scene. Its section 7.3 is `PaperSOR` and `PaperChebyshev`. Deviations, of which 3 to 5 always apply:
+scene. Its section 7.3 is `PaperSOR` and `PaperChebyshev`. Deviations; no option turns off 3 to 6:
 
 1. The defaults are Anderson acceleration and tied groups. `SOR` relaxes vertex steps; otherwise, ω is 1.
    hessian="exact" takes the exact blocks of vertex block descent (VBD), for tetrahedra only

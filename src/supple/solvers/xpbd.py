@@ -39,8 +39,8 @@ stagnates without g [PXPBD section 3.3].
 Algorithm 1 makes one pass over the constraints per substep; further iterations are those of eq. 5. Algorithm
 2 orders all constraints by color; here, one visit updates both constraints of an element in turn. Materials
 without a pair, and all with constraints="root", take the single constraint √(2 ψ + 1e-12 μ) instead
-(`root_constraint`), √ψ in PXPBD section 5.3. Our own additions are `MIN_MOBILITY`, for hard constraints only,
-and the remark on pairs that do not vanish at rest.
+(`root_constraint`); PXPBD section 5.3 has √ψ. The 1e-12 μ is our own addition, as is `MIN_MOBILITY`, for hard
+constraints only.
 
 C may be nonzero in the undeformed body, as in the neo-Hookean pair: λ = -k C there, and the forces cancel
 only while both gradients keep their values. Frozen gradients then cause an error that is a fraction of the

@@ -3,7 +3,7 @@
     f ← net forces;  accuracy ← forcing term                Linearization.accuracy
     Δu ← PCG(H, f, M);  p ← negative curvature met          Linearization.direction
         p: H ← positive part of every element, new Δu       Linearization.projected_direction
-    t ← 1, less for large rotations; halved to Armijo's rule along the path x(t)
+    t ← 1, less for large rotations; halved until Armijo's rule holds along x(t)
                                                             `_search_along`, backtrack
         change of E below rounding: |f| or f · H⁻¹ f must fall
                                                             `_gain_shrinks`
