@@ -64,12 +64,12 @@ class MomentumBalance:
     def _tied(self) -> np.ndarray:
         """(n,) True for vertices tied to points."""
         model = self._problem.model
-        fixed = np.zeros(model.vertices, bool)
+        tied = np.zeros(model.vertices, bool)
         for term in model.terms:
             if term.ties and term.family != "contact":
                 stencils = np.asarray(term.vertices)[~term.translatable]
-                fixed[stencils[stencils >= 0]] = True
-        return fixed
+                tied[stencils[stencils >= 0]] = True
+        return tied
 
     def error(
         self,
@@ -191,15 +191,15 @@ class MomentumBalance:
 
     def _free_motions(self, offset: np.ndarray) -> np.ndarray:
         """(components, 6, 6) combinations of rigid motions that do not move supports; the others are 0."""
-        model, (_, _, fixed) = self._problem.model, self._components
-        supported = fixed.copy()
+        model, (_, _, tied) = self._problem.model, self._components
+        supported = tied.copy()
         supported[model.pinned] = True
         if model.constraint_projection is None:
             supports = np.flatnonzero(supported)
             gram = self._gram(np.ones(len(supports)), offset[supports], supports)
         else:
-            fixed_vertices = np.flatnonzero(fixed)
-            gram = self._gram(np.ones(len(fixed_vertices)), offset[fixed_vertices], fixed_vertices)
+            tied_vertices = np.flatnonzero(tied)
+            gram = self._gram(np.ones(len(tied_vertices)), offset[tied_vertices], tied_vertices)
             motions = np.zeros((len(model.pinned), 3, 6))
             motions[:, :, :3] = np.eye(3)
             motions[:, :, 3:] = -np.cross(np.eye(3), offset[model.pinned][:, None])

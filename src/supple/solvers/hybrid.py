@@ -9,7 +9,8 @@
              Δu ← PCG(H, f), multigrid as preconditioner    Linearization.direction (newton_system.py)
              negative curvature p: Δu ← PCG(H⁺, f)          Linearization.projected_direction
              t ← 1, less for large rotations; halved until Armijo's rule holds along a path that rotates
-                 elements; doubled if E fell more than predicted      NewtonPCG._search_along
+                 elements; doubled if E fell more than predicted
+                                                            NewtonPCG._search_along
              t short: step with H⁺, then 10 sweeps, each kept if E falls
                                                             NewtonPCG._fallback_step
              also descend along ±p                          NewtonPCG._descend_along_curvature
